@@ -1,0 +1,228 @@
+package tracking
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Checkpoint is one step of a shipment's journey, as the service sent it.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
+type Checkpoint struct {
+	Event string `json:"eventType"`
+	City  string `json:"eventCity"`
+	State string `json:"eventState"`
+	ZIP   string `json:"eventZIPCode"`
+	Local string `json:"eventTimestamp"` // wall clock at the checkpoint, no zone: show it, never compare it
+	UTC   string `json:"GMTTimestamp"`   // RFC 3339 with Z: order checkpoints by this one
+
+	Raw json.RawMessage `json:"-"` // the object as sent, with whatever else it held
+}
+
+// Tracking is one shipment's status and timeline as an answer told them. A
+// field that the answer did not hold is empty.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event).
+type Tracking struct {
+	ReferID     string
+	Number      string
+	CarrierCode string
+	RouterID    string // the service's own identifier, a UUID
+
+	Status        string // JSON literal as sent: 1, or "x" with its quotes
+	StatusLabel   string // such as DELIVERED
+	StatusTrack   string // such as delivered
+	StatusSummary string // for people
+
+	LatestEvent string
+	LatestTime  string // as sent, UTC
+	TransitTime string // JSON literal as sent; its unit is not documented
+	Created     string // as sent, UTC
+	Updated     string // as sent, UTC
+
+	Checkpoints []Checkpoint // in the order of the answer
+	Error       string       // JSON literal of a non-null error
+	Processing  bool         // this tracking, not the whole answer, said so
+}
+
+// Known reports whether the service told anything of the shipment itself.
+func (t Tracking) Known() bool {
+	return t.Status != "" || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0
+}
+
+// SameNumber reports whether a and b are the same tracking number written
+// with other case, spaces or hyphens. Two empty numbers are not the same.
+func SameNumber(a, b string) bool {
+	na, nb := bareNumber(a), bareNumber(b)
+	return na != "" && na == nb
+}
+
+func bareNumber(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '-' || r == '\u00a0' {
+			return -1
+		}
+		return r
+	}, strings.ToUpper(s))
+}
+
+// Answer is what a query, or a synchronous create, brought back.
+type Answer struct {
+	Raw        []byte // as received
+	JSON       bool   // Raw is one whole JSON value
+	Processing bool   // its message is Processing
+	Message    string // message of the envelope, empty if none
+	Trackings  []Tracking
+}
+
+// processing is the message of a tracking that is still being worked on.
+//
+// Interface: Endpoints, 3. Query a tracking.
+const processing = "Processing"
+
+// ReadAnswer finds the known objects wherever they stand in an answer. It
+// never fails: what is not JSON, or holds nothing known, is an Answer without
+// trackings, and its bytes are kept.
+//
+// Assumed: the place of summary, detail and trackingEvents in an answer is not
+// shown, so they are looked for at every depth.
+func ReadAnswer(raw []byte) Answer {
+	a := Answer{Raw: raw}
+	root, ok := parse(raw)
+	if !ok {
+		return a
+	}
+	a.JSON = true
+	messages := envelopeMessages(nil, root, 0)
+	if len(messages) > 0 {
+		a.Message = messages[0]
+	}
+	for _, f := range collect(root, "") {
+		if t := f.settled(); t.Known() || t.Processing || t.Error != "" {
+			a.Trackings = append(a.Trackings, t)
+		}
+	}
+	a.Processing = slices.ContainsFunc(messages, isProcessing) && !slices.ContainsFunc(a.Trackings, Tracking.Known)
+	return a
+}
+
+func isProcessing(message string) bool {
+	return strings.EqualFold(strings.TrimSpace(message), processing)
+}
+
+// envelopeMessages appends the messages on the way down through objects,
+// outermost first; messages inside lists belong to their elements.
+func envelopeMessages(dst []string, v *value, depth int) []string {
+	if v.kind != object || depth > 8 {
+		return dst
+	}
+	if m := v.str("message"); m != "" {
+		dst = append(dst, m)
+	}
+	for _, m := range v.members {
+		if m.name != "error" && !aside(m.name) {
+			dst = envelopeMessages(dst, m.value, depth+1)
+		}
+	}
+	return dst
+}
+
+// Decisive reports whether a body is JSON, and if so whether it carries a sign
+// that something went wrong: `success: false`, a non-null `error`, or `code`
+// or `meta.code` of 400 and above.
+//
+// Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
+func Decisive(raw []byte) (isJSON, wrong bool) {
+	root, ok := parse(raw)
+	if !ok {
+		return false, false
+	}
+	return true, signOfError(root)
+}
+
+func signOfError(v *value) bool {
+	if v.kind != object {
+		return false
+	}
+	if s := v.get("success"); s != nil && s.kind == scalar && string(s.raw) == "false" {
+		return true
+	}
+	if e := v.get("error"); e != nil && !e.null() {
+		return true
+	}
+	if errorCode(v.get("code")) {
+		return true
+	}
+	if m := v.get("meta"); m != nil && m.kind == object && errorCode(m.get("code")) {
+		return true
+	}
+	return false
+}
+
+// errorCode reports whether v is a number, or digits in a string, of 400 and above.
+func errorCode(v *value) bool {
+	if v == nil || v.kind != scalar {
+		return false
+	}
+	n, err := json.Number(strings.Trim(string(v.raw), `"`)).Float64()
+	return err == nil && n >= 400
+}
+
+// ErrorText returns the words an error body has for its reader: the text of
+// `message`, `error`, `error.message`, `detail` or `title`, or empty.
+//
+// Assumed: the structure of error bodies is not shown.
+func ErrorText(raw []byte) string {
+	root, ok := parse(raw)
+	if !ok || root.kind != object {
+		return ""
+	}
+	return errorText(root, 0)
+}
+
+func errorText(v *value, depth int) string {
+	for _, name := range []string{"message", "error", "detail", "reason", "title", "errors"} {
+		m := v.get(name)
+		switch {
+		case m == nil || m.null():
+			continue
+		case m.kind == object && depth < 4:
+			if s := errorText(m, depth+1); s != "" {
+				return s
+			}
+		case m.kind == list && len(m.items) > 0:
+			return string(bytes.TrimSpace(m.raw))
+		case m.text() != "":
+			return m.text()
+		}
+	}
+	for _, name := range []string{"data", "meta"} {
+		if m := v.get(name); m != nil && m.kind == object && depth < 4 {
+			if s := errorText(m, depth+1); s != "" {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// Pointer returns the JSON literal that an RFC 6901 pointer names in raw, and
+// false if raw is not JSON or has no such value.
+func Pointer(raw []byte, pointer string) (json.RawMessage, bool) {
+	v, ok := parse(raw)
+	if !ok {
+		return nil, false
+	}
+	if pointer == "" {
+		return v.raw, true
+	}
+	for _, part := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		if v = v.child(part); v == nil {
+			return nil, false
+		}
+	}
+	return v.raw, true
+}

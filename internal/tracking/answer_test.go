@@ -1,0 +1,207 @@
+package tracking_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const (
+	summary = `"summary":{"id":"7f0e","trackingNumber":"1Z999","status":1,"statusLabel":"DELIVERED","latestEvent":"Delivered","latestCheckpointTime":"2026-11-20T10:00:00.000Z","transitTime":3,"created":"2026-11-17T00:00:00.000Z","updated":"2026-11-20T10:00:01.000Z"}`
+	detail  = `"detail":{"trackingNumber":"1Z999","statusSummary":"Delivered","trackingEvents":[{"eventType":"Delivered","eventCity":"Ulm","eventState":"BW","eventZIPCode":"89073","eventTimestamp":"2026-11-20T11:00:00","GMTTimestamp":"2026-11-20T10:00:00Z","x":1},{"eventType":"Picked up","eventCity":"Bonn","eventState":"NW","eventZIPCode":"53111","eventTimestamp":"2026-11-17T11:00:00","GMTTimestamp":"2026-11-17T10:00:00Z"}]}`
+	object  = `{"trackingNumber":"1Z999","status":1,"statusTrack":"delivered","routerId":"7f0e",` + summary + `,` + detail + `,"error":null}`
+)
+
+func TestReadAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
+	want := tracking.Tracking{
+		Number: "1Z999", RouterID: "7f0e", Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", StatusSummary: "Delivered",
+		LatestEvent: "Delivered", LatestTime: "2026-11-20T10:00:00.000Z", TransitTime: "3",
+		Created: "2026-11-17T00:00:00.000Z", Updated: "2026-11-20T10:00:01.000Z",
+	}
+	shapes := map[string]string{
+		"bare":             object,
+		"data":             `{"success":true,"data":` + object + `}`,
+		"deep":             `{"result":{"payload":{"tracking":` + object + `}}}`,
+		"list":             `[` + object + `]`,
+		"list in data":     `{"code":200,"data":[` + object + `]}`,
+		"noisy":            `{"status":200,"code":0,"message":"OK","request":{"trackingNumber":"other","status":9,"statusLabel":"X"},"page":{"size":1,"status":3},"data":{"carrier":{"id":"q"},"tracking":` + object + `},"related":[{"trackingNumber":"2","statusLabel":"LOST"}]}`,
+		"apart":            `{"data":{"info":{"statusTrack":"delivered","routerId":"7f0e",` + summary + `},"track":{` + detail + `}}}`,
+		"echo with status": `{"status":200,"trackingNumber":"1Z999","data":` + object + `}`,
+	}
+	for name, raw := range shapes {
+		t.Run(name, func(t *testing.T) {
+			a := tracking.ReadAnswer([]byte(raw))
+			if !a.JSON || a.Processing || len(a.Trackings) != 1 {
+				t.Fatalf("JSON %v, Processing %v, %d trackings; want one processed tracking: %+v", a.JSON, a.Processing, len(a.Trackings), a.Trackings)
+			}
+			got := a.Trackings[0]
+			if len(got.Checkpoints) != 2 || got.Checkpoints[0].City != "Ulm" || got.Checkpoints[1].UTC != "2026-11-17T10:00:00Z" {
+				t.Errorf("checkpoints %+v", got.Checkpoints)
+			}
+			if !bytes.Contains(got.Checkpoints[0].Raw, []byte(`"x":1`)) {
+				t.Errorf("the checkpoint's unknown field is lost: %s", got.Checkpoints[0].Raw)
+			}
+			got.Checkpoints = nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("tracking (-want +got):\n%s", diff)
+			}
+			if !bytes.Equal(a.Raw, []byte(raw)) {
+				t.Error("the answer's bytes changed")
+			}
+		})
+	}
+}
+
+func TestReadAnswerKeepsParcelsApart(t *testing.T) {
+	raw := `{"referId":"A1","data":[{"trackingNumber":"P1","statusLabel":"DELIVERED","status":1},{"trackingNumber":"P2","message":"Processing"}]}`
+	a := tracking.ReadAnswer([]byte(raw))
+	if a.Processing || len(a.Trackings) != 2 {
+		t.Fatalf("Processing %v, trackings %+v; want two, not processing as a whole", a.Processing, a.Trackings)
+	}
+	if a.Trackings[0].ReferID != "A1" || a.Trackings[0].Number != "P1" || a.Trackings[0].Processing {
+		t.Errorf("first parcel %+v", a.Trackings[0])
+	}
+	if a.Trackings[1].Number != "P2" || !a.Trackings[1].Processing {
+		t.Errorf("second parcel %+v", a.Trackings[1])
+	}
+}
+
+func TestReadAnswerProcessing(t *testing.T) {
+	tests := map[string]bool{
+		`{"message":"Processing"}`:                              true,
+		`{"message":"OK","data":{"message":"Processing"}}`:      true,
+		`{"data":{"referId":"A1","message":" processing "}}`:    true,
+		`{"message":"Not found"}`:                               false,
+		`{"history":[{"message":"Processing"}],"message":"OK"}`: false,
+		`{"message":"Processing","data":` + object + `}`:        false,
+		`"Processing"`: false,
+		`Processing`:   false,
+	}
+	for raw, want := range tests {
+		if got := tracking.ReadAnswer([]byte(raw)).Processing; got != want {
+			t.Errorf("Processing of %s = %v; want %v", raw, got, want)
+		}
+	}
+}
+
+func TestDecisive(t *testing.T) {
+	tests := []struct {
+		raw         string
+		json, wrong bool
+	}{
+		{`{}`, true, false},
+		{`[]`, true, false},
+		{`{"success":true,"error":null,"code":200,"meta":{"code":200}}`, true, false},
+		{`{"success":false}`, true, true},
+		{`{"error":"no"}`, true, true},
+		{`{"error":{}}`, true, true},
+		{`{"code":401}`, true, true},
+		{`{"code":"401"}`, true, true},
+		{`{"meta":{"code":4012}}`, true, true},
+		{`{"items":[{"success":false}]}`, true, false},
+		{`<html>`, false, false},
+		{`{"a":1} {"b":2}`, false, false},
+		{``, false, false},
+	}
+	for _, tt := range tests {
+		isJSON, wrong := tracking.Decisive([]byte(tt.raw))
+		if isJSON != tt.json || wrong != tt.wrong {
+			t.Errorf("Decisive(%s) = %v, %v; want %v, %v", tt.raw, isJSON, wrong, tt.json, tt.wrong)
+		}
+	}
+}
+
+func TestRefusalsTakeOnlyRowsThatAreNamed(t *testing.T) {
+	items := []tracking.Item{{ReferID: "A", Number: "N 1"}, {ReferID: "A", Number: "N2"}, {ReferID: "B", Number: "N3"}}
+	tests := []struct {
+		name, raw string
+		want      []tracking.RowVerdict
+	}{
+		{"empty", ``, nil},
+		{"all good", `{"items":[{"referId":"A","rawTrackingNumber":"N1","success":true,"error":null}]}`, nil},
+		{"pair named", `{"items":[{"referId":"A","rawTrackingNumber":"n-1","success":false,"message":"bad number"}]}`, []tracking.RowVerdict{{Key: items[0].Key(), Reason: "bad number"}}},
+		{"number named", `{"data":[{"trackingNumber":"N3","error":{"message":"no carrier"}}]}`, []tracking.RowVerdict{{Key: items[2].Key(), Reason: "no carrier"}}},
+		{"referId of two parcels decides nothing", `{"failed":[{"referId":"A","reason":"x"}]}`, nil},
+		{"listed as failed", `{"failed":[{"referId":"B","reason":"x"}]}`, []tracking.RowVerdict{{Key: items[2].Key(), Reason: "x"}}},
+		{"a status word", `[{"rawTrackingNumber":"N2","status":"rejected"}]`, []tracking.RowVerdict{{Key: items[1].Key(), Reason: "the service refused this row without saying why"}}},
+		{"unknown row", `{"failed":[{"referId":"Z","rawTrackingNumber":"N9"}]}`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tracking.Refusals([]byte(tt.raw), items)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestPointer(t *testing.T) {
+	raw := []byte(`{"a/b":[{"~":7}],"":1}`)
+	tests := []struct {
+		pointer, want string
+		ok            bool
+	}{{"/a~1b/0/~0", "7", true}, {"/", "1", true}, {"", string(raw), true}, {"/x", "", false}, {"/a~1b/1", "", false}, {"/a~1b/-1", "", false}}
+	for _, tt := range tests {
+		got, ok := tracking.Pointer(raw, tt.pointer)
+		if string(got) != tt.want || ok != tt.ok {
+			t.Errorf("Pointer(%q) = %s, %v; want %s, %v", tt.pointer, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestAppendBatchIsWhatTheServiceReads(t *testing.T) {
+	items := []tracking.Item{
+		{ReferID: `a"\<é` + "\u202e\x7f", Number: "1"},
+		{ReferID: "b", Number: "2", CarrierCode: "dhl"},
+	}
+	raw := tracking.AppendBatch(nil, items)
+	var got struct {
+		Data []struct {
+			ReferID           string             `json:"referId"`
+			RawTrackingNumber string             `json:"rawTrackingNumber"`
+			Metadata          *map[string]string `json:"metadata"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(raw, &got); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	if len(got.Data) != 2 || got.Data[0].ReferID != items[0].ReferID || got.Data[0].Metadata != nil {
+		t.Errorf("first item %+v", got.Data[0])
+	}
+	if got.Data[1].Metadata == nil || (*got.Data[1].Metadata)["carrierCode"] != "dhl" {
+		t.Errorf("second item has no carrier code: %s", raw)
+	}
+}
+
+// What was read must be refused, or nothing of it lost; nothing may panic.
+func FuzzReadAnswer(f *testing.F) {
+	for _, s := range []string{object, `[` + object + `]`, `{"message":"Processing"}`, `{"data":[{"trackingNumber":"1","status":{}}]}`, `[[[]]]`, `{"a":{"a":1},"a":2}`, "\xff"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		a := tracking.ReadAnswer(raw)
+		if !bytes.Equal(a.Raw, raw) {
+			t.Fatal("bytes changed")
+		}
+		if a.JSON && !json.Valid(raw) {
+			t.Fatalf("took %q for JSON", raw)
+		}
+		for _, tr := range a.Trackings {
+			if tr.Status != "" && !json.Valid([]byte(tr.Status)) {
+				t.Errorf("status %q is no JSON literal", tr.Status)
+			}
+			for _, c := range tr.Checkpoints {
+				if !json.Valid(c.Raw) {
+					t.Errorf("checkpoint %q is no JSON", c.Raw)
+				}
+			}
+		}
+		tracking.Decisive(raw)
+		tracking.ErrorText(raw)
+		tracking.Refusals(raw, []tracking.Item{{ReferID: "A", Number: "1"}})
+	})
+}

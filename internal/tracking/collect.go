@@ -1,0 +1,212 @@
+package tracking
+
+import "strings"
+
+// found is a tracking put together from the objects of an answer.
+type found struct {
+	Tracking
+	// weak is a status that stood beside a number but no other word of a
+	// status: an envelope may have echoed the number beside its own status.
+	weak string
+}
+
+// settled returns the tracking, with the weak status if there is no better.
+func (f found) settled() Tracking {
+	if f.Status == "" {
+		f.Status = f.weak
+	}
+	return f.Tracking
+}
+
+// collect returns the trackings that stand in v. name is the member v was
+// found under. Objects that nest in one another tell of one tracking as long
+// as they do not contradict each other in its number; elements of a list are
+// trackings of their own.
+func collect(v *value, name string) []found {
+	switch v.kind {
+	case list:
+		if isCheckpoints(v) {
+			return []found{{Tracking: Tracking{Checkpoints: checkpoints(v)}}}
+		}
+		var all []found
+		for _, item := range v.items {
+			all = append(all, collect(item, "")...)
+		}
+		return all
+	case object:
+		return collectObject(v, name)
+	default:
+		return nil
+	}
+}
+
+// aside are members that tell of something else than the tracking asked for.
+func aside(name string) bool {
+	switch name {
+	case "request", "related", "links", "pagination", "debug", "echo":
+		return true
+	}
+	return false
+}
+
+func collectObject(v *value, name string) []found {
+	own := []found{}
+	if f, ok := ownFields(v, name); ok {
+		own = append(own, f)
+	}
+	for _, m := range v.members {
+		if aside(m.name) {
+			continue
+		}
+		switch m.name {
+		case "trackingEvents":
+			if m.value.kind == list {
+				own = merge(own, []found{{Tracking: Tracking{Checkpoints: checkpoints(m.value)}}})
+			}
+		default:
+			own = merge(own, collect(m.value, m.name))
+		}
+	}
+	return own
+}
+
+// merge joins what two neighbours tell. One tracking on each side that agree
+// are one; anything else stands side by side.
+func merge(a, b []found) []found {
+	switch {
+	case len(b) == 0:
+		return a
+	case len(a) == 0:
+		return b
+	case len(b) == 1:
+		for i := range a {
+			if sameTracking(a[i].Tracking, b[0].Tracking) {
+				fill(&a[i].Tracking, b[0].Tracking)
+				if a[i].weak == "" {
+					a[i].weak = b[0].weak
+				}
+				return a
+			}
+		}
+	case len(a) == 1 && !a[0].Known():
+		// An envelope around a list: what it says of identity holds for all.
+		for i := range b {
+			if b[i].ReferID == "" {
+				b[i].ReferID = a[0].ReferID
+			}
+		}
+		return b
+	}
+	return append(a, b...)
+}
+
+// sameTracking reports whether a and b can be parts of one tracking.
+func sameTracking(a, b Tracking) bool {
+	if a.Number != "" && b.Number != "" {
+		return SameNumber(a.Number, b.Number)
+	}
+	if a.RouterID != "" && b.RouterID != "" && !strings.EqualFold(a.RouterID, b.RouterID) {
+		return false
+	}
+	return len(a.Checkpoints) == 0 || len(b.Checkpoints) == 0
+}
+
+// fill takes from b what t lacks.
+func fill(t *Tracking, b Tracking) {
+	set := func(dst *string, s string) {
+		if *dst == "" {
+			*dst = s
+		}
+	}
+	set(&t.ReferID, b.ReferID)
+	set(&t.Number, b.Number)
+	set(&t.CarrierCode, b.CarrierCode)
+	set(&t.RouterID, b.RouterID)
+	set(&t.Status, b.Status)
+	set(&t.StatusLabel, b.StatusLabel)
+	set(&t.StatusTrack, b.StatusTrack)
+	set(&t.StatusSummary, b.StatusSummary)
+	set(&t.LatestEvent, b.LatestEvent)
+	set(&t.LatestTime, b.LatestTime)
+	set(&t.TransitTime, b.TransitTime)
+	set(&t.Created, b.Created)
+	set(&t.Updated, b.Updated)
+	set(&t.Error, b.Error)
+	t.Processing = t.Processing || b.Processing
+	if len(t.Checkpoints) == 0 {
+		t.Checkpoints = b.Checkpoints
+	}
+}
+
+// ownFields reads the fields that stand in v itself. A `status` counts only
+// beside other words of a tracking, for envelopes have one too.
+func ownFields(v *value, name string) (found, bool) {
+	t := Tracking{
+		ReferID:       v.str(FieldReferID),
+		Number:        v.str("trackingNumber"),
+		CarrierCode:   v.str(FieldCarrierCode),
+		RouterID:      v.str("routerId"),
+		StatusLabel:   v.str("statusLabel"),
+		StatusTrack:   v.str("statusTrack"),
+		StatusSummary: v.str("statusSummary"),
+		LatestEvent:   v.str("latestEvent"),
+		LatestTime:    v.str("latestCheckpointTime"),
+		TransitTime:   v.literal("transitTime"),
+	}
+	if t.Number == "" {
+		t.Number = v.str(FieldNumber)
+	}
+	var weak string
+	status := t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || name == "summary"
+	if status {
+		t.Status = v.literal("status")
+	} else if t.Number != "" {
+		weak = v.literal("status")
+	}
+	known := status || t.Number != ""
+	if known {
+		t.Created = v.str("created")
+		t.Updated = v.str("updated")
+		if e := v.get("error"); e != nil && !e.null() {
+			t.Error = string(e.raw)
+		}
+		t.Processing = isProcessing(v.str("message"))
+	}
+	if name == "summary" && t.RouterID == "" {
+		t.RouterID = v.str("id")
+	}
+	return found{Tracking: t, weak: weak}, known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
+}
+
+// isCheckpoints reports whether a list without the documented name holds
+// checkpoints all the same.
+func isCheckpoints(v *value) bool {
+	if len(v.items) == 0 {
+		return false
+	}
+	for _, item := range v.items {
+		if item.kind != object || item.get("eventType") == nil || (item.get("GMTTimestamp") == nil && item.get("eventTimestamp") == nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func checkpoints(v *value) []Checkpoint {
+	cs := make([]Checkpoint, 0, len(v.items))
+	for _, item := range v.items {
+		if item.kind != object {
+			continue
+		}
+		cs = append(cs, Checkpoint{
+			Event: item.str("eventType"),
+			City:  item.str("eventCity"),
+			State: item.str("eventState"),
+			ZIP:   item.str("eventZIPCode"),
+			Local: item.str("eventTimestamp"),
+			UTC:   item.str("GMTTimestamp"),
+			Raw:   item.raw,
+		})
+	}
+	return cs
+}
