@@ -1,0 +1,257 @@
+// Package ledger says what is remembered of trackings that were or will be
+// created: runs, their batches and rows, the states a row can be in, and what
+// the service last said of each tracking.
+//
+// A create costs money, cannot be undone, and the service documents no
+// idempotency key. So the ledger promises three things: a row is written
+// before its request leaves; its outcome is on disk before anybody hears of
+// it; and a row whose outcome nobody knows is never sent again by itself.
+package ledger
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// State is where a row stands on its way to the service.
+type State string
+
+// The states. A row is written Pending before any request leaves, and Sending
+// before the request that carries it. A row whose answer was lost may or may
+// not have reached the service: it is Unknown until a query settles it.
+const (
+	Pending  State = "pending"
+	Sending  State = "sending"
+	Accepted State = "accepted"
+	Rejected State = "rejected"
+	Unknown  State = "unknown"
+)
+
+// next returns the states that may follow s in one step.
+func next(s State) []State {
+	switch s {
+	case Pending:
+		return []State{Sending}
+	case Sending:
+		return []State{Accepted, Rejected, Unknown, Pending}
+	case Unknown:
+		return []State{Accepted, Pending}
+	case Rejected:
+		return []State{Pending}
+	default:
+		return nil
+	}
+}
+
+// CanBecome reports whether a row may go from s to t in one step.
+func (s State) CanBecome(t State) bool { return slices.Contains(next(s), t) }
+
+// Errors of the ledger that callers tell apart.
+var (
+	// ErrNoRun says that there is no run of that name.
+	ErrNoRun = errors.New("no such run")
+	// ErrBusy says that another process is reading its input into the same
+	// ledger, and went on doing so until the context ended.
+	ErrBusy = errors.New("another waybill is staging its input in this store")
+)
+
+// Mode is which create operation a run uses.
+type Mode string
+
+// The modes.
+//
+// Interface: Endpoints.
+const (
+	Async Mode = "v2" // up to [tracking.MaxAsyncBatch] rows a batch
+	Sync  Mode = "v1" // up to [tracking.MaxSyncBatch] rows a batch
+)
+
+// Plan is what a run is opened with.
+type Plan struct {
+	Account   string   // whose trackings these are
+	Files     []string // names of the inputs in order, "-" for standard input
+	Mode      Mode
+	BatchSize int // rows in a full batch
+}
+
+// Run is one execution of create over one input.
+type Run struct {
+	ID      int64
+	Plan    Plan
+	Created time.Time
+	Tally   Tally // as of staging
+}
+
+// Tally counts the valid records of an input as staging found them.
+type Tally struct {
+	New     int64 // not in the ledger before
+	Known   int64 // in the ledger already, from earlier runs; distinct
+	Repeats int64 // the same pair again in this input
+
+	// KnownPending is how many of Known were still pending, and KnownOpen how
+	// many were sending or unknown.
+	KnownPending, KnownOpen int64
+	// OtherCarrier is how many known rows stand in the ledger with another
+	// carrier code than in this input. What the ledger has counts.
+	OtherCarrier int64
+}
+
+// Entry is one valid record of the input on its way into the ledger.
+type Entry struct {
+	File int // index in Plan.Files
+	Line int // physical, 1-based
+	Item tracking.Item
+}
+
+// Conflict is a record that contradicts an earlier one of the same input: the
+// same pair with another carrier code.
+type Conflict struct {
+	Entry Entry
+	First Entry // the earlier record
+}
+
+// Row is one record of a run's input as the ledger has it.
+type Row struct {
+	ID     int64
+	File   string // where this run read it
+	Line   int    // physical, 1-based
+	Item   tracking.Item
+	State  State
+	Reason string // why it was rejected or is unknown; empty otherwise
+	Known  bool   // an earlier run brought it in
+	Repeat bool   // the same pair stands earlier in this input
+}
+
+// Batch is rows claimed for one request.
+type Batch struct {
+	ID   int64
+	Rows []BatchRow
+}
+
+// BatchRow is a row of a claimed batch.
+type BatchRow struct {
+	ID   int64
+	Item tracking.Item
+}
+
+// Items returns the items of the batch in the order of its rows.
+func (b Batch) Items() []tracking.Item {
+	items := make([]tracking.Item, len(b.Rows))
+	for i, r := range b.Rows {
+		items[i] = r.Item
+	}
+	return items
+}
+
+// Settlement is the outcome of one claimed batch.
+type Settlement struct {
+	Batch      int64
+	State      State // of every row not in Rows
+	Reason     string
+	HTTPStatus int    // 0 if no answer came
+	Answer     []byte // as received; nil if none came
+	AnswerCut  bool   // the answer was longer than what is kept
+	Began      time.Time
+	Took       time.Duration
+	Rows       []Verdict // rows whose outcome differs from the batch's
+}
+
+// Verdict is the outcome of one row.
+type Verdict struct {
+	Row    int64
+	State  State
+	Reason string
+}
+
+// Counts is the number of distinct rows of a run's input in each state.
+type Counts struct {
+	Pending, Sending, Accepted, Rejected, Unknown int64
+}
+
+// Add adds n rows in state s.
+func (c *Counts) Add(s State, n int64) {
+	switch s {
+	case Pending:
+		c.Pending += n
+	case Sending:
+		c.Sending += n
+	case Accepted:
+		c.Accepted += n
+	case Rejected:
+		c.Rejected += n
+	case Unknown:
+		c.Unknown += n
+	}
+}
+
+// Total is the number of rows counted.
+func (c Counts) Total() int64 {
+	return c.Pending + c.Sending + c.Accepted + c.Rejected + c.Unknown
+}
+
+// RunSummary is a run with what became of it.
+type RunSummary struct {
+	Run
+	Live     bool // a living process is working on it
+	Counts   Counts
+	Requests int64     // create requests sent
+	LastSent time.Time // zero if nothing was sent
+}
+
+// BatchSummary is one batch of a run.
+type BatchSummary struct {
+	ID         int64
+	State      State
+	Rows       int64
+	HTTPStatus int // 0 if no answer came
+	Reason     string
+	Began      time.Time // zero if never sent
+	Took       time.Duration
+	Answer     []byte // as received; nil if none came
+}
+
+// Phase is how far the service is with a tracking, as last seen.
+type Phase string
+
+// The phases.
+const (
+	Processing Phase = "processing" // accepted, not worked out yet
+	Processed  Phase = "processed"  // the service answers with a status
+	Absent     Phase = "absent"     // the service said that it has no such tracking
+)
+
+// Source is where something was learnt from.
+type Source string
+
+// The sources.
+const (
+	FromQuery  Source = "query"
+	FromCreate Source = "create"
+	FromEvent  Source = "event"
+)
+
+// Sighting is what the service said of one tracking, and when.
+type Sighting struct {
+	Key         tracking.Key
+	Phase       Phase
+	Status      string // JSON literal as sent, empty if none
+	StatusLabel string // as sent
+	StatusTrack string // as sent
+	LatestEvent string
+	LatestTime  string // as sent
+	CarrierCode string
+	Seen        time.Time
+	Source      Source
+}
+
+// Standing is a line of the list: a tracking and what is known of it.
+type Standing struct {
+	Item     tracking.Item
+	State    State  // empty if this ledger did not create it
+	Run      int64  // the run that brought it in, 0 if none
+	Reason   string // why it was rejected or is unknown
+	Sighting *Sighting
+}

@@ -1,0 +1,125 @@
+package ledger
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Store keeps runs and moves their rows along. Implementations are safe for
+// concurrent use by several goroutines and several processes; what a method
+// wrote is on disk when it returns.
+//
+// Every implementation must pass [github.com/waybill-cli/waybill/internal/store/storetest.Ledger].
+type Store interface {
+	// Stage begins a run that nobody can see yet. Only one process stages at
+	// a time: Stage waits for another until ctx ends, then returns [ErrBusy].
+	// What a process that died had staged is removed first.
+	Stage(ctx context.Context, plan Plan) (Staging, error)
+
+	// Recover makes every row unknown that a process was sending when it
+	// died, and returns their number.
+	Recover(ctx context.Context) (int64, error)
+
+	// Adopt brings the known rows of the run that are still pending, and that
+	// no living process is about to send, into batches of the run. It returns
+	// their number.
+	Adopt(ctx context.Context, run int64) (int64, error)
+
+	// Claim moves up to n pending batches of the run to Sending and returns
+	// them in order, each with its rows in the order of the input. No batch
+	// is ever returned to two callers. It returns none when none is left.
+	Claim(ctx context.Context, run int64, n int) ([]Batch, error)
+
+	// Settle records outcomes of claimed batches in one transaction, or none
+	// of them. A batch that becomes Pending can be claimed again.
+	Settle(ctx context.Context, outcomes []Settlement) error
+
+	// Counts returns how many distinct rows of the run's input, those known
+	// before included, are in each state.
+	Counts(ctx context.Context, run int64) (Counts, error)
+
+	// Rows yields the records of the run's input in input order, known ones
+	// and repeats included.
+	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
+}
+
+// Staging is a run being filled. It is used by one goroutine, and ends with
+// Open or Discard; a process that dies before leaves nothing behind.
+type Staging interface {
+	// Add appends entries in input order. Entries that the ledger holds, or
+	// that came earlier in this input, become no second row. It returns those
+	// that contradict an earlier entry of this input.
+	Add(ctx context.Context, entries []Entry) ([]Conflict, error)
+
+	// Open makes the run real: durable, visible, ready to be claimed. An
+	// input without a single valid record is for the caller to refuse.
+	Open(ctx context.Context) (Run, error)
+
+	// Discard removes everything that was staged. After Open it does nothing.
+	Discard(ctx context.Context) error
+}
+
+// History is what can be asked about runs.
+type History interface {
+	// Runs yields the runs of the account, or of every account if it is
+	// empty, newest first; limit 0 means all.
+	Runs(ctx context.Context, account string, limit int) iter.Seq2[RunSummary, error]
+
+	// Run returns one run, or [ErrNoRun].
+	Run(ctx context.Context, id int64) (RunSummary, error)
+
+	// Batches yields the batches of a run in order.
+	Batches(ctx context.Context, run int64) iter.Seq2[BatchSummary, error]
+
+	// Pending returns how many rows of the account are pending in runs other
+	// than the given one.
+	Pending(ctx context.Context, account string, except int64) (int64, error)
+
+	// Lookup returns how a pair stands, and false if the ledger does not hold it.
+	Lookup(ctx context.Context, account string, key tracking.Key) (State, bool, error)
+}
+
+// Accounts keeps which API keys were seen for an account.
+type Accounts interface {
+	// SeeKey says whether a key is the first of its account or was seen
+	// before. Only a keyed fingerprint is compared and kept.
+	SeeKey(ctx context.Context, account, key string) (KeyNews, error)
+
+	// TrustKey records the key as one of the account's.
+	TrustKey(ctx context.Context, account, key string) error
+}
+
+// KeyNews is what [Accounts.SeeKey] found out.
+type KeyNews struct {
+	Seen    bool // this key was recorded for the account
+	HasRuns bool // the account has runs in this ledger
+}
+
+// Trackings keeps the last answer about each tracking.
+type Trackings interface {
+	// Learn records sightings from one answer. A sighting older than what is
+	// known of its tracking changes nothing. raw is the answer, byte for
+	// byte; nil keeps the one there is.
+	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
+
+	// Standings yields what is known of the account's trackings, in the order
+	// they were created, then those only ever seen.
+	Standings(ctx context.Context, account string, f Filter) iter.Seq2[Standing, error]
+
+	// Find returns the account's rows with the given referId, or with the
+	// given number if referID is empty, in the order they were created, and
+	// trackings only ever seen after them.
+	Find(ctx context.Context, account, referID, number string) ([]Standing, error)
+}
+
+// Filter narrows a list. Its zero value takes everything.
+type Filter struct {
+	Status     string    // status number, label or track, in any case
+	Run        int64     // only rows of this run's input
+	SeenSince  time.Time // only trackings seen at or after
+	StaleSince time.Time // only accepted trackings not seen at or after, and not delivered
+	Limit      int       // 0 means all
+}

@@ -1,0 +1,144 @@
+package poll_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/poll"
+)
+
+func TestAllAsksUntilDoneWithGrowingPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		left, err := poll.All(t.Context(), slices.Values([]string{"a"}), 4, poll.Pauses{First: time.Second, Max: 4 * time.Second},
+			func(context.Context, string) (poll.Verdict, error) {
+				at = append(at, time.Since(start))
+				return poll.Verdict{Done: len(at) == 6}, nil
+			})
+		if err != nil || len(left) != 0 {
+			t.Fatalf("left %v, err %v; want none", left, err)
+		}
+		want := []time.Duration{1 * time.Second, 2 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second}
+		if len(at) != 6 || at[0] != 0 {
+			t.Fatalf("asked at %v; want six times, the first at once", at)
+		}
+		for i, w := range want {
+			if got := at[i+1] - at[i]; got > w || got < w*3/4 {
+				t.Errorf("pause %d was %v; want between %v and %v", i+1, got, w*3/4, w)
+			}
+		}
+	})
+}
+
+func TestAllGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		left, err := poll.All(ctx, slices.Values([]int{1, 2, 3}), 2, poll.Pauses{First: time.Second, Max: 30 * time.Second},
+			func(_ context.Context, k int) (poll.Verdict, error) { return poll.Verdict{Done: k == 2}, nil })
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("err = %v; want it to match context.DeadlineExceeded", err)
+		}
+		slices.Sort(left)
+		if !slices.Equal(left, []int{1, 3}) {
+			t.Errorf("left = %v; want [1 3]", left)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("waited %v; want 1m", d)
+		}
+	})
+}
+
+func TestAllEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		boom := errors.New("boom")
+		var under atomic.Int32
+		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3, 4}), 3, poll.Pauses{First: time.Second, Max: time.Second},
+			func(ctx context.Context, k int) (poll.Verdict, error) {
+				under.Add(1)
+				defer under.Add(-1)
+				if k == 1 {
+					return poll.Verdict{}, boom
+				}
+				<-ctx.Done()
+				return poll.Verdict{}, nil
+			})
+		if !errors.Is(err, boom) {
+			t.Errorf("err = %v; want boom", err)
+		}
+		slices.Sort(left)
+		if !slices.Equal(left, []int{1, 2, 3, 4}) {
+			t.Errorf("left = %v; want all four", left)
+		}
+		if n := under.Load(); n != 0 {
+			t.Errorf("%d questions still under way", n)
+		}
+	})
+}
+
+func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys, workers = 25_000, 8
+		var mu sync.Mutex
+		under, most := 0, 0
+		asked := make(map[int]int)
+		seq := func(yield func(int) bool) {
+			for i := range keys {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+		left, err := poll.All(t.Context(), seq, workers, poll.Pauses{First: time.Second, Max: time.Second},
+			func(_ context.Context, k int) (poll.Verdict, error) {
+				mu.Lock()
+				under++
+				most = max(most, under)
+				asked[k]++
+				n := asked[k]
+				mu.Unlock()
+				time.Sleep(time.Millisecond)
+				mu.Lock()
+				under--
+				mu.Unlock()
+				return poll.Verdict{Done: n == 2}, nil
+			})
+		if err != nil || len(left) != 0 {
+			t.Fatalf("left %d, err %v; want none", len(left), err)
+		}
+		if most > workers {
+			t.Errorf("%d questions at once; want at most %d", most, workers)
+		}
+		for k := range keys {
+			if asked[k] != 2 {
+				t.Fatalf("key %d asked %d times; want 2", k, asked[k])
+			}
+		}
+	})
+}
+
+func TestAllHonoursALongerPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		n := 0
+		_, err := poll.All(t.Context(), slices.Values([]int{1}), 1, poll.Pauses{First: time.Second, Max: time.Second},
+			func(context.Context, int) (poll.Verdict, error) {
+				n++
+				return poll.Verdict{Done: n == 2, NotBefore: time.Minute}, nil
+			})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != time.Minute {
+			t.Errorf("waited %v; want 1m", d)
+		}
+	})
+}
