@@ -54,6 +54,14 @@ type Reply struct {
 	Err        error // why it is not accepted, for people; nil if it is
 }
 
+// Reason says in one line why a request was not accepted, empty if it was.
+func (r *Reply) Reason() string {
+	if r.Err == nil {
+		return ""
+	}
+	return r.Err.Error()
+}
+
 // RowVerdict is what an answer to a create said of one row that it named.
 type RowVerdict struct {
 	Key    Key

@@ -1,0 +1,294 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func items(n int) []tracking.Item {
+	list := make([]tracking.Item, n)
+	for i := range list {
+		list[i] = tracking.Item{ReferID: fmt.Sprintf("R%d", i), Number: fmt.Sprintf("N%d", i)}
+	}
+	return list
+}
+
+func client(t *testing.T, url string, change func(*api.Options)) *api.Client {
+	t.Helper()
+	o := api.Options{BaseURL: url, Key: "k1", UserAgent: "waybill/test", Workers: 2, NumberParam: "trackingNumber", Unprocessed: []int{429}, Timeout: 5 * time.Second}
+	if change != nil {
+		change(&o)
+	}
+	c, err := api.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func serve(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// cut ends the connection after raw.
+func cut(t *testing.T, w http.ResponseWriter, raw string) {
+	conn, buf, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	_, _ = buf.WriteString(raw)
+	_ = buf.Flush()
+	_ = conn.Close()
+}
+
+func TestCreateReadsEveryAnswer(t *testing.T) {
+	answer := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	raw := func(s string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { cut(t, w, s) }
+	}
+	tests := []struct {
+		name     string
+		handler  http.HandlerFunc
+		want     tracking.Outcome
+		systemic bool
+	}{
+		{"empty 200", answer(200, ""), tracking.OutcomeAccepted, false},
+		{"204", answer(204, ""), tracking.OutcomeAccepted, false},
+		{"JSON 200", answer(200, `{"message":"ok","error":null}`), tracking.OutcomeAccepted, false},
+		{"unframed JSON", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}"), tracking.OutcomeAccepted, false},
+		{"unframed empty", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), tracking.OutcomeAccepted, false},
+		{"unframed half", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":"), tracking.OutcomeUnknown, false},
+		{"HTML 200", answer(200, "<html>"), tracking.OutcomeUnknown, true},
+		{"error envelope", answer(200, `{"code":401,"message":"no"}`), tracking.OutcomeUnknown, true},
+		{"success false", answer(200, `{"success":false}`), tracking.OutcomeUnknown, true},
+		{"400", answer(400, ""), tracking.OutcomeRows, false},
+		{"409", answer(409, ""), tracking.OutcomeRows, false},
+		{"422", answer(422, ""), tracking.OutcomeRows, false},
+		{"401", answer(401, ""), tracking.OutcomeUnauthorized, false},
+		{"403", answer(403, ""), tracking.OutcomeUnauthorized, false},
+		{"402", answer(402, ""), tracking.OutcomeRefused, false},
+		{"404", answer(404, ""), tracking.OutcomeRefused, false},
+		{"405", answer(405, ""), tracking.OutcomeRefused, false},
+		{"413", answer(413, ""), tracking.OutcomeTooLarge, false},
+		{"429", answer(429, ""), tracking.OutcomeThrottled, false},
+		{"408", answer(408, ""), tracking.OutcomeUnknown, false},
+		{"425", answer(425, ""), tracking.OutcomeUnknown, false},
+		{"500", answer(500, ""), tracking.OutcomeUnknown, false},
+		{"503", answer(503, ""), tracking.OutcomeUnknown, false},
+		{"302", answer(302, ""), tracking.OutcomeUnknown, true},
+		{"cut before the status", raw(""), tracking.OutcomeUnknown, false},
+		{"cut in the status", raw("HTTP/1.1 20"), tracking.OutcomeUnknown, false},
+		{"truncated", raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}"), tracking.OutcomeUnknown, false},
+		{"chunks without end", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"), tracking.OutcomeUnknown, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls atomic.Int32
+			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				calls.Add(1)
+				_, _ = io.Copy(io.Discard, r.Body)
+				tt.handler(w, r)
+			})
+			r := client(t, url, nil).CreateAsync(t.Context(), items(3))
+			if r.Outcome != tt.want || r.Systemic != tt.systemic {
+				t.Errorf("outcome %v, systemic %v (%v); want %v, %v", r.Outcome, r.Systemic, r.Err, tt.want, tt.systemic)
+			}
+			if (r.Err == nil) != (tt.want == tracking.OutcomeAccepted) {
+				t.Errorf("err = %v", r.Err)
+			}
+			if n := calls.Load(); n != 1 {
+				t.Errorf("%d requests; want 1", n)
+			}
+		})
+	}
+}
+
+func TestCreateThatFindsNobodyIsNotSent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	_ = l.Close()
+	r := client(t, "http://"+addr, nil).CreateAsync(t.Context(), items(1))
+	var unreachable *api.ConnectError
+	if r.Outcome != tracking.OutcomeNotSent || !errors.As(r.Err, &unreachable) {
+		t.Errorf("outcome %v, err %v; want not sent and a ConnectError", r.Outcome, r.Err)
+	}
+}
+
+func TestCreateThatStallsIsUnknown(t *testing.T) {
+	release := make(chan struct{})
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-release
+	})
+	defer close(release)
+	r := client(t, url, func(o *api.Options) { o.Timeout = 50 * time.Millisecond }).CreateAsync(t.Context(), items(1))
+	if r.Outcome != tracking.OutcomeUnknown || !strings.Contains(r.Reason(), "--request-timeout") {
+		t.Errorf("outcome %v, reason %q; want unknown, naming --request-timeout", r.Outcome, r.Reason())
+	}
+}
+
+func TestCreateAcceptedSettingDecides(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"code":1000,"result":{"state":"queued"}}`)
+	})
+	for equals, want := range map[string]tracking.Outcome{"queued": tracking.OutcomeAccepted, "lost": tracking.OutcomeUnknown} {
+		c := client(t, url, func(o *api.Options) { o.Accepted = []api.Match{{Path: "/result/state", Equals: equals}} })
+		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != want {
+			t.Errorf("with %q: %v (%v); want %v", equals, r.Outcome, r.Err, want)
+		}
+	}
+}
+
+func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
+	var got *http.Request
+	var body string
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		got, body = r, string(b)
+	})
+	c := client(t, url+"/base", nil)
+	c.CreateSync(t.Context(), items(1))
+	if got.Method != http.MethodPost || got.URL.Path != "/base/api/v1/routers/create" {
+		t.Errorf("v1 create went to %s %s", got.Method, got.URL.Path)
+	}
+	if body != `{"data":[{"referId":"R0","rawTrackingNumber":"N0"}]}` {
+		t.Errorf("body %s", body)
+	}
+	for name, want := range map[string]string{"Authorization": "k1", "Content-Type": "application/json", "User-Agent": "waybill/test", "Idempotency-Key": ""} {
+		if v := got.Header.Get(name); v != want {
+			t.Errorf("%s: %q; want %q", name, v, want)
+		}
+	}
+	_, _ = c.Detail(t.Context(), api.Query{ReferID: "a b&c"})
+	if got.URL.Path != "/base/api/v1/routers/detail" || got.URL.Query().Get("referId") != "a b&c" {
+		t.Errorf("query went to %s", got.URL)
+	}
+	_, _ = c.Detail(t.Context(), api.Query{Number: "N1"})
+	if got.URL.Query().Get("trackingNumber") != "N1" || got.URL.Query().Has("referId") {
+		t.Errorf("query by number went to %s", got.URL)
+	}
+}
+
+func TestNoRedirectIsFollowed(t *testing.T) {
+	var reached atomic.Int32
+	target := serve(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, status) })
+		r := client(t, url, nil).CreateAsync(t.Context(), items(1))
+		if r.Outcome != tracking.OutcomeUnknown || !strings.Contains(r.Reason(), target) {
+			t.Errorf("%d: outcome %v, reason %q; want unknown, naming the target", status, r.Outcome, r.Reason())
+		}
+		var refused *api.StatusError
+		if _, err := client(t, url, nil).Detail(t.Context(), api.Query{ReferID: "A"}); !errors.As(err, &refused) {
+			t.Errorf("%d: query: %v; want a StatusError", status, err)
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d requests reached the target", n)
+	}
+}
+
+func TestDetail(t *testing.T) {
+	type check func(error) bool
+	is := func(target error) check { return func(err error) bool { return errors.Is(err, target) } }
+	as := func(status int) check {
+		return func(err error) bool {
+			var e *api.StatusError
+			return errors.As(err, &e) && e.Status == status
+		}
+	}
+	unbelievable := func(err error) bool {
+		var e *api.AnswerError
+		return errors.As(err, &e)
+	}
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		ok     check
+	}{
+		{"found", 200, `{"data":{"trackingNumber":"N","statusLabel":"DELIVERED"}}`, is(nil)},
+		{"processing", 200, `{"message":"Processing"}`, is(tracking.ErrProcessing)},
+		{"404", 404, `<html>`, is(tracking.ErrAbsent)},
+		{"configured message", 200, `{"message":"No data"}`, is(tracking.ErrAbsent)},
+		{"configured value", 200, `{"data":null,"found":false}`, is(tracking.ErrAbsent)},
+		{"other message", 200, `{"message":"hm"}`, is(api.ErrUndecided)},
+		{"empty object", 200, `{}`, is(api.ErrUndecided)},
+		{"HTML", 200, `<html>`, unbelievable},
+		{"error envelope", 200, `{"code":401,"message":"bad key"}`, unbelievable},
+		{"401", 401, `{"message":"bad key"}`, is(api.ErrUnauthorized)},
+		{"500", 500, ``, as(500)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			c := client(t, url, func(o *api.Options) {
+				o.Absent = []api.Absent{{Status: 200, Message: "No data"}, {Match: api.Match{Path: "/found", Equals: "false"}}}
+			})
+			a, err := c.Detail(t.Context(), api.Query{ReferID: "A"})
+			if !tt.ok(err) {
+				t.Errorf("err = %v", err)
+			}
+			if string(a.Raw) != tt.body {
+				t.Errorf("raw %q; want %q", a.Raw, tt.body)
+			}
+		})
+	}
+}
+
+func TestOneConnectionForManyRequests(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{}`)
+	})
+	c := client(t, url, nil)
+	for range 20 {
+		if r := c.CreateAsync(t.Context(), items(2)); r.Outcome != tracking.OutcomeAccepted {
+			t.Fatal(r.Err)
+		}
+	}
+	if n := c.Connections(); n != 1 {
+		t.Errorf("%d connections; want 1", n)
+	}
+}
+
+func TestTraceNeverSeesTheKey(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
+	var seen []string
+	c := client(t, url, func(o *api.Options) {
+		o.Key = "s3cret"
+		o.Trace = func(x api.Exchange) { seen = append(seen, fmt.Sprintf("%+v", x)) }
+	})
+	c.CreateAsync(context.Background(), items(1))
+	if len(seen) != 1 || strings.Contains(seen[0], "s3cret") {
+		t.Errorf("trace %q; want one exchange without the key", seen)
+	}
+}

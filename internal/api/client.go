@@ -1,0 +1,225 @@
+// Package api speaks to the shipment tracking service: its three operations,
+// with what came of each as a type.
+//
+// A create is never sent twice by this package, whatever happens to its
+// connection: whether to send again is for the ledger to decide.
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// MaxAnswer is how much of an answer is read, in bytes. A longer one is
+// marked as cut.
+const MaxAnswer = 32 << 20
+
+const (
+	dialTimeout = 10 * time.Second
+	// idleTimeout is how long a connection may rest before it is not used
+	// again: a create on a connection that the other side is closing ends in
+	// an unknown outcome.
+	idleTimeout = 5 * time.Second
+
+	queryTimeout = 30 * time.Second
+	syncTimeout  = 120 * time.Second
+)
+
+// Paths of the three operations.
+//
+// Interface: Endpoints.
+const (
+	PathCreateSync  = "/api/v1/routers/create"
+	PathCreateAsync = "/api/v2/trackings/create"
+	PathDetail      = "/api/v1/routers/detail"
+)
+
+// Options is what a client is made of.
+type Options struct {
+	BaseURL   string // normalised: scheme, host and an optional path, no trailing slash
+	Key       string // value of the Authorization header
+	UserAgent string
+	Workers   int    // connections kept open
+	CAFile    string // further certificate authorities, PEM; empty for none
+
+	// Timeout bounds one request; 0 means 30s, and 120s for a synchronous create.
+	Timeout time.Duration
+
+	NumberParam string   // query parameter for a tracking number
+	Absent      []Absent // what "no such tracking" looks like, besides 404
+	Accepted    []Match  // what success of a create looks like; empty for the built-in signs
+
+	// Unprocessed are the statuses of a create's answer that mean that
+	// nothing was stored and the request may be repeated after a pause.
+	Unprocessed []int
+
+	// Trace is told of every request and answer; nil for none. It never sees
+	// the key.
+	Trace func(Exchange)
+}
+
+// Exchange is one request and its answer, for people who look for a fault.
+type Exchange struct {
+	Method, URL string
+	Request     []byte
+	Status      int // 0 if no answer came
+	Header      http.Header
+	Answer      []byte
+	Took        time.Duration
+	Err         error
+}
+
+// Match is one condition on a JSON answer.
+type Match struct {
+	Path   string // RFC 6901
+	Equals string // JSON literal or plain text
+}
+
+// Absent is one form that "no such tracking" may take. Conditions that are
+// zero are not asked for.
+type Absent struct {
+	Status  int
+	Message string
+	Match   Match
+}
+
+// Client speaks to one service with one key. It is safe for concurrent use.
+type Client struct {
+	opts  Options
+	base  *url.URL
+	http  *http.Client
+	conns atomic.Int64
+}
+
+// New returns a client. It opens no connection.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(o.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w", err)
+	}
+	roots, err := certificates(o.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{opts: o, base: base}
+	workers := max(o.Workers, 1)
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment, // never for loopback
+		DialContext:            c.dial,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 only
+		MaxIdleConns:           workers,
+		MaxIdleConnsPerHost:    workers,
+		MaxConnsPerHost:        0,
+		IdleConnTimeout:        idleTimeout,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxResponseHeaderBytes: 1 << 20,
+	}
+	c.http = &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// Host returns the host, and port if not the usual one, that requests go to.
+func (c *Client) Host() string { return c.base.Host }
+
+// Connections returns how many connections were opened so far.
+func (c *Client) Connections() int64 { return c.conns.Load() }
+
+func certificates(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil //nolint:nilnil // nil means the system's authorities
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("ca_file: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("ca_file %s: no certificate in PEM form", file)
+	}
+	return pool, nil
+}
+
+func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.conns.Add(1)
+	return &countingConn{Conn: conn}, nil
+}
+
+// countingConn counts what was handed to the system for sending.
+type countingConn struct {
+	net.Conn
+	written atomic.Int64
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.written.Add(int64(n))
+	return n, err
+}
+
+// ReadFrom keeps the transport from going round Write.
+func (c *countingConn) ReadFrom(r io.Reader) (int64, error) {
+	return io.Copy(writerOnly{c}, r)
+}
+
+type writerOnly struct{ io.Writer }
+
+func (c *Client) url(path string, query url.Values) string {
+	u := *c.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + path
+	u.RawPath = ""
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// CreateAsync asks for up to [tracking.MaxAsyncBatch] trackings, to be worked
+// out in the background. The reply is never nil.
+//
+// Interface: Endpoints, 2. Batch create (asynchronous, v2).
+func (c *Client) CreateAsync(ctx context.Context, items []tracking.Item) *tracking.Reply {
+	return c.create(ctx, PathCreateAsync, items, c.timeout(queryTimeout))
+}
+
+// CreateSync asks for up to [tracking.MaxSyncBatch] trackings; the answer
+// holds what is known of them already. The reply is never nil.
+//
+// Interface: Endpoints, 1. Batch create (synchronous, v1).
+func (c *Client) CreateSync(ctx context.Context, items []tracking.Item) *tracking.Reply {
+	return c.create(ctx, PathCreateSync, items, c.timeout(syncTimeout))
+}
+
+func (c *Client) timeout(usual time.Duration) time.Duration {
+	if c.opts.Timeout > 0 {
+		return c.opts.Timeout
+	}
+	return usual
+}
+
+var errNoKey = errors.New("no API key")

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func (c *Client) create(ctx context.Context, path string, items []tracking.Item, limit time.Duration) *tracking.Reply {
+	body := tracking.AppendBatch(make([]byte, 0, 96*len(items)+16), items)
+	x := c.do(ctx, http.MethodPost, c.url(path, nil), body, limit)
+	r := &tracking.Reply{
+		HTTPStatus: x.status,
+		Answer:     x.answer,
+		AnswerCut:  x.cut,
+		RetryAfter: x.retryAfter,
+		Began:      x.began,
+		Took:       x.took,
+	}
+	r.Outcome, r.Err = c.judge(x)
+	r.Systemic = systemic(r)
+	if r.Outcome == tracking.OutcomeAccepted {
+		r.Refused = tracking.Refusals(x.answer, items)
+	}
+	return r
+}
+
+// systemic reports whether the next batch would surely meet the same answer:
+// one that can't be believed, or a redirect.
+func systemic(r *tracking.Reply) bool {
+	var unbelievable *AnswerError
+	return errors.As(r.Err, &unbelievable) || (r.HTTPStatus >= 300 && r.HTTPStatus < 400)
+}
+
+// judge reads the answer to a create, in the order of "How an answer to create
+// is read": whatever is not clearly something else is unknown.
+//
+// Assumed: behaviour for errors is not shown; `assume_unprocessed` and
+// `create.accepted` set what can be set.
+func (c *Client) judge(x exchange) (tracking.Outcome, error) {
+	if x.status == 0 || x.err != nil {
+		if !x.sent {
+			return tracking.OutcomeNotSent, &ConnectError{Host: c.Host(), Err: x.err}
+		}
+		return tracking.OutcomeUnknown, fmt.Errorf("no complete answer: %w", x.err)
+	}
+	status := newStatusError(x)
+	switch {
+	case slices.Contains(c.opts.Unprocessed, x.status):
+		return tracking.OutcomeThrottled, status
+	case x.status >= 200 && x.status < 300:
+		if err := c.credible(x); err != nil {
+			return tracking.OutcomeUnknown, err
+		}
+		return tracking.OutcomeAccepted, nil
+	}
+	return outcomeOf(x.status), status
+}
+
+func outcomeOf(status int) tracking.Outcome {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return tracking.OutcomeUnauthorized
+	case http.StatusRequestEntityTooLarge:
+		return tracking.OutcomeTooLarge
+	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
+		return tracking.OutcomeRows
+	case http.StatusRequestTimeout, http.StatusTooEarly:
+		return tracking.OutcomeUnknown
+	}
+	if status >= 400 && status < 500 {
+		return tracking.OutcomeRefused
+	}
+	return tracking.OutcomeUnknown
+}
+
+// credible returns why a 2xx answer can't be taken as success, or nil.
+func (c *Client) credible(x exchange) error {
+	if x.cut {
+		return &AnswerError{Status: x.status, Problem: "is longer than what is read"}
+	}
+	body := bytes.TrimSpace(x.answer)
+	isJSON, wrong := tracking.Decisive(body)
+	switch {
+	case len(body) > 0 && !isJSON:
+		return &AnswerError{Status: x.status, Problem: "is neither empty nor JSON", Excerpt: excerpt(body)}
+	case len(c.opts.Accepted) > 0:
+		for _, m := range c.opts.Accepted {
+			if !m.holds(body) {
+				return &AnswerError{Status: x.status, Problem: "does not meet create.accepted at " + m.Path, Excerpt: excerpt(body)}
+			}
+		}
+	case wrong:
+		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(body)}
+	}
+	return nil
+}
+
+// holds reports whether the JSON value at m.Path is m.Equals, given as a JSON
+// literal or as the plain text of a string.
+func (m Match) holds(raw []byte) bool {
+	got, ok := tracking.Pointer(raw, m.Path)
+	if !ok {
+		return false
+	}
+	var s string
+	if json.Unmarshal(got, &s) == nil {
+		return s == strings.Trim(m.Equals, `"`)
+	}
+	return string(got) == strings.TrimSpace(m.Equals)
+}
+
+// excerptLength is how much of an answer an error shows, in bytes.
+const excerptLength = 200
+
+func excerpt(body []byte) string {
+	if len(body) <= excerptLength {
+		return string(body)
+	}
+	return strings.ToValidUTF8(string(body[:excerptLength]), "") + "…"
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Query says which tracking is asked for: by the caller's identifier, or by
+// the carrier's number if that is empty.
+type Query struct {
+	ReferID string
+	Number  string
+}
+
+// Detail asks for the status and timeline of a tracking.
+//
+// The error is [tracking.ErrProcessing] while the service is working on it,
+// [tracking.ErrAbsent] if it has none, [ErrUndecided] if the answer tells
+// neither, a [*StatusError] matching [ErrUnauthorized] for a refused key, and
+// a [*ConnectError] if no connection came about. The answer is returned with
+// every error that came with one.
+//
+// Interface: Endpoints, 3. Query a tracking.
+func (c *Client) Detail(ctx context.Context, q Query) (tracking.Answer, error) {
+	values := url.Values{}
+	if q.ReferID != "" {
+		values.Set(tracking.FieldReferID, q.ReferID)
+	} else {
+		values.Set(c.opts.NumberParam, q.Number)
+	}
+	x := c.do(ctx, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
+	if x.status == 0 {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return tracking.Answer{}, ctx.Err()
+		}
+		return tracking.Answer{}, &ConnectError{Host: c.Host(), Err: x.err}
+	}
+	a := tracking.ReadAnswer(x.answer)
+	return a, c.readDetail(x, a)
+}
+
+func (c *Client) readDetail(x exchange, a tracking.Answer) error {
+	switch {
+	case c.absent(x, a):
+		return tracking.ErrAbsent
+	case x.status < 200 || x.status > 299:
+		return newStatusError(x)
+	case x.err != nil:
+		return &AnswerError{Status: x.status, Problem: "broke off", Excerpt: excerpt(x.answer)}
+	case a.Processing:
+		return tracking.ErrProcessing
+	case len(a.Trackings) > 0:
+		return nil
+	case !a.JSON:
+		return &AnswerError{Status: x.status, Problem: "is not JSON", Excerpt: excerpt(x.answer)}
+	}
+	if _, wrong := tracking.Decisive(x.answer); wrong {
+		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(x.answer)}
+	}
+	return ErrUndecided
+}
+
+// absent reports whether the answer says that there is no such tracking.
+//
+// Assumed: 404 means so, and `query.absent` lists further forms.
+func (c *Client) absent(x exchange, a tracking.Answer) bool {
+	if x.status == http.StatusNotFound {
+		return true
+	}
+	for _, f := range c.opts.Absent {
+		if f.holds(x.status, a) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f Absent) holds(status int, a tracking.Answer) bool {
+	if f == (Absent{}) || (f.Status != 0 && f.Status != status) {
+		return false
+	}
+	if f.Message != "" && f.Message != a.Message {
+		return false
+	}
+	return f.Match == (Match{}) || f.Match.holds(a.Raw)
+}

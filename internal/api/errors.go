@@ -1,0 +1,92 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Errors that callers tell apart.
+var (
+	// ErrUnauthorized says that the service refused the key.
+	ErrUnauthorized = errors.New("the service refused the API key")
+	// ErrUndecided says that an answer neither shows the tracking nor says
+	// that there is none.
+	ErrUndecided = errors.New("the answer does not tell whether the tracking exists")
+)
+
+// ConnectError says that a request did not leave: repeating it is safe.
+type ConnectError struct {
+	Host string
+	Err  error
+}
+
+func (e *ConnectError) Error() string { return fmt.Sprintf("connect to %s: %v", e.Host, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// AnswerError says that a 2xx answer came which can't be believed.
+type AnswerError struct {
+	Status  int
+	Problem string
+	Excerpt string // start of the answer, foreign text
+}
+
+func (e *AnswerError) Error() string {
+	s := fmt.Sprintf("the answer with status %d %s", e.Status, e.Problem)
+	if e.Excerpt != "" {
+		s += ": " + e.Excerpt
+	}
+	return s
+}
+
+// StatusError is an answer that is not 2xx.
+type StatusError struct {
+	Status     int
+	Message    string        // the service's own words, foreign text; empty if none
+	RetryAfter time.Duration // 0 if not sent
+	Location   string        // where a redirect pointed, foreign text; empty otherwise
+}
+
+func newStatusError(x exchange) *StatusError {
+	e := &StatusError{Status: x.status, RetryAfter: x.retryAfter, Message: tracking.ErrorText(x.answer)}
+	if x.status >= 300 && x.status < 400 {
+		e.Location = x.header.Get("Location")
+	}
+	return e
+}
+
+func (e *StatusError) Error() string {
+	s := fmt.Sprintf("the service answered %d", e.Status)
+	if text := http.StatusText(e.Status); text != "" {
+		s += " " + text
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	if e.Location != "" {
+		s += " (a redirect to " + e.Location + ", which is never followed: check base_url)"
+	}
+	return s
+}
+
+// Is matches [ErrUnauthorized] for 401 and 403.
+//
+// Assumed: the interface does not show what a wrong key looks like.
+func (e *StatusError) Is(target error) bool {
+	return target == ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+}
+
+// Temporary reports whether the same query may do better later.
+func (e *StatusError) Temporary() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// exchange is one request and what came back of it.
+type exchange struct {
+	sent       bool // a byte of the request may have left
+	status     int  // 0 if no answer came
+	header     http.Header
+	answer     []byte
+	cut        bool
+	retryAfter time.Duration
+	began      time.Time
+	took       time.Duration
+	err        error // why the answer is missing or incomplete
+}
+
+// maxRetryAfter caps what a service may ask for.
+const maxRetryAfter = time.Hour
+
+// do sends one request, once, and reads its answer to the end.
+func (c *Client) do(ctx context.Context, method, target string, body []byte, limit time.Duration) exchange {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	x := exchange{began: time.Now()}
+	var wire wire
+	req, err := c.request(httptrace.WithClientTrace(ctx, wire.trace()), method, target, body)
+	if err != nil {
+		x.err = err
+		return x
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		x.sent, x.err = wire.touched(), plainError(err)
+	} else {
+		x.sent, x.status, x.header = true, res.StatusCode, res.Header
+		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
+		x.answer, x.cut, x.err = readAnswer(res)
+	}
+	x.took = time.Since(x.began)
+	c.tell(method, target, body, x)
+	return x
+}
+
+func (c *Client) request(ctx context.Context, method, target string, body []byte) (*http.Request, error) {
+	if c.opts.Key == "" {
+		return nil, errNoKey
+	}
+	var r io.Reader
+	if body != nil {
+		r = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, r)
+	if err != nil {
+		return nil, err
+	}
+	req.GetBody = nil // the transport must not send a create again by itself
+	req.Header.Set("Authorization", c.opts.Key)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.opts.UserAgent)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return req, nil
+}
+
+func (c *Client) tell(method, target string, body []byte, x exchange) {
+	if c.opts.Trace == nil {
+		return
+	}
+	c.opts.Trace(Exchange{Method: method, URL: target, Request: body, Status: x.status, Header: x.header, Answer: x.answer, Took: x.took, Err: x.err})
+}
+
+// tlsConn is a connection inside another, as TLS is.
+type tlsConn interface{ NetConn() net.Conn }
+
+// wire watches the connection of one request.
+type wire struct {
+	conn   atomic.Pointer[countingConn]
+	before atomic.Int64
+	other  atomic.Bool // a connection whose bytes can't be counted
+}
+
+func (w *wire) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		conn := info.Conn
+		for t, ok := conn.(tlsConn); ok; t, ok = conn.(tlsConn) {
+			conn = t.NetConn()
+		}
+		counted, ok := conn.(*countingConn)
+		if !ok {
+			w.other.Store(true)
+			return
+		}
+		w.before.Store(counted.written.Load())
+		w.conn.Store(counted)
+	}}
+}
+
+// touched reports whether a byte may have left. Without a connection none has.
+func (w *wire) touched() bool {
+	if w.other.Load() {
+		return true
+	}
+	conn := w.conn.Load()
+	return conn != nil && conn.written.Load() > w.before.Load()
+}
+
+// readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
+// neither its length nor where it ends is whole only if it is empty or JSON.
+func readAnswer(res *http.Response) (body []byte, cut bool, err error) {
+	defer res.Body.Close()
+	body, err = io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+	if err != nil {
+		return body, true, plainError(err)
+	}
+	if len(body) > MaxAnswer {
+		return body[:MaxAnswer], true, nil
+	}
+	if unframed(res) && len(bytes.TrimSpace(body)) > 0 && !json.Valid(body) {
+		return body, true, io.ErrUnexpectedEOF
+	}
+	return body, false, nil
+}
+
+func unframed(res *http.Response) bool {
+	return res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed
+}
+
+// plainError takes the method and URL off an error of net/http: the caller
+// names the operation, and a URL may hold what belongs in no log.
+func plainError(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errTimedOut
+	}
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// errTimedOut says that no answer came within the time of one request.
+var errTimedOut = errors.New("no answer within the time allowed for one request (--request-timeout)")
+
+// retryAfter reads both forms of the header: seconds, or an HTTP date. What is
+// neither, or past, is 0.
+func retryAfter(s string, now time.Time) time.Duration {
+	s = strings.TrimSpace(s)
+	if s == "" {
+		return 0
+	}
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		if n < 0 {
+			return 0
+		}
+		if n > int64(maxRetryAfter/time.Second) {
+			return maxRetryAfter
+		}
+		return time.Duration(n) * time.Second
+	}
+	t, err := http.ParseTime(s)
+	if err != nil {
+		return 0
+	}
+	return min(max(t.Sub(now), 0), maxRetryAfter)
+}

@@ -1,0 +1,88 @@
+// Package buildinfo tells which build of waybill is running. It needs no I/O:
+// everything it knows was put into the binary by whoever built it.
+package buildinfo
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Set by the linker: -ldflags "-X github.com/waybill-cli/waybill/internal/buildinfo.version=…".
+// Nothing in the program assigns them.
+var (
+	version string // without a leading v; empty if the linker was not told
+	commit  string // full hash
+	date    string // RFC 3339, UTC: of the commit, so that equal sources make equal binaries
+)
+
+// Unreleased is the version of a build that was not told one.
+const Unreleased = "dev"
+
+// Info says what a binary was built from and for.
+type Info struct {
+	Version  string `json:"version"`          // such as 1.4.0, without a leading v; [Unreleased] if not known
+	Commit   string `json:"commit,omitempty"` // full hash, with "-dirty" if the tree had changes; empty if not known
+	Date     string `json:"date,omitempty"`   // of the commit, RFC 3339 UTC; empty if not known
+	Go       string `json:"go"`               // the toolchain, such as go1.26.0
+	Platform string `json:"platform"`         // GOOS/GOARCH
+}
+
+// Read returns what is known of the running binary: what the linker was told,
+// else what the go command recorded in it. It is safe for concurrent use.
+func Read() Info {
+	recorded, _ := debug.ReadBuildInfo()
+	return merge(Info{Version: version, Commit: commit, Date: date}, recorded)
+}
+
+// UserAgent returns what the program calls itself in HTTP requests:
+// "waybill/VERSION".
+func UserAgent() string { return "waybill/" + Read().Version }
+
+// merge fills what the linker was not told from what the go command recorded,
+// which is nil for a binary built without modules.
+func merge(told Info, recorded *debug.BuildInfo) Info {
+	info := told
+	info.Go, info.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
+	if recorded != nil {
+		fill(&info, recorded)
+	}
+	info.Version = release(info.Version)
+	return info
+}
+
+// fill sets the empty fields of info. Commit and date stand or fall together,
+// so that one build's hash is never shown with another's time.
+func fill(info *Info, recorded *debug.BuildInfo) {
+	if info.Version == "" {
+		info.Version = recorded.Main.Version
+	}
+	if info.Commit != "" {
+		return
+	}
+	dirty := false
+	for _, s := range recorded.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			info.Commit = s.Value
+		case "vcs.time":
+			info.Date = s.Value
+		case "vcs.modified":
+			dirty = s.Value == "true"
+		}
+	}
+	if dirty && info.Commit != "" {
+		info.Commit += "-dirty"
+	}
+}
+
+// release returns v as people write it: no leading v, and [Unreleased] for
+// what the go command says of a build outside any version.
+func release(v string) string {
+	if v == "" || v == "(devel)" {
+		return Unreleased
+	}
+	if len(v) > 1 && v[0] == 'v' && v[1] >= '0' && v[1] <= '9' {
+		return v[1:]
+	}
+	return v
+}
