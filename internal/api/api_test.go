@@ -156,7 +156,7 @@ func TestCreateAcceptedSettingDecides(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"code":1000,"result":{"state":"queued"}}`)
 	})
-	for equals, want := range map[string]tracking.Outcome{"queued": tracking.OutcomeAccepted, "lost": tracking.OutcomeUnknown} {
+	for equals, want := range map[string]tracking.Outcome{`"queued"`: tracking.OutcomeAccepted, `"lost"`: tracking.OutcomeUnknown} {
 		c := client(t, url, func(o *api.Options) { o.Accepted = []api.Match{{Path: "/result/state", Equals: equals}} })
 		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != want {
 			t.Errorf("with %q: %v (%v); want %v", equals, r.Outcome, r.Err, want)

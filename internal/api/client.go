@@ -85,7 +85,7 @@ type Exchange struct {
 // Match is one condition on a JSON answer.
 type Match struct {
 	Path   string // RFC 6901
-	Equals string // JSON literal or plain text
+	Equals string // JSON literal
 }
 
 // Absent is one form that "no such tracking" may take. Conditions that are

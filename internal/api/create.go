@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -104,18 +105,25 @@ func (c *Client) credible(x exchange) error {
 	return nil
 }
 
-// holds reports whether the JSON value at m.Path is m.Equals, given as a JSON
-// literal or as the plain text of a string.
+// holds reports whether raw has the JSON value m.Equals at m.Path.
 func (m Match) holds(raw []byte) bool {
 	got, ok := tracking.Pointer(raw, m.Path)
-	if !ok {
-		return false
-	}
-	var s string
-	if json.Unmarshal(got, &s) == nil {
-		return s == strings.Trim(m.Equals, `"`)
-	}
-	return string(got) == strings.TrimSpace(m.Equals)
+	return ok && sameJSON(got, []byte(m.Equals))
+}
+
+// sameJSON reports whether two literals are the same value; numbers are
+// compared as they are written.
+func sameJSON(a, b []byte) bool {
+	x, errX := decode(a)
+	y, errY := decode(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func decode(raw []byte) (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	err = dec.Decode(&v)
+	return v, err
 }
 
 // excerptLength is how much of an answer an error shows, in bytes.

@@ -37,9 +37,9 @@ type Store interface {
 	// of them. A batch that becomes Pending can be claimed again.
 	Settle(ctx context.Context, outcomes []Settlement) error
 
-	// Counts returns how many distinct rows of the run's input, those known
+	// CountRows returns how many distinct rows of the run's input, those known
 	// before included, are in each state.
-	Counts(ctx context.Context, run int64) (Counts, error)
+	CountRows(ctx context.Context, run int64) (Counts, error)
 
 	// Rows yields the records of the run's input in input order, known ones
 	// and repeats included.

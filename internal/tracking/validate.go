@@ -42,7 +42,7 @@ var (
 )
 
 // precise is how many digits of a number a spreadsheet keeps; it writes zeros
-// for the rest.
+// for the rest. Programs that go through a float may keep one more.
 const precise = 15
 
 // Validate returns what is wrong with the item: rules that the interface
@@ -133,28 +133,24 @@ func spreadsheetDamage(field, s string) (Problem, bool) {
 		return Problem{Field: field, Value: s, Message: field + " is a spreadsheet error",
 			Hint: "mend the formula or lookup, then export again"}, true
 	}
-	n := roundedDigits(s)
+	n, kept := trailingZeros(s)
 	switch {
-	case n >= 18:
-		return Problem{Field: field, Value: s, Message: fmt.Sprintf("%s has %d digits with only zeros from the 16th on: a spreadsheet rounded it", field, n),
+	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
+		return Problem{Field: field, Value: s, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
 			Hint: "its digits are lost: export again with the column formatted as text"}, true
-	case n > precise:
-		return Problem{Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from the 16th on", field, n),
+	case n > precise && kept <= precise:
+		return Problem{Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
 			Hint: "check that a spreadsheet did not round it"}, true
 	}
 	return Problem{}, false
 }
 
-// roundedDigits returns the length of s if it is all digits with only zeros
-// after the first 15, else 0.
-func roundedDigits(s string) int {
-	if len(s) <= precise {
-		return 0
+// trailingZeros returns the length of s and how many digits stand before its
+// trailing zeros, if it is all digits and longer than a spreadsheet keeps;
+// else zeros.
+func trailingZeros(s string) (n, kept int) {
+	if len(s) <= precise || strings.Trim(s, "0123456789") != "" {
+		return 0, 0
 	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' || (i >= precise && s[i] != '0') {
-			return 0
-		}
-	}
-	return len(s)
+	return len(s), max(len(strings.TrimRight(s, "0")), precise)
 }

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// NormalizeURL checks a base URL and gives it its one spelling: scheme and host
+// in lower case, no default port, no slash at the end. A path is kept. User
+// name, query and fragment are refused, and so is http, but for a loopback
+// host or when insecure is set. The error is a [*KeyError].
+func NormalizeURL(raw string, insecure bool) (string, error) {
+	s, wrong := normalizeURL(raw, insecure)
+	if wrong != nil {
+		return "", wrong.at("base_url", Origin{})
+	}
+	return s, nil
+}
+
+func normalizeURL(raw string, insecure bool) (string, *KeyError) {
+	const form = "write it like https://api.example.com or https://api.example.com/path"
+	u, err := url.Parse(raw)
+	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
+		// The text may hold a password, and the parser's error holds the text.
+		return "", wrong("not a URL with https:// and a host", form)
+	}
+	if u.User != nil {
+		return "", wrong("holds a user name or password", form+"; the key belongs in WAYBILL_API_KEY or an api_key_file")
+	}
+	if strings.ContainsAny(raw, "?#") {
+		return "", wrong("holds a query or fragment (? or #)", form)
+	}
+	scheme := strings.ToLower(u.Scheme)
+	if scheme != "https" && scheme != "http" {
+		return "", wrong("scheme "+strconv.Quote(short(scheme))+" is not https", form)
+	}
+	host, ok := normalHost(u.Hostname())
+	if !ok {
+		return "", wrong("the host is not a name or an address", form)
+	}
+	port, ok := normalPort(scheme, u.Port())
+	if !ok {
+		return "", wrong("the port is not a number from 1 to 65535", form)
+	}
+	if scheme == "http" && !insecure && !loopback(host) {
+		return "", wrong("http would send the key in clear to "+host, "use https, or allow it with --insecure-http")
+	}
+	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// normalHost returns a host as it stands in a URL.
+func normalHost(host string) (string, bool) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		if addr.Is6() {
+			return "[" + addr.String() + "]", addr.Zone() == ""
+		}
+		return addr.String(), true
+	}
+	bad := func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r) || strings.ContainsRune(`/\?#@<>"'%:[]{}|^`+"`", r)
+	}
+	return strings.ToLower(host), host != "" && !strings.ContainsFunc(host, bad)
+}
+
+// normalPort returns `:PORT`, or nothing for the scheme's own port.
+func normalPort(scheme, port string) (string, bool) {
+	if port == "" {
+		return "", true
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", false
+	}
+	if scheme == "https" && n == 443 || scheme == "http" && n == 80 {
+		return "", true
+	}
+	return ":" + strconv.FormatUint(n, 10), true
+}
+
+// loopback reports whether a normal host can only be this machine.
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && addr.IsLoopback()
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// The checks of single texts. Each returns what is wanted instead, or nothing.
+
+// oneLine wants no control or format characters and no outer space.
+func oneLine(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
+		return "text without control characters"
+	}
+	if strings.TrimSpace(s) != s {
+		return "text without space at its start or end"
+	}
+	return ""
+}
+
+func filled(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "text that is not empty"
+	}
+	return ""
+}
+
+func oneLineFilled(s string) string {
+	if w := filled(s); w != "" {
+		return w
+	}
+	return oneLine(s)
+}
+
+// identifier wants one word.
+func identifier(s string) string {
+	if strings.ContainsFunc(s, unicode.IsSpace) {
+		return "one word without spaces"
+	}
+	return oneLineFilled(s)
+}
+
+// hostPort wants HOST:PORT, where HOST may be empty and PORT 0.
+func hostPort(s string) string {
+	const want = "HOST:PORT such as 127.0.0.1:8377"
+	_, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return want
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return want
+	}
+	return oneLine(s)
+}
+
+// secretPlace wants where a secret is, not the secret.
+func secretPlace(s string) string {
+	kind, place, _ := strings.Cut(s, ":")
+	if kind != "env" && kind != "file" || strings.TrimSpace(place) == "" {
+		return "env:NAME or file:PATH, never the secret itself"
+	}
+	return oneLine(s)
+}
+
+// fields are the fields that a column can be mapped to.
+func fields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
+
+// field returns the field that name means in any spelling, or nothing.
+func field(name string) string {
+	switch strings.ReplaceAll(plainWord(name), " ", "") {
+	case "referid":
+		return "referId"
+	case "rawtrackingnumber", "trackingnumber":
+		return "rawTrackingNumber"
+	case "carriercode", "metadata.carriercode":
+		return "carrierCode"
+	case "carrier":
+		return "carrier"
+	}
+	return ""
+}
+
+// foldName makes names that differ only in case or outer space one.
+func foldName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

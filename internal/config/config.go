@@ -1,0 +1,192 @@
+// Package config says where settings come from, and hands them over checked and
+// typed: flag, environment, project file, user file, default, in this order.
+//
+// One table holds every setting; the names in files, environment and flags, the
+// help, the listing and what a project file may set are all derived from it.
+// Nothing here opens a network connection or a database. The two files of
+// settings are read by [Load]; files with secrets only when the secret is asked for.
+package config
+
+import (
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Flag is a flag as it was given on the command line.
+type Flag struct {
+	Name    string   // without dashes
+	Values  []string // as typed; several if it was given several times
+	Changed bool     // false: not given, so ignored
+}
+
+// Sources is everything that settings are taken from.
+type Sources struct {
+	Flags   []Flag   // each named in FlagNames
+	Env     []string // NAME=value; an empty value counts as not set
+	WorkDir string   // absolute; the project file's folder, and where relative paths begin; empty for none
+	Home    string   // absolute; empty if not known
+}
+
+// FromOS returns the sources of this process. A folder that the system does
+// not tell stays empty.
+func FromOS(flags []Flag) Sources {
+	src := Sources{Flags: flags, Env: os.Environ()}
+	if folder, err := os.Getwd(); err == nil {
+		src.WorkDir = folder
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		src.Home = home
+	}
+	return src
+}
+
+// Config is every setting, decided. It is read only, and so safe for
+// concurrent use. It can be printed: secrets show as `***`.
+type Config struct {
+	Output            string            `mapstructure:"output"` // table, json, jsonl or csv
+	Color             string            `mapstructure:"color"`  // auto, always or never
+	Quiet             bool              `mapstructure:"quiet"`
+	Verbose           bool              `mapstructure:"verbose"`
+	Debug             bool              `mapstructure:"debug"`
+	Profile           string            `mapstructure:"profile"`         // empty for none
+	Account           string            `mapstructure:"account"`         // the base URL if not set; empty without one
+	BaseURL           string            `mapstructure:"base_url"`        // as NormalizeURL gives it; empty if not set
+	Store             string            `mapstructure:"store"`           // absolute path; empty if no place is known, see StorePath
+	Timeout           time.Duration     `mapstructure:"timeout"`         // 0 for the command's own
+	RequestTimeout    time.Duration     `mapstructure:"request_timeout"` // 0 for 30s, v1 create 120s
+	CAFile            string            `mapstructure:"ca_file"`         // absolute path; empty for none
+	InsecureHTTP      bool              `mapstructure:"insecure_http"`
+	Concurrency       int               `mapstructure:"concurrency"` // at least 1
+	BatchSize         int               `mapstructure:"batch_size"`  // rows; 0 for as many as the service takes
+	Rate              float64           `mapstructure:"rate"`        // requests per second; 0 for no limit
+	Encoding          string            `mapstructure:"encoding"`    // empty to find out
+	Map               map[string]string `mapstructure:"map"`         // field to header; fields referId, rawTrackingNumber, carrierCode, carrier
+	Carriers          map[string]string `mapstructure:"carriers"`    // name to code; no two names differ in case alone
+	StripSpaces       bool              `mapstructure:"strip_spaces"`
+	Statuses          map[string]string `mapstructure:"statuses"` // number or name as sent, to the name shown
+	Query             Query             `mapstructure:"query"`
+	Create            Create            `mapstructure:"create"`
+	AssumeUnprocessed []int             `mapstructure:"assume_unprocessed"` // HTTP statuses
+	Bulk              Bulk              `mapstructure:"bulk"`
+	Webhook           Webhook           `mapstructure:"webhook"`
+	Listen            Listen            `mapstructure:"listen"`
+
+	key      apiKey
+	webhook  webhookSecrets
+	entries  []Entry
+	origins  map[string]Origin
+	profiles []string
+	warnings []Warning
+}
+
+// Query is how trackings are asked for.
+type Query struct {
+	// TrackingNumberParam is the query parameter for a tracking number.
+	//
+	// Assumed: trackingNumber; the interface does not show its name.
+	TrackingNumberParam string   `mapstructure:"tracking_number_param"`
+	Absent              []Absent `mapstructure:"absent"` // besides 404
+}
+
+// Create is how the answer to a create is read.
+type Create struct {
+	Accepted []Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
+}
+
+// Bulk is what is assumed of batches.
+type Bulk struct {
+	// RefusedMeansNone says that the service took nothing of a batch it refused.
+	//
+	// Assumed: so; the interface does not show it.
+	RefusedMeansNone bool `mapstructure:"refused_means_none"`
+}
+
+// Webhook is how deliveries are verified. The secrets are in [Config.WebhookSecrets].
+type Webhook struct {
+	Verify  string            `mapstructure:"verify"`  // enforce, observe or off; never empty
+	Scheme  string            `mapstructure:"scheme"`  // a name in Schemes, or of a preset; empty for none
+	Secrets []string          `mapstructure:"secrets"` // env:NAME or file:ABSOLUTE-PATH
+	Schemes map[string]Scheme `mapstructure:"schemes"` // names as written
+}
+
+// Listen is where deliveries are received.
+type Listen struct {
+	Addr string `mapstructure:"addr"` // HOST:PORT; port 0 for any that is free
+}
+
+// Load decides every setting. Its error is a [*KeyError] that names the flag,
+// the variable, or the file, line and key at fault. A missing base URL, API key
+// or store is no error here, as not every command needs one.
+func Load(src Sources) (Config, error) {
+	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), table: table()}
+	var err error
+	if l.paths, err = locate(src, l.env); err != nil {
+		return Config{}, err
+	}
+	flags, err := l.flags()
+	if err != nil {
+		return Config{}, err
+	}
+	env, err := l.environment()
+	if err != nil {
+		return Config{}, err
+	}
+	user, err := l.user()
+	if err != nil {
+		return Config{}, err
+	}
+	project, err := l.project()
+	if err != nil {
+		return Config{}, err
+	}
+	profile, err := user.profile(user.chosen(flags, env), l.paths.User)
+	if err != nil {
+		return Config{}, err
+	}
+	c, err := l.decide([]layer{user.top, profile, project, env, flags})
+	if err != nil {
+		return Config{}, err
+	}
+	c.profiles = slices.Sorted(maps.Keys(user.profiles))
+	return c, nil
+}
+
+// RequireBaseURL returns the base URL, or a [*KeyError] that is [ErrNoBaseURL].
+func (c Config) RequireBaseURL() (string, error) {
+	if c.BaseURL == "" {
+		return "", &KeyError{
+			Key: "base_url", Message: ErrNoBaseURL.Error(), Err: ErrNoBaseURL,
+			Hint: "give --base-url URL, or set WAYBILL_BASE_URL or base_url in the user file",
+		}
+	}
+	return c.BaseURL, nil
+}
+
+// StorePath returns the absolute path of the store, or a [*KeyError] if none is
+// set and no folder for it is known.
+func (c Config) StorePath() (string, error) {
+	if c.Store == "" {
+		return "", c.Refuse("store", "no place for the store is known: there is no home folder", "give --store FILE, or set WAYBILL_STORE")
+	}
+	return c.Store, nil
+}
+
+// Profiles returns the names of the profiles that the user file defines, sorted.
+func (c Config) Profiles() []string { return slices.Clone(c.profiles) }
+
+// Warnings returns the environment variables that look like settings and are
+// none, by name.
+func (c Config) Warnings() []Warning { return slices.Clone(c.warnings) }
+
+// Origin returns what gave the setting its value; that of a default for an
+// unknown key.
+func (c Config) Origin(key string) Origin { return c.origins[key] }
+
+// Refuse says that the setting's value cannot be used, in the place that gave
+// it: for what only the user of a setting can tell. hint may be empty.
+func (c Config) Refuse(key, message, hint string) *KeyError {
+	return wrong(message, hint).at(key, c.Origin(key))
+}

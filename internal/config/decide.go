@@ -1,0 +1,184 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+)
+
+// delimiter parts the levels of a viper key. A dot would split more than it should.
+const delimiter = "::"
+
+func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
+
+// decide lays the layers over the defaults, lowest first, and decodes what
+// comes out.
+func (l *loader) decide(layers []layer) (Config, error) {
+	c := Config{origins: map[string]Origin{}}
+	var err error
+	if c.key, err = findAPIKey(layers); err != nil {
+		return Config{}, err
+	}
+	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
+	for _, s := range l.table {
+		if !s.apart() {
+			v.SetDefault(viperKey(s.Key), s.preset)
+		}
+	}
+	named := map[string]map[string]Origin{} // of names and schemes: what gave each
+	for _, made := range layers {
+		for key, val := range made.values {
+			c.origins[key] = val.origin
+		}
+		if err := l.lay(v, made, named); err != nil {
+			return Config{}, err
+		}
+	}
+	if err := l.finish(v, &c); err != nil {
+		return Config{}, err
+	}
+	// The values have their types already: nothing is converted on the way.
+	exactly := func(d *mapstructure.DecoderConfig) { d.WeaklyTypedInput, d.DecodeHook = false, nil }
+	if err := v.UnmarshalExact(&c, exactly); err != nil {
+		return Config{}, fmt.Errorf("decode settings: %w", err)
+	}
+	c.webhook = l.webhookSecrets(layers, c.Webhook.Secrets)
+	c.origins["api_key"], c.origins["api_key_file"] = c.key.origin, Origin{}
+	if c.key.file != "" {
+		c.origins["api_key"], c.origins["api_key_file"] = Origin{}, c.key.origin
+	}
+	c.entries = l.entries(v, c, named)
+	c.warnings = l.warnings(namesOf(c.Webhook.Secrets))
+	return c, nil
+}
+
+// apart reports whether the setting is kept out of viper: all that leads to a
+// secret is decided by itself.
+func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
+
+// lay puts a layer on v: flags at viper's highest level, the others one over
+// the other below it.
+func (l *loader) lay(v *viper.Viper, made layer, named map[string]map[string]Origin) error {
+	for key, val := range made.values {
+		s, _ := l.find(key)
+		if s.apart() {
+			continue
+		}
+		joined := joinNames(s, v.Get(viperKey(key)), val, named)
+		if made.level == FromFlag {
+			v.Set(viperKey(key), joined)
+			continue
+		}
+		if err := v.MergeConfigMap(nest(strings.Split(key, "."), joined)); err != nil {
+			return fmt.Errorf("merge %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// nest wraps val in a map for each part of its key.
+func nest(parts []string, val any) map[string]any {
+	if len(parts) == 1 {
+		return map[string]any{parts[0]: val}
+	}
+	return map[string]any{parts[0]: nest(parts[1:], val)}
+}
+
+// joinNames lays the names of val over those below; any other value replaces
+// what is below.
+func joinNames(s setting, below any, val value, named map[string]map[string]Origin) any {
+	note := func(name string) {
+		if named[s.Key] == nil {
+			named[s.Key] = map[string]Origin{}
+		}
+		named[s.Key][name] = val.origin
+	}
+	switch over := val.v.(type) {
+	case names:
+		under, _ := below.(names)
+		all, kept := maps.Clone(under), map[string]string{}
+		for name := range under {
+			kept[s.one(name)] = name
+		}
+		for name, text := range over {
+			if old, ok := kept[s.one(name)]; ok {
+				delete(all, old)
+				delete(named[s.Key], old)
+			}
+			all[name] = text
+			note(name)
+		}
+		return all
+	case schemes:
+		under, _ := below.(schemes)
+		all := maps.Clone(under)
+		maps.Copy(all, over)
+		for name := range over {
+			note(name)
+		}
+		return all
+	}
+	return val.v
+}
+
+// finish replaces the values that follow from others.
+func (l *loader) finish(v *viper.Viper, c *Config) error {
+	if raw := v.GetString("base_url"); raw != "" {
+		normal, fault := normalizeURL(raw, v.GetBool("insecure_http"))
+		if fault != nil {
+			return fault.at("base_url", c.origins["base_url"])
+		}
+		v.Set("base_url", normal)
+	}
+	if v.GetString("account") == "" {
+		v.Set("account", v.GetString("base_url"))
+		delete(c.origins, "account")
+	}
+	if v.GetString("store") == "" {
+		v.Set("store", storeDefault(runtime.GOOS, l.env, l.src.Home))
+		delete(c.origins, "store")
+	}
+	verify := viperKey("webhook.verify")
+	if v.GetString(verify) == "" {
+		mode := "observe"
+		if v.GetString(viperKey("webhook.scheme")) != "" {
+			mode = "enforce"
+		}
+		v.Set(verify, mode)
+	}
+	return nil
+}
+
+// webhookSecrets keeps the literal of the highest layer that has one, and those
+// variables that the places name.
+func (l *loader) webhookSecrets(layers []layer, places []string) webhookSecrets {
+	made := webhookSecrets{env: map[string]Secret{}}
+	for _, below := range layers {
+		if val, ok := below.values["webhook.secret"]; ok {
+			made.literal, _ = val.v.(Secret)
+			made.origin = val.origin
+		}
+	}
+	for _, name := range namesOf(places) {
+		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
+			made.env[name] = NewSecret(text)
+		}
+	}
+	return made
+}
+
+// namesOf returns the variables that places of secrets name.
+func namesOf(places []string) []string {
+	var all []string
+	for _, place := range places {
+		if name, ok := strings.CutPrefix(place, "env:"); ok {
+			all = append(all, name)
+		}
+	}
+	return slices.Clip(all)
+}

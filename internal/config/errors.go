@@ -1,0 +1,130 @@
+package config
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+)
+
+// ErrNoBaseURL says that a command needs the service's address and none is set.
+var ErrNoBaseURL = errors.New("no base URL is set")
+
+// ErrNoAPIKey says that a command needs the API key and none is set.
+var ErrNoAPIKey = errors.New("no API key is set")
+
+// KeyError says what is wrong with a setting, with a file of settings, or with
+// a secret that a setting names. It never holds a secret.
+type KeyError struct {
+	Key     string // dotted, `query.absent`; empty if it is about a whole file
+	Origin  Origin
+	File    string // the file of settings at fault; empty for flags, environment and defaults
+	Line    int    // 1-based line in File; 0 if not known
+	Message string
+	Hint    string // what to do about it; may be empty
+	Err     error  // cause; may be nil
+}
+
+// Error gives the place, the key and what is wrong; the hint stands apart.
+func (e *KeyError) Error() string {
+	var b strings.Builder
+	switch {
+	case e.File != "":
+		b.WriteString(e.File)
+		if e.Line > 0 {
+			b.WriteString(":" + strconv.Itoa(e.Line))
+		}
+		b.WriteString(": ")
+		if e.Key != "" {
+			b.WriteString(e.Key + ": ")
+		}
+	case e.Origin.Name != "":
+		b.WriteString(e.Origin.Name + ": ")
+	case e.Key != "":
+		b.WriteString(e.Key + ": ")
+	}
+	b.WriteString(e.Message)
+	return b.String()
+}
+
+// Unwrap returns the cause, or nil.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// at fills in where the fault lies and which key it is about. What is known
+// more closely already stays.
+func (e *KeyError) at(key string, o Origin) *KeyError {
+	if e.Line == 0 {
+		e.Line = o.Line
+	}
+	if e.Key == "" {
+		e.Key = key
+	}
+	o.Line = e.Line
+	e.Origin, e.File = o, o.File
+	return e
+}
+
+// wrong is a KeyError whose place is filled in later.
+func wrong(message, hint string) *KeyError { return &KeyError{Message: message, Hint: hint} }
+
+// short cuts a value to what fits into a message.
+func short(s string) string {
+	const limit = 60 // runes
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}
+
+// nearest returns the known word most like word, or nothing if none is near.
+// Case, `-` and `_` count for nothing, and a known dotted key is also met by
+// its last part.
+func nearest(word string, known []string) string {
+	w := plainWord(word)
+	best, bestDistance := "", max(2, len(w)/3)+1
+	for _, k := range known {
+		whole := plainWord(k)
+		d := distance(w, whole)
+		if last := whole[strings.LastIndexByte(whole, '.')+1:]; last != whole && !strings.Contains(w, ".") {
+			d = min(d, distance(w, last))
+		}
+		if d < bestDistance && d < len(w) {
+			best, bestDistance = k, d
+		}
+	}
+	return best
+}
+
+func plainWord(s string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
+}
+
+// distance is the Levenshtein distance in bytes. Long words are cut: nothing
+// that is known is as long.
+func distance(a, b string) int {
+	const limit = 80
+	a, b = a[:min(len(a), limit)], b[:min(len(b), limit)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		corner := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := corner
+			if a[i] != b[j] {
+				cost = 1 + min(corner, row[j], row[j+1])
+			}
+			corner, row[j+1] = row[j+1], cost
+		}
+	}
+	return row[len(b)]
+}
+
+// didYouMean adds the nearest known word to a message about an unknown one.
+func didYouMean(message, word string, known []string) string {
+	if n := nearest(word, known); n != "" {
+		return message + ", did you mean " + n + "?"
+	}
+	return message
+}

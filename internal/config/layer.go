@@ -1,0 +1,280 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// value is a decoded value and its place.
+type value struct {
+	v      any
+	origin Origin
+}
+
+// layer is what one level sets, by key.
+type layer struct {
+	level  Level
+	values map[string]value
+}
+
+// loader holds what decoding a layer needs.
+type loader struct {
+	src   Sources
+	env   map[string]string
+	paths Paths
+	table []setting
+}
+
+func (l *loader) find(key string) (setting, bool) {
+	i := slices.IndexFunc(l.table, func(s setting) bool { return s.Key == key })
+	if i < 0 {
+		return setting{}, false
+	}
+	return l.table[i], true
+}
+
+func (l *loader) keys() []string {
+	all := make([]string, len(l.table))
+	for i, s := range l.table {
+		all[i] = s.Key
+	}
+	return all
+}
+
+// flags makes the layer of the flags that were given.
+func (l *loader) flags() (layer, error) {
+	made := layer{FromFlag, map[string]value{}}
+	for _, f := range l.src.Flags {
+		if !f.Changed || f.Name == configFlag || len(f.Values) == 0 {
+			continue
+		}
+		o := Origin{Level: FromFlag, Name: "--" + f.Name}
+		i := slices.IndexFunc(l.table, func(s setting) bool { return s.Flag != "" && s.Flag == f.Name })
+		if i < 0 {
+			return made, wrong("is not the flag of a setting", "").at("", o)
+		}
+		s := l.table[i]
+		if last := f.Values[len(f.Values)-1]; last == "" && s.Key != "profile" {
+			return made, wrong("wants "+s.want()+" that is not empty", "leave the flag out to use what is configured").at(s.Key, o)
+		}
+		v, fault := s.fromTexts(f.Values)
+		if fault != nil {
+			return made, fault.at(s.Key, o)
+		}
+		made.values[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+	}
+	return made, nil
+}
+
+// environment makes the layer of the variables that are set and not empty.
+func (l *loader) environment() (layer, error) {
+	made := layer{FromEnv, map[string]value{}}
+	for _, s := range l.table {
+		t := l.env[s.Env]
+		if t == "" {
+			continue
+		}
+		o := Origin{Level: FromEnv, Name: s.Env}
+		v, fault := s.fromVariable(t)
+		if fault != nil {
+			return made, fault.at(s.Key, o)
+		}
+		made.values[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+	}
+	return made, nil
+}
+
+// fromVariable decodes an environment variable: JSON where the kind has parts
+// and the text looks like it, else one text or several parted by commas.
+func (s setting) fromVariable(t string) (any, *KeyError) {
+	switch s.Kind {
+	case KindNames, KindList, KindIntegers, KindMatches, KindAbsents, KindSchemes:
+	default:
+		return s.fromTexts([]string{t})
+	}
+	if t[0] != '[' && t[0] != '{' {
+		parts := strings.Split(t, ",")
+		for i := range parts {
+			parts[i] = strings.TrimSpace(parts[i])
+		}
+		return s.fromTexts(parts)
+	}
+	n, fault := parse([]byte(t))
+	if fault == nil {
+		var v any
+		if v, fault = s.fromNode(n); fault == nil {
+			return v, nil
+		}
+	}
+	fault.Line = 0 // of the variable: it would be taken for one of a file
+	return nil, fault
+}
+
+// placed makes the paths in a value absolute.
+func (l *loader) placed(s setting, v any, folder string) any {
+	if path, ok := v.(string); ok && s.Kind == KindPath {
+		return absolute(path, folder, l.src.Home)
+	}
+	if places, ok := v.([]string); ok && s.Key == "webhook.secrets" {
+		for i, place := range places {
+			if path, isFile := strings.CutPrefix(place, "file:"); isFile {
+				places[i] = "file:" + absolute(path, folder, l.src.Home)
+			}
+		}
+	}
+	return v
+}
+
+// project makes the layer of the project file; an empty one without the file.
+// The file may set what its settings allow, and nothing else.
+func (l *loader) project() (layer, error) {
+	made := layer{FromProject, map[string]value{}}
+	path := l.paths.Project
+	if !l.paths.ProjectExists || l.projectIsUser() {
+		return made, nil
+	}
+	o := Origin{Level: FromProject, File: path}
+	data, _, fault := readSettings(path)
+	if fault != nil {
+		return made, fault.at("", o)
+	}
+	root, fault := parse(data)
+	if fault != nil {
+		return made, fault.at("", o)
+	}
+	if root == nil {
+		return made, nil
+	}
+	if fault := l.foreign(root); fault != nil {
+		return made, fault.at("", o)
+	}
+	if fault := l.fill(made, root, o); fault != nil {
+		return made, fault
+	}
+	return made, nil
+}
+
+// projectIsUser reports whether somebody named the project file as the user
+// file: then it is that, whole.
+func (l *loader) projectIsUser() bool {
+	if l.paths.UserOrigin.Level == FromDefault {
+		return false
+	}
+	user, err := os.Stat(l.paths.User)
+	if err != nil {
+		return false
+	}
+	project, err := os.Stat(l.paths.Project)
+	return err == nil && os.SameFile(user, project)
+}
+
+// foreign refuses the first key that a project file may not set.
+func (l *loader) foreign(root *yaml.Node) *KeyError {
+	own, fault := pairs(root, "keys and values")
+	if fault != nil {
+		return fault
+	}
+	for _, p := range own {
+		why := whyAddress
+		if p.key != profilesKey {
+			why = l.whyNot(p.key)
+		}
+		if why != "" {
+			return &KeyError{Key: p.key, Line: p.line, Message: "a project file may not set this: " + why, Hint: "remove it here; set it in the user file, by flag or in the environment"}
+		}
+	}
+	return nil
+}
+
+// whyNot says why the project file may not hold key, a setting or a section;
+// nothing if it may, or if no such key is known.
+func (l *loader) whyNot(key string) string {
+	why := ""
+	for _, s := range l.table {
+		if s.Key == key || strings.HasPrefix(s.Key, key+".") || strings.HasPrefix(key, s.Key+".") {
+			if s.Project {
+				return ""
+			}
+			why = s.Why
+		}
+	}
+	return why
+}
+
+// fill decodes the settings below a mapping into made.
+func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
+	known := l.keys()
+	leaf := func(key string) bool { return slices.Contains(known, key) }
+	section := func(key string) bool { return isSection(key, known) }
+	all, fault := leaves(root, "", leaf, section, known)
+	if fault != nil {
+		return fault.at("", o)
+	}
+	for _, p := range all {
+		place := o
+		place.Line = p.line
+		s, _ := l.find(p.key)
+		v, fault := s.fromNode(p.value)
+		if fault != nil {
+			return fault.at(p.key, place)
+		}
+		if s.Key == "api_key_file" && v == stdinName {
+			return wrong("stdin cannot be named in a file", "use --api-key-file -").at(p.key, place)
+		}
+		made.values[p.key] = value{l.placed(s, v, filepath.Dir(o.File)), place}
+	}
+	return nil
+}
+
+// warnings returns the variables that look like settings and are none.
+func (l *loader) warnings(used []string) []Warning {
+	known := slices.Clone(used)
+	for _, s := range l.table {
+		known = append(known, s.Env)
+	}
+	for _, v := range Variables() {
+		known = append(known, v.Name)
+	}
+	var all []Warning
+	for name, v := range l.env {
+		if strings.HasPrefix(name, EnvPrefix) && v != "" && !slices.Contains(known, name) {
+			all = append(all, Warning{Name: name, Suggestion: nearestVariable(name, known)})
+		}
+	}
+	slices.SortFunc(all, func(a, b Warning) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// nearestVariable compares what follows the prefix that all share.
+func nearestVariable(name string, known []string) string {
+	var rest []string
+	for _, k := range known {
+		if r, ok := strings.CutPrefix(k, EnvPrefix); ok {
+			rest = append(rest, r)
+		}
+	}
+	if n := nearest(strings.TrimPrefix(name, EnvPrefix), rest); n != "" {
+		return EnvPrefix + n
+	}
+	return ""
+}
+
+// Warning names an environment variable that begins like a setting and is none.
+type Warning struct {
+	Name       string
+	Suggestion string // the nearest setting's variable; empty if none is near
+}
+
+// String words the warning.
+func (w Warning) String() string {
+	s := "environment variable " + strconv.Quote(short(w.Name)) + " is not a setting and is ignored"
+	if w.Suggestion != "" {
+		s += ", did you mean " + w.Suggestion + "?"
+	}
+	return s
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/viper"
+)
+
+// Entry is one setting as it was decided.
+type Entry struct {
+	Key    string // of a name in a map: the setting's key, a dot, the name
+	Text   string // on one line; a secret is `***`
+	Value  any    // of JSON's own types; durations are text; a secret is `***`
+	Origin Origin
+	Secret bool
+}
+
+// List returns every setting, by key. Of names, each is an entry of its own,
+// with its own origin.
+func (c Config) List() []Entry { return slices.Clone(c.entries) }
+
+// Get returns the entry of key: a setting, or one name of it. Names come whole
+// under the setting's key. The error for an unknown key is a [*KeyError] with
+// the nearest known one.
+func (c Config) Get(key string) (Entry, error) {
+	var below []Entry
+	for _, e := range c.entries {
+		if e.Key == key {
+			return e, nil
+		}
+		if strings.HasPrefix(e.Key, key+".") {
+			below = append(below, e)
+		}
+	}
+	for _, s := range table() {
+		if s.Key == key && len(below) > 0 {
+			return joined(key, below), nil
+		}
+	}
+	known := make([]string, len(c.entries))
+	for i, e := range c.entries {
+		known[i] = e.Key
+	}
+	return Entry{}, wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` shows every key").at("", Origin{})
+}
+
+// joined makes one entry of the names of a setting. Its origin is the highest
+// of theirs.
+func joined(key string, below []Entry) Entry {
+	all := map[string]any{}
+	e := Entry{Key: key, Value: all}
+	for _, b := range below {
+		all[strings.TrimPrefix(b.Key, key+".")] = b.Value
+		if b.Origin.Level >= e.Origin.Level {
+			e.Origin = b.Origin
+		}
+	}
+	e.Text = jsonText(all)
+	return e
+}
+
+// entries lists what v decided, and the secrets beside it.
+func (l *loader) entries(v *viper.Viper, c Config, named map[string]map[string]Origin) []Entry {
+	var all []Entry
+	for _, s := range l.table {
+		switch origin := c.origins[s.Key]; {
+		case s.Key == "api_key":
+			all = append(all, secretEntry(s.Key, c.key.literal, origin))
+		case s.Key == "webhook.secret":
+			all = append(all, secretEntry(s.Key, c.webhook.literal, origin))
+		case s.Key == "api_key_file":
+			all = append(all, Entry{Key: s.Key, Text: c.key.file, Value: c.key.file, Origin: origin})
+		case len(named[s.Key]) == 0:
+			val := v.Get(viperKey(s.Key))
+			all = append(all, Entry{Key: s.Key, Text: text(val), Value: plain(val), Origin: origin})
+		}
+		for name, o := range named[s.Key] {
+			val := nameIn(v.Get(viperKey(s.Key)), name)
+			all = append(all, Entry{Key: s.Key + "." + name, Text: text(val), Value: plain(val), Origin: o})
+		}
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })
+	return all
+}
+
+func nameIn(all any, name string) any {
+	switch all := all.(type) {
+	case names:
+		return all[name]
+	case schemes:
+		return all[name]
+	}
+	return nil
+}
+
+func secretEntry(key string, s Secret, o Origin) Entry {
+	return Entry{Key: key, Text: s.String(), Value: s.String(), Origin: o, Secret: true}
+}

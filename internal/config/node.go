@@ -1,0 +1,257 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fromNode decodes what stands in a file. A fault carries the line where it is
+// nearer than the key.
+func (s setting) fromNode(n *yaml.Node) (any, *KeyError) {
+	switch s.Kind {
+	case KindNames:
+		return s.namesFromNode(n)
+	case KindList:
+		return items(n, s.want(), func(item *yaml.Node) (string, *KeyError) {
+			t, fault := s.scalar(item, s.tags()...)
+			if fault == nil {
+				fault = s.checked(t)
+			}
+			return t, fault
+		})
+	case KindIntegers:
+		return items(n, s.want(), func(item *yaml.Node) (int, *KeyError) {
+			t, fault := s.scalar(item, s.tags()...)
+			if fault != nil {
+				return 0, fault
+			}
+			return s.integer(t)
+		})
+	case KindMatches:
+		return items(n, s.want(), matchFromNode)
+	case KindAbsents:
+		return items(n, s.want(), absentFromNode)
+	case KindSchemes:
+		return s.schemesFromNode(n)
+	}
+	t, fault := s.scalar(n, s.tags()...)
+	if fault != nil {
+		return nil, fault
+	}
+	return s.fromText(t)
+}
+
+// tags returns the YAML types that a setting of one text takes. A number is
+// taken for a text as it is written.
+func (s setting) tags() []string {
+	switch s.Kind {
+	case KindBool:
+		return []string{"!!bool", "!!str"}
+	case KindInteger, KindIntegers:
+		return []string{"!!int"}
+	case KindNumber:
+		return []string{"!!int", "!!float"}
+	default:
+		return []string{"!!str", "!!int", "!!float", "!!timestamp"}
+	}
+}
+
+// scalar returns the one text of n, if it has one of the types.
+func (s setting) scalar(n *yaml.Node, tags ...string) (string, *KeyError) {
+	t, problem := scalar(n, tags...)
+	if problem != "" {
+		return "", &KeyError{Line: n.Line, Message: "wants " + s.want() + problem}
+	}
+	return t, nil
+}
+
+// scalar returns the text of n, or why it is none of these types.
+func scalar(n *yaml.Node, tags ...string) (text, problem string) {
+	switch {
+	case missing(n):
+		return "", " and has none"
+	case n.Kind != yaml.ScalarNode:
+		return "", ", not a list or keys"
+	}
+	for _, t := range tags {
+		if n.ShortTag() == t {
+			return n.Value, ""
+		}
+	}
+	if n.ShortTag() == "!!bool" {
+		return "", ", not true or false (put it in quotes if it is a text)"
+	}
+	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
+		return "", ", not " + strconv.Quote(short(n.Value)) + " in quotes"
+	}
+	return "", ", not " + strconv.Quote(short(n.Value))
+}
+
+// items decodes every item of a list.
+func items[T any](n *yaml.Node, want string, decode func(*yaml.Node) (T, *KeyError)) ([]T, *KeyError) {
+	if n.Kind != yaml.SequenceNode {
+		return nil, &KeyError{Line: n.Line, Message: "wants " + want + " in [ ] or with a - before each"}
+	}
+	all := make([]T, 0, len(n.Content))
+	for _, item := range n.Content {
+		v, fault := decode(item)
+		if fault != nil {
+			if fault.Line == 0 {
+				fault.Line = item.Line
+			}
+			return nil, fault
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
+	own, fault := pairs(n, s.want())
+	if fault != nil {
+		return nil, fault
+	}
+	all := s.collect()
+	for _, p := range own {
+		t, problem := scalar(p.value, "!!str", "!!int", "!!float", "!!timestamp")
+		if problem != "" {
+			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": wants a text" + problem}
+		}
+		if fault := all.add(p.key, t); fault != nil {
+			fault.Line = p.line
+			return nil, fault
+		}
+	}
+	return all.all, nil
+}
+
+func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
+	own, fault := pairs(n, s.want())
+	if fault != nil {
+		return nil, fault
+	}
+	all := schemes{}
+	for _, p := range own {
+		if want := oneLineFilled(p.key); want != "" {
+			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": wants " + want}
+		}
+		scheme, fault := schemeFromNode(p.value)
+		if fault != nil {
+			fault.Message = strings.TrimSuffix(p.key+"."+fault.Key, ".") + ": " + fault.Message
+			fault.Key = ""
+			return nil, fault
+		}
+		all[p.key] = scheme
+	}
+	return all, nil
+}
+
+func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
+	known := schemeNames()
+	leaf := func(key string) bool { return slices.Contains(known, key) }
+	section := func(key string) bool { return isSection(key, known) }
+	parts, fault := leaves(n, "", leaf, section, known)
+	if fault != nil {
+		return Scheme{}, fault
+	}
+	s := newScheme()
+	for _, p := range parts {
+		t, problem := scalar(p.value, "!!str", "!!int", "!!float", "!!timestamp")
+		if problem != "" {
+			return Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "wants text" + problem}
+		}
+		if fault := s.set(p.key, t); fault != nil {
+			return Scheme{}, fault.at(p.key, Origin{Line: p.line})
+		}
+	}
+	return s, nil
+}
+
+func matchFromNode(n *yaml.Node) (Match, *KeyError) {
+	a, fault := conditions(n, "path", "equals")
+	return a.Match, fault
+}
+
+func absentFromNode(n *yaml.Node) (Absent, *KeyError) {
+	return conditions(n, "status", "message", "path", "equals")
+}
+
+// conditions decodes {status, message, path, equals}, of which only the
+// allowed ones may be there.
+func conditions(n *yaml.Node, allowed ...string) (Absent, *KeyError) {
+	own, fault := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
+	if fault != nil {
+		return Absent{}, fault
+	}
+	var a Absent
+	given := map[string]bool{}
+	for _, p := range own {
+		if !slices.Contains(allowed, p.key) {
+			return Absent{}, &KeyError{Line: p.line, Message: didYouMean("unknown key "+strconv.Quote(short(p.key)), p.key, allowed)}
+		}
+		if problem := a.set(p.key, p.value); problem != "" {
+			return Absent{}, &KeyError{Line: p.line, Message: p.key + ": wants " + problem}
+		}
+		given[p.key] = true
+	}
+	switch {
+	case len(given) == 0:
+		return Absent{}, &KeyError{Line: n.Line, Message: "an entry wants " + strings.Join(allowed, ", ")}
+	case given["path"] != given["equals"]:
+		return Absent{}, &KeyError{Line: n.Line, Message: "path and equals go together"}
+	}
+	return a, nil
+}
+
+// set sets one condition and returns what is wanted if n is not it.
+func (a *Absent) set(key string, n *yaml.Node) string {
+	switch key {
+	case "status":
+		s := setting{Setting: Setting{Kind: KindInteger}, least: 100, most: 599}
+		v, fault := s.fromNode(n)
+		if fault != nil {
+			return "an HTTP status"
+		}
+		a.Status, _ = v.(int)
+	case "message":
+		t, problem := scalar(n, "!!str", "!!int", "!!float")
+		if problem != "" || t == "" {
+			return "text that is not empty"
+		}
+		a.Message = t
+	case "path":
+		t, problem := scalar(n, "!!str")
+		if problem != "" || pointer(t) != "" {
+			return "an RFC 6901 pointer such as /meta/code"
+		}
+		a.Match.Path = t
+	case "equals":
+		lit, ok := jsonLiteral(n)
+		if !ok {
+			return "one text, number, true, false or null"
+		}
+		a.Match.Equals = lit
+	}
+	return ""
+}
+
+// jsonLiteral writes a scalar as JSON does. A number stays as written.
+func jsonLiteral(n *yaml.Node) (string, bool) {
+	if n.Kind != yaml.ScalarNode {
+		return "", false
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "null", true
+	case "!!bool":
+		return strings.ToLower(n.Value), true
+	case "!!int", "!!float":
+		return n.Value, json.Valid([]byte(n.Value))
+	}
+	text, err := compactJSON(n.Value)
+	return text, err == nil
+}

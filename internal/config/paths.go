@@ -1,0 +1,167 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+const (
+	configFlag = "config"
+	configEnv  = EnvPrefix + "CONFIG"
+	xdgConfig  = "XDG_CONFIG_HOME"
+	xdgData    = "XDG_DATA_HOME"
+	storeHelp  = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's own place on macOS and Windows)"
+)
+
+// Paths is where the files of settings are, or would be.
+type Paths struct {
+	User          string // absolute; empty if no home folder is known
+	UserExists    bool
+	UserOrigin    Origin // what named it; FromDefault for its usual place
+	Project       string // absolute; empty if no working folder is known
+	ProjectExists bool
+}
+
+// Locate says where the files of settings are, without reading them. Its error
+// is a [*KeyError].
+func Locate(src Sources) (Paths, error) {
+	return locate(src, environment(src.Env, runtime.GOOS))
+}
+
+func locate(src Sources, env map[string]string) (Paths, error) {
+	var p Paths
+	flag, named, err := configNamed(src.Flags)
+	switch {
+	case err != nil:
+		return p, err
+	case named:
+		p.User, p.UserOrigin = flag, Origin{Level: FromFlag, Name: "--" + configFlag}
+	case env[configEnv] != "":
+		p.User, p.UserOrigin = env[configEnv], Origin{Level: FromEnv, Name: configEnv}
+	case filepath.IsAbs(env[xdgConfig]):
+		p.User = filepath.Join(env[xdgConfig], "waybill", "config.yaml")
+	case src.Home != "":
+		p.User = filepath.Join(src.Home, ".config", "waybill", "config.yaml")
+	}
+	p.User = absolute(p.User, src.WorkDir, src.Home)
+	p.UserExists = exists(p.User)
+	if src.WorkDir != "" {
+		p.Project = filepath.Join(src.WorkDir, ProjectFile)
+		p.ProjectExists = exists(p.Project)
+	}
+	return p, nil
+}
+
+// configNamed returns the value of --config, if it was given.
+func configNamed(flags []Flag) (string, bool, error) {
+	value, named := "", false
+	for _, f := range flags {
+		if f.Name == configFlag && f.Changed && len(f.Values) > 0 {
+			value, named = f.Values[len(f.Values)-1], true
+		}
+	}
+	if named && value == "" {
+		return "", false, wrong("wants the path of a file", "").at(configFlag, Origin{Level: FromFlag, Name: "--" + configFlag})
+	}
+	return value, named, nil
+}
+
+func exists(path string) bool {
+	if path == "" {
+		return false
+	}
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// absolute makes path absolute: ~/ is home, a relative path counts from folder.
+// Without a home or a folder it stays as it is.
+func absolute(path, folder, home string) string {
+	if path == "" || path == stdinName {
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, "~"); ok && home != "" && (rest == "" || os.IsPathSeparator(rest[0])) {
+		return filepath.Join(home, rest)
+	}
+	if filepath.IsAbs(path) || folder == "" {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(folder, path)
+}
+
+// storeDefault is where the store is when nothing says otherwise; nothing if
+// neither the environment nor the home folder is known.
+func storeDefault(goos string, env map[string]string, home string) string {
+	folder := ""
+	switch {
+	case filepath.IsAbs(env[xdgData]):
+		folder = env[xdgData]
+	case goos == "windows" && env["LOCALAPPDATA"] != "":
+		folder = env["LOCALAPPDATA"]
+	case home == "":
+		return ""
+	case goos == "windows":
+		folder = filepath.Join(home, "AppData", "Local")
+	case goos == "darwin":
+		folder = filepath.Join(home, "Library", "Application Support")
+	default:
+		folder = filepath.Join(home, ".local", "share")
+	}
+	return filepath.Join(folder, "waybill", "waybill.db")
+}
+
+// environment makes a map of NAME=value. On Windows names count without case.
+func environment(list []string, goos string) map[string]string {
+	env := make(map[string]string, len(list))
+	for _, e := range list {
+		name, value, _ := strings.Cut(e, "=")
+		env[variable(name, goos)] = value
+	}
+	return env
+}
+
+// variable returns the name under which environment keeps a variable.
+func variable(name, goos string) string {
+	if goos == "windows" {
+		return strings.ToUpper(name)
+	}
+	return name
+}
+
+// readSettings reads a file of settings and checks that it is one.
+func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
+	// A pipe or a device would block or never end: look before opening.
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, nil, wrong("is not a regular file", "")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, &KeyError{Message: cause(err), Hint: openHint(err), Err: err}
+	}
+	defer func() { _ = f.Close() }() // only read from: nothing is lost
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, &KeyError{Message: cause(err), Err: err}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, nil, &KeyError{Message: cause(err), Err: err}
+	}
+	if len(data) > MaxFile {
+		return nil, nil, wrong("is larger than "+strconv.Itoa(MaxFile)+" bytes", "a file of settings is a few lines")
+	}
+	return data, info, nil
+}
+
+func openHint(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "it must be readable by the one who runs waybill"
+	}
+	return ""
+}

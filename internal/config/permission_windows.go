@@ -1,0 +1,71 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// strangers says which group that stands for many people may read or change
+// the file, by its access control list; nothing if none may.
+func strangers(path string, _ fs.FileInfo) (string, error) {
+	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
+	if err != nil {
+		return "", err
+	}
+	dacl, _, err := sd.DACL()
+	if errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) || err == nil && dacl == nil {
+		return "everyone (it has no access list)", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for i := range uint32(dacl.AceCount) {
+		var ace *windows.ACCESS_ALLOWED_ACE
+		if err := windows.GetAce(dacl, i, &ace); err != nil {
+			return "", err
+		}
+		if who := opens(ace); who != "" {
+			return who, nil
+		}
+	}
+	return "", nil
+}
+
+// opens returns the group of many people that the entry lets read or change
+// the file, or nothing. An entry that denies is not counted: refusing the file
+// in spite of it is the safe side.
+func opens(ace *windows.ACCESS_ALLOWED_ACE) string {
+	const access = windows.FILE_READ_DATA | windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA |
+		windows.GENERIC_READ | windows.GENERIC_WRITE | windows.GENERIC_ALL | windows.WRITE_DAC | windows.WRITE_OWNER
+	if ace.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE ||
+		ace.Header.AceFlags&windows.INHERIT_ONLY_ACE != 0 || uint32(ace.Mask)&access == 0 {
+		return ""
+	}
+	sid := (*windows.SID)(unsafe.Pointer(&ace.SidStart))
+	for _, g := range []struct {
+		kind windows.WELL_KNOWN_SID_TYPE
+		name string
+	}{
+		{windows.WinWorldSid, "Everyone"},
+		{windows.WinAuthenticatedUserSid, "Authenticated Users"},
+		{windows.WinBuiltinUsersSid, "Users"},
+		{windows.WinBuiltinGuestsSid, "Guests"},
+		{windows.WinAnonymousSid, "Anonymous"},
+		{windows.WinInteractiveSid, "Interactive"},
+		{windows.WinNetworkSid, "Network"},
+		{windows.WinAccountDomainUsersSid, "Domain Users"},
+	} {
+		if sid.IsWellKnown(g.kind) {
+			return "the group " + g.name
+		}
+	}
+	return ""
+}
+
+// closing is the command, for cmd, that takes the file away from others.
+func closing(path string) string {
+	return `icacls "` + path + `" /inheritance:r /grant:r "%USERNAME%":F`
+}

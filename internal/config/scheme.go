@@ -1,0 +1,168 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Scheme says how a sender signs its deliveries. What the configuration leaves
+// out has its default here; whether the parts fit together is not checked.
+//
+// Assumed: the interface shows neither the signature's header nor its procedure.
+type Scheme struct {
+	Kind      string // hmac, digest or token
+	Algorithm string // sha256, sha512, sha1 or md5
+	Key       SchemeKey
+	Signed    string // template of the signed bytes, such as {timestamp}.{body}
+	Signature SchemeSignature
+	Timestamp SchemeTimestamp
+	PublicURL string // for {url}; empty if not set
+}
+
+// SchemeKey says how the secret becomes a key.
+type SchemeKey struct {
+	StripPrefix string // cut off the secret before decoding; empty for nothing
+	Encoding    string // utf8, base64 or hex
+	Normalize   string // none, nfkd or nfc
+}
+
+// SchemeSignature says where a delivery carries its signature, and in which form.
+type SchemeSignature struct {
+	From     string // header:N, query:N or json:PATH
+	Format   string // plain, list or kv
+	Tag      string // of list and kv: which entries are signatures
+	Prefix   string // required, then stripped; empty for none
+	Encoding string // hex, base64 or base64url
+}
+
+// SchemeTimestamp says where a delivery carries its time, and how old it may be.
+type SchemeTimestamp struct {
+	From      string // header:N, sig:K or json:PATH; empty if there is none
+	Unit      string // s, ms, rfc3339 or rfc2822
+	Tolerance time.Duration
+}
+
+// schemePart is one text of a scheme: its name in the file, what it takes, and
+// where it is kept.
+type schemePart struct {
+	name    string
+	choices []string // nil for any text
+	places  []string // kinds of KIND:NAME; nil for any text
+	preset  string
+	text    func(*Scheme) *string
+}
+
+// tolerance is the one part of a scheme that is no text.
+const tolerance = "timestamp.tolerance"
+
+func schemeParts() []schemePart {
+	return []schemePart{
+		{"kind", []string{"hmac", "digest", "token"}, nil, "hmac", func(s *Scheme) *string { return &s.Kind }},
+		{"algorithm", []string{"sha256", "sha512", "sha1", "md5"}, nil, "sha256", func(s *Scheme) *string { return &s.Algorithm }},
+		{"key.strip_prefix", nil, nil, "", func(s *Scheme) *string { return &s.Key.StripPrefix }},
+		{"key.encoding", []string{"utf8", "base64", "hex"}, nil, "utf8", func(s *Scheme) *string { return &s.Key.Encoding }},
+		{"key.normalize", []string{"none", "nfkd", "nfc"}, nil, "none", func(s *Scheme) *string { return &s.Key.Normalize }},
+		{"signed", nil, nil, "{body}", func(s *Scheme) *string { return &s.Signed }},
+		{"signature.from", nil, []string{"header", "query", "json"}, "header:X-Signature", func(s *Scheme) *string { return &s.Signature.From }},
+		{"signature.format", []string{"plain", "list", "kv"}, nil, "plain", func(s *Scheme) *string { return &s.Signature.Format }},
+		{"signature.tag", nil, nil, "v1", func(s *Scheme) *string { return &s.Signature.Tag }},
+		{"signature.prefix", nil, nil, "", func(s *Scheme) *string { return &s.Signature.Prefix }},
+		{"signature.encoding", []string{"hex", "base64", "base64url"}, nil, "hex", func(s *Scheme) *string { return &s.Signature.Encoding }},
+		{"timestamp.from", nil, []string{"", "header", "sig", "json"}, "", func(s *Scheme) *string { return &s.Timestamp.From }},
+		{"timestamp.unit", []string{"s", "ms", "rfc3339", "rfc2822"}, nil, "s", func(s *Scheme) *string { return &s.Timestamp.Unit }},
+		{"public_url", nil, nil, "", func(s *Scheme) *string { return &s.PublicURL }},
+	}
+}
+
+// schemeNames returns the name of every part of a scheme.
+func schemeNames() []string {
+	all := []string{tolerance}
+	for _, p := range schemeParts() {
+		all = append(all, p.name)
+	}
+	return all
+}
+
+// newScheme returns a scheme with every default.
+func newScheme() Scheme {
+	s := Scheme{Timestamp: SchemeTimestamp{Tolerance: 5 * time.Minute}}
+	for _, p := range schemeParts() {
+		*p.text(&s) = p.preset
+	}
+	return s
+}
+
+// set sets the part of that name.
+func (s *Scheme) set(name, value string) *KeyError {
+	if name == tolerance {
+		d, err := ParseDuration(value)
+		if err != nil {
+			return wrong(err.Error(), "")
+		}
+		s.Timestamp.Tolerance = d
+		return nil
+	}
+	i := slices.IndexFunc(schemeParts(), func(p schemePart) bool { return p.name == name })
+	p := schemeParts()[i]
+	if want := p.unmet(value); want != "" {
+		return wrong("wants "+want+", not \""+short(value)+"\"", "")
+	}
+	*p.text(s) = value
+	return nil
+}
+
+// unmet returns what the part wants if value is not it.
+func (p schemePart) unmet(value string) string {
+	if p.choices != nil && !slices.Contains(p.choices, value) {
+		return "one of " + strings.Join(p.choices, ", ")
+	}
+	if p.places == nil || value == "" && slices.Contains(p.places, "") {
+		return ""
+	}
+	kind, name, _ := strings.Cut(value, ":")
+	if kind == "" || !slices.Contains(p.places, kind) || name == "" && kind != "json" {
+		return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(p.places), func(k string) bool { return k == "" }), ":…, ") + ":…"
+	}
+	if kind == "json" {
+		return pointer(name)
+	}
+	return oneLineFilled(name)
+}
+
+// plain gives the scheme as it stands in a file.
+func (s Scheme) plain() map[string]any {
+	all := map[string]any{}
+	put := func(name string, value any) {
+		section, last, nested := strings.Cut(name, ".")
+		if !nested {
+			all[name] = value
+			return
+		}
+		part, ok := all[section].(map[string]any)
+		if !ok {
+			part = map[string]any{}
+			all[section] = part
+		}
+		part[last] = value
+	}
+	for _, p := range schemeParts() {
+		put(p.name, *p.text(&s))
+	}
+	put(tolerance, FormatDuration(s.Timestamp.Tolerance))
+	return all
+}
+
+// pointer wants an RFC 6901 pointer.
+func pointer(s string) string {
+	const want = "an RFC 6901 pointer such as /meta/code"
+	if s != "" && s[0] != '/' {
+		return want
+	}
+	for i := range len(s) {
+		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
+			return want
+		}
+	}
+	return ""
+}

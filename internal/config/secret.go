@@ -1,0 +1,68 @@
+package config
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// masked is what stands for a secret wherever one would be shown.
+const masked = "***"
+
+// Secret is a text that does not show itself: formatted, marshalled or logged
+// it is `***`, or nothing when it is empty. [Secret.Reveal] gives the text.
+//
+// The text stands behind a pointer, so that even a formatter that cannot call
+// methods, as for an unexported field, prints an address and not the text.
+type Secret struct {
+	text *string // nil if empty
+}
+
+// NewSecret returns s as a Secret.
+func NewSecret(s string) Secret {
+	if s == "" {
+		return Secret{}
+	}
+	return Secret{text: &s}
+}
+
+// Reveal returns the text itself. Whoever calls it must not print, log or store it.
+func (s Secret) Reveal() string {
+	if s.text == nil {
+		return ""
+	}
+	return *s.text
+}
+
+// IsZero reports whether there is no text.
+func (s Secret) IsZero() bool { return s.text == nil }
+
+// Equal reports whether both hold the same text, in constant time for texts of
+// one length.
+func (s Secret) Equal(t Secret) bool {
+	return subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(t.Reveal())) == 1
+}
+
+// String returns `***`, or nothing for no text.
+func (s Secret) String() string {
+	if s.text == nil {
+		return ""
+	}
+	return masked
+}
+
+// GoString is [Secret.String], for %#v.
+func (s Secret) GoString() string { return s.String() }
+
+// Format writes [Secret.String] for every verb.
+func (s Secret) Format(f fmt.State, _ rune) {
+	// An error of the writer behind f is reported by whoever owns it.
+	_, _ = io.WriteString(f, s.String())
+}
+
+// MarshalText gives [Secret.String]; JSON and YAML use it. It never fails.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// LogValue gives [Secret.String].
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }

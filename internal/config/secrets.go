@@ -1,0 +1,207 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxSecretFile is the largest file that is read as a secret, in bytes.
+const MaxSecretFile = 64 << 10
+
+// stdinName stands for stdin where a key file is asked for.
+const stdinName = "-"
+
+// apiKey is where the API key is to be had.
+type apiKey struct {
+	origin  Origin
+	literal Secret
+	file    string // path or stdinName; empty if literal is set
+}
+
+// webhookSecrets is where the webhook secrets are to be had.
+type webhookSecrets struct {
+	origin  Origin // of literal
+	literal Secret
+	env     map[string]Secret // the variables that webhook.secrets names
+}
+
+// NamedSecret is a webhook secret and where it stands.
+type NamedSecret struct {
+	Name   string // env:NAME, file:PATH, or webhook.secret for one written in the user file
+	Secret Secret
+}
+
+// findAPIKey picks the key from the highest layer that has one.
+func findAPIKey(layers []layer) (apiKey, error) {
+	for i := len(layers) - 1; i >= 0; i-- {
+		literal, isLiteral := layers[i].values["api_key"]
+		file, isFile := layers[i].values["api_key_file"]
+		key := apiKey{}
+		if isLiteral {
+			key.literal, _ = literal.v.(Secret)
+			key.origin = literal.origin
+		}
+		if isFile {
+			key.file, _ = file.v.(string)
+		}
+		switch {
+		case !key.literal.IsZero() && key.file != "":
+			return apiKey{}, wrong("set together with api_key"+inPlace(literal.origin)+": which of the two counts is not clear", "remove one of them").at("api_key_file", file.origin)
+		case key.file != "":
+			key.origin = file.origin
+			return key, nil
+		case !key.literal.IsZero():
+			return key, nil
+		}
+	}
+	return apiKey{}, nil
+}
+
+func inPlace(o Origin) string {
+	if o.Name != "" {
+		return " (" + o.Name + ")"
+	}
+	return ""
+}
+
+// APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which
+// then is not free for data.
+func (c Config) APIKeyFromStdin() bool { return c.key.file == stdinName }
+
+// ReadAPIKey returns the API key and the setting that gave it: a flag's file
+// before the environment's key or file, before a profile's, before the user
+// file's own. stdin is read only where the file is `-`.
+//
+// Its error is [ErrNoAPIKey] if none is set, and else a [*KeyError].
+//
+// Interface: Authentication, 1 and 2.
+func (c Config) ReadAPIKey(stdin io.Reader) (Secret, Origin, error) {
+	if c.key.file == "" {
+		if c.key.literal.IsZero() {
+			return Secret{}, Origin{}, ErrNoAPIKey
+		}
+		if fault := checkAPIKey(c.key.literal.Reveal()); fault != nil {
+			return Secret{}, Origin{}, fault.at("api_key", c.key.origin)
+		}
+		return c.key.literal, c.key.origin, nil
+	}
+	text, fault := readSecret(c.key.file, stdin)
+	if fault == nil {
+		fault = checkAPIKey(text)
+	}
+	if fault != nil {
+		fault.Message = "key file " + c.key.file + ": " + fault.Message
+		return Secret{}, Origin{}, fault.at("api_key_file", c.key.origin)
+	}
+	return NewSecret(text), c.key.origin, nil
+}
+
+// WebhookSecrets returns the secrets that deliveries may be signed with, read
+// anew from their files at each call; none if none is set. The error is a
+// [*KeyError], also when one of several is missing or empty.
+func (c Config) WebhookSecrets() ([]NamedSecret, error) {
+	if len(c.Webhook.Secrets) == 0 {
+		if c.webhook.literal.IsZero() {
+			return nil, nil
+		}
+		name := "webhook.secret"
+		if c.webhook.origin.Level == FromEnv {
+			name = "env:" + c.webhook.origin.Name
+		}
+		return []NamedSecret{{name, c.webhook.literal}}, nil
+	}
+	var all []NamedSecret
+	for _, place := range c.Webhook.Secrets {
+		s, fault := c.secretAt(place)
+		if fault != nil {
+			fault.Message = place + ": " + fault.Message
+			return nil, fault.at("webhook.secrets", c.Origin("webhook.secrets"))
+		}
+		all = append(all, NamedSecret{place, s})
+	}
+	return all, nil
+}
+
+// secretAt returns the secret at env:NAME or file:PATH.
+func (c Config) secretAt(place string) (Secret, *KeyError) {
+	kind, name, _ := strings.Cut(place, ":")
+	if kind == "file" {
+		text, fault := readSecret(name, nil)
+		return NewSecret(text), fault
+	}
+	s, ok := c.webhook.env[name]
+	if !ok {
+		return Secret{}, wrong("the environment has no such variable", "set "+name+", or remove the entry")
+	}
+	text, fault := cleanSecret([]byte(s.Reveal()))
+	return NewSecret(text), fault
+}
+
+// readSecret reads the one line of a file. A pipe is read too, so that a shell
+// can hand over what a password manager prints.
+func readSecret(path string, stdin io.Reader) (string, *KeyError) {
+	r := stdin
+	if path != stdinName {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", &KeyError{Message: cause(err), Hint: "check the path and who may read it", Err: err}
+		}
+		defer func() { _ = f.Close() }() // only read from: nothing is lost
+		r = f
+	}
+	if r == nil {
+		return "", wrong("stdin is not to be read here", "name a file")
+	}
+	data, err := io.ReadAll(io.LimitReader(r, MaxSecretFile+1))
+	if err != nil {
+		return "", &KeyError{Message: cause(err), Err: err}
+	}
+	if len(data) > MaxSecretFile {
+		return "", wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file holds the secret and nothing else")
+	}
+	return cleanSecret(data)
+}
+
+// cleanSecret cuts one line end off and refuses what cannot be meant.
+func cleanSecret(data []byte) (string, *KeyError) {
+	const hint = "the secret stands alone, on one line, as plain text"
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		return "", wrong("is UTF-16", "save it as plain text (UTF-8 without BOM)")
+	}
+	if bytes.HasPrefix(data, []byte("\ufeff")) {
+		return "", wrong("begins with a byte order mark", "save it as plain text (UTF-8 without BOM)")
+	}
+	s := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	switch {
+	case s == "":
+		return "", wrong("is empty", hint)
+	case !utf8.ValidString(s):
+		return "", wrong("is not UTF-8", hint)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		return "", wrong("holds a line break or another control character", hint)
+	}
+	return s, nil
+}
+
+// checkAPIKey refuses what a header would not carry unchanged.
+func checkAPIKey(s string) *KeyError {
+	if strings.TrimSpace(s) != s {
+		return wrong("has space at its start or end", "copy the key again, without the space")
+	}
+	return nil
+}
+
+// cause words why a file could not be used, without its path.
+func cause(err error) string {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err.Error()
+	}
+	return err.Error()
+}

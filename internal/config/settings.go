@@ -1,0 +1,302 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// EnvPrefix begins the name of every environment variable that is a setting.
+const EnvPrefix = "WAYBILL_"
+
+// ProjectFile is the name of the project file, looked for in the working
+// folder only.
+const ProjectFile = ".waybill.yaml"
+
+// Kind is the form of a setting's value.
+type Kind string
+
+// The kinds. In a file, lists and names are written as YAML; in the environment
+// a list is split at commas, names are `NAME=value` split at commas, and both
+// may be written as JSON instead. Objects are JSON in the environment.
+const (
+	KindText     Kind = "text"
+	KindChoice   Kind = "choice"   // one of Choices
+	KindBool     Kind = "boolean"  // true or false
+	KindInteger  Kind = "integer"  // decimal
+	KindNumber   Kind = "number"   // decimal, with or without fraction
+	KindDuration Kind = "duration" // see ParseDuration
+	KindPath     Kind = "path"     // a relative one counts from its file's folder, else from the working folder; ~/ is the home folder
+	KindSecret   Kind = "secret"   // text that is never shown
+	KindList     Kind = "list"     // of texts
+	KindIntegers Kind = "integers" // a list of integers
+	KindNames    Kind = "names"    // name to text; levels add up, name by name
+	KindMatches  Kind = "matches"  // a list of Match
+	KindAbsents  Kind = "absents"  // a list of Absent
+	KindSchemes  Kind = "schemes"  // name to Scheme; levels add up, name by name
+)
+
+// Setting describes one setting: its three spellings and what it takes.
+type Setting struct {
+	Key     string // as in the files, dotted where nested
+	Env     string // as in the environment
+	Flag    string // without dashes; empty if no flag sets it
+	Kind    Kind
+	Choices []string // for KindChoice
+	Default string   // in words; empty for none
+	Help    string   // one line
+	Project bool     // the project file may set it
+	Secret  bool
+	Why     string // why the project file may not set it; empty if it may
+}
+
+// setting is a Setting with what decoding it needs.
+type setting struct {
+	Setting
+	preset  any                 // default as decoded; nil for secrets
+	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
+	fold    func(string) string // of names: what makes two of them one; nil if they are compared as written
+	rename  func(string) string // of names: how a name is kept; nothing for a name that is refused
+	names   []string            // of names: all there may be; nil for any
+	lastCut bool                // of names: NAME=VALUE splits at the last `=`, not the first
+	least   float64             // of numbers
+	most    float64             // of numbers
+}
+
+// Settings returns every setting, in the order in which help shows them.
+func Settings() []Setting {
+	var all []Setting
+	for _, s := range table() {
+		all = append(all, s.Setting)
+	}
+	return all
+}
+
+// FlagNames returns the name of every flag that [Load] takes: those of the
+// settings and `config`.
+func FlagNames() []string {
+	names := []string{configFlag}
+	for _, s := range table() {
+		if s.Flag != "" {
+			names = append(names, s.Flag)
+		}
+	}
+	return names
+}
+
+// Why the project file may not set a key: it may come with a cloned repository.
+const (
+	whyAddress = "it would decide where the API key is sent"
+	whyKey     = "keys and what they open belong to the user"
+	whyLedger  = "it would decide which trackings count as already created"
+	whyMeaning = "it would decide what counts as accepted or sent again"
+	whyVerify  = "it would decide which deliveries are trusted"
+	whyLoud    = "how much is said belongs to whoever runs the command"
+	whyFile    = "it would point at another file"
+)
+
+// table returns the settings with what decoding them needs. Everything about a
+// setting is derived from its line here.
+func table() []setting {
+	all := slices.Concat(showing(), service(), pacing(), mapping(), reading(), receiving())
+	for i := range all {
+		s := &all[i]
+		s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
+		s.Project = s.Why == ""
+		s.Secret = s.Kind == KindSecret
+		if s.Default == "" && s.preset != nil {
+			s.Default = text(s.preset)
+		}
+	}
+	return all
+}
+
+func showing() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv"},
+			Help: "form of what is printed on stdout",
+		}, preset: "table"},
+		{Setting: Setting{
+			Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"},
+			Help: "when to use colour",
+		}, preset: "auto"},
+		{Setting: Setting{
+			Key: "quiet", Flag: "quiet", Kind: KindBool, Why: whyLoud,
+			Help: "no progress and no notes on stderr",
+		}, preset: false},
+		{Setting: Setting{
+			Key: "verbose", Flag: "verbose", Kind: KindBool, Why: whyLoud,
+			Help: "say more on stderr",
+		}, preset: false},
+		{Setting: Setting{
+			Key: "debug", Flag: "debug", Kind: KindBool, Why: whyLoud,
+			Help: "show requests and answers on stderr, secrets masked",
+		}, preset: false},
+	}
+}
+
+func service() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress,
+			Help: "which of `profiles` in the user file to use",
+		}, preset: "", check: oneLine},
+		{Setting: Setting{
+			Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
+			Help: "whose trackings these are: the name under which they are remembered",
+		}, preset: "", check: oneLine},
+		{Setting: Setting{
+			Key: "base_url", Flag: "base-url", Kind: KindText, Why: whyAddress,
+			Help: "address of the service, https://HOST[/PATH]",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "api_key", Kind: KindSecret, Why: whyKey,
+			Help: "the API key itself: in the environment, or in the user file while only its owner can read it",
+		}},
+		{Setting: Setting{
+			Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey,
+			Help: "file that holds the API key; - is stdin (flag and environment only)",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
+			Help: "database that remembers runs, rows and deliveries",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
+			Help: "PEM file with a further certificate authority to trust",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "insecure_http", Flag: "insecure-http", Kind: KindBool, Why: whyAddress,
+			Help: "allow http to hosts other than this machine: the API key is sent in clear",
+		}, preset: false},
+	}
+}
+
+func pacing() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "each command's own",
+			Help: "how long a command goes on trying or waiting",
+		}, preset: time.Duration(0)},
+		{Setting: Setting{
+			Key: "request_timeout", Flag: "request-timeout", Kind: KindDuration, Default: "30s, create --sync 2m",
+			Help: "how long one request may take",
+		}, preset: time.Duration(0)},
+		{Setting: Setting{
+			Key: "concurrency", Flag: "concurrency", Kind: KindInteger,
+			Help: "how many requests run at once",
+		}, preset: 4, least: 1, most: 256},
+		{Setting: Setting{
+			Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service takes",
+			Help: "rows in one create request",
+		}, preset: 0, most: 1_000_000},
+		{Setting: Setting{
+			Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit of ours",
+			Help: "requests per second at most",
+		}, preset: 0.0, most: 100_000},
+	}
+}
+
+func mapping() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or what the file's mark says",
+			Help: "encoding of input files, such as windows-1252",
+		}, preset: "", check: oneLine},
+		{Setting: Setting{
+			Key: "map", Flag: "map", Kind: KindNames,
+			Help: "which column is which field: FIELD=HEADER, fields " + strings.Join(fields(), ", "),
+		}, preset: names{}, rename: field, names: fields(), check: filled},
+		{Setting: Setting{
+			Key: "carriers", Flag: "carrier-map", Kind: KindNames,
+			Help: "carrier codes for carrier names: NAME=CODE, names in any case",
+		}, preset: names{}, fold: foldName, lastCut: true, check: oneLineFilled},
+		{Setting: Setting{
+			Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool,
+			Help: "remove spaces inside identifiers instead of refusing the row",
+		}, preset: false},
+		{Setting: Setting{
+			Key: "statuses", Kind: KindNames,
+			Help: "names to show for further statuses: number or name as sent, and the name to show",
+		}, preset: names{}, fold: foldName, check: oneLineFilled},
+	}
+}
+
+func reading() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning,
+			Help: "query parameter that asks for a tracking by its number",
+		}, preset: "trackingNumber", check: identifier},
+		{Setting: Setting{
+			Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only",
+			Help: "answers that mean no such tracking: a list of {status, message, path, equals}",
+		}, preset: []Absent{}},
+		{Setting: Setting{
+			Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "the built-in signs",
+			Help: "what a successful create holds: a list of {path, equals}",
+		}, preset: []Match{}},
+		{Setting: Setting{
+			Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning,
+			Help: "HTTP statuses of a create that mean nothing was taken",
+		}, preset: []int{429}, least: 400, most: 599},
+		{Setting: Setting{
+			Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning,
+			Help: "a refused batch was refused whole",
+		}, preset: true},
+	}
+}
+
+func receiving() []setting {
+	return []setting{
+		{Setting: Setting{
+			Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify,
+			Help: "address that listen binds, HOST:PORT",
+		}, preset: "127.0.0.1:8377", check: hostPort},
+		{Setting: Setting{
+			Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
+			Default: "enforce when webhook.scheme is set, else observe",
+			Help:    "what becomes of deliveries that do not verify",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "webhook.scheme", Kind: KindText, Why: whyVerify,
+			Help: "name of the signature scheme that deliveries carry",
+		}, preset: "", check: oneLine},
+		{Setting: Setting{
+			Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
+			Help: "the webhook secret itself, used when webhook.secrets is empty",
+		}},
+		{Setting: Setting{
+			Key: "webhook.secrets", Kind: KindList, Why: whyVerify,
+			Help: "where the webhook secrets are: env:NAME or file:PATH; any may match",
+		}, preset: []string{}, check: secretPlace},
+		{Setting: Setting{
+			Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify,
+			Help: "signature schemes by name; names are kept as written and matched exactly",
+		}, preset: schemes{}},
+	}
+}
+
+// Variable is an environment variable that is honoured but is no setting.
+type Variable struct {
+	Name string
+	Help string // one line
+}
+
+// Variables returns the environment variables that are honoured besides those
+// of [Settings].
+func Variables() []Variable {
+	return []Variable{
+		{configEnv, "the user file, as --config"},
+		{"WAYBILL_SANDBOX_KEY", "the key that `waybill sandbox` asks for"},
+		{xdgConfig, "folder above waybill/config.yaml, default ~/.config"},
+		{xdgData, "folder above waybill/waybill.db, default ~/.local/share (the system's own place on macOS and Windows)"},
+		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},
+		{"HTTP_PROXY", "proxy where --insecure-http allows http"},
+		{"NO_PROXY", "hosts that are reached without the proxy"},
+		{"NO_COLOR", "no colour when set and not empty"},
+		{"CLICOLOR_FORCE", "colour off a terminal too, when set and neither empty nor 0"},
+		{"TERM", "dumb: no colour, no spinner"},
+	}
+}

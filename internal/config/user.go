@@ -1,0 +1,174 @@
+package config
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// profilesKey is the key of the user file below which the profiles stand.
+const profilesKey = "profiles"
+
+// userFile is the user file, decoded.
+type userFile struct {
+	top      layer
+	profiles map[string]layer
+}
+
+// user decodes the user file. A file that nobody named may be missing.
+func (l *loader) user() (userFile, error) {
+	made := userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}
+	o := Origin{Level: FromUser, File: l.paths.User}
+	if o.File == "" {
+		return made, nil
+	}
+	data, info, fault := readSettings(o.File)
+	if fault != nil {
+		if l.paths.UserOrigin.Level != FromDefault {
+			fault.Hint = strings.TrimPrefix(fault.Hint+"; it was named by "+l.paths.UserOrigin.Name, "; ")
+		} else if errors.Is(fault, fs.ErrNotExist) {
+			return made, nil
+		}
+		return made, fault.at("", o)
+	}
+	root, fault := parse(data)
+	if fault != nil {
+		return made, fault.at("", o)
+	}
+	if root == nil {
+		return made, nil
+	}
+	if err := l.fillUser(made, root, o); err != nil {
+		return made, err
+	}
+	return made, made.guarded(info)
+}
+
+// fillUser decodes the top level and every profile, chosen or not.
+func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
+	own, fault := pairs(root, "keys and values")
+	if fault != nil {
+		return fault.at("", o)
+	}
+	rest := *root
+	rest.Content = nil
+	var profiles []pair
+	for i, p := range own {
+		if p.key != profilesKey {
+			rest.Content = append(rest.Content, root.Content[2*i], p.value)
+			continue
+		}
+		if profiles, fault = pairs(p.value, "names with settings below each"); fault != nil {
+			return fault.at(profilesKey, o)
+		}
+	}
+	if err := l.fill(made.top, &rest, o); err != nil {
+		return err
+	}
+	for _, p := range profiles {
+		if want := oneLineFilled(p.key); want != "" {
+			return (&KeyError{Line: p.line, Message: "the name of a profile wants " + want}).at(profilesKey, o)
+		}
+		po := o
+		po.Level, po.Profile = FromProfile, p.key
+		profile := layer{FromProfile, map[string]value{}}
+		if err := l.fillProfile(profile, p, po); err != nil {
+			return err
+		}
+		made.profiles[p.key] = profile
+	}
+	return nil
+}
+
+// fillProfile decodes one profile. Its keys show in errors with its name.
+func (l *loader) fillProfile(made layer, p pair, o Origin) error {
+	prefix := profilesKey + "." + p.key
+	own, fault := pairs(p.value, "keys and values below it")
+	if fault != nil {
+		return fault.at(prefix, o)
+	}
+	for _, key := range own {
+		if key.key == profilesKey || key.key == "profile" {
+			return (&KeyError{Line: key.line, Message: "a profile cannot hold " + key.key}).at(prefix, o)
+		}
+	}
+	err := l.fill(made, p.value, o)
+	var inside *KeyError
+	if errors.As(err, &inside) {
+		inside.Key = strings.TrimSuffix(prefix+"."+inside.Key, ".")
+	}
+	return err
+}
+
+// guarded refuses a file that others may read while it holds a secret.
+func (u userFile) guarded(info fs.FileInfo) error {
+	for _, made := range slices.Concat([]layer{u.top}, slices.Collect(maps.Values(u.profiles))) {
+		for key, v := range made.values {
+			s, isSecret := v.v.(Secret)
+			if !isSecret || s.IsZero() {
+				continue
+			}
+			if v.origin.Profile != "" {
+				key = profilesKey + "." + v.origin.Profile + "." + key
+			}
+			if fault := guard(v.origin.File, info); fault != nil {
+				return fault.at(key, v.origin)
+			}
+		}
+	}
+	return nil
+}
+
+func guard(path string, info fs.FileInfo) *KeyError {
+	who, err := strangers(path, info)
+	switch {
+	case err != nil:
+		return &KeyError{
+			Message: "a secret, and who may read the file cannot be told: " + cause(err),
+			Hint:    "move the secret into the environment", Err: err,
+		}
+	case who != "":
+		return wrong("a secret, and "+who+" may read or change the file", closing(path))
+	}
+	return nil
+}
+
+// chosen returns the name of the profile to use, nothing for none, and what
+// chose it.
+func (u userFile) chosen(flags, env layer) value {
+	for _, made := range []layer{flags, env, u.top} {
+		if v, ok := made.values["profile"]; ok {
+			return v
+		}
+	}
+	return value{v: ""}
+}
+
+// profile returns the layer of the profile to use, an empty one for none.
+func (u userFile) profile(v value, file string) (layer, error) {
+	name, _ := v.v.(string)
+	if name == "" {
+		return layer{FromProfile, nil}, nil
+	}
+	if made, ok := u.profiles[name]; ok {
+		return made, nil
+	}
+	known := slices.Sorted(maps.Keys(u.profiles))
+	message := "no profile " + strconv.Quote(short(name)) + " in " + file
+	if file == "" {
+		message = "no profile " + strconv.Quote(short(name)) + ": there is no user file"
+	}
+	if len(known) > 0 {
+		message += ", which has " + strings.Join(known, ", ")
+	}
+	hint := "define it below `profiles:` in the user file, or leave the profile out"
+	if n := nearest(name, known); n != "" {
+		hint = "did you mean " + n + "?"
+	}
+	return layer{}, wrong(message, hint).at("profile", v.origin)
+}

@@ -1,0 +1,165 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxFile is the largest file of settings that is read, in bytes.
+const MaxFile = 1 << 20
+
+// maxDepth is how deep a file of settings may nest; a scheme in a profile needs 6.
+const maxDepth = 20
+
+// parse reads the one YAML mapping in data. An empty file gives nil. Whatever
+// could make one thing mean another is refused: a second document, anchors and
+// aliases, tags, a key that stands twice.
+func parse(data []byte) (*yaml.Node, *KeyError) {
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc yaml.Node
+	err := dec.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, syntaxFault(err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return nil, syntaxFault(err)
+		}
+		return nil, wrong("holds more than one YAML document", "keep one and remove the line `---` before the others")
+	}
+	if len(doc.Content) == 0 {
+		return nil, nil
+	}
+	root := doc.Content[0]
+	if fault := unambiguous(root, 0); fault != nil {
+		return nil, fault
+	}
+	if missing(root) {
+		return nil, nil
+	}
+	return root, nil
+}
+
+// syntaxFault words the parser's error. The parser names its line in the text
+// only, and quotes the file there: quoted words are left out, as they may be
+// part of a secret.
+func syntaxFault(err error) *KeyError {
+	text := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 0
+	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
+		line, _ = strconv.Atoi(m[1]) // not a number that fits: no line
+		text = text[len(m[0]):]
+	}
+	text = regexp.MustCompile(`'[^']{2,}'`).ReplaceAllString(text, "…")
+	return &KeyError{Line: line, Message: "not valid YAML: " + text, Hint: "put values with special characters in quotes, and indent with spaces"}
+}
+
+// unambiguous refuses what a reader of the file would not see at once.
+func unambiguous(n *yaml.Node, depth int) *KeyError {
+	refuse := func(message string) *KeyError { return &KeyError{Line: n.Line, Message: message} }
+	switch {
+	case depth > maxDepth:
+		return refuse("nested too deep")
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		return refuse("anchors and aliases (& and *) are not allowed; put a value that begins with one in quotes")
+	case n.Style&yaml.TaggedStyle != 0:
+		return refuse("tags (!) are not allowed; put a value that begins with one in quotes")
+	}
+	for _, child := range n.Content {
+		if fault := unambiguous(child, depth+1); fault != nil {
+			return fault
+		}
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	lines := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			return &KeyError{Line: key.Line, Message: "a key must be plain text"}
+		}
+		if first, twice := lines[key.Value]; twice {
+			return &KeyError{Line: key.Line, Key: short(key.Value), Message: "stands twice, first in line " + strconv.Itoa(first)}
+		}
+		lines[key.Value] = key.Line
+	}
+	return nil
+}
+
+// missing reports whether a key has nothing behind it.
+func missing(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// pair is a key and its value in a mapping.
+type pair struct {
+	key   string
+	line  int
+	value *yaml.Node
+}
+
+// pairs returns what stands in a mapping, in its order; nothing where the
+// mapping was left out.
+func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
+	if missing(n) {
+		return nil, nil
+	}
+	if n.Kind != yaml.MappingNode {
+		return nil, &KeyError{Line: n.Line, Message: "wants " + want}
+	}
+	var all []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		all = append(all, pair{n.Content[i].Value, n.Content[i].Line, n.Content[i+1]})
+	}
+	return all, nil
+}
+
+// leaves flattens nested sections to dotted keys. Which keys are sections and
+// which are leaves, leaf and section say; any other key is unknown.
+func leaves(n *yaml.Node, prefix string, leaf, section func(string) bool, known []string) ([]pair, *KeyError) {
+	own, fault := pairs(n, "keys and values below it")
+	if fault != nil {
+		return nil, fault.at(strings.TrimSuffix(prefix, "."), Origin{})
+	}
+	var all []pair
+	for _, p := range own {
+		key := prefix + p.key
+		switch {
+		case strings.Contains(p.key, "."):
+			message := "unknown key: a dot does not lead into a section, write the parts below each other"
+			return nil, &KeyError{Key: short(key), Line: p.line, Message: message, Hint: unknownHint}
+		case leaf(key):
+			all = append(all, pair{key, p.line, p.value})
+		case section(key):
+			below, fault := leaves(p.value, key+".", leaf, section, known)
+			if fault != nil {
+				return nil, fault
+			}
+			all = append(all, below...)
+		default:
+			return nil, &KeyError{Key: short(key), Line: p.line, Message: didYouMean("unknown key", key, known), Hint: unknownHint}
+		}
+	}
+	return all, nil
+}
+
+// unknownHint goes with unknown keys.
+const unknownHint = "every key is shown by `waybill help environment`"
+
+// isSection reports whether keys stand below key.
+func isSection(key string, known []string) bool {
+	for _, k := range known {
+		if strings.HasPrefix(k, key+".") {
+			return true
+		}
+	}
+	return false
+}
