@@ -1,0 +1,176 @@
+// Package inbox says what is remembered of webhook deliveries and the events
+// they hold, and what a store of them promises.
+//
+// A sender that got a 2xx forgets what it sent. So a delivery is on disk, whole
+// and byte for byte, before it is answered; what could not be read is kept
+// beside what could; and an event is listed once however often it was sent.
+package inbox
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Errors of the inbox that callers tell apart. A store wraps them around the
+// cause. The last three go away with their cause: a later call may succeed.
+var (
+	// ErrNoEvent says that there is no such event.
+	ErrNoEvent = errors.New("no such event")
+	// ErrNoDelivery says that there is no such delivery.
+	ErrNoDelivery = errors.New("no such delivery")
+	// ErrFull says that the disk, or the share of it the store may use, is full.
+	ErrFull = errors.New("store is full")
+	// ErrLocked says that another process held the store for too long.
+	ErrLocked = errors.New("store is locked by another process")
+	// ErrReadOnly says that the store may be read but not written.
+	ErrReadOnly = errors.New("store is read-only")
+)
+
+// Verified says whether a delivery was shown to come from the service.
+type Verified string
+
+// The three answers. Events of a delivery that is not Yes are unverified.
+const (
+	Yes     Verified = "yes"     // its signature verified
+	No      Verified = "no"      // a scheme is set, and its signature did not verify
+	Unknown Verified = "unknown" // no scheme is set
+)
+
+// Delivery is one request that was received.
+type Delivery struct {
+	Seq        int64 // given by the store, from 1, growing; 0 before it is stored
+	ReceivedAt time.Time
+	Method     string
+	Path       string          // escaped as sent, without the query
+	RawQuery   string          // escaped as sent, without the question mark
+	RemoteAddr string          // host and port it came from
+	Header     []webhook.Field // repeated names kept
+	Body       []byte          // as received; nil once pruned
+
+	Verified          Verified
+	Reason            webhook.Reason // why not, empty unless Verified is No
+	Scheme            string         // name of the scheme it was judged by, empty if none
+	SecretName        string         // which secret matched, such as env:NAME; never its value
+	BodyAuthenticated bool           // verified, and the signature covers every byte of the body
+
+	Single  bool   // the body was one object instead of an array
+	Anomaly string // what is wrong with the body as a whole, empty if nothing
+}
+
+// Request returns the delivery as it was received.
+func (d Delivery) Request() webhook.Request {
+	return webhook.Request{Method: d.Method, Path: d.Path, RawQuery: d.RawQuery, Header: d.Header, Body: d.Body}
+}
+
+// Mark says how an event relates to those that were stored before.
+type Mark string
+
+// The marks. Of all events with one key exactly one has the mark Standing.
+const (
+	// Standing is the event that counts.
+	Standing Mark = ""
+	// Duplicate is an event whose key and bytes were there before.
+	Duplicate Mark = "duplicate"
+	// Conflict is an event under a key that stands with other bytes.
+	Conflict Mark = "conflict"
+	// Superseded is an unverified event whose place a verified one took.
+	Superseded Mark = "superseded"
+	// Anomaly is a part of a delivery that is no event: an element that is not
+	// an object, or a whole body that is not JSON. It has a place and no key.
+	Anomaly Mark = "anomaly"
+)
+
+// Event is one element of a delivery's body. Its bytes are stored once, with
+// the delivery; Offset and Length say where they are.
+//
+// Interface: Events.
+type Event struct {
+	Seq        int64 // given by the store, from 1, growing; 0 before it is stored
+	Delivery   int64 // Seq of the delivery it came with
+	ReceivedAt time.Time
+	Index      int // place in the array, from 0
+	Offset     int // bytes from the start of the body
+	Length     int // bytes
+
+	Key            []byte // what it is deduplicated by: 16 or 32 bytes; nil for an anomaly
+	EventID        string // empty if there was none; the fields below likewise
+	Kind           string // event, as sent
+	EventTime      string // as sent
+	TrackingNumber string
+	Status         string // JSON literal as sent: 1, or "x" with its quotes
+	StatusTrack    string
+	StatusLabel    string
+	LatestEvent    string
+	RouterID       string
+
+	Verified          Verified
+	Reason            webhook.Reason // of its delivery
+	BodyAuthenticated bool           // of its delivery
+	Mark              Mark
+	Anomaly           string // what is odd about it, empty if nothing
+
+	Data json.RawMessage // its data member; nil if it had none, or once pruned
+	Raw  json.RawMessage // its bytes as received; nil once pruned
+}
+
+// Prepare returns the rows that a decoded body makes, in the order of their
+// places: its events, and its odd parts with the mark Anomaly. Seq, Delivery
+// and the other marks are the store's to set.
+func Prepare(d Delivery, b webhook.Batch) []Event {
+	rows := make([]Event, 0, len(b.Events)+len(b.Odd))
+	odd := b.Odd
+	for _, e := range b.Events {
+		for len(odd) > 0 && odd[0].Offset < e.Offset {
+			rows = append(rows, anomaly(d, odd[0]))
+			odd = odd[1:]
+		}
+		rows = append(rows, event(d, e))
+	}
+	for _, f := range odd {
+		rows = append(rows, anomaly(d, f))
+	}
+	return rows
+}
+
+func event(d Delivery, e webhook.Event) Event {
+	return Event{
+		ReceivedAt:        d.ReceivedAt,
+		Index:             e.Index,
+		Offset:            e.Offset,
+		Length:            e.Length,
+		Key:               e.Key(),
+		EventID:           e.ID,
+		Kind:              e.Kind,
+		EventTime:         e.Time,
+		TrackingNumber:    e.TrackingNumber,
+		Status:            e.Status,
+		StatusTrack:       e.StatusTrack,
+		StatusLabel:       e.StatusLabel,
+		LatestEvent:       e.LatestEvent,
+		RouterID:          e.RouterID,
+		Verified:          d.Verified,
+		Reason:            d.Reason,
+		BodyAuthenticated: d.BodyAuthenticated,
+		Anomaly:           e.Anomaly,
+		Data:              e.Data,
+		Raw:               e.Raw,
+	}
+}
+
+func anomaly(d Delivery, f webhook.Fragment) Event {
+	return Event{
+		ReceivedAt:        d.ReceivedAt,
+		Index:             f.Index,
+		Offset:            f.Offset,
+		Length:            f.Length,
+		Verified:          d.Verified,
+		Reason:            d.Reason,
+		BodyAuthenticated: d.BodyAuthenticated,
+		Mark:              Anomaly,
+		Anomaly:           f.Anomaly,
+		Raw:               json.RawMessage(d.Body[f.Offset : f.Offset+f.Length]),
+	}
+}

@@ -1,0 +1,102 @@
+package inbox
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Bounds of the evidence that a store keeps of refused deliveries. Beyond
+// either of them the oldest go first.
+const (
+	MaxRefused      = 1000
+	MaxRefusedBytes = 64 << 20 // bodies and headers together
+)
+
+// Store keeps deliveries and events. Implementations are safe for concurrent
+// use by several goroutines and, where the database allows it, several
+// processes. Any method may return an error that matches [ErrFull],
+// [ErrLocked] or [ErrReadOnly].
+//
+// Every implementation must pass the suite Inbox of package storetest.
+type Store interface {
+	// Put stores d and its rows (see [Prepare]) in one transaction and returns
+	// when they are on disk for good, or stores nothing and returns an error.
+	// d.Seq and the rows' Seq, Delivery and marks are not read, but for the
+	// mark [Anomaly], which is kept as it is and never compared with others.
+	//
+	// Each other row is compared with the standing one of the same Key, rows
+	// of the same delivery in their order:
+	//   - there is none: it stands;
+	//   - it is verified and the other is not: it stands, and the other
+	//     becomes Superseded;
+	//   - its bytes equal the other's: Duplicate;
+	//   - else: Conflict. The first stands, whatever came later.
+	//
+	// A standing row whose bytes were pruned is compared by what was kept of
+	// them, such as their hash.
+	//
+	// The numbers grow in the order in which rows become visible: a reader that
+	// saw a Seq never finds a smaller one later.
+	Put(ctx context.Context, d Delivery, rows []Event) (Receipt, error)
+
+	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and
+	// [MaxRefusedBytes]. Refused deliveries have numbers of their own and no
+	// events. It need not be on disk when it returns.
+	PutRefused(ctx context.Context, d Delivery) error
+
+	// Refused yields refused deliveries whose Seq is greater than after, in
+	// order, with bodies and headers. An error ends it.
+	Refused(ctx context.Context, after int64) iter.Seq2[Delivery, error]
+
+	// Events yields the rows that match q. An error ends it. What is put while
+	// it runs may or may not be seen. The loop's body may call the store.
+	Events(ctx context.Context, q Query) iter.Seq2[Event, error]
+
+	// Event returns one row with its bytes, or [ErrNoEvent].
+	Event(ctx context.Context, seq int64) (Event, error)
+
+	// Delivery returns one delivery with its body and headers, or [ErrNoDelivery].
+	Delivery(ctx context.Context, seq int64) (Delivery, error)
+
+	// Counts returns how much there is.
+	Counts(ctx context.Context) (Counts, error)
+}
+
+// Receipt says what became of a delivery that was put.
+type Receipt struct {
+	Delivery int64
+	Rows     []Placed // one for each row, in their order
+}
+
+// Placed is where one row was put.
+type Placed struct {
+	Seq  int64
+	Mark Mark
+}
+
+// Query says which rows are asked for. The zero Query asks for all, oldest
+// first. All that is set must hold.
+type Query struct {
+	After  int64 // only rows whose Seq is greater
+	Before int64 // only rows whose Seq is smaller; 0 for no bound
+	Limit  int   // at most so many; 0 for no bound
+	Newest bool  // greatest Seq first
+
+	Delivery       int64  // of this delivery; 0 for any
+	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
+	Kind           string
+	TrackingNumber string // compared as sent
+	Since          time.Time
+	Verified       Verified
+	Marks          []Mark // any of these; nil for all, anomalies too
+}
+
+// Counts is how much a store holds.
+type Counts struct {
+	Deliveries int64
+	Rows       map[Mark]int64
+	Unverified int64 // of the standing rows, those that are not verified
+	Refused    int64 // as far as evidence is kept
+	LastEvent  int64 // greatest Seq of a row, 0 if there is none
+}

@@ -1,0 +1,198 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/md5"  //nolint:gosec // some senders use it, in schemes that are configured by name
+	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/sha256"
+	"crypto/sha512"
+	"hash"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// compiled is a scheme that was checked.
+type compiled struct {
+	scheme    Scheme // with its defaults
+	parts     []part // of the template
+	signature place
+	timestamp place
+	newHash   func() hash.Hash
+}
+
+// compile checks s and makes it ready for use.
+func compile(s Scheme) (*compiled, *SchemeError) {
+	c := &compiled{scheme: s.WithDefaults()}
+	for _, step := range []func() *SchemeError{c.checkWords, c.checkHash, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// checkWords checks the fields that hold one of a few words.
+func (c *compiled) checkWords() *SchemeError {
+	s := &c.scheme
+	for _, f := range []struct {
+		field, value string
+		allowed      []string
+	}{
+		{"kind", s.Kind, []string{KindHMAC, KindDigest, KindToken}},
+		{"algorithm", s.Algorithm, []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}},
+		{"key.encoding", s.Key.Encoding, []string{EncodingUTF8, EncodingBase64, EncodingHex}},
+		{"key.normalize", s.Key.Normalize, []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}},
+		{"signature.format", s.Signature.Format, []string{FormatPlain, FormatList, FormatKV}},
+		{"signature.encoding", s.Signature.Encoding, []string{EncodingHex, EncodingBase64, EncodingBase64URL}},
+		{"timestamp.unit", s.Timestamp.Unit, []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}},
+	} {
+		if !slices.Contains(f.allowed, f.value) {
+			return wrong(f.field, "%q is none of %s", f.value, strings.Join(f.allowed, ", "))
+		}
+	}
+	if s.Key.Normalize != NormalizeNone && s.Key.Encoding != EncodingUTF8 {
+		return wrong("key.normalize", "%q is for key.encoding %s only", s.Key.Normalize, EncodingUTF8)
+	}
+	return nil
+}
+
+func (c *compiled) checkHash() *SchemeError {
+	switch c.scheme.Algorithm {
+	case AlgorithmSHA512:
+		c.newHash = sha512.New
+	case AlgorithmSHA1:
+		c.newHash = sha1.New
+	case AlgorithmMD5:
+		if c.scheme.Kind != KindDigest {
+			return wrong("algorithm", "%s is for kind %s only", AlgorithmMD5, KindDigest)
+		}
+		c.newHash = md5.New
+	default:
+		c.newHash = sha256.New
+	}
+	return nil
+}
+
+func (c *compiled) checkTemplate() *SchemeError {
+	s := &c.scheme
+	if s.Kind == KindToken {
+		if s.Signed != "{body}" {
+			return wrong("signed", "kind %s signs nothing; leave it out", KindToken)
+		}
+		if s.Key.Encoding != EncodingUTF8 {
+			return wrong("key.encoding", "kind %s compares the secret as it is; use %s", KindToken, EncodingUTF8)
+		}
+		return nil
+	}
+	var err *SchemeError
+	if c.parts, err = parseTemplate(s.Signed); err != nil {
+		return err
+	}
+	varies := func(p part) bool { return p.slot != slotText && p.slot != slotSecret }
+	if !slices.ContainsFunc(c.parts, varies) {
+		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
+	}
+	if s.Kind == KindDigest && !has(c.parts, slotSecret) {
+		return wrong("signed", "%q lacks {secret}: anybody can make a plain hash without one; kind %s needs none", s.Signed, KindHMAC)
+	}
+	return nil
+}
+
+func (c *compiled) checkSignature() *SchemeError {
+	s := &c.scheme.Signature
+	var ok bool
+	if c.signature, ok = parsePlace(s.From); !ok || c.signature.source == fromSignature {
+		return wrong("signature.from", "%q is none of header:NAME, query:NAME, json:/PATH", s.From)
+	}
+	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t") {
+		return wrong("signature.tag", "%q holds a comma, an equals sign or a space", s.Tag)
+	}
+	if between, _ := separators(s.Format); between != "" && strings.Contains(s.Prefix, between) {
+		return wrong("signature.prefix", "%q holds what stands between the entries of format %s", s.Prefix, s.Format)
+	}
+	for _, p := range c.parts {
+		if p.slot == slotPlace && p.place.same(c.signature) {
+			return wrong("signed", "%q holds the signature itself", c.scheme.Signed)
+		}
+	}
+	if c.signature.source == fromJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
+		return wrong("signature.from", "%q stands inside the body, which signed %q holds whole; no signature can cover itself", s.From, c.scheme.Signed)
+	}
+	return nil
+}
+
+func (c *compiled) checkTimestamp() *SchemeError {
+	t := &c.scheme.Timestamp
+	if t.Tolerance < 0 {
+		return wrong("timestamp.tolerance", "%v is negative", t.Tolerance)
+	}
+	if t.From == "" {
+		if has(c.parts, slotTimestamp) {
+			return wrong("timestamp.from", "signed holds {timestamp}; say where it stands: header:NAME, sig:KEY or json:/PATH")
+		}
+		return nil
+	}
+	var ok bool
+	if c.timestamp, ok = parsePlace(t.From); !ok || c.timestamp.source == fromQuery {
+		return wrong("timestamp.from", "%q is none of header:NAME, sig:KEY, json:/PATH", t.From)
+	}
+	if c.timestamp.source == fromSignature {
+		if c.scheme.Signature.Format == FormatPlain {
+			return wrong("timestamp.from", "%q needs signature.format %s or %s", t.From, FormatList, FormatKV)
+		}
+		if c.timestamp.name == c.scheme.Signature.Tag {
+			return wrong("timestamp.from", "%q is the tag of the signatures", t.From)
+		}
+		if t.Unit == UnitRFC2822 {
+			return wrong("timestamp.unit", "%s holds commas and spaces, which end an entry of format %s", t.Unit, c.scheme.Signature.Format)
+		}
+	}
+	if c.timestamp.same(c.signature) {
+		return wrong("timestamp.from", "%q is where the signature stands", t.From)
+	}
+	if !c.coversTimestamp() {
+		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; put {timestamp} into signed, or leave timestamp.from out")
+	}
+	return nil
+}
+
+func (c *compiled) coversTimestamp() bool {
+	return slices.ContainsFunc(c.parts, func(p part) bool {
+		return p.slot == slotTimestamp ||
+			p.slot == slotPlace && p.place.same(c.timestamp) ||
+			p.slot == slotBody && c.timestamp.source == fromJSON
+	})
+}
+
+func (c *compiled) checkURL() *SchemeError {
+	if c.scheme.PublicURL == "" {
+		if has(c.parts, slotURL) {
+			return wrong("public_url", "signed holds {url}; set the address that the sender was given")
+		}
+		return nil
+	}
+	u, err := url.Parse(c.scheme.PublicURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return wrong("public_url", "%q is not an http or https address", c.scheme.PublicURL)
+	}
+	return nil
+}
+
+func (c *compiled) coversBody() bool { return has(c.parts, slotBody) }
+
+// sum returns the hash of a delivery's pieces under one key.
+func (c *compiled) sum(pieces [][]byte, key []byte) []byte {
+	h := c.newHash()
+	if c.scheme.Kind == KindHMAC {
+		h = hmac.New(c.newHash, key)
+	}
+	for i, p := range c.parts {
+		if p.slot == slotSecret {
+			h.Write(key)
+		} else {
+			h.Write(pieces[i])
+		}
+	}
+	return h.Sum(nil)
+}

@@ -1,0 +1,96 @@
+package webhook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// MaxDepth is how many levels of objects and arrays an event may have; the
+// documented one has four. Deeper ones are kept as anomalies, unread, so that
+// whoever reads events later need not fear them.
+const MaxDepth = 200
+
+const notObject = "not an object"
+
+// Batch is what a body holds. Every element of it is in Events or in Odd.
+type Batch struct {
+	Events  []Event    // in order
+	Odd     []Fragment // in order; what is no event
+	Single  bool       // the body was one object instead of an array
+	Anomaly string     // what is wrong with the body as a whole, empty if nothing; then it is the only Fragment
+}
+
+// Fragment is a part of a body that is no event.
+type Fragment struct {
+	Index   int    // place in the array, from 0
+	Offset  int    // bytes from the start of the body
+	Length  int    // bytes
+	Anomaly string // what is wrong with it
+}
+
+// Decode splits a body into its events. It never fails and loses nothing: what
+// it can't read is in Odd with its place, if need be the whole body. The events
+// refer to the bytes of body, which must not change while they are in use.
+//
+// Interface: Events.
+// Assumed: a body of one object instead of an array is one event.
+func Decode(body []byte) Batch {
+	if len(body) == 0 {
+		return unreadable(body, "the body is empty")
+	}
+	if !json.Valid(body) {
+		return unreadable(body, syntax(body))
+	}
+	start := skipSpace(body, 0)
+	var b Batch
+	switch body[start] {
+	case '{':
+		b.Single = true
+		end, depth := skipValue(body, start)
+		b.add(element{start, body[start:end:end], depth}, 0)
+	case '[':
+		n := 0
+		for e := range elements(body, start) {
+			b.add(e, n)
+			n++
+		}
+		if n == 0 {
+			return unreadable(body, "the array is empty")
+		}
+	default:
+		return unreadable(body, "neither an array nor an object")
+	}
+	return b
+}
+
+func unreadable(body []byte, why string) Batch {
+	return Batch{Anomaly: why, Odd: []Fragment{{Length: len(body), Anomaly: why}}}
+}
+
+// add takes e in as an event if it is one.
+func (b *Batch) add(e element, index int) {
+	odd := Fragment{Index: index, Offset: e.offset, Length: len(e.raw)}
+	switch {
+	case e.raw[0] != '{':
+		odd.Anomaly = notObject
+	case e.depth > MaxDepth:
+		odd.Anomaly = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
+	default:
+		ev := decodeEvent(e.raw)
+		ev.Index, ev.Offset = index, e.offset
+		b.Events = append(b.Events, ev)
+		return
+	}
+	b.Odd = append(b.Odd, odd)
+}
+
+// syntax says in words why body is not JSON.
+func syntax(body []byte) string {
+	var raw json.RawMessage
+	var se *json.SyntaxError
+	if err := json.Unmarshal(body, &raw); errors.As(err, &se) {
+		return fmt.Sprintf("not JSON at byte %d: %v", se.Offset, se)
+	}
+	return "not JSON"
+}

@@ -1,0 +1,270 @@
+package webhook_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+const delivered = `{"eventId":"6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11","event":"router.delivered","eventTime":"2024-05-01T10:00:00.000Z",` +
+	`"data":{"trackingNumber":"1Z999AA10123456784","status":1,"statusTrack":"delivered","routerId":"0b1c2d3e-0000-4000-8000-000000000001",` +
+	`"summary":{"id":"0b1c2d3e-0000-4000-8000-000000000001","trackingNumber":"1Z999AA10123456784","status":1,"statusLabel":"DELIVERED",` +
+	`"latestEvent":"Delivered, front door","latestCheckpointTime":"2024-05-01T09:58:00.000Z","transitTime":3,"created":"2024-04-28T08:00:00.000Z","updated":"2024-05-01T10:00:00.000Z"},` +
+	`"detail":{"trackingNumber":"1Z999AA10123456784","statusSummary":"Delivered","trackingEvents":[{"eventType":"Delivered","eventCity":"BOSTON","eventState":"MA",` +
+	`"eventZIPCode":"02108","eventTimestamp":"2024-05-01T05:58:00","GMTTimestamp":"2024-05-01T09:58:00Z"}]},"error":null}}`
+
+func TestDecodeDocumentedDelivery(t *testing.T) {
+	sent := []byte("[\n  " + delivered + " ,\t{\"event\":\"router.new_kind\"}]\n")
+	got := webhook.Decode(sent)
+	if got.Single || got.Anomaly != "" || len(got.Odd) != 0 || len(got.Events) != 2 {
+		t.Fatalf("got %+v; want two events and nothing odd", got)
+	}
+	want := webhook.Event{
+		Index:          0,
+		Offset:         4,
+		Length:         len(delivered),
+		ID:             "6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11",
+		Kind:           "router.delivered",
+		Time:           "2024-05-01T10:00:00.000Z",
+		TrackingNumber: "1Z999AA10123456784",
+		Status:         "1",
+		StatusTrack:    "delivered",
+		StatusLabel:    "DELIVERED",
+		LatestEvent:    "Delivered, front door",
+		RouterID:       "0b1c2d3e-0000-4000-8000-000000000001",
+		Data:           json.RawMessage(delivered[strings.Index(delivered, `"data":`)+7 : len(delivered)-1]),
+		Raw:            json.RawMessage(delivered),
+	}
+	if diff := cmp.Diff(want, got.Events[0]); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+	second := got.Events[1]
+	if second.Index != 1 || second.Kind != "router.new_kind" || string(sent[second.Offset:second.Offset+second.Length]) != string(second.Raw) {
+		t.Errorf("second event %+v; want the unknown kind, at its place", second)
+	}
+	if second.Anomaly != "eventId missing" {
+		t.Errorf("second event's anomaly %q; want it to miss its eventId", second.Anomaly)
+	}
+}
+
+func TestDecodeEventFields(t *testing.T) {
+	for _, tt := range []struct {
+		name, raw string
+		want      webhook.Event // without place, Raw and Data
+	}{
+		{"nothing", `{}`, webhook.Event{Anomaly: "eventId missing"}},
+		{"null", `{"eventId":null,"event":null,"data":null}`, webhook.Event{Anomaly: "eventId missing"}},
+		{"exact names only", `{"EventID":"a","EVENT":"b","eventId":"x"}`, webhook.Event{ID: "x"}},
+		{"an escaped name is the name", `{"event\u0049d":"x"}`, webhook.Event{ID: "x"}},
+		{"number as identifier", `{"eventId":9007199254740993}`, webhook.Event{ID: "9007199254740993"}},
+		{"empty identifier", `{"eventId":""}`, webhook.Event{Anomaly: "eventId missing"}},
+		{"identifier twice, the same", `{"eventId":"x","eventId":"x"}`, webhook.Event{ID: "x"}},
+		{"identifier twice", `{"eventId":"x","eventId":"y"}`, webhook.Event{Anomaly: "eventId stands twice with different values"}},
+		{"identifier an object", `{"eventId":{}}`, webhook.Event{Anomaly: "eventId is not a text"}},
+		{"identifier of bad bytes", "{\"eventId\":\"\xff\"}", webhook.Event{Anomaly: "eventId is not valid Unicode"}},
+		{"identifier half a surrogate", `{"eventId":"\ud800"}`, webhook.Event{Anomaly: "eventId is not valid Unicode"}},
+		{"identifier with NUL", `{"eventId":"a\u0000"}`, webhook.Event{Anomaly: "eventId is not valid Unicode"}},
+		{"kind of bad bytes", "{\"eventId\":\"x\",\"event\":\"a\xffb\"}", webhook.Event{ID: "x", Kind: "a\ufffdb", Anomaly: "event is not valid Unicode"}},
+		{"kind an array", `{"eventId":"x","event":["a"]}`, webhook.Event{ID: "x", Anomaly: "event is not a text"}},
+		{"status as text", `{"eventId":"x","data":{"status":"1"}}`, webhook.Event{ID: "x", Status: `"1"`}},
+		{"status as written", `{"eventId":"x","data":{"status":1.0e0}}`, webhook.Event{ID: "x", Status: `1.0e0`}},
+		{"status an object", `{"eventId":"x","data":{"status":{"a":1}}}`, webhook.Event{ID: "x", Anomaly: "status is not a single value"}},
+		{"number and status from the summary", `{"eventId":"x","data":{"summary":{"trackingNumber":"N","status":7}}}`, webhook.Event{ID: "x", TrackingNumber: "N", Status: "7"}},
+		{"number from the detail", `{"eventId":"x","data":{"detail":{"trackingNumber":"N"}}}`, webhook.Event{ID: "x", TrackingNumber: "N"}},
+		{"number as a number", `{"eventId":"x","data":{"trackingNumber":123456789012345678901}}`, webhook.Event{ID: "x", TrackingNumber: "123456789012345678901"}},
+		{"data twice", `{"eventId":"x","data":{"status":1},"data":{"status":2}}`, webhook.Event{ID: "x", Anomaly: "data stands twice with different values"}},
+		{"data a list", `{"eventId":"x","data":[1]}`, webhook.Event{ID: "x", Anomaly: "data is not an object"}},
+		{"two things odd", `{"event":1,"event":2}`, webhook.Event{Anomaly: "event stands twice with different values; eventId missing"}},
+		{"control characters stay", `{"eventId":"x","event":"\u001b[2J"}`, webhook.Event{ID: "x", Kind: "\x1b[2J"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := webhook.DecodeEvent([]byte(tt.raw))
+			if string(got.Raw) != tt.raw || got.Length != len(tt.raw) {
+				t.Errorf("raw %q, length %d; want the bytes as they were", got.Raw, got.Length)
+			}
+			got.Raw, got.Data, got.Length = nil, nil, 0
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("event (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeOddBodies(t *testing.T) {
+	deep := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	for _, tt := range []struct {
+		name, body string
+		events     int
+		odd        []webhook.Fragment
+		single     bool
+		anomaly    string
+	}{
+		{"one object", ` {"eventId":"x"} `, 1, nil, true, ""},
+		{"empty", ``, 0, []webhook.Fragment{{Anomaly: "the body is empty"}}, false, "the body is empty"},
+		{"empty array", `[ ]`, 0, []webhook.Fragment{{Length: 3, Anomaly: "the array is empty"}}, false, "the array is empty"},
+		{"a number", `12`, 0, []webhook.Fragment{{Length: 2, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
+		{"null", `null`, 0, []webhook.Fragment{{Length: 4, Anomaly: "neither an array nor an object"}}, false, "neither an array nor an object"},
+		{"cut", `[{"eventId":"x"}`, 0, []webhook.Fragment{{Length: 16, Anomaly: "not JSON at byte 16: unexpected end of JSON input"}}, false, "not JSON at byte 16: unexpected end of JSON input"},
+		{"two documents", "[1]\n[2]", 0, []webhook.Fragment{{Length: 7, Anomaly: "not JSON at byte 5: invalid character '[' after top-level value"}}, false, "not JSON at byte 5: invalid character '[' after top-level value"},
+		{"a web page", "<html>", 0, []webhook.Fragment{{Length: 6, Anomaly: "not JSON at byte 1: invalid character '<' looking for beginning of value"}}, false, "not JSON at byte 1: invalid character '<' looking for beginning of value"},
+		{"elements that are no objects", `[1, {"eventId":"x"},null ,"a]",[{}],true]`, 1, []webhook.Fragment{
+			{Index: 0, Offset: 1, Length: 1, Anomaly: "not an object"},
+			{Index: 2, Offset: 20, Length: 4, Anomaly: "not an object"},
+			{Index: 3, Offset: 26, Length: 4, Anomaly: "not an object"},
+			{Index: 4, Offset: 31, Length: 4, Anomaly: "not an object"},
+			{Index: 5, Offset: 36, Length: 4, Anomaly: "not an object"},
+		}, false, ""},
+		{"as deep as may be", "[" + deep(200) + "]", 1, nil, false, ""},
+		{"too deep", "[{}," + deep(201) + "]", 1, []webhook.Fragment{{Index: 1, Offset: 4, Length: 406, Anomaly: "nested deeper than 200 levels"}}, false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := webhook.Decode([]byte(tt.body))
+			if len(got.Events) != tt.events || got.Single != tt.single || got.Anomaly != tt.anomaly {
+				t.Errorf("%d events, single %v, anomaly %q; want %d, %v, %q", len(got.Events), got.Single, got.Anomaly, tt.events, tt.single, tt.anomaly)
+			}
+			if diff := cmp.Diff(tt.odd, got.Odd); diff != "" {
+				t.Errorf("odd (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if got := webhook.Decode([]byte(strings.Repeat("[", 1<<20))); len(got.Odd) != 1 || got.Odd[0].Length != 1<<20 {
+		t.Errorf("a million brackets: %+v; want them kept", got)
+	}
+}
+
+func TestEventKey(t *testing.T) {
+	key := func(raw string) []byte { return webhook.DecodeEvent([]byte(raw)).Key() }
+	uuid, err := hex.DecodeString("6f1f9d9c8f624a3c9b531c1f8f5a0b11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := key(delivered); !bytes.Equal(got, uuid) {
+		t.Errorf("key of a UUID %x; want its 16 bytes", got)
+	}
+	if got := webhook.IDKey("6f1f9d9c-8F62-4a3c-9b53-1c1f8f5a0b11"); !bytes.Equal(got, uuid) {
+		t.Errorf("key of the UUID in other case %x; want the same", got)
+	}
+	sum := sha256.Sum256([]byte(`{"event":"a"}`))
+	if got := key(`{"event":"a"}`); !bytes.Equal(got, sum[:]) {
+		t.Errorf("key without eventId %x; want the hash of the bytes", got)
+	}
+	if a, b := key(`{"eventId":"x","event":"a"}`), key(`{"event":"b","eventId":"x"}`); !bytes.Equal(a, b) || len(a) != 32 {
+		t.Errorf("keys of one eventId %x and %x; want them equal, 32 bytes", a, b)
+	}
+	if a, b := key(`{"eventId":"x"}`), key(`{"eventId":"X"}`); bytes.Equal(a, b) {
+		t.Error("eventIds that are no UUIDs are equal in other case")
+	}
+	// Two identifiers that read alike once mended must not be one.
+	if a, b := key("{\"eventId\":\"\xff\"}"), key("{\"eventId\":\"\xfe\"}"); bytes.Equal(a, b) {
+		t.Error("two bad identifiers share a key")
+	}
+	for _, id := range []string{
+		"6f1f9d9c8f624a3c9b531c1f8f5a0b11", "6f1f9d9c-8f62-4a3c-9b53-1c1f8f5a0b1g", "{6f1f9d9c-8f62-4a3c-9b53-1c1f8f5a0b11}", "6f1f9d9c-8f62-4a3c-9b531-c1f8f5a0b11",
+	} {
+		if got := webhook.IDKey(id); len(got) != 32 {
+			t.Errorf("key of %q %x; want it not to be taken for a UUID", id, got)
+		}
+	}
+}
+
+func TestDecodeEventOfNoObject(t *testing.T) {
+	for _, raw := range []string{"", " ", "[]", "1", `{"a":`, "x"} {
+		if got := webhook.DecodeEvent([]byte(raw)); got.Anomaly != "not an object" || string(got.Raw) != raw {
+			t.Errorf("%q: %+v; want it kept as no object", raw, got)
+		}
+	}
+}
+
+// Every element of what is JSON comes out, in its place and with its bytes; of
+// what is not, the whole body does.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte("[" + delivered + "]"))
+	f.Add([]byte(delivered))
+	f.Add([]byte(`[1,{"a\"b\\":"c\\\"]}"},[],{"eventId":"x","eventId":"y"}, null ]`))
+	f.Add([]byte("[{\"eventId\":\"\xff\",\"data\":{\"status\":-1.5e+3}}]"))
+	f.Add([]byte(``))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := bytes.Clone(body)
+		got := webhook.Decode(body)
+		if !bytes.Equal(body, before) {
+			t.Fatal("the body was changed")
+		}
+		if got.Anomaly != "" {
+			if len(got.Events) != 0 || len(got.Odd) != 1 || got.Odd[0].Offset != 0 || got.Odd[0].Length != len(body) {
+				t.Fatalf("unreadable body not kept whole: %+v", got)
+			}
+			return
+		}
+		checkElements(t, body, got)
+		for _, e := range got.Events {
+			checkEvent(t, e)
+		}
+	})
+}
+
+// checkElements compares a batch with what package json finds in body.
+func checkElements(t *testing.T, body []byte, got webhook.Batch) {
+	t.Helper()
+	var want []json.RawMessage
+	if got.Single {
+		want = []json.RawMessage{bytes.Trim(body, " \t\r\n")}
+	} else if err := json.Unmarshal(body, &want); err != nil {
+		t.Fatalf("accepted a body that is no array: %q", body)
+	}
+	if len(got.Events)+len(got.Odd) != len(want) {
+		t.Fatalf("%d events and %d odd ones of %d elements", len(got.Events), len(got.Odd), len(want))
+	}
+	seen := map[int]bool{}
+	check := func(index, offset, length int) {
+		if seen[index] || index >= len(want) || !bytes.Equal(body[offset:offset+length], want[index]) {
+			t.Errorf("element %d: %q at %d; want %q", index, body[offset:offset+length], offset, want[index])
+		}
+		seen[index] = true
+	}
+	for _, e := range got.Events {
+		check(e.Index, e.Offset, e.Length)
+		if !bytes.Equal(e.Raw, want[e.Index]) {
+			t.Errorf("event %d: bytes changed: %q", e.Index, e.Raw)
+		}
+	}
+	for _, o := range got.Odd {
+		check(o.Index, o.Offset, o.Length)
+	}
+}
+
+func checkEvent(t *testing.T, e webhook.Event) {
+	t.Helper()
+	for _, s := range []string{e.ID, e.Kind, e.Time, e.TrackingNumber, e.Status, e.StatusTrack, e.StatusLabel, e.LatestEvent, e.RouterID, e.Anomaly} {
+		if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+			t.Errorf("text %q cannot be stored", s)
+		}
+	}
+	if n := len(e.Key()); n != 16 && n != 32 {
+		t.Errorf("key of %d bytes", n)
+	}
+	if e.Data != nil && !json.Valid(e.Data) {
+		t.Errorf("data %q is not JSON", e.Data)
+	}
+	again := webhook.DecodeEvent(e.Raw)
+	again.Index, again.Offset = e.Index, e.Offset
+	if diff := cmp.Diff(e, again); diff != "" {
+		t.Errorf("reads otherwise alone (-batch +alone):\n%s", diff)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(e.Raw, &members); err != nil {
+		t.Fatalf("event that is no object: %q", e.Raw)
+	}
+	if _, ok := members["data"]; ok && e.Data == nil && e.Anomaly == "" {
+		t.Errorf("data lost from %q", e.Raw)
+	}
+}

@@ -1,0 +1,131 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"net/url"
+	"strings"
+)
+
+// entries are the signatures of a delivery, decoded, each as long as the hash,
+// and the timestamps that stood beside them.
+type entries struct {
+	macs   [][]byte
+	stamps []string
+}
+
+// entries takes the signature's value apart. Entries under other tags, and,
+// beside one that is good, entries that are not, are passed over: a sender
+// that changes its keys or its procedure lists both.
+func (c *compiled) entries(d *delivery) (entries, Reason) {
+	value, times := d.find(c.signature)
+	switch {
+	case times == 0:
+		return entries{}, ReasonSignatureMissing
+	case times > 1:
+		return entries{}, ReasonHeaderRepeated
+	}
+	s := string(value)
+	if c.signature.source == fromQuery {
+		bare, err := url.PathUnescape(s) // a plus is a digit of base64 here, not a space
+		if err != nil {
+			return entries{}, ReasonSignatureMalformed
+		}
+		s = bare
+	}
+	tagged, e, ok := c.split(s)
+	if !ok {
+		return entries{}, ReasonSignatureMalformed
+	}
+	if len(tagged) == 0 {
+		return entries{}, ReasonSignatureMissing
+	}
+	for _, t := range tagged {
+		if mac, ok := c.decode(t); ok {
+			e.macs = append(e.macs, mac)
+		}
+	}
+	if len(e.macs) == 0 {
+		return entries{}, ReasonSignatureMalformed
+	}
+	return e, ""
+}
+
+// separators returns what stands between entries and within them; nothing in
+// a format that has one entry.
+func separators(format string) (between, within string) {
+	switch format {
+	case FormatList:
+		return " ", ","
+	case FormatKV:
+		return ",", "="
+	default:
+		return "", ""
+	}
+}
+
+// split returns the entries that carry the tag, and the timestamps.
+func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
+	between, within := separators(c.scheme.Signature.Format)
+	if between == "" {
+		return []string{s}, e, true
+	}
+	for item := range strings.SplitSeq(s, between) {
+		if item = strings.Trim(item, " \t"); item == "" {
+			continue
+		}
+		tag, value, ok := strings.Cut(item, within)
+		switch {
+		case !ok:
+			return nil, e, false
+		case tag == c.scheme.Signature.Tag:
+			tagged = append(tagged, value)
+		case c.timestamp.source == fromSignature && tag == c.timestamp.name:
+			e.stamps = append(e.stamps, value)
+		}
+	}
+	return tagged, e, len(e.stamps) <= 1
+}
+
+// decode returns the bytes of one signature; false unless it has its prefix,
+// is in its encoding and is whole. Of a token it returns the bytes as they are.
+func (c *compiled) decode(s string) ([]byte, bool) {
+	sig := c.scheme.Signature
+	s, ok := strings.CutPrefix(s, sig.Prefix)
+	if !ok || s == "" {
+		return nil, false
+	}
+	if c.scheme.Kind == KindToken {
+		return []byte(s), true
+	}
+	var mac []byte
+	var err error
+	switch sig.Encoding {
+	case EncodingHex:
+		mac, err = hex.DecodeString(s)
+	case EncodingBase64:
+		mac, err = strictBase64(base64.StdEncoding, s)
+	case EncodingBase64URL:
+		enc := base64.RawURLEncoding
+		if strings.HasSuffix(s, "=") {
+			enc = base64.URLEncoding
+		}
+		mac, err = strictBase64(enc, s)
+	}
+	return mac, err == nil && len(mac) == c.newHash().Size()
+}
+
+// encode is the reverse of decode, without the prefix.
+func (c *compiled) encode(mac []byte) string {
+	if c.scheme.Kind == KindToken {
+		return string(mac)
+	}
+	switch c.scheme.Signature.Encoding {
+	case EncodingBase64:
+		return base64.StdEncoding.EncodeToString(mac)
+	case EncodingBase64URL:
+		return base64.RawURLEncoding.EncodeToString(mac)
+	default:
+		return hex.EncodeToString(mac)
+	}
+}

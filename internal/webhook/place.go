@@ -1,0 +1,128 @@
+package webhook
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+)
+
+// source is the kind of place that a value is taken from.
+type source int
+
+const (
+	nowhere source = iota
+	fromHeader
+	fromQuery
+	fromJSON
+	fromSignature // a sibling of the signature, in list and kv
+)
+
+// place is where one value of a delivery stands.
+type place struct {
+	source source
+	name   string   // of a header, parameter or sibling
+	parts  []string // of a JSON pointer
+}
+
+// parsePlace reads KIND:NAME; false if it is not one of the kinds.
+func parsePlace(s string) (place, bool) {
+	kind, name, ok := strings.Cut(s, ":")
+	if !ok || name == "" {
+		return place{}, false
+	}
+	switch kind {
+	case "header":
+		return place{source: fromHeader, name: name}, isToken(name)
+	case "query":
+		return place{source: fromQuery, name: name}, true
+	case "json":
+		parts, ok := splitPointer(name)
+		return place{source: fromJSON, name: name, parts: parts}, ok
+	case "sig":
+		return place{source: fromSignature, name: name}, !strings.ContainsAny(name, ",= \t")
+	default:
+		return place{}, false
+	}
+}
+
+// isToken reports whether s can be the name of a header.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// same reports whether two places are one.
+func (p place) same(other place) bool {
+	if p.source == fromHeader && other.source == fromHeader {
+		return strings.EqualFold(p.name, other.name)
+	}
+	return p.source == other.source && p.name == other.name
+}
+
+// delivery is a request while it is being looked at.
+type delivery struct {
+	Request
+	isJSON *bool // whether the body is JSON, once it was asked
+}
+
+// find returns the value at p and how often it is there. Values of the query
+// keep their percent escapes.
+func (d *delivery) find(p place) (value []byte, times int) {
+	switch p.source {
+	case fromHeader:
+		all := d.values(p.name)
+		if len(all) > 0 {
+			value = []byte(all[0])
+		}
+		return value, len(all)
+	case fromQuery:
+		return d.parameter(p.name)
+	case fromJSON:
+		return d.pointer(p.parts)
+	default:
+		return nil, 0
+	}
+}
+
+// parameter returns the value of a parameter as it stands in the query.
+func (d *delivery) parameter(name string) (value []byte, times int) {
+	for pair := range strings.SplitSeq(d.RawQuery, "&") {
+		key, escaped, _ := strings.Cut(pair, "=")
+		if bare, err := url.QueryUnescape(key); err != nil || bare != name {
+			continue
+		}
+		if times++; times == 1 {
+			value = []byte(escaped)
+		}
+	}
+	return value, times
+}
+
+// pointer returns the value in the body that a JSON pointer names: the text of
+// a string, else the literal. Null, and text that is not clean, is not there.
+func (d *delivery) pointer(parts []string) (value []byte, times int) {
+	if d.isJSON == nil {
+		valid := json.Valid(d.Body)
+		d.isJSON = &valid
+	}
+	if !*d.isJSON {
+		return nil, 0
+	}
+	raw, times := lookUp(d.Body, parts)
+	if times == 0 || raw[0] == 'n' {
+		return nil, 0
+	}
+	if raw[0] != '"' {
+		return raw, times
+	}
+	s, clean := text(raw)
+	if !clean {
+		return nil, 0
+	}
+	return []byte(s), times
+}

@@ -1,0 +1,158 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Errors of [Sign], beside [*SchemeError].
+var (
+	// ErrUnsignable says that the scheme wants a signature inside the body.
+	// Such deliveries are verified but not made.
+	ErrUnsignable = errors.New("the signature stands inside the body")
+	// ErrUnsignedPart says that the request lacks a part that is signed.
+	ErrUnsignedPart = errors.New("a part that is signed is not in the request")
+)
+
+// Signed is what a sender adds to a request.
+type Signed struct {
+	Header   []Field // each in place of all the request's headers of that name
+	RawQuery string  // the query to send, instead of the request's own
+}
+
+// Sign returns what a sender using s with secret, at that time, would add to r.
+// A header or query parameter that is signed and is not in r, such as a
+// delivery's id, is made up from a hash of the body, so that it stays the same
+// when the delivery is sent again. A timestamp inside the body is taken as it
+// stands there.
+func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
+	c, bad := compile(s)
+	if bad != nil {
+		return Signed{}, bad
+	}
+	key, bad := c.scheme.Key.derive(secret, "secret")
+	if bad != nil {
+		return Signed{}, bad
+	}
+	if c.signature.source == fromJSON {
+		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
+	}
+	m := &maker{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
+	m.d.Header = append([]Field(nil), r.Header...)
+	stamp, err := m.stamp(at)
+	if err != nil {
+		return Signed{}, err
+	}
+	if err := m.makeUp(); err != nil {
+		return Signed{}, err
+	}
+	mac := key
+	if c.scheme.Kind != KindToken {
+		pieces, why := c.fill(m.d, []byte(stamp))
+		if why != "" {
+			return Signed{}, fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
+		}
+		mac = c.sum(pieces, key)
+	}
+	m.set(c.signature, m.value(c.encode(mac), stamp))
+	return m.out, nil
+}
+
+// maker puts a signed request together.
+type maker struct {
+	c   *compiled
+	d   *delivery // the request as far as it is made
+	out Signed
+}
+
+// stamp returns the timestamp to sign, and puts it where it belongs.
+func (m *maker) stamp(at time.Time) (string, error) {
+	now := formatTime(at, m.c.scheme.Timestamp.Unit)
+	switch m.c.timestamp.source {
+	case nowhere:
+		return "", nil
+	case fromJSON:
+		value, times := m.d.find(m.c.timestamp)
+		if times != 1 {
+			return "", fmt.Errorf("sign: timestamp.from %s: %w", m.c.scheme.Timestamp.From, ErrUnsignedPart)
+		}
+		return string(value), nil
+	case fromHeader:
+		m.set(m.c.timestamp, now)
+	}
+	return now, nil
+}
+
+// makeUp adds the signed headers and parameters that the request lacks.
+func (m *maker) makeUp() error {
+	for _, p := range m.c.parts {
+		if p.slot != slotPlace {
+			continue
+		}
+		_, times := m.d.find(p.place)
+		switch {
+		case times > 1:
+			return fmt.Errorf("sign: {%s} stands there %d times: %w", p.place.name, times, ErrUnsignedPart)
+		case times == 1:
+		case p.place.source == fromJSON:
+			return fmt.Errorf("sign: {json:%s}: %w", p.place.name, ErrUnsignedPart)
+		default:
+			sum := sha256.Sum256(m.d.Body)
+			m.set(p.place, "msg_"+hex.EncodeToString(sum[:12]))
+		}
+	}
+	return nil
+}
+
+// value returns what stands where the signature belongs.
+func (m *maker) value(encoded, stamp string) string {
+	sig := m.c.scheme.Signature
+	between, within := separators(sig.Format)
+	if between == "" {
+		return sig.Prefix + encoded
+	}
+	entry := sig.Tag + within + sig.Prefix + encoded
+	if m.c.timestamp.source == fromSignature {
+		return m.c.timestamp.name + within + stamp + between + entry
+	}
+	return entry
+}
+
+// set puts a value in its place, instead of what stood there.
+func (m *maker) set(p place, value string) {
+	if p.source == fromQuery {
+		m.d.RawQuery = setParameter(m.d.RawQuery, p.name, value)
+		m.out.RawQuery = m.d.RawQuery
+		return
+	}
+	kept := m.d.Header[:0]
+	for _, f := range m.d.Header {
+		if !strings.EqualFold(f.Name, p.name) {
+			kept = append(kept, f)
+		}
+	}
+	f := Field{Name: p.name, Value: value}
+	m.d.Header = append(kept, f)
+	m.out.Header = append(m.out.Header, f)
+}
+
+// setParameter returns query with one parameter of that name, last, and all
+// others as they were.
+func setParameter(query, name, value string) string {
+	var kept []string
+	for pair := range strings.SplitSeq(query, "&") {
+		key, _, _ := strings.Cut(pair, "=")
+		if bare, err := url.QueryUnescape(key); pair != "" && (err != nil || bare != name) {
+			kept = append(kept, pair)
+		}
+	}
+	return strings.Join(append(kept, escape(name)+"="+escape(value)), "&")
+}
+
+// escape writes s with percent escapes only: a plus stays a plus when read.
+func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+", "%20") }

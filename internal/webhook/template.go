@@ -1,0 +1,145 @@
+package webhook
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// slot is what a part of a template stands for.
+type slot int
+
+const (
+	slotText slot = iota
+	slotBody
+	slotTimestamp
+	slotSecret
+	slotMethod
+	slotURL
+	slotPath
+	slotForm
+	slotPlace // header, query or json
+)
+
+const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
+
+// part is one piece of a template: text, or a placeholder. Templates are cut
+// into parts before anything of a request is known, so nothing that a sender
+// writes can be taken for a placeholder.
+type part struct {
+	slot  slot
+	text  string
+	place place
+}
+
+func parseTemplate(s string) ([]part, *SchemeError) {
+	var parts []part
+	rest := s
+	for rest != "" {
+		open := strings.IndexAny(rest, "{}")
+		if open < 0 {
+			return append(parts, part{text: rest}), nil
+		}
+		end := strings.IndexByte(rest, '}')
+		if rest[open] == '}' || end < 0 {
+			return nil, wrong("signed", "%q has a brace without its other half; braces stand around placeholders only", s)
+		}
+		if open > 0 {
+			parts = append(parts, part{text: rest[:open]})
+		}
+		p, ok := parsePlaceholder(rest[open+1 : end])
+		if !ok {
+			return nil, wrong("signed", "there is no placeholder %q; use %s", rest[open:end+1], placeholders)
+		}
+		parts = append(parts, p)
+		rest = rest[end+1:]
+	}
+	return parts, nil
+}
+
+func parsePlaceholder(name string) (part, bool) {
+	switch name {
+	case "body":
+		return part{slot: slotBody}, true
+	case "timestamp":
+		return part{slot: slotTimestamp}, true
+	case "secret":
+		return part{slot: slotSecret}, true
+	case "method":
+		return part{slot: slotMethod}, true
+	case "url":
+		return part{slot: slotURL}, true
+	case "path":
+		return part{slot: slotPath}, true
+	case "formsorted":
+		return part{slot: slotForm}, true
+	}
+	at, ok := parsePlace(name)
+	return part{slot: slotPlace, place: at}, ok && at.source != fromSignature
+}
+
+// has reports whether a template has a part of that slot.
+func has(parts []part, s slot) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
+}
+
+// fill returns the bytes of each part for a delivery, nil for the secret.
+func (c *compiled) fill(d *delivery, timestamp []byte) ([][]byte, Reason) {
+	pieces := make([][]byte, len(c.parts))
+	for i, p := range c.parts {
+		switch p.slot {
+		case slotText:
+			pieces[i] = []byte(p.text)
+		case slotBody:
+			pieces[i] = d.Body
+		case slotTimestamp:
+			pieces[i] = timestamp
+		case slotMethod:
+			pieces[i] = []byte(d.Method)
+		case slotURL:
+			pieces[i] = []byte(c.scheme.PublicURL)
+		case slotPath:
+			pieces[i] = []byte(d.Path)
+		case slotForm:
+			form, ok := sortedForm(d.Body)
+			if !ok {
+				return nil, ReasonSignedPartMissing
+			}
+			pieces[i] = form
+		case slotPlace:
+			value, times := d.find(p.place)
+			if times == 0 {
+				return nil, ReasonSignedPartMissing
+			}
+			if times > 1 {
+				return nil, ReasonHeaderRepeated
+			}
+			pieces[i] = value
+		case slotSecret: // differs by secret: see compiled.sum
+		}
+	}
+	return pieces, ""
+}
+
+// sortedForm returns the distinct fields of a form, each as its name and value
+// without escapes, sorted by name and then by value; false if it is no form.
+func sortedForm(body []byte) ([]byte, bool) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, false
+	}
+	names := make([]string, 0, len(form))
+	for name := range form {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var out []byte
+	for _, name := range names {
+		values := form[name]
+		slices.Sort(values)
+		for _, value := range slices.Compact(values) {
+			out = append(append(out, name...), value...)
+		}
+	}
+	return out, true
+}

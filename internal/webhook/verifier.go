@@ -1,0 +1,149 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"time"
+)
+
+// Verifier says of deliveries whether they were signed in one scheme with any
+// of some secrets. It does not change and is safe for concurrent use.
+type Verifier struct {
+	scheme *compiled
+	names  []string
+	keys   [][]byte
+}
+
+// Verdict is what a [Verifier] says of one delivery.
+type Verdict struct {
+	OK                bool
+	Reason            Reason        // why not; empty if OK
+	SecretIndex       int           // which secret matched, from 0; -1 if none did
+	SecretName        string        // its name; empty if none matched
+	BodyAuthenticated bool          // OK, and every byte of the body is signed
+	Timestamp         time.Time     // when it was signed; zero if the scheme has none, or no secret matched
+	Skew              time.Duration // Timestamp less now: above 0, the sender's clock is ahead; 0 without a Timestamp
+}
+
+// NewVerifier returns a verifier of s with secrets. Its error is a
+// [*SchemeError]: a setting is wrong, or a secret is empty or missing.
+func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
+	c, bad := compile(s)
+	if bad != nil {
+		return nil, bad
+	}
+	if len(secrets) == 0 {
+		return nil, wrong("secrets", "there is none; give at least one as env:NAME or file:PATH")
+	}
+	v := &Verifier{scheme: c}
+	for i, secret := range secrets {
+		key, bad := c.scheme.Key.derive(secret, fmt.Sprintf("secrets[%d]", i))
+		if bad != nil {
+			return nil, bad
+		}
+		v.names = append(v.names, secret.Name)
+		v.keys = append(v.keys, key)
+	}
+	return v, nil
+}
+
+// Verify says whether r is authentic at the time now. A timestamp is judged
+// last, so that a clock that is wrong is told from a secret that is.
+func (v *Verifier) Verify(r Request, now time.Time) Verdict {
+	no := func(why Reason) Verdict { return Verdict{Reason: why, SecretIndex: -1} }
+	if len(r.Body) == 0 {
+		return no(ReasonBodyEmpty)
+	}
+	d := &delivery{Request: r}
+	e, why := v.scheme.entries(d)
+	if why != "" {
+		return no(why)
+	}
+	stamp, why := v.scheme.stamp(d, e)
+	if why != "" {
+		return no(why)
+	}
+	pieces, why := v.scheme.fill(d, stamp)
+	if why != "" {
+		return no(why)
+	}
+	index := v.match(pieces, e.macs)
+	if index < 0 {
+		return no(ReasonSignatureMismatch)
+	}
+	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index], BodyAuthenticated: v.scheme.coversBody()}
+	v.scheme.judge(&verdict, string(stamp), now)
+	return verdict
+}
+
+// match returns which secret made one of macs, -1 if none did. It takes the
+// same time wherever they match: every secret meets every entry.
+func (v *Verifier) match(pieces, macs [][]byte) int {
+	found, index := 0, -1
+	for i, key := range v.keys {
+		var want []byte
+		if v.scheme.scheme.Kind == KindToken {
+			want = fixed(key)
+		} else {
+			want = v.scheme.sum(pieces, key)
+		}
+		for _, mac := range macs {
+			if v.scheme.scheme.Kind == KindToken {
+				mac = fixed(mac)
+			}
+			same := subtle.ConstantTimeCompare(want, mac)
+			index = subtle.ConstantTimeSelect(same&^found, i, index)
+			found |= same
+		}
+	}
+	return index
+}
+
+// fixed makes tokens equally long, so that comparing them tells no length.
+func fixed(token []byte) []byte {
+	sum := sha256.Sum256(token)
+	return sum[:]
+}
+
+// stamp returns the timestamp as it was sent, nil if the scheme has none.
+func (c *compiled) stamp(d *delivery, e entries) ([]byte, Reason) {
+	switch c.timestamp.source {
+	case nowhere:
+		return nil, ""
+	case fromSignature:
+		if len(e.stamps) == 0 {
+			return nil, ReasonTimestampMissing
+		}
+		return []byte(e.stamps[0]), ""
+	}
+	value, times := d.find(c.timestamp)
+	switch times {
+	case 0:
+		return nil, ReasonTimestampMissing
+	case 1:
+		return value, ""
+	default:
+		return nil, ReasonHeaderRepeated
+	}
+}
+
+// judge takes an authentic delivery's verdict back if its time is not right.
+func (c *compiled) judge(v *Verdict, stamp string, now time.Time) {
+	if c.timestamp.source == nowhere {
+		return
+	}
+	refuse := func(why Reason) { v.OK, v.BodyAuthenticated, v.Reason = false, false, why }
+	signed, ok := parseTime(stamp, c.scheme.Timestamp.Unit)
+	if !ok {
+		refuse(ReasonTimestampMalformed)
+		return
+	}
+	v.Timestamp, v.Skew = signed, signed.Sub(now)
+	switch tolerance := c.scheme.Timestamp.Tolerance; {
+	case v.Skew < -tolerance:
+		refuse(ReasonTimestampTooOld)
+	case v.Skew > tolerance:
+		refuse(ReasonTimestampInFuture)
+	}
+}
