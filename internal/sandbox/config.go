@@ -1,0 +1,146 @@
+// Package sandbox is the tracking service in miniature: stateful, on loopback,
+// with everything that the interface does not show as a setting. It serves
+// `waybill sandbox`, the demo and the tests.
+package sandbox
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Config is how a sandbox behaves. The zero value is usable: any key, no
+// delay, nested answers.
+type Config struct {
+	Key        string        // the only key that is accepted; empty accepts any but an empty one
+	Processing time.Duration // how long a v2 tracking is Processing
+	Latency    time.Duration // before every answer
+	Seed       uint64        // timelines, faults and identifiers follow from it
+
+	QueryShape  string // nested, flat, list, deep or noisy
+	CreateShape string // empty, message or items
+	Absent      string // 404, message or empty
+	NumberParam string // query parameter for a tracking number; "ignored": there is none
+	Parcels     string // list, first, last or refused: a second number under one referId
+	Duplicates  string // accept, ignore or refuse: the same pair created again
+
+	RateLimit  int    // requests a second; 0 for no limit
+	RetryAfter string // seconds or date
+	Reject     string // regular expression over referId and number; empty rejects nothing
+	MaxBody    int64  // bytes of a create request; 0 for 8 MiB
+
+	Faults map[string]float64 // probability by name
+
+	WebhookURL    string // on loopback; empty sends none
+	WebhookSecret string
+	WebhookScheme webhook.Scheme
+
+	WebhookBatch      int     // events in a delivery at most; 0 is 1
+	WebhookDuplicates float64 // probability that a delivery is sent twice
+	WebhookReorder    float64 // probability that a delivery changes places with the one before
+}
+
+// Ignored as Config.NumberParam means that no parameter queries by number.
+const Ignored = "ignored"
+
+// Names of faults.
+const (
+	FaultError500  = "500-before"     // 500, nothing stored
+	FaultError502  = "502-after"      // stored, then 502
+	FaultCutBefore = "cut-before"     // connection cut, nothing stored
+	FaultCutAfter  = "cut-after"      // stored, then the connection cut
+	FaultTruncate  = "truncate"       // stored, half an answer
+	FaultStall     = "stall"          // stored, never answered
+	FaultRedirect  = "redirect"       // 307 to another path of this host, nothing stored
+	FaultHTML      = "html"           // 200 with a web page, nothing stored
+	FaultEnvelope  = "error-envelope" // 200 with {"code":401,…}, nothing stored
+	FaultNotFound  = "404-all"        // 404, nothing stored
+	FaultLate      = "late"           // connection cut, stored 3 s later
+)
+
+// Faults returns the names of all faults.
+func Faults() []string {
+	return []string{FaultError500, FaultError502, FaultCutBefore, FaultCutAfter, FaultTruncate, FaultStall,
+		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate}
+}
+
+// lateDelay is when a late fault stores what it took.
+const lateDelay = 3 * time.Second
+
+// ConfigError says which setting is wrong and what it may be.
+type ConfigError struct{ Setting, Problem string }
+
+func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }
+
+// withDefaults fills what is left out.
+func (c Config) withDefaults() Config {
+	set := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	set(&c.QueryShape, "nested")
+	set(&c.CreateShape, "message")
+	set(&c.Absent, "404")
+	set(&c.NumberParam, "trackingNumber")
+	set(&c.Parcels, "list")
+	set(&c.Duplicates, "accept")
+	set(&c.RetryAfter, "seconds")
+	if c.MaxBody == 0 {
+		c.MaxBody = 8 << 20
+	}
+	return c
+}
+
+// check refuses a value that means nothing.
+func (c Config) check() error {
+	for _, w := range []struct {
+		setting, value string
+		allowed        []string
+	}{
+		{"query-shape", c.QueryShape, []string{"nested", "flat", "list", "deep", "noisy"}},
+		{"create-shape", c.CreateShape, []string{"empty", "message", "items"}},
+		{"absent", c.Absent, []string{"404", "message", "empty"}},
+		{"parcels", c.Parcels, []string{"list", "first", "last", "refused"}},
+		{"duplicates", c.Duplicates, []string{"accept", "ignore", "refuse"}},
+		{"retry-after", c.RetryAfter, []string{"seconds", "date"}},
+	} {
+		if !slices.Contains(w.allowed, w.value) {
+			return &ConfigError{w.setting, fmt.Sprintf("%q is not one of %s", w.value, strings.Join(w.allowed, ", "))}
+		}
+	}
+	for name, p := range c.Faults {
+		if !slices.Contains(Faults(), name) {
+			return &ConfigError{"fault", fmt.Sprintf("%q is not one of %s", name, strings.Join(Faults(), ", "))}
+		}
+		if !(p >= 0 && p <= 1) {
+			return &ConfigError{"fault", fmt.Sprintf("%s: probability %v is not between 0 and 1", name, p)}
+		}
+	}
+	if c.Processing < 0 || c.Latency < 0 || c.RateLimit < 0 || c.MaxBody < 0 {
+		return &ConfigError{"processing, latency, rate-limit, max-body", "must not be negative"}
+	}
+	if _, err := regexp.Compile(c.Reject); err != nil {
+		return &ConfigError{"reject", err.Error()}
+	}
+	return c.checkWebhook()
+}
+
+func (c Config) checkWebhook() error {
+	if c.WebhookURL == "" {
+		return nil
+	}
+	u, err := url.Parse(c.WebhookURL)
+	if err != nil || u.Scheme != "http" || !loopback(u.Hostname()) {
+		return &ConfigError{"webhook-url", "must be an http URL of this computer, such as http://127.0.0.1:8377"}
+	}
+	if c.WebhookSecret == "" {
+		return nil
+	}
+	return c.WebhookScheme.Check()
+}

@@ -1,0 +1,177 @@
+package sandbox
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Requests counts requests by operation.
+type Requests struct {
+	CreateV1 int64 `json:"createV1"`
+	CreateV2 int64 `json:"createV2"`
+	Detail   int64 `json:"detail"`
+}
+
+func (r *Requests) add(op operation) {
+	switch op {
+	case opCreateV1:
+		r.CreateV1++
+	case opCreateV2:
+		r.CreateV2++
+	case opDetail:
+		r.Detail++
+	}
+}
+
+// Stats is what the sandbox counted.
+type Stats struct {
+	Requests Requests `json:"requests"`
+	Rows     []Row    `json:"rows,omitempty"` // in the order of creation
+	Created  int64    `json:"created"`        // creations, repeated ones included
+	Distinct int64    `json:"distinct"`       // trackings
+}
+
+// Row is one tracking and how often it was created.
+type Row struct {
+	ReferID string `json:"referId"`
+	Number  string `json:"rawTrackingNumber"`
+	Created int    `json:"created"`
+}
+
+// Stats returns what was counted, without rows.
+func (s *Server) Stats() Stats {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	return Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels))}
+}
+
+// Advance moves sandbox time ahead: shipments travel, and events are sent.
+func (s *Server) Advance(by time.Duration) {
+	s.state.mu.Lock()
+	s.state.ahead += by
+	s.state.mu.Unlock()
+	s.hooks.wake()
+}
+
+// Reset forgets every tracking, count and one-shot fault.
+func (s *Server) Reset() {
+	s.state.mu.Lock()
+	fresh := newState()
+	s.state.byKey, s.state.byRefer, s.state.byNum = fresh.byKey, fresh.byRefer, fresh.byNum
+	s.state.parcels, s.state.counts, s.state.made, s.state.ahead = nil, Requests{}, 0, 0
+	s.state.mu.Unlock()
+	s.faults.mu.Lock()
+	s.faults.once = nil
+	s.faults.mu.Unlock()
+}
+
+// Fault lets the next count requests of an operation ("" for any) meet a
+// fault.
+func (s *Server) Fault(name, op string, count int) error {
+	if !slices.Contains(Faults(), name) {
+		return &ConfigError{"fault", fmt.Sprintf("%q is unknown", name)}
+	}
+	if !slices.Contains([]operation{"", opCreateV1, opCreateV2, opDetail}, operation(op)) {
+		return &ConfigError{"operation", fmt.Sprintf("%q is unknown", op)}
+	}
+	s.faults.mu.Lock()
+	s.faults.once = append(s.faults.once, oneShot{name, operation(op), max(count, 1)})
+	s.faults.mu.Unlock()
+	return nil
+}
+
+// control adds the paths that steer the sandbox. They need no key, are not
+// counted, and meet no fault.
+func (s *Server) control() {
+	s.mux.HandleFunc("GET /_sandbox/stats", s.writeStats)
+	s.mux.HandleFunc("POST /_sandbox/advance", func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ By string }
+		s.steer(w, r, &q, func() error {
+			d, err := time.ParseDuration(q.By)
+			if err != nil || d < 0 {
+				return errors.New(`by must be a duration such as "48h"`)
+			}
+			s.Advance(d)
+			return nil
+		})
+	})
+	s.mux.HandleFunc("POST /_sandbox/reset", func(w http.ResponseWriter, r *http.Request) {
+		s.steer(w, r, &struct{}{}, func() error { s.Reset(); return nil })
+	})
+	s.mux.HandleFunc("POST /_sandbox/faults", func(w http.ResponseWriter, r *http.Request) {
+		var q struct {
+			Name, Operation string
+			Count           int
+			Probability     *float64
+		}
+		s.steer(w, r, &q, func() error { return s.setFault(q.Name, q.Operation, q.Count, q.Probability) })
+	})
+	s.mux.HandleFunc("POST /_sandbox/emit", func(w http.ResponseWriter, r *http.Request) {
+		var e Emission
+		s.steer(w, r, &e, func() error { return s.Emit(e) })
+	})
+}
+
+func (s *Server) setFault(name, op string, count int, probability *float64) error {
+	if probability == nil {
+		return s.Fault(name, op, count)
+	}
+	if !slices.Contains(Faults(), name) || *probability < 0 || *probability > 1 {
+		return fmt.Errorf("fault %q with probability %v is not possible", name, *probability)
+	}
+	s.faults.mu.Lock()
+	s.faults.chance[name] = *probability
+	s.faults.mu.Unlock()
+	return nil
+}
+
+// steer reads a control request and answers it.
+func (s *Server) steer(w http.ResponseWriter, r *http.Request, into any, do func() error) {
+	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if err := do(); err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, map[string]any{"ok": true})
+}
+
+// writeStats writes what was counted; rows as they come, for there may be
+// millions.
+func (s *Server) writeStats(w http.ResponseWriter, r *http.Request) {
+	stats := s.Stats()
+	if r.URL.Query().Get("rows") == "0" {
+		answer(w, http.StatusOK, stats)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	b := bufio.NewWriter(w)
+	head, _ := json.Marshal(stats.Requests) // our own value
+	fmt.Fprintf(b, `{"requests":%s,"created":%d,"distinct":%d,"rows":[`, head, stats.Created, stats.Distinct)
+	for i := range int(stats.Distinct) {
+		s.state.mu.Lock()
+		if i >= len(s.state.parcels) {
+			s.state.mu.Unlock()
+			break
+		}
+		p := s.state.parcels[i]
+		s.state.mu.Unlock()
+		row, _ := json.Marshal(Row{p.item.ReferID, p.item.Number, p.created}) // our own value
+		if i > 0 {
+			_ = b.WriteByte(',')
+		}
+		_, _ = b.Write(row)
+	}
+	_, _ = b.WriteString("]}")
+	_ = b.Flush() // the client may have gone
+}

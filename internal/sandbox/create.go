@@ -1,0 +1,154 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// create answers both create operations.
+//
+// Interface: Endpoints, 1. Batch create (synchronous, v1).
+// Interface: Endpoints, 2. Batch create (asynchronous, v2).
+func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.config.MaxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.config.MaxBody))
+		return
+	}
+	if err != nil || !s.enter(w, r, op, http.MethodPost) {
+		return
+	}
+	limit := tracking.MaxAsyncBatch
+	if op == opCreateV1 {
+		limit = tracking.MaxSyncBatch
+	}
+	items, problem := readItems(body, limit)
+	if problem != nil {
+		refuse(w, problem.status, problem.message)
+		return
+	}
+	if problem := s.refusal(items); problem != nil {
+		refuse(w, problem.status, problem.message)
+		return
+	}
+	good, verdicts := s.split(items)
+	store := func() {
+		s.state.mu.Lock()
+		s.state.store(good, op == opCreateV1, s.config.Duplicates == "ignore")
+		s.state.mu.Unlock()
+	}
+	if s.meet(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {
+		return
+	}
+	store()
+	s.created(w, op, good, verdicts)
+}
+
+// refused is an answer that takes nothing of a request.
+type refused struct {
+	status  int
+	message string
+}
+
+// readItems reads the body of a create request.
+func readItems(body []byte, limit int) ([]tracking.Item, *refused) {
+	var request struct {
+		Data []struct {
+			ReferID  *string `json:"referId"`
+			Number   *string `json:"rawTrackingNumber"`
+			Metadata *struct {
+				CarrierCode string `json:"carrierCode"`
+			} `json:"metadata"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, &refused{http.StatusBadRequest, "the body is not a create request: " + err.Error()}
+	}
+	if n := len(request.Data); n < 1 || n > limit {
+		return nil, &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data has %d items; 1 to %d are allowed", n, limit)}
+	}
+	items := make([]tracking.Item, len(request.Data))
+	for i, d := range request.Data {
+		if d.ReferID == nil || d.Number == nil || *d.ReferID == "" || *d.Number == "" {
+			return nil, &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: referId and rawTrackingNumber are required", i)}
+		}
+		items[i] = tracking.Item{ReferID: *d.ReferID, Number: *d.Number}
+		if d.Metadata != nil {
+			items[i].CarrierCode = d.Metadata.CarrierCode
+		}
+	}
+	return items, nil
+}
+
+// refusal says why a request is refused whole, or nil.
+func (s *Server) refusal(items []tracking.Item) *refused {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	if s.config.Duplicates == "refuse" && s.state.known(items) {
+		return &refused{http.StatusConflict, "a tracking exists already"}
+	}
+	if s.config.Parcels == "refused" {
+		if it, ok := s.state.second(items); ok {
+			return &refused{http.StatusConflict, fmt.Sprintf("referId %q has another tracking number", it.ReferID)}
+		}
+	}
+	if s.config.CreateShape == "items" {
+		return nil
+	}
+	for i, it := range items {
+		if s.rejects(it) {
+			return &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, it.Number)}
+		}
+	}
+	return nil
+}
+
+func (s *Server) rejects(it tracking.Item) bool {
+	return s.reject != nil && (s.reject.MatchString(it.ReferID) || s.reject.MatchString(it.Number))
+}
+
+// split parts the items that are taken from those refused one by one, and says
+// the verdict of each.
+func (s *Server) split(items []tracking.Item) (good []tracking.Item, verdicts []map[string]any) {
+	for _, it := range items {
+		verdict := map[string]any{"referId": it.ReferID, "rawTrackingNumber": it.Number, "success": true, "error": nil}
+		if s.rejects(it) {
+			verdict["success"], verdict["error"] = false, map[string]any{"message": "this tracking is not accepted"}
+		} else {
+			good = append(good, it)
+		}
+		if s.config.CreateShape == "items" {
+			verdicts = append(verdicts, verdict)
+		}
+	}
+	return good, verdicts
+}
+
+// created answers a create that was taken. What v1 tells of its trackings
+// stands beside the verdicts, if there are any.
+func (s *Server) created(w http.ResponseWriter, op operation, good []tracking.Item, verdicts []map[string]any) {
+	if s.config.CreateShape == "empty" {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	reply := map[string]any{"message": "accepted"}
+	if verdicts != nil {
+		reply["items"] = verdicts
+	}
+	if op == opCreateV1 {
+		s.state.mu.Lock()
+		now := s.state.now()
+		list := make([]map[string]any, 0, len(good))
+		for _, it := range good {
+			list = append(list, s.journey(s.state.parcels[s.state.byKey[it.Key()]]).object(it, now))
+		}
+		s.state.mu.Unlock()
+		reply["message"], reply["data"] = "created", list
+	}
+	answer(w, http.StatusOK, reply)
+}

@@ -1,0 +1,305 @@
+package sandbox
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Paths of the three operations.
+//
+// Interface: Endpoints.
+const (
+	pathCreateV1 = "/api/v1/routers/create"
+	pathCreateV2 = "/api/v2/trackings/create"
+	pathDetail   = "/api/v1/routers/detail"
+)
+
+// Server is the sandbox. It is safe for concurrent use.
+type Server struct {
+	config Config
+	reject *regexp.Regexp // nil rejects nothing
+	state  *state
+	faults *faults
+	rate   limiter
+	mux    *http.ServeMux
+	hooks  *emitter // nil without a webhook URL
+
+	done    chan struct{} // closed by Close
+	closing sync.Once
+	tasks   sync.WaitGroup
+}
+
+// New returns a sandbox, or a [*ConfigError].
+func New(c Config) (*Server, error) {
+	c = c.withDefaults()
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	s := &Server{config: c, state: newState(), done: make(chan struct{})}
+	if c.Reject != "" {
+		s.reject = regexp.MustCompile(c.Reject) // checked above
+	}
+	s.faults = newFaults(c)
+	s.rate.perSecond = c.RateLimit
+	s.mux = http.NewServeMux()
+	s.mux.HandleFunc(pathCreateV1, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV1) })
+	s.mux.HandleFunc(pathCreateV2, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV2) })
+	s.mux.HandleFunc(pathDetail, s.detail)
+	s.control()
+	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "no such path") })
+	if c.WebhookURL != "" {
+		s.hooks = newEmitter(s)
+	}
+	return s, nil
+}
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// Close ends what the sandbox does by itself, and waits for it.
+func (s *Server) Close() error {
+	s.closing.Do(func() { close(s.done) })
+	s.tasks.Wait()
+	return nil
+}
+
+// operation is one of the three, as stats and faults name it.
+type operation string
+
+const (
+	opCreateV1 operation = "createV1"
+	opCreateV2 operation = "createV2"
+	opDetail   operation = "detail"
+)
+
+// enter does what every operation begins with, and reports false if the
+// request was answered.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
+	s.state.mu.Lock()
+	s.state.counts.add(op)
+	s.state.mu.Unlock()
+	if !s.sleep(r, s.config.Latency) {
+		return false
+	}
+	switch {
+	case r.Method != method:
+		w.Header().Set("Allow", method)
+		refuse(w, http.StatusMethodNotAllowed, "use "+method)
+	case !s.authorised(r.Header.Get("Authorization")):
+		refuse(w, http.StatusUnauthorized, "invalid API key")
+	default:
+		return s.allowed(w)
+	}
+	return false
+}
+
+func (s *Server) authorised(key string) bool {
+	if s.config.Key == "" {
+		return key != ""
+	}
+	return subtle.ConstantTimeCompare([]byte(key), []byte(s.config.Key)) == 1
+}
+
+// allowed counts the request against the rate limit.
+func (s *Server) allowed(w http.ResponseWriter) bool {
+	wait := s.rate.take(time.Now())
+	if wait == 0 {
+		return true
+	}
+	seconds := int64((wait + time.Second - 1) / time.Second)
+	after := strconv.FormatInt(seconds, 10)
+	if s.config.RetryAfter == "date" {
+		after = time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(http.TimeFormat)
+	}
+	w.Header().Set("Retry-After", after)
+	refuse(w, http.StatusTooManyRequests, "too many requests")
+	return false
+}
+
+// sleep waits, and reports false if the client or the server went away.
+func (s *Server) sleep(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.Context().Done():
+	case <-s.done:
+	}
+	return false
+}
+
+// limiter allows a number of requests in each second of the clock.
+type limiter struct {
+	perSecond int
+
+	mu     sync.Mutex
+	second int64
+	used   int
+}
+
+// take returns 0 if the request is allowed, else how long to wait.
+func (l *limiter) take(now time.Time) time.Duration {
+	if l.perSecond == 0 {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := now.Unix(); s != l.second {
+		l.second, l.used = s, 0
+	}
+	l.used++
+	if l.used <= l.perSecond {
+		return 0
+	}
+	return time.Until(time.Unix(l.second+1, 0)).Abs()
+}
+
+// answer writes JSON.
+func answer(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
+	w.WriteHeader(status)
+	_, _ = w.Write(b) // the client may have gone
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]any{"message": message})
+}
+
+// faults decides which request meets which fault.
+type faults struct {
+	mu     sync.Mutex
+	random *rand.Rand
+	chance map[string]float64
+	once   []oneShot
+}
+
+// oneShot is a fault that the next requests meet.
+type oneShot struct {
+	name      string
+	operation operation // empty for any
+	left      int
+}
+
+func newFaults(c Config) *faults {
+	f := &faults{random: rand.New(rand.NewPCG(c.Seed, 0xfa017)), chance: map[string]float64{}} //nolint:gosec // not a secret
+	for name, p := range c.Faults {
+		f.chance[name] = p
+	}
+	return f
+}
+
+// next returns the fault that a request meets, or "".
+func (f *faults) next(op operation) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.once {
+		if o := &f.once[i]; o.left > 0 && (o.operation == "" || o.operation == op) {
+			o.left--
+			return o.name
+		}
+	}
+	for _, name := range Faults() { // in one order, so that a seed means one sequence
+		if p := f.chance[name]; p > 0 && f.random.Float64() < p {
+			return name
+		}
+	}
+	return ""
+}
+
+// meet lets a request meet a fault. store stores what the request brought; good
+// is the answer it would have had. It reports false if there was no fault.
+func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
+	switch s.faults.next(op) {
+	case FaultError500:
+		refuse(w, http.StatusInternalServerError, "internal error")
+	case FaultError502:
+		store()
+		refuse(w, http.StatusBadGateway, "bad gateway")
+	case FaultCutBefore:
+		cut(w, "")
+	case FaultCutAfter:
+		store()
+		cut(w, "")
+	case FaultTruncate:
+		store()
+		body, _ := json.Marshal(good) // our own value
+		cut(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
+	case FaultStall:
+		store()
+		select {
+		case <-r.Context().Done():
+		case <-s.done:
+		}
+		cut(w, "")
+	case FaultRedirect:
+		w.Header().Set("Location", "http://"+r.Host+"/elsewhere"+r.URL.Path)
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	case FaultHTML:
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(w, "<!doctype html><title>Welcome</title><p>Please sign in")
+	case FaultEnvelope:
+		answer(w, http.StatusOK, map[string]any{"code": 401, "message": "unauthorized"})
+	case FaultNotFound:
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<!doctype html><title>404 Not Found</title>")
+	case FaultLate:
+		s.later(store)
+		cut(w, "")
+	default:
+		return false
+	}
+	return true
+}
+
+// later stores after a delay, or at Close at the latest.
+func (s *Server) later(store func()) {
+	s.tasks.Add(1)
+	go func() {
+		defer s.tasks.Done()
+		t := time.NewTimer(lateDelay)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-s.done:
+		}
+		store()
+	}()
+}
+
+// cut ends the connection after writing raw to it.
+func cut(w http.ResponseWriter, raw string) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // the documented way to end a connection
+	}
+	_, _ = io.WriteString(conn, raw)
+	_ = conn.Close()
+}
+
+func loopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,100 @@
+package sandbox
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// parcel is one created tracking. Its journey is worked out when it is asked
+// for, from the seed and the number.
+type parcel struct {
+	item    tracking.Item
+	created int       // how often it was created
+	at      time.Time // sandbox time of its creation
+	real    time.Time // the clock's time of its creation
+	instant bool      // made by v1: never Processing
+	told    int       // how many steps of its journey were sent as events
+	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
+}
+
+// state is what the sandbox remembers. Its methods want mu held.
+type state struct {
+	mu      sync.Mutex
+	byKey   map[tracking.Key]int
+	byRefer map[string][]int
+	byNum   map[string][]int
+	parcels []parcel
+	counts  Requests
+	made    int64
+	ahead   time.Duration // how far sandbox time is ahead of the clock
+}
+
+func newState() *state {
+	return &state{byKey: map[tracking.Key]int{}, byRefer: map[string][]int{}, byNum: map[string][]int{}}
+}
+
+// now is sandbox time.
+func (s *state) now() time.Time { return time.Now().Add(s.ahead).UTC() }
+
+// store creates the items. Those that are there already are counted again,
+// unless ignore is set.
+func (s *state) store(items []tracking.Item, instant, ignore bool) {
+	now := s.now()
+	for _, it := range items {
+		if i, ok := s.byKey[it.Key()]; ok {
+			if !ignore {
+				s.parcels[i].created++
+				s.made++
+			}
+			continue
+		}
+		i := len(s.parcels)
+		s.parcels = append(s.parcels, parcel{item: it, created: 1, at: now, real: time.Now(), instant: instant})
+		s.byKey[it.Key()] = i
+		s.byRefer[it.ReferID] = append(s.byRefer[it.ReferID], i)
+		s.byNum[it.Number] = append(s.byNum[it.Number], i)
+		s.made++
+	}
+}
+
+// find returns copies of the parcels with a referId, or with a number.
+func (s *state) find(refer, number string) []parcel {
+	list := s.byRefer[refer]
+	if refer == "" {
+		list = s.byNum[number]
+	}
+	found := make([]parcel, len(list))
+	for i, j := range list {
+		found[i] = s.parcels[j]
+	}
+	return found
+}
+
+// known reports whether any item is there already.
+func (s *state) known(items []tracking.Item) bool {
+	return slices.ContainsFunc(items, func(it tracking.Item) bool {
+		_, ok := s.byKey[it.Key()]
+		return ok
+	})
+}
+
+// second returns the first item whose referId holds another number, in the
+// state or earlier in items.
+func (s *state) second(items []tracking.Item) (tracking.Item, bool) {
+	numbers := make(map[string]string, len(items))
+	for _, it := range items {
+		if n, ok := numbers[it.ReferID]; ok && n != it.Number {
+			return it, true
+		}
+		numbers[it.ReferID] = it.Number
+		for _, i := range s.byRefer[it.ReferID] {
+			if s.parcels[i].item.Number != it.Number {
+				return it, true
+			}
+		}
+	}
+	return tracking.Item{}, false
+}

@@ -1,0 +1,301 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// How deliveries are sent.
+const (
+	emitTick     = 50 * time.Millisecond // how often journeys are looked at
+	emitTimeout  = 10 * time.Second      // for one delivery
+	emitTries    = 6
+	emitPause    = 200 * time.Millisecond // before the second try; doubling
+	emitQueue    = 10_000                 // deliveries waiting; more are dropped and counted
+	emitPerRound = 5_000                  // parcels looked at in one round
+)
+
+// Emission asks for one delivery beside those that journeys cause.
+type Emission struct {
+	ReferID        string `json:"referId"`        // empty: by number
+	TrackingNumber string `json:"trackingNumber"` // both empty: the first tracking
+	Event          string `json:"event"`          // kind; empty for the one of its status
+	Count          int    `json:"count"`          // deliveries of the same event; 0 is 1
+	Forge          bool   `json:"forge"`          // with a wrong signature
+}
+
+// delivery is a body on its way.
+type delivery struct {
+	body  []byte
+	forge bool
+	tries int
+	due   time.Time
+}
+
+// emitter sends what happens on journeys to the webhook URL.
+type emitter struct {
+	s      *Server
+	target *url.URL
+	client *http.Client
+	random *rand.Rand // used by run alone
+
+	mu    sync.Mutex
+	queue []delivery
+	woken chan struct{}
+}
+
+func newEmitter(s *Server) *emitter {
+	target, _ := url.Parse(s.config.WebhookURL) // checked by New
+	e := &emitter{
+		s: s, target: target, woken: make(chan struct{}, 1),
+		random: rand.New(rand.NewPCG(s.config.Seed, 0xe111)), //nolint:gosec // not a secret
+		client: &http.Client{
+			Timeout:       emitTimeout,
+			Transport:     &http.Transport{},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	s.tasks.Add(1)
+	go e.run()
+	return e
+}
+
+// wake lets the emitter look at the journeys at once.
+func (e *emitter) wake() {
+	if e == nil {
+		return
+	}
+	select {
+	case e.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (e *emitter) run() {
+	defer e.s.tasks.Done()
+	defer e.client.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		select {
+		case <-e.s.done:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	t := time.NewTicker(emitTick)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			<-stopped
+			return
+		case <-t.C:
+		case <-e.woken:
+		}
+		e.collect()
+		e.send(ctx)
+	}
+}
+
+// collect turns the steps that lie behind since the last look into events.
+func (e *emitter) collect() {
+	s := e.s
+	var events []map[string]any
+	s.state.mu.Lock()
+	now := s.state.now()
+	for i := range s.state.parcels {
+		p := &s.state.parcels[i]
+		if now.Before(p.due) || s.processing(*p) {
+			continue
+		}
+		j := s.journey(*p)
+		done := len(j.done(now))
+		p.due = j.after(done)
+		if p.told == done {
+			continue
+		}
+		if p.told == 0 {
+			p.told = done - 1 // what was before the creation is one event
+		}
+		for ; p.told < done; p.told++ {
+			if st := j.steps[p.told]; p.told+1 == done || st.status != j.steps[p.told+1].status {
+				events = append(events, event(j, p.item, p.told))
+			}
+		}
+		if len(events) > emitPerRound {
+			break
+		}
+	}
+	s.state.mu.Unlock()
+	e.deliver(events)
+}
+
+// event is what happened at one step of a journey.
+//
+// Interface: Events.
+func event(j journey, it tracking.Item, n int) map[string]any {
+	st := j.steps[n]
+	return map[string]any{
+		"eventId":   uuid(sha256.Sum256(fmt.Appendf(nil, "%s %d", j.id, n))),
+		"event":     st.status.event,
+		"eventTime": st.at.Format(millis),
+		"data":      j.object(it, st.at),
+	}
+}
+
+// deliver puts events into deliveries, as many into each as is set, and plays
+// the tricks that are set.
+func (e *emitter) deliver(events []map[string]any) {
+	size := max(e.s.config.WebhookBatch, 1)
+	for len(events) > 0 {
+		n := min(size, len(events))
+		body, err := json.Marshal(events[:n])
+		events = events[n:]
+		if err != nil {
+			continue
+		}
+		e.enqueue(delivery{body: body})
+		if e.random.Float64() < e.s.config.WebhookDuplicates {
+			e.enqueue(delivery{body: body})
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i := 1; i < len(e.queue); i++ {
+		if e.random.Float64() < e.s.config.WebhookReorder {
+			e.queue[i-1], e.queue[i] = e.queue[i], e.queue[i-1]
+		}
+	}
+}
+
+func (e *emitter) enqueue(d delivery) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) < emitQueue {
+		e.queue = append(e.queue, d)
+	}
+}
+
+// send sends what is due. What is not taken is put back for later.
+func (e *emitter) send(ctx context.Context) {
+	e.mu.Lock()
+	queue := e.queue
+	e.queue = nil
+	e.mu.Unlock()
+	var again []delivery
+	for _, d := range queue {
+		if time.Now().Before(d.due) {
+			again = append(again, d)
+			continue
+		}
+		if ctx.Err() != nil || e.post(ctx, d) == nil {
+			continue
+		}
+		if d.tries++; d.tries < emitTries && !d.forge {
+			d.due = time.Now().Add(emitPause << d.tries)
+			again = append(again, d)
+		}
+	}
+	e.mu.Lock()
+	e.queue = append(again, e.queue...)
+	e.mu.Unlock()
+}
+
+var errNotTaken = errors.New("the delivery was not taken")
+
+// post sends one delivery, signed.
+func (e *emitter) post(ctx context.Context, d delivery) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target.String(), bytes.NewReader(d.body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", "waybill-sandbox")
+	if err := e.sign(req, d); err != nil {
+		return err
+	}
+	res, err := e.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
+	if res.StatusCode/100 != 2 {
+		return errNotTaken
+	}
+	return nil
+}
+
+func (e *emitter) sign(req *http.Request, d delivery) error {
+	secret := e.s.config.WebhookSecret
+	if secret == "" {
+		return nil
+	}
+	if d.forge {
+		secret = "not the secret: " + secret
+	}
+	signed, err := webhook.Sign(e.s.config.WebhookScheme, webhook.Secret{Name: "sandbox", Value: []byte(secret)}, webhook.Request{
+		Method: req.Method, Path: req.URL.EscapedPath(), RawQuery: req.URL.RawQuery, Body: d.body,
+		Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}},
+	}, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, f := range signed.Header {
+		req.Header.Set(f.Name, f.Value)
+	}
+	req.URL.RawQuery = signed.RawQuery
+	return nil
+}
+
+// Emit sends one event of a tracking, whatever its journey says.
+func (s *Server) Emit(m Emission) error {
+	if s.hooks == nil {
+		return errors.New("no webhook URL is set (--webhook-url)")
+	}
+	s.state.mu.Lock()
+	found := s.state.find(m.ReferID, m.TrackingNumber)
+	if m.ReferID == "" && m.TrackingNumber == "" && len(s.state.parcels) > 0 {
+		found = s.state.parcels[:1]
+	}
+	if len(found) == 0 {
+		s.state.mu.Unlock()
+		return errors.New("no such tracking")
+	}
+	p, now := found[0], s.state.now()
+	s.state.mu.Unlock()
+	j := s.journey(p)
+	e := event(j, p.item, len(j.done(now))-1)
+	if m.Event != "" {
+		e["event"] = m.Event
+		e["eventId"] = uuid(sha256.Sum256(fmt.Appendf(nil, "%s %s %s", j.id, m.Event, now)))
+	}
+	if m.Forge {
+		e["eventId"] = uuid(sha256.Sum256(fmt.Appendf(nil, "%s forged %s", j.id, now)))
+	}
+	body, err := json.Marshal([]any{e})
+	if err != nil {
+		return err
+	}
+	for range max(m.Count, 1) {
+		s.hooks.enqueue(delivery{body: body, forge: m.Forge})
+	}
+	s.hooks.wake()
+	return nil
+}
