@@ -1,0 +1,160 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+const indent = "  "
+
+// JSON prints one value: indented, or in one line if the format is jsonl; with
+// a jq expression each of its results on a line of its own, strings without
+// quotes. A [json.RawMessage] inside keeps its numbers' digits, its order and
+// its duplicate names, but for jq, which knows none of these (it keeps the
+// digits).
+func (p *Printer) JSON(ctx context.Context, v any) error {
+	encoded, err := encode(v)
+	if err != nil {
+		return err
+	}
+	s := sink{out: p.out}
+	switch {
+	case p.query != nil:
+		err = p.filter(ctx, &s, encoded)
+	case p.format == JSONL:
+		s.buf = append(append(s.buf, encoded...), '\n')
+	default:
+		s.buf = append(indented(s.buf, encoded, ""), '\n')
+	}
+	if e := s.flush(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// filter appends the results of the expression on an encoded value to s.
+func (p *Printer) filter(ctx context.Context, s *sink, encoded []byte) error {
+	v, err := plain(encoded)
+	if err != nil {
+		return fmt.Errorf("decode for jq: %w", err)
+	}
+	return p.results(ctx, s, v)
+}
+
+func (p *Printer) results(ctx context.Context, s *sink, v any) error {
+	return p.query.run(ctx, v, func(line []byte) error {
+		s.buf = append(append(s.buf, line...), '\n')
+		return s.ended()
+	})
+}
+
+func encode(v any) ([]byte, error) {
+	encoded, err := term.AppendJSON(nil, v)
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return encoded, nil
+}
+
+// indented appends encoded, which is valid, with lines after the first set
+// off by prefix.
+func indented(dst, encoded []byte, prefix string) []byte {
+	var b bytes.Buffer
+	if err := json.Indent(&b, encoded, prefix, indent); err != nil {
+		return append(dst, encoded...)
+	}
+	return append(dst, b.Bytes()...)
+}
+
+// List is many values of one result, printed as they come: an array, or a
+// line each if the format is jsonl. It is not safe for concurrent use.
+type List struct {
+	ctx   context.Context //nolint:containedctx // a list is written within one call of its maker
+	p     *Printer
+	sink  sink
+	count int
+	held  []any // all values, if an expression wants the whole array
+	err   error
+}
+
+// List begins a list. With jq, jsonl runs the expression on each element and
+// json on the whole array, which is then held in memory until Close; otherwise
+// memory does not grow. The context ends an expression that runs too long.
+func (p *Printer) List(ctx context.Context) *List {
+	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}}
+}
+
+// Add prints the next element, or keeps it until there is more to print. After
+// an error it returns the same one.
+func (l *List) Add(v any) error {
+	if l.err == nil {
+		l.err = l.add(v)
+	}
+	return l.err
+}
+
+func (l *List) add(v any) error {
+	encoded, err := encode(v)
+	if err != nil {
+		return err
+	}
+	l.count++
+	switch {
+	case l.p.query != nil && l.p.format == JSONL:
+		return l.p.filter(l.ctx, &l.sink, encoded)
+	case l.p.query != nil:
+		v, err := plain(encoded)
+		if err != nil {
+			return fmt.Errorf("decode for jq: %w", err)
+		}
+		l.held = append(l.held, v)
+		return nil
+	case l.p.format == JSONL:
+		l.sink.buf = append(append(l.sink.buf, encoded...), '\n')
+	default:
+		start := ",\n" + indent
+		if l.count == 1 {
+			start = "[\n" + indent
+		}
+		l.sink.buf = indented(append(l.sink.buf, start...), encoded, indent)
+	}
+	return l.sink.ended()
+}
+
+// Close prints what is left and makes the JSON whole. It must be called when a
+// list has been begun, after a failure too: what was added stands as a result.
+// A list without elements is `[]`, in jsonl nothing. The error is that of Add
+// if there was one.
+func (l *List) Close() error {
+	err := l.close()
+	if l.err != nil {
+		return l.err
+	}
+	return err
+}
+
+func (l *List) close() error {
+	switch {
+	case l.p.format == JSONL:
+	case l.p.query != nil:
+		if l.err != nil {
+			return l.err
+		}
+		if l.held == nil {
+			l.held = []any{}
+		}
+		if err := l.p.results(l.ctx, &l.sink, l.held); err != nil {
+			_ = l.sink.flush() // what there is of it; err is the cause
+			return err
+		}
+	case l.count == 0:
+		l.sink.buf = append(l.sink.buf, "[]\n"...)
+	default:
+		l.sink.buf = append(l.sink.buf, "\n]\n"...)
+	}
+	return l.sink.flush()
+}

@@ -1,0 +1,220 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+const (
+	pageRows = 1000 // rows that are laid out together
+	gap      = 2    // columns of space between columns
+	minFlex  = 8    // columns that the flexible column keeps
+)
+
+// page is a table on a terminal. Its rows are held until there are more than
+// go on a page.
+type page struct {
+	rows   [][]cell
+	widths []int // of the columns, once rows are written as they come
+}
+
+// cell is one cell as it will be shown.
+type cell struct {
+	text  string // visible
+	style term.Style
+}
+
+func (p *page) begin(*Rows) error { return nil }
+
+func (p *page) row(r *Rows, cells []string) error {
+	row := make([]cell, len(cells))
+	for i, c := range cells {
+		row[i] = cell{strings.TrimRight(term.Visible(c), " "), r.style(i, c)}
+	}
+	if p.widths != nil {
+		return p.line(r, row)
+	}
+	if len(p.rows) < pageRows {
+		p.rows = append(p.rows, row)
+		return nil
+	}
+	if err := p.spill(r); err != nil {
+		return err
+	}
+	return p.line(r, row)
+}
+
+// spill goes over to writing rows as they come.
+func (p *page) spill(r *Rows) error {
+	p.widths = p.measure(r)
+	if err := p.line(r, header(r)); err != nil {
+		return err
+	}
+	for _, row := range p.rows {
+		if err := p.line(r, row); err != nil {
+			return err
+		}
+	}
+	p.rows = nil
+	return nil
+}
+
+// line writes one row in columns of fixed widths. A cell that is wider moves
+// the rest of its line.
+func (p *page) line(r *Rows, row []cell) error {
+	space := 0
+	for i, c := range row {
+		free := max(p.widths[i]-term.DisplayWidth(c.text), 0)
+		if r.columns[i].Right {
+			space, free = space+free, 0
+		}
+		if c.text != "" {
+			r.add(term.Styled(strings.Repeat(" ", space)))
+			r.add(r.sink.out.Style(c.style, c.text))
+			space = 0
+		}
+		space += free + gap
+	}
+	r.add("\n")
+	return r.sink.ended()
+}
+
+// end lays out a page and writes it.
+func (p *page) end(r *Rows) error {
+	if p.widths != nil || len(r.columns) == 0 {
+		return nil
+	}
+	p.fit(r)
+	var b bytes.Buffer
+	t := tablewriter.NewTable(&b, layout(r.columns)...)
+	var cast understudies
+	t.Header(cast.replace(r, header(r)))
+	for _, row := range p.rows {
+		if err := t.Append(cast.replace(r, row)); err != nil {
+			return fmt.Errorf("lay out table: %w", err)
+		}
+	}
+	if err := t.Render(); err != nil {
+		return fmt.Errorf("lay out table: %w", err)
+	}
+	for line := range strings.Lines(b.String()) {
+		r.add(cast.restore(strings.TrimRight(line, " \n")) + "\n")
+	}
+	return nil
+}
+
+// fit cuts the flexible column if the page is wider than the terminal, though
+// not below what makes it readable.
+func (p *page) fit(r *Rows) {
+	widths := p.measure(r)
+	total, flex := -gap, -1
+	for i, w := range widths {
+		total += w + gap
+		if flex < 0 && r.columns[i].Flex {
+			flex = i
+		}
+	}
+	over := total - r.sink.out.Width()
+	if over <= 0 || flex < 0 {
+		return
+	}
+	width := max(widths[flex]-over, term.DisplayWidth(r.columns[flex].Name), minFlex)
+	for _, row := range p.rows {
+		row[flex].text = term.Truncate(row[flex].text, width)
+	}
+}
+
+// measure returns how wide each column must be for its header and its rows.
+func (p *page) measure(r *Rows) []int {
+	widths := make([]int, len(r.columns))
+	for i, c := range header(r) {
+		widths[i] = term.DisplayWidth(c.text)
+		for _, row := range p.rows {
+			widths[i] = max(widths[i], term.DisplayWidth(row[i].text))
+		}
+	}
+	return widths
+}
+
+func header(r *Rows) []cell {
+	row := make([]cell, len(r.columns))
+	for i, c := range r.columns {
+		row[i] = cell{term.Visible(c.Name), term.Heading}
+	}
+	return row
+}
+
+// layout returns the options of a table without borders that leaves cells as
+// they are.
+func layout(columns []Column) []tablewriter.Option {
+	aligned := make(tw.Alignment, len(columns))
+	for i, c := range columns {
+		aligned[i] = tw.AlignLeft
+		if c.Right {
+			aligned[i] = tw.AlignRight
+		}
+	}
+	return []tablewriter.Option{
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders:  tw.BorderNone,
+			Symbols:  tw.NewSymbols(tw.StyleNone),
+			Settings: tw.Settings{Separators: tw.SeparatorsNone, Lines: tw.LinesNone},
+		})),
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithTrimSpace(tw.Off),
+		tablewriter.WithTrimLine(tw.Off),
+		tablewriter.WithTrimTab(tw.Off),
+		tablewriter.WithPadding(tw.Padding{Right: "  ", Overwrite: true}),
+		tablewriter.WithAlignment(aligned),
+		tablewriter.WithEastAsian(tw.Off), // widths as term measures them
+	}
+}
+
+// understudy is a character of one column that no visible text holds.
+const understudy = '\ufdd0'
+
+// understudies take the places of cells while the table is laid out: the
+// layout reckons with single characters, where a reader sees several as one,
+// and carries colours over into the padding.
+type understudies struct {
+	texts []term.Styled // in the order in which they are written
+}
+
+// replace returns the cells of a row for the layout.
+func (u *understudies) replace(r *Rows, row []cell) []string {
+	cells := make([]string, len(row))
+	for i, c := range row {
+		width := term.DisplayWidth(c.text)
+		if width == 0 || width == len(c.text) && c.style == term.Normal {
+			cells[i] = c.text
+			continue
+		}
+		u.texts = append(u.texts, r.sink.out.Style(c.style, c.text))
+		cells[i] = strings.Repeat(string(understudy), width)
+	}
+	return cells
+}
+
+// restore puts the texts of one line back.
+func (u *understudies) restore(line string) term.Styled {
+	var b strings.Builder
+	for {
+		start := strings.IndexRune(line, understudy)
+		if start < 0 {
+			return term.Styled(b.String() + line)
+		}
+		b.WriteString(line[:start])
+		b.WriteString(string(u.texts[0]))
+		u.texts = u.texts[1:]
+		line = strings.TrimLeft(line[start:], string(understudy))
+	}
+}

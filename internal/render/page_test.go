@@ -1,0 +1,325 @@
+package render
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// screen returns a terminal of so many columns and what comes to it.
+func screen(columns int, env map[string]string) (*term.Writer, *bytes.Buffer) {
+	var out bytes.Buffer
+	return term.New(nil, &out, new(bytes.Buffer), term.Facts{OutTerminal: true, Width: columns, Env: env}).Out, &out
+}
+
+// file returns a stream that is no terminal and what comes to it.
+func file() (*term.Writer, *bytes.Buffer) {
+	var out bytes.Buffer
+	return term.Plain(&out), &out
+}
+
+var plainly = map[string]string{"NO_COLOR": "1"}
+
+func fill(t *testing.T, r *Rows, rows ...[]string) {
+	t.Helper()
+	for _, row := range rows {
+		if err := r.Row(row...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func shipments() ([]Column, [][]string) {
+	return []Column{{Name: "REF", ID: true}, {Name: "NUMBER", ID: true}, {Name: "ROWS", Right: true}, {Name: "LATEST EVENT", Flex: true}, {Name: "STATUS"}},
+		[][]string{
+			{"order-1001", "1Z999AA10123456784", "1", "Departed from the sorting centre in Køge", "InTransit"},
+			{"order-2", "00340434161094042557", "12", "配達完了 配達完了 配達完了 配達完了", "Delivered"},
+			{"注文3", "RR123456785JP", "", "", ""},
+		}
+}
+
+func TestTableOnATerminal(t *testing.T) {
+	tests := []struct {
+		columns int
+		want    string
+	}{
+		{120, `
+REF         NUMBER                ROWS  LATEST EVENT                              STATUS
+order-1001  1Z999AA10123456784       1  Departed from the sorting centre in Køge  InTransit
+order-2     00340434161094042557    12  配達完了 配達完了 配達完了 配達完了       Delivered
+注文3       RR123456785JP
+`},
+		{67, `
+REF         NUMBER                ROWS  LATEST EVENT      STATUS
+order-1001  1Z999AA10123456784       1  Departed from t…  InTransit
+order-2     00340434161094042557    12  配達完了 配達完…  Delivered
+注文3       RR123456785JP
+`},
+		{20, `
+REF         NUMBER                ROWS  LATEST EVENT  STATUS
+order-1001  1Z999AA10123456784       1  Departed fr…  InTransit
+order-2     00340434161094042557    12  配達完了 配…  Delivered
+注文3       RR123456785JP
+`},
+	}
+	for _, tt := range tests {
+		out, got := screen(tt.columns, plainly)
+		columns, rows := shipments()
+		fill(t, NewTable(out, columns...), rows...)
+		if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got.String()); diff != "" {
+			t.Errorf("%d columns: (-want +got)\n%s", tt.columns, diff)
+		}
+	}
+}
+
+func TestTableFitsSixtyColumns(t *testing.T) {
+	out, got := screen(60, plainly)
+	fill(t, NewTable(out, Column{Name: "NUMBER"}, Column{Name: "LATEST EVENT", Flex: true}, Column{Name: "STATUS"}),
+		[]string{"1Z999AA10123456784", strings.Repeat("long ", 40), "InTransit"},
+		[]string{"RR123456785JP", "short", "Delivered"})
+	want := "NUMBER              LATEST EVENT                   STATUS\n" +
+		"1Z999AA10123456784  long long long long long lon…  InTransit\n" +
+		"RR123456785JP       short                          Delivered\n"
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for line := range strings.Lines(got.String()) {
+		if w := term.DisplayWidth(strings.TrimSuffix(line, "\n")); w > 60 {
+			t.Errorf("%d columns: %q", w, line)
+		}
+	}
+}
+
+func TestTableWithoutTerminal(t *testing.T) {
+	out, got := file()
+	columns, rows := shipments()
+	rows = append(rows, []string{"a\tb", "c\nd\x1b[2J", "3", strings.Repeat("x", 300), "\u202e"})
+	fill(t, NewTable(out, columns...), rows...)
+	want := "REF\tNUMBER\tROWS\tLATEST EVENT\tSTATUS\n" +
+		"order-1001\t1Z999AA10123456784\t1\tDeparted from the sorting centre in Køge\tInTransit\n" +
+		"order-2\t00340434161094042557\t12\t配達完了 配達完了 配達完了 配達完了\tDelivered\n" +
+		"注文3\tRR123456785JP\t\t\t\n" +
+		`a\tb` + "\t" + `c\nd\u{1b}[2J` + "\t3\t" + strings.Repeat("x", 300) + "\t" + `\u{202e}` + "\n"
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func statusStyle(cell string) term.Style {
+	switch cell {
+	case "Delivered":
+		return term.Good
+	case "Failed":
+		return term.Bad
+	}
+	return term.Normal
+}
+
+func colouredColumns() []Column {
+	return []Column{{Name: "STATUS", Style: statusStyle}, {Name: "N", Right: true, Style: func(string) term.Style { return term.Faint }}, {Name: "LAST", Style: statusStyle}}
+}
+
+func TestColouredTable(t *testing.T) {
+	rows := [][]string{{"Delivered", "1", "Failed"}, {"x", "22", "Delivered"}, {"Failed", "", ""}}
+	plainOut, plain := screen(80, plainly)
+	fill(t, NewTable(plainOut, colouredColumns()...), rows...)
+	out, got := screen(80, nil)
+	fill(t, NewTable(out, colouredColumns()...), rows...)
+	for _, part := range []string{"\x1b[32mDelivered\x1b[0m  ", "\x1b[31mFailed\x1b[0m\n", "\x1b[2m22\x1b[0m", "\x1b[32mDelivered\x1b[0m\n", "\x1b[1mSTATUS\x1b[0m"} {
+		if !strings.Contains(got.String(), part) {
+			t.Errorf("%q is missing in %q", part, got)
+		}
+	}
+	if diff := cmp.Diff(plain.String(), uncoloured(got.String())); diff != "" {
+		t.Errorf("colour moves the layout: (-plain +coloured)\n%s", diff)
+	}
+	if strings.Contains(plain.String(), "\x1b") {
+		t.Errorf("colour in spite of NO_COLOR: %q", plain)
+	}
+}
+
+// uncoloured returns s without sequences.
+func uncoloured(s string) string {
+	for _, on := range []string{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m"} {
+		s = strings.ReplaceAll(s, on, "")
+	}
+	return s
+}
+
+func TestForcedColourWithoutTerminal(t *testing.T) {
+	var got bytes.Buffer
+	out := term.New(nil, &got, new(bytes.Buffer), term.Facts{Env: map[string]string{"CLICOLOR_FORCE": "1"}}).Out
+	fill(t, NewTable(out, Column{Name: "S", Style: statusStyle}), []string{"Delivered"})
+	if want := "\x1b[1mS\x1b[0m\n\x1b[32mDelivered\x1b[0m\n"; got.String() != want {
+		t.Errorf("got %q; want %q", got.String(), want)
+	}
+}
+
+func TestLongTableStreamsAndCutsNothing(t *testing.T) {
+	out, got := screen(30, plainly)
+	r := NewTable(out, Column{Name: "ID"}, Column{Name: "N", Right: true}, Column{Name: "TEXT", Flex: true}, Column{Name: "END"})
+	const rows = 5000
+	long := strings.Repeat("long", 20)
+	var before int
+	for i := range rows {
+		text := "text"
+		if i == 3 || i == 4000 {
+			text = long
+		}
+		if err := r.Row(fmt.Sprintf("id%d", i), fmt.Sprint(i), text, "e"); err != nil {
+			t.Fatal(err)
+		}
+		if i == 4500 {
+			before = got.Len()
+		}
+	}
+	if before == 0 {
+		t.Error("nothing written before Flush")
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n")
+	if len(lines) != rows+1 {
+		t.Fatalf("%d lines; want %d", len(lines), rows+1)
+	}
+	pad := strings.Repeat(" ", 76)
+	for i, want := range map[int]string{
+		0:        "ID       N  TEXT" + pad + "  END",
+		1:        "id0      0  text" + pad + "  e",
+		4:        "id3      3  " + long + "  e",
+		4001:     "id4000  4000  " + long + "  e",
+		rows + 0: "id4999  4999  text" + pad + "  e",
+	} {
+		if lines[i] != want {
+			t.Errorf("line %d: %q; want %q", i, lines[i], want)
+		}
+	}
+}
+
+func TestRowsAreCounted(t *testing.T) {
+	out, got := screen(80, plainly)
+	r := NewTable(out, Column{Name: "A"}, Column{Name: "B"})
+	if err := r.Row("1", "2", "3"); err == nil {
+		t.Error("no error for three cells in two columns")
+	}
+	fill(t, r, []string{"1"}, nil)
+	if want := "A  B\n1\n\n"; got.String() != want {
+		t.Errorf("got %q; want %q", got.String(), want)
+	}
+}
+
+func TestTableWithoutRowsHasAHeader(t *testing.T) {
+	for name, stream := range map[string]func() (*term.Writer, *bytes.Buffer){
+		"A  B\n": func() (*term.Writer, *bytes.Buffer) { return screen(80, plainly) },
+		"A\tB\n": file,
+	} {
+		out, got := stream()
+		fill(t, NewTable(out, Column{Name: "A"}, Column{Name: "B"}))
+		if got.String() != name {
+			t.Errorf("got %q; want %q", got.String(), name)
+		}
+	}
+}
+
+var errFull = errors.New("disk full")
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errFull }
+
+func TestWriteErrorsAreReturned(t *testing.T) {
+	for _, terminal := range []bool{true, false} {
+		out := term.New(nil, full{}, full{}, term.Facts{OutTerminal: terminal}).Out
+		r := NewTable(out, Column{Name: "A"})
+		if err := r.Row("1"); err != nil {
+			t.Errorf("terminal %t: %v before anything is written", terminal, err)
+		}
+		for range 2 {
+			if err := r.Flush(); !errors.Is(err, errFull) {
+				t.Errorf("terminal %t: Flush: %v; want %v", terminal, err, errFull)
+			}
+		}
+		if err := r.Row("2"); !errors.Is(err, errFull) {
+			t.Errorf("terminal %t: Row: %v; want %v", terminal, err, errFull)
+		}
+		if err := Fields(out, Field{Name: "a", Value: "b"}); !errors.Is(err, errFull) {
+			t.Errorf("terminal %t: Fields: %v; want %v", terminal, err, errFull)
+		}
+	}
+	long := NewTable(term.New(nil, full{}, full{}, term.Facts{OutTerminal: true}).Out, Column{Name: "A"})
+	var err error
+	for range 100_000 {
+		if err = long.Row(strings.Repeat("x", 100)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, errFull) {
+		t.Errorf("a long table went on for all its rows: %v", err)
+	}
+}
+
+// FuzzTable holds the two layouts against each other: what tablewriter makes
+// of a page is what the streaming writer makes of its rows.
+func FuzzTable(f *testing.F) {
+	f.Add("a", "b\x1b", "日本語", " x ", "é́", "\ufe0f", true)
+	f.Add("", " ", "", "\u202e", "❤\ufe0f", "👍🏽", false)
+	f.Fuzz(func(t *testing.T, a, b, c, d, e, g string, right bool) {
+		columns := []Column{{Name: "ONE", Right: right}, {Name: "TWO", Style: statusStyle}, {Name: "THREE"}}
+		rows := [][]string{{a, b, c}, {d, e, g}, {c, "Delivered", a}}
+		for _, env := range []map[string]string{plainly, nil} {
+			out, laidOut := screen(10, env)
+			fill(t, NewTable(out, columns...), rows...)
+			out, streamed := screen(10, env)
+			s := NewTable(out, columns...)
+			for _, row := range rows {
+				if err := s.Row(row...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := s.form.(*page).spill(s); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			want := streamed.String()
+			if diff := cmp.Diff(want, laidOut.String()); diff != "" {
+				t.Errorf("rows %q: (-streamed +laid out)\n%s", rows, diff)
+			}
+			if !utf8.ValidString(want) || strings.Count(want, "\n") != len(rows)+1 || strings.Contains(want, " \n") {
+				t.Errorf("rows %q gave %q", rows, want)
+			}
+		}
+	})
+}
+
+func BenchmarkTable(b *testing.B) {
+	columns, rows := shipments()
+	for _, n := range []int{1000, 20_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				out, _ := screen(100, plainly)
+				r := NewTable(out, columns...)
+				for i := range n {
+					if err := r.Row(rows[i%3]...); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := r.Flush(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

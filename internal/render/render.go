@@ -1,0 +1,89 @@
+// Package render turns plain values into what a user asked for: tables and
+// fields for people, JSON, JSON Lines and CSV for programs, filtered by jq if
+// wanted. It decides nothing about the values.
+//
+// Text given to it may be foreign. In human output it is made visible, in JSON
+// escaped, in CSV guarded against spreadsheets. Every error of a write is
+// returned; [term.ErrClosed] means that the reader went away.
+package render
+
+import (
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Format is a form of output.
+type Format string
+
+// The forms of output.
+const (
+	Table Format = "table" // for people
+	JSON  Format = "json"  // one value
+	JSONL Format = "jsonl" // a value a line
+	CSV   Format = "csv"
+)
+
+// Options say how results are printed. The zero value prints tables.
+type Options struct {
+	Format string // a [Format]; empty for table
+	JQ     string // filter of JSON output, empty for none; with table it makes the format json
+	CSVRaw bool   // CSV cells as they are, whatever a spreadsheet makes of them
+	Live   bool   // each element is written when it is added: somebody is waiting for it
+}
+
+// Printer prints results in one format. Its methods may be used one after
+// another, not at once.
+type Printer struct {
+	out    *term.Writer
+	format Format
+	query  *query // nil for none
+	raw    bool
+	live   bool
+}
+
+// New returns a Printer. It writes nothing. The error is a [*JQError] for an
+// expression that does not compile or does not go with the format.
+func New(out *term.Writer, o Options) (*Printer, error) {
+	p := &Printer{out: out, format: Format(o.Format), raw: o.CSVRaw, live: o.Live}
+	switch p.format {
+	case "":
+		p.format = Table
+	case Table, JSON, JSONL, CSV:
+	default:
+		return nil, fmt.Errorf("output %q: want table, json, jsonl or csv", o.Format)
+	}
+	if o.JQ == "" {
+		return p, nil
+	}
+	if p.format == CSV {
+		return nil, &JQError{Expr: o.JQ, Err: errFormat}
+	}
+	if p.format == Table {
+		p.format = JSON
+	}
+	var err error
+	p.query, err = compile(o.JQ)
+	return p, err
+}
+
+// Format returns the format in effect.
+func (p *Printer) Format() Format { return p.format }
+
+// Machine reports whether the format is json or jsonl.
+func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
+
+// Out returns where results go.
+func (p *Printer) Out() *term.Writer { return p.out }
+
+// Table begins a table of many rows, or CSV if that is the format.
+func (p *Printer) Table(columns ...Column) *Rows {
+	var r *Rows
+	if p.format == CSV {
+		r = NewCSV(p.out, p.raw, columns...)
+	} else {
+		r = NewTable(p.out, columns...)
+	}
+	r.sink.live = p.live
+	return r
+}

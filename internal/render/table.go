@@ -1,0 +1,132 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Column is one column of a table.
+type Column struct {
+	Name  string                       // as it stands in the header
+	Flex  bool                         // may be cut to fit a terminal; of several the first one is
+	Right bool                         // aligned to the right
+	ID    bool                         // identifies something: CSV keeps a spreadsheet from changing it
+	Style func(cell string) term.Style // how a cell stands out; nil for not
+}
+
+// Rows writes the rows of a table or of CSV as they come, in constant memory.
+// It is not safe for concurrent use.
+//
+// On a terminal a table is aligned. Up to [pageRows] rows are laid out
+// together, and if they are too wide the flexible column is cut; beyond, the
+// columns are as wide as the first rows need, and nothing is cut. Elsewhere
+// cells are separated by tabs.
+type Rows struct {
+	sink    sink
+	columns []Column
+	form    form
+	begun   bool
+	err     error
+}
+
+// form is a way to write rows. Rows are as long as there are columns.
+type form interface {
+	// begin writes the header.
+	begin(r *Rows) error
+	// row takes one row. The slice is its own.
+	row(r *Rows, cells []string) error
+	// end writes what is left.
+	end(r *Rows) error
+}
+
+// NewTable begins a table.
+func NewTable(out *term.Writer, columns ...Column) *Rows {
+	r := &Rows{sink: sink{out: out, styled: true}, columns: columns}
+	if out.IsTerminal() {
+		r.form = &page{}
+	} else {
+		r.form = tabbed{}
+	}
+	return r
+}
+
+// Row writes a row, or keeps it until the next ones have been seen. Missing
+// cells are empty; too many are an error. After an error it returns the same
+// one.
+func (r *Rows) Row(cells ...string) error {
+	if r.err != nil {
+		return r.err
+	}
+	if len(cells) > len(r.columns) {
+		return fmt.Errorf("row of %d cells for %d columns", len(cells), len(r.columns))
+	}
+	row := make([]string, len(r.columns))
+	copy(row, cells)
+	if r.err = r.start(); r.err == nil {
+		r.err = r.form.row(r, row)
+	}
+	return r.err
+}
+
+// Flush writes what is left; it must be called after the last row. A table
+// without rows has a header.
+func (r *Rows) Flush() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.err = r.start(); r.err == nil {
+		r.err = r.form.end(r)
+	}
+	if r.err == nil {
+		r.err = r.sink.flush()
+	}
+	return r.err
+}
+
+func (r *Rows) start() error {
+	if r.begun {
+		return nil
+	}
+	r.begun = true
+	return r.form.begin(r)
+}
+
+// style returns how a cell of column i stands out.
+func (r *Rows) style(i int, cell string) term.Style {
+	if f := r.columns[i].Style; f != nil {
+		return f(cell)
+	}
+	return term.Normal
+}
+
+// add appends styled text to what is to be written.
+func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
+
+// tabbed separates cells by tabs: a table for programs and for a look at it.
+type tabbed struct{}
+
+func (f tabbed) begin(r *Rows) error {
+	for i, c := range r.columns {
+		f.cell(r, i, r.sink.out.Style(term.Heading, c.Name))
+	}
+	return r.sink.ended()
+}
+
+func (f tabbed) row(r *Rows, cells []string) error {
+	for i, c := range cells {
+		f.cell(r, i, r.sink.out.Style(r.style(i, c), c))
+	}
+	return r.sink.ended()
+}
+
+func (tabbed) cell(r *Rows, i int, text term.Styled) {
+	r.add(text)
+	if i+1 < len(r.columns) {
+		r.add("\t")
+	} else {
+		r.add("\n")
+	}
+}
+
+func (tabbed) end(*Rows) error { return nil }

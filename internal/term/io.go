@@ -1,0 +1,174 @@
+// Package term is the program's way to the outside: its three streams, what
+// is known of the terminals behind them, messages to the user and progress.
+//
+// It is the only package that writes to a terminal. No byte from the service
+// or from a file can control one: whatever is not printable text, newline or
+// tab becomes a visible escape in the last step before the write, and human
+// text is made visible before it is laid out, terminal or not.
+package term
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// IO is the program's three streams.
+type IO struct {
+	In  io.Reader
+	Out *Writer // what was asked for and nothing else
+	Err *Writer // messages and progress
+
+	facts   Facts
+	options Options
+
+	mu   sync.Mutex
+	live []*Progress // started and not stopped
+}
+
+// Facts are what is known of streams and their terminals. The zero value
+// stands for streams none of which is one.
+type Facts struct {
+	InTerminal  bool
+	OutTerminal bool
+	ErrTerminal bool
+
+	// Width is the columns of terminals that do not tell; 0 for COLUMNS, or
+	// 80.
+	Width int
+
+	// Env holds those of the variables NO_COLOR, CLICOLOR_FORCE, TERM and
+	// COLUMNS that are set.
+	Env map[string]string
+
+	fixed bool // the terminals do not understand sequences
+}
+
+// Options are what the command line and the settings say of the streams. The
+// zero value decides about colour by the environment and the terminal.
+type Options struct {
+	Color   string // auto, always or never; empty for auto
+	Quiet   bool   // no notes and no progress
+	Verbose bool   // details too
+	JSON    bool   // messages are JSON objects, one a line
+}
+
+// System returns the streams of the process. It reads the environment and
+// asks what the streams are; it opens nothing.
+func System() *IO {
+	f := Facts{
+		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		Env:         map[string]string{},
+	}
+	f.fixed = f.OutTerminal && !canMove(os.Stdout) || f.ErrTerminal && !canMove(os.Stderr)
+	for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE", "TERM", "COLUMNS"} {
+		if v, ok := os.LookupEnv(name); ok {
+			f.Env[name] = v
+		}
+	}
+	return New(os.Stdin, os.Stdout, os.Stderr, f)
+}
+
+// New returns streams of which f is known. Terminals among them are taken for
+// one and the same. A spinner needs err to be an *os.File. Configure need not
+// be called.
+func New(in io.Reader, out, err io.Writer, f Facts) *IO {
+	shared := &screen{}
+	screenOf := func(terminal bool) *screen {
+		if terminal {
+			return shared
+		}
+		return &screen{}
+	}
+	width := f.Width
+	if n, e := strconv.Atoi(f.Env["COLUMNS"]); width == 0 && e == nil && n > 0 {
+		width = n
+	}
+	t := &IO{
+		In:    in,
+		Out:   newWriter(out, f.OutTerminal, width, screenOf(f.OutTerminal)),
+		Err:   newWriter(err, f.ErrTerminal, width, screenOf(f.ErrTerminal)),
+		facts: f,
+	}
+	t.apply(Options{})
+	return t
+}
+
+// Configure applies o in place of what was applied before. It must not be
+// called while others write. The error names an unknown Color.
+func (t *IO) Configure(o Options) error {
+	switch o.Color {
+	case "", "auto", "always", "never":
+	default:
+		return fmt.Errorf("color %q: want auto, always or never", o.Color)
+	}
+	t.apply(o)
+	return nil
+}
+
+func (t *IO) apply(o Options) {
+	t.options = o
+	for _, w := range []*Writer{t.Out, t.Err} {
+		w.color = t.facts.color(o.Color, w.terminal)
+		w.movable = w.terminal && !t.facts.dumb()
+	}
+}
+
+// color decides whether a stream has colour.
+func (f Facts) color(asked string, terminal bool) bool {
+	switch {
+	case asked == "always":
+		return true
+	case asked == "never":
+		return false
+	case f.Env["NO_COLOR"] != "":
+		return false
+	case f.Env["CLICOLOR_FORCE"] != "" && f.Env["CLICOLOR_FORCE"] != "0":
+		return true
+	}
+	return terminal && !f.dumb()
+}
+
+// dumb reports whether the terminals can only print.
+func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
+
+// Quiet reports whether notes and progress are hidden.
+func (t *IO) Quiet() bool { return t.options.Quiet }
+
+// Verbose reports whether details are shown.
+func (t *IO) Verbose() bool { return t.options.Verbose }
+
+// JSON reports whether messages are JSON objects.
+func (t *IO) JSON() bool { return t.options.JSON }
+
+// InTerminal reports whether In is a terminal.
+func (t *IO) InTerminal() bool { return t.facts.InTerminal }
+
+// Close stops every progress and writes out what the streams hold back: the
+// bytes of a character that was never finished. It closes no stream and may
+// be called more than once. The error is that of the first stream's write.
+func (t *IO) Close() error {
+	t.stop()
+	err := t.Out.flush()
+	if e := t.Err.flush(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// stop stops every progress.
+func (t *IO) stop() {
+	t.mu.Lock()
+	live := slices.Clone(t.live)
+	t.mu.Unlock()
+	for _, p := range live {
+		p.Stop()
+	}
+}

@@ -1,0 +1,213 @@
+package term
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxValue is how many columns of a wrong value a message shows.
+const maxValue = 60
+
+// Failure is what a user is told when something went wrong. Texts may be
+// foreign.
+type Failure struct {
+	Code       string        // a word of the table of exit statuses
+	Message    string        // may have several lines
+	Hint       string        // what to do about it; empty for none
+	Next       string        // the command that goes on, quoted; empty for none
+	HTTPStatus int           // 0 if none came
+	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not
+	Errors     []Issue       // what is wrong in which place of an input
+	More       int           // how many of them are not in Errors
+}
+
+// Issue is one thing wrong in one place of an input.
+type Issue struct {
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 if the whole file is meant
+	Column  int    `json:"column,omitempty"` // 1-based; 0 if the whole line is meant
+	Header  string `json:"header,omitempty"` // name of the column or field
+	Value   string `json:"value,omitempty"`
+	Message string `json:"message,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// message is the JSON form of all but progress.
+type message struct {
+	Type              string  `json:"type"`
+	Code              string  `json:"code,omitempty"`
+	Message           string  `json:"message,omitempty"`
+	Hint              string  `json:"hint,omitempty"`
+	NextCommand       string  `json:"nextCommand,omitempty"`
+	HTTPStatus        int     `json:"httpStatus,omitempty"`
+	RetryAfterSeconds int64   `json:"retryAfterSeconds,omitempty"`
+	Errors            []Issue `json:"errors,omitempty"`
+	ErrorsOmitted     int     `json:"errorsOmitted,omitempty"`
+}
+
+// Note tells something that is good to know. The format is our own text,
+// arguments may be foreign: see [Writer.Printf].
+func (t *IO) Note(format string, args ...any) {
+	if t.options.Quiet {
+		return
+	}
+	if t.options.JSON {
+		t.object(message{Type: "note", Message: fmt.Sprintf(format, bare(args)...)})
+		return
+	}
+	t.human(string(sprintf(format, args)) + "\n")
+}
+
+// Detail is [IO.Note] for those who asked for more.
+func (t *IO) Detail(format string, args ...any) {
+	if t.options.Verbose {
+		t.Note(format, args...)
+	}
+}
+
+// Hint says what may be done now. It is hidden as a note is.
+func (t *IO) Hint(format string, args ...any) {
+	if t.options.Quiet {
+		return
+	}
+	if t.options.JSON {
+		text := fmt.Sprintf(format, bare(args)...)
+		t.object(message{Type: "note", Message: text, Hint: text})
+		return
+	}
+	t.human(t.labelled(Accent, "hint:", string(sprintf(format, args))))
+}
+
+// Next names the command that goes on, quoted for the shell. It is hidden as
+// a note is.
+func (t *IO) Next(command string) {
+	if t.options.Quiet {
+		return
+	}
+	if t.options.JSON {
+		t.object(message{Type: "note", Message: "next: " + command, NextCommand: command})
+		return
+	}
+	t.human(t.labelled(Accent, "next:", Visible(command)))
+}
+
+// Warning tells something that the user ought to look at. It is never hidden.
+// Arguments are treated as in [IO.Note].
+func (t *IO) Warning(format string, args ...any) {
+	if t.options.JSON {
+		t.object(message{Type: "warning", Message: fmt.Sprintf(format, bare(args)...)})
+		return
+	}
+	t.human(t.labelled(Caution, "warning:", string(sprintf(format, args))))
+}
+
+// WarningWith is [IO.Warning] with all that a [Failure] may hold.
+func (t *IO) WarningWith(f Failure) { t.report("warning", Caution, "warning:", f) }
+
+// Fail tells how the command failed. It is never hidden, and the last that is
+// said: every progress is stopped.
+func (t *IO) Fail(f Failure) {
+	t.stop()
+	t.report("error", Bad, "waybill:", f)
+}
+
+func (t *IO) report(kind string, style Style, label string, f Failure) {
+	if t.options.JSON {
+		t.object(message{
+			Type: kind, Code: f.Code, Message: f.Message, Hint: f.Hint, NextCommand: f.Next,
+			HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
+			Errors: f.Errors, ErrorsOmitted: f.More,
+		})
+		return
+	}
+	var b strings.Builder
+	for i, e := range f.Errors {
+		b.WriteString(t.issue(e))
+		if e.Hint != "" && (i+1 == len(f.Errors) || f.Errors[i+1].Hint != e.Hint) {
+			b.WriteString("  " + t.labelled(Accent, "hint:", VisibleText(e.Hint)))
+		}
+	}
+	if f.More > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", f.More)
+	}
+	b.WriteString(t.labelled(style, label, VisibleText(f.Message)))
+	if f.RetryAfter > 0 {
+		fmt.Fprintf(&b, "the service asks to wait %ds\n", wholeSeconds(f.RetryAfter))
+	}
+	if f.Hint != "" {
+		b.WriteString(t.labelled(Accent, "hint:", VisibleText(f.Hint)))
+	}
+	if f.Next != "" {
+		b.WriteString(t.labelled(Accent, "next:", Visible(f.Next)))
+	}
+	t.human(b.String())
+}
+
+// issue is the line of one issue: place, column, value, message.
+func (t *IO) issue(e Issue) string {
+	place := e.File
+	for _, n := range []int{e.Line, e.Column} {
+		if n == 0 {
+			break
+		}
+		if place != "" {
+			place += ":"
+		}
+		place += strconv.Itoa(n)
+	}
+	var parts []string
+	if place != "" {
+		parts = append(parts, string(t.Err.Style(Heading, place)))
+	}
+	what := Visible(e.Header)
+	if e.Value != "" {
+		what = strings.TrimLeft(what+` "`+Truncate(Visible(e.Value), maxValue)+`"`, " ")
+	}
+	if what != "" {
+		parts = append(parts, what)
+	}
+	parts = append(parts, indented(VisibleText(e.Message)))
+	return strings.Join(parts, ": ") + "\n"
+}
+
+// labelled is a line, or several, under a label. Text is visible.
+func (t *IO) labelled(s Style, label, text string) string {
+	return string(t.Err.Style(s, label)) + " " + indented(text) + "\n"
+}
+
+// indented sets further lines off, so that none of them looks like a message
+// of its own.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
+}
+
+// bare returns args for the JSON form, which shows no colour.
+func bare(args []any) []any {
+	plain := make([]any, len(args))
+	for i, a := range args {
+		if s, ok := a.(Styled); ok {
+			a = uncoloured(s)
+		}
+		plain[i] = a
+	}
+	return plain
+}
+
+// wholeSeconds rounds up.
+func wholeSeconds(d time.Duration) int64 {
+	return int64((d + time.Second - 1) / time.Second)
+}
+
+// human writes visible text. An error stays with Err: there is nobody to tell.
+func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(text)) }
+
+// object writes one line of JSON. An error stays with Err, as in human.
+func (t *IO) object(v any) {
+	line, err := AppendJSON(nil, v)
+	if err != nil {
+		line, _ = AppendJSON(nil, message{Type: "warning", Message: "message not shown: " + err.Error()})
+	}
+	_, _ = t.Err.Write(append(line, '\n'))
+}

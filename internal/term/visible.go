@@ -1,0 +1,115 @@
+package term
+
+import (
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Visible returns s fit for one line of human output: newline and tab become
+// `\n` and `\t`, every other character that controls, reorders or hides text
+// becomes an escape such as `\u{202e}`, and a byte that is not UTF-8 one such
+// as `\x{ff}`. It returns s itself, without allocating, if there is nothing to
+// change.
+func Visible(s string) string { return visible(s, false) }
+
+// VisibleText is [Visible] for text of several lines: newline and tab stay.
+func VisibleText(s string) string { return visible(s, true) }
+
+func visible(s string, layout bool) string {
+	clean := cleanPrefix(s, layout)
+	if clean == len(s) {
+		return s
+	}
+	dst := make([]byte, 0, len(s)+len(s)/4+16)
+	dst = append(dst, s[:clean]...)
+	return string(appendVisible(dst, []byte(s[clean:]), layout))
+}
+
+// cleanPrefix returns how many bytes of s, from its start, can be shown as
+// they are. With layout, newline and tab are such bytes.
+func cleanPrefix[T string | []byte](s T, layout bool) int {
+	for i := 0; i < len(s); {
+		c := s[i]
+		switch {
+		case c >= ' ' && c < 0x7f, layout && (c == '\n' || c == '\t'):
+			i++
+			continue
+		case c < utf8.RuneSelf:
+			return i
+		}
+		r, size := utf8.DecodeRuneInString(string(s[i:min(i+utf8.UTFMax, len(s))]))
+		if (r == utf8.RuneError && size == 1) || hidden(r) {
+			return i
+		}
+		i += size
+	}
+	return len(s)
+}
+
+// appendVisible appends p with everything escaped that can't be shown.
+func appendVisible(dst, p []byte, layout bool) []byte {
+	for len(p) > 0 {
+		n := cleanPrefix(p, layout)
+		dst = append(dst, p[:n]...)
+		p = p[n:]
+		if len(p) == 0 {
+			break
+		}
+		r, size := utf8.DecodeRune(p)
+		dst = appendEscape(dst, r, p[:size])
+		p = p[size:]
+	}
+	return dst
+}
+
+// appendEscape appends the escape of r, which stood as raw.
+func appendEscape(dst []byte, r rune, raw []byte) []byte {
+	switch {
+	case r == '\n':
+		return append(dst, `\n`...)
+	case r == '\t':
+		return append(dst, `\t`...)
+	case r == utf8.RuneError && len(raw) == 1:
+		dst = append(dst, `\x{`...)
+		dst = strconv.AppendUint(dst, uint64(raw[0]), 16)
+	default:
+		dst = append(dst, `\u{`...)
+		dst = strconv.AppendUint(dst, uint64(r), 16)
+	}
+	return append(dst, '}')
+}
+
+// emojiStyle asks for the coloured form of the character before it. It has no
+// width and no other effect, and common text is full of it.
+const emojiStyle = '\ufe0f'
+
+// hidden reports whether r controls the terminal, changes the order in which
+// text is shown, or shows nothing of itself. Newline and tab are hidden too;
+// spaces are not.
+func hidden(r rune) bool {
+	switch {
+	case r < ' ':
+		return true
+	case r < 0x7f:
+		return false
+	case r < 0xa0: // DEL and C1
+		return true
+	case r == 0xad: // soft hyphen
+		return true
+	case r < 0x300: // Latin
+		return false
+	case r > 0x3164 && r < 0xd800: // CJK and Hangul syllables
+		return false
+	case r == emojiStyle:
+		return false
+	}
+	return unicode.In(r,
+		unicode.Cf, // bidi controls, zero-width, tags
+		unicode.Zl, // line separator
+		unicode.Zp, // paragraph separator
+		unicode.Other_Default_Ignorable_Code_Point,
+		unicode.Variation_Selector,
+		unicode.Noncharacter_Code_Point,
+	)
+}

@@ -1,0 +1,196 @@
+package term
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+
+	"golang.org/x/term"
+)
+
+// ErrClosed is the error of a write whose reader has gone away, as `head` does
+// when it has seen enough. It is no failure: the program ends quietly.
+//
+// It comes about only in a program that ignores SIGPIPE (signal.Ignore):
+// otherwise the runtime ends the program at such a write to stdout or stderr.
+var ErrClosed = errors.New("the reader of the output went away")
+
+// defaultWidth is taken for a terminal that does not tell its width.
+const defaultWidth = 80
+
+// Writer is one output stream, safe for concurrent use.
+//
+// On a terminal only printable text, newline and tab get through; all other
+// bytes become visible escapes, however they are cut into writes. Elsewhere
+// bytes pass unchanged. After a write has failed, every later one fails with
+// the same error.
+type Writer struct {
+	w        io.Writer
+	file     *os.File // w, if it is one
+	screen   *screen  // its lock guards all below
+	filter   filter
+	err      error
+	terminal bool
+	movable  bool // the cursor may be moved
+	color    bool
+	width    int // columns if the terminal does not tell, 0 if not known either
+}
+
+// Plain returns a Writer for w, which is not a terminal and has no colour,
+// such as a file.
+func Plain(w io.Writer) *Writer {
+	return newWriter(w, false, 0, &screen{})
+}
+
+func newWriter(w io.Writer, terminal bool, width int, s *screen) *Writer {
+	file, _ := w.(*os.File)
+	return &Writer{w: w, file: file, terminal: terminal, width: width, screen: s}
+}
+
+// IsTerminal reports whether the stream is a terminal.
+func (w *Writer) IsTerminal() bool { return w.terminal }
+
+// Capable reports whether the stream is a terminal on which the cursor may be
+// moved.
+func (w *Writer) Capable() bool { return w.movable }
+
+// Color reports whether styles show.
+func (w *Writer) Color() bool { return w.color }
+
+// Width returns the columns of the terminal as they are now, 0 if the stream
+// is none.
+func (w *Writer) Width() int {
+	if !w.terminal {
+		return 0
+	}
+	if w.file != nil {
+		if n, _, err := term.GetSize(int(w.file.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	if w.width > 0 {
+		return w.width
+	}
+	return defaultWidth
+}
+
+// Write writes p, foreign as it may be. No sequence in it, not even one of
+// ours, reaches a terminal.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	if !w.terminal {
+		return w.put(p)
+	}
+	if _, err := w.put(w.filter.plain(p)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteStyled writes whole lines made of [Styled] parts and visible text.
+func (w *Writer) WriteStyled(p []byte) (int, error) {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	if !w.terminal {
+		return w.put(p)
+	}
+	if _, err := w.put(w.filter.styled(p, w.color)); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Printf writes human text. Every argument is made visible as one line,
+// whatever it is, but for a [Styled], which is taken as it is. The format is
+// our own text and may hold newlines.
+func (w *Writer) Printf(format string, args ...any) error {
+	_, err := w.WriteStyled(sprintf(format, args))
+	return err
+}
+
+// Home erases the screen and puts the cursor at its top, so that a table can
+// be drawn anew. Where the cursor can't be moved it does nothing.
+func (w *Writer) Home() error {
+	if !w.movable {
+		return nil
+	}
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	if _, err := w.put(w.filter.flush(nil)); err != nil {
+		return err
+	}
+	if _, err := w.put([]byte("\x1b[H\x1b[2J")); err != nil {
+		return err
+	}
+	w.screen.midline = false
+	return nil
+}
+
+// flush writes what was held back.
+func (w *Writer) flush() error {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	_, err := w.put(w.filter.flush(nil))
+	return err
+}
+
+// put writes p as it is. The screen is locked.
+func (w *Writer) put(p []byte) (int, error) {
+	if w.err != nil || len(p) == 0 {
+		return 0, w.err
+	}
+	var n int
+	var err error
+	if w.terminal {
+		n, err = w.screen.put(w.w, p)
+	} else {
+		n, err = w.w.Write(p)
+	}
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	w.err = named(err)
+	return n, w.err
+}
+
+// named returns err as [ErrClosed] if that is what it means.
+func named(err error) error {
+	if err != nil && (readerGone(err) || errors.Is(err, io.ErrClosedPipe)) {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	return err
+}
+
+// sprintf formats human text: see [Writer.Printf].
+func sprintf(format string, args []any) []byte {
+	safe := make([]any, len(args))
+	for i, a := range args {
+		switch reflect.ValueOf(a).Kind() {
+		case reflect.Bool, reflect.Float32, reflect.Float64, reflect.Invalid:
+			safe[i] = a
+		case reflect.Int:
+			safe[i] = a // it may be a width
+			if _, ok := a.(int); !ok {
+				safe[i] = argument{a}
+			}
+		default:
+			safe[i] = argument{a}
+		}
+	}
+	return fmt.Appendf(nil, format, safe...)
+}
+
+// argument is a value that is formatted as itself and then made visible.
+type argument struct{ v any }
+
+// Format implements [fmt.Formatter].
+func (a argument) Format(s fmt.State, verb rune) {
+	text := fmt.Sprintf(fmt.FormatString(s, verb), a.v)
+	if _, ok := a.v.(Styled); !ok {
+		text = Visible(text)
+	}
+	_, _ = io.WriteString(s, text) // a fmt.State takes everything
+}
