@@ -1,0 +1,99 @@
+package intake
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// trim cuts the white space around a value, no-break spaces and a stray byte
+// order mark in front included.
+func trim(b []byte) []byte {
+	if len(b) == 0 || (edge(b[0]) && edge(b[len(b)-1])) {
+		return b
+	}
+	b = bytes.TrimFunc(b, unicode.IsSpace)
+	if rest, ok := bytes.CutPrefix(b, []byte(utf8BOM)); ok {
+		return bytes.TrimFunc(rest, unicode.IsSpace)
+	}
+	return b
+}
+
+// trimText is trim for a string.
+func trimText(s string) string {
+	if s == "" || (edge(s[0]) && edge(s[len(s)-1])) {
+		return s
+	}
+	return string(trim([]byte(s)))
+}
+
+// edge reports whether a value that begins or ends with c needs no trimming
+// there.
+func edge(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
+
+// strip removes the spaces inside an identifier. Line ends and tabs stay and
+// are found by its validation: they stand between two values rather than
+// within one.
+func strip(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Zs, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// unquote undoes the doubling of quotes in b. It appends to dst and returns
+// what it appended.
+func unquote(dst, b []byte) (all, text []byte) {
+	from := len(dst)
+	for {
+		n := bytes.Index(b, []byte(`""`))
+		if n < 0 {
+			dst = append(dst, b...)
+			return dst, dst[from:]
+		}
+		dst = append(dst, b[:n+1]...)
+		b = b[n+2:]
+	}
+}
+
+// formula returns what b shows in a spreadsheet if it is of the form ="…",
+// by which identifiers are kept from being read as numbers.
+func formula(dst, b []byte) (all, text []byte, ok bool) {
+	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
+		return dst, nil, false
+	}
+	inner := b[2 : len(b)-1]
+	if bytes.IndexByte(inner, '"') < 0 {
+		return dst, inner, true
+	}
+	if bytes.Contains(bytes.ReplaceAll(inner, []byte(`""`), nil), []byte{'"'}) {
+		return dst, nil, false
+	}
+	dst, text = unquote(dst, inner)
+	return dst, text, true
+}
+
+// lost returns a problem if s holds U+FFFD, the sign of a character that was
+// lost before.
+func lost[T string | []byte](field string, s T, encoding string) (tracking.Problem, bool) {
+	const sign = string(utf8.RuneError)
+	for i := 0; i+len(sign) <= len(s); i++ {
+		if s[i] != sign[0] || s[i+1] != sign[1] || s[i+2] != sign[2] {
+			continue
+		}
+		p := tracking.Problem{
+			Field: field, Value: string(s), Message: "a character of " + field + " was lost (U+FFFD stands for it)",
+			Hint: "export the file again as UTF-8",
+		}
+		if encoding != utf8Name {
+			p.Hint = "check that " + encoding + " is the file's encoding, or export it again as UTF-8"
+		}
+		return p, true
+	}
+	return tracking.Problem{}, false
+}

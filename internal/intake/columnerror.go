@@ -1,0 +1,158 @@
+package intake
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// maxHeader is how many names of a header a message shows.
+const maxHeader = 40
+
+// Mapping is one use of --map.
+type Mapping struct {
+	Field  string
+	Header string // name of the column
+}
+
+// ColumnError says that it can't be told which column of a header is which
+// field.
+type ColumnError struct {
+	File   string
+	Line   int       // physical line of the header, 1-based
+	Fields []string  // the fields that are missing or ambiguous
+	Header []string  // every column found, in order
+	Found  []string  // for one ambiguous field, the columns that could be it
+	Maps   []Mapping // uses of --map that would settle it: one per field, or for an ambiguous field one per choice; may be empty
+	reason string
+}
+
+func (e *ColumnError) Error() string {
+	names := make([]string, 0, min(len(e.Header), maxHeader))
+	for i, name := range e.Header {
+		if i == maxHeader {
+			names = append(names, fmt.Sprintf("and %d more", len(e.Header)-maxHeader))
+			break
+		}
+		names = append(names, show(name))
+	}
+	return fmt.Sprintf("%s:%d: %s; the header is: %s", showName(e.File), e.Line, e.reason, strings.Join(names, ", "))
+}
+
+// Hint gives the exact flags to type.
+func (e *ColumnError) Hint() string { return e.hint(runtime.GOOS == "windows") }
+
+func (e *ColumnError) hint(windows bool) string {
+	flags := make([]string, len(e.Maps))
+	for i, m := range e.Maps {
+		flags[i] = "--map " + m.Field + "=" + shellWord(m.Header, windows)
+	}
+	switch {
+	case len(flags) == 0 && len(e.Found) > 1:
+		return "rename one of the columns in the file: their names are the same"
+	case len(flags) == 0:
+		return "name the columns in the first line, such as referId and rawTrackingNumber"
+	case len(e.Found) > 1:
+		return "choose one: " + strings.Join(flags, " or ")
+	}
+	return "say which column it is, such as " + strings.Join(flags, " ")
+}
+
+// fail makes the error for fields that can't be placed; found are the columns
+// that compete for the only one, if they do.
+func (r *resolver) fail(fields []string, reason string, found []int) error {
+	e := &ColumnError{File: r.file, Line: r.line, Fields: fields, Header: r.header, reason: reason}
+	for _, i := range found {
+		e.Found = append(e.Found, r.header[i])
+	}
+	if len(found) > 0 {
+		for _, name := range e.Found {
+			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && r.times(name) == 1 {
+				e.Maps = append(e.Maps, m)
+			}
+		}
+		return e
+	}
+	taken := slices.Clone(r.claimed)
+	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+		for _, i := range r.best(field) {
+			taken[i] = taken[i] || !slices.Contains(fields, field)
+		}
+	}
+	for _, field := range fields {
+		if at := r.propose(field, taken); at != none {
+			taken[at] = true
+			e.Maps = append(e.Maps, Mapping{field, r.header[at]})
+		}
+	}
+	if len(e.Maps) < len(fields) {
+		e.Maps = nil
+	}
+	return e
+}
+
+// times counts the columns of a name.
+func (r *resolver) times(name string) int {
+	n := 0
+	for _, h := range r.header {
+		if h == name {
+			n++
+		}
+	}
+	return n
+}
+
+// propose picks a column for a field that no name fits: one that sounds like
+// it, else the first that nothing else sounds like, else the first.
+func (r *resolver) propose(field string, taken []bool) int {
+	sounds := func(field, name string) bool {
+		name = strings.ToLower(name)
+		return slices.ContainsFunc(likely[field], func(part string) bool { return strings.Contains(name, part) })
+	}
+	first, free := none, none
+	for i, name := range r.header {
+		if taken[i] || !typable(name) || r.times(name) > 1 || fold(name) == fold(errorColumn) {
+			continue
+		}
+		if sounds(field, name) {
+			return i
+		}
+		if first == none {
+			first = i
+		}
+		other := field != tracking.FieldReferID && sounds(tracking.FieldReferID, name) ||
+			field != tracking.FieldNumber && sounds(tracking.FieldNumber, name)
+		if free == none && !other {
+			free = i
+		}
+	}
+	if free != none {
+		return free
+	}
+	return first
+}
+
+// typable reports whether a name can be typed as it is shown.
+func typable(name string) bool {
+	return name != "" && len(name) <= maxValue && graphic(name)
+}
+
+// shellWord quotes s as one word for a POSIX shell, or for the shells of
+// Windows, none of which needs it for plain names.
+func shellWord(s string, windows bool) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:@+", r)
+	}
+	switch {
+	case s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }):
+		return s
+	case windows && !strings.ContainsAny(s, "\"$%`"):
+		return `"` + s + `"`
+	case windows:
+		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

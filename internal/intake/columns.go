@@ -1,0 +1,203 @@
+package intake
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// none stands for a column that a header does not have.
+const none = -1
+
+// columns says which column of a table is which field.
+type columns struct {
+	header  []string // names, without quotes and the white space around them
+	ref     int
+	number  int
+	code    int   // none if there is no such column, or one of names was given instead
+	carrier int   // the column of carrier names; none if codes are read
+	errors  []int // the columns called waybillError
+	last    int   // the last column in use
+}
+
+// resolver finds the columns of one header.
+type resolver struct {
+	file    string
+	line    int
+	header  []string
+	given   map[string]string // field to column name
+	claimed []bool            // columns that were given by name
+}
+
+// resolve finds the columns that the fields stand in: those named by
+// o.Map, then the interface's own names, then synonyms.
+func resolve(file string, line int, header []string, o Options) (columns, error) {
+	r := &resolver{file: file, line: line, header: header, claimed: make([]bool, len(header))}
+	var err error
+	if r.given, err = fields(o.Map); err != nil {
+		return columns{}, err
+	}
+	of := map[string]int{}
+	for _, field := range slices.Sorted(maps.Keys(r.given)) {
+		if of[field], err = r.named(field, r.given[field]); err != nil {
+			return columns{}, err
+		}
+		r.claimed[of[field]] = true
+	}
+	var missing []string
+	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+		if _, ok := of[field]; ok {
+			continue
+		}
+		if of[field], err = r.found(field); err != nil {
+			return columns{}, err
+		}
+		if of[field] == none {
+			missing = append(missing, field)
+		}
+	}
+	if len(missing) > 0 {
+		return columns{}, r.fail(missing, "no column for "+strings.Join(missing, " and "), nil)
+	}
+	c := columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
+	if c.code, c.carrier, err = r.carriers(of, len(o.Carriers) > 0); err != nil {
+		return columns{}, err
+	}
+	c.last = max(c.ref, c.number, c.code)
+	if len(o.Carriers) > 0 {
+		c.last = max(c.last, c.carrier)
+	}
+	for i, name := range header {
+		if fold(name) == fold(errorColumn) {
+			c.errors = append(c.errors, i)
+		}
+	}
+	return c, nil
+}
+
+// fields returns given with each field by its one name.
+func fields(given map[string]string) (map[string]string, error) {
+	byName := map[string]string{}
+	for _, field := range slices.Sorted(maps.Keys(given)) {
+		name := field
+		switch field {
+		case tracking.FieldReferID, tracking.FieldNumber, tracking.FieldCarrierCode, FieldCarrier:
+		case carrierCodePath:
+			name = tracking.FieldCarrierCode
+		default:
+			hint := "the fields are referId, rawTrackingNumber, carrierCode, carrier"
+			if m := meant(field); m != "" {
+				hint = "write " + m + "; " + hint
+			}
+			return nil, &OptionError{Option: "--map", Value: field, Reason: "no such field", hint: hint}
+		}
+		if _, ok := byName[name]; ok {
+			return nil, &OptionError{Option: "--map", Value: field, Reason: "the field has two columns", hint: "name one column for it"}
+		}
+		byName[name] = given[field]
+	}
+	if _, code := byName[tracking.FieldCarrierCode]; code {
+		if name, both := byName[FieldCarrier]; both {
+			return nil, &OptionError{
+				Option: "--map", Value: FieldCarrier + "=" + name, Reason: "carrierCode has a column too",
+				hint: "map carrierCode if the column holds codes, carrier if it holds names",
+			}
+		}
+	}
+	return byName, nil
+}
+
+// named finds the column with a given name: the very same, else the only one
+// that is the same but for case and marks.
+func (r *resolver) named(field, name string) (int, error) {
+	match := func(same func(string) bool) []int {
+		var at []int
+		for i, h := range r.header {
+			if same(h) {
+				at = append(at, i)
+			}
+		}
+		return at
+	}
+	at := match(func(h string) bool { return h == name })
+	if folded := fold(name); len(at) == 0 && folded != "" {
+		at = match(func(h string) bool { return fold(h) == folded })
+	}
+	switch len(at) {
+	case 0:
+		return none, r.fail([]string{field}, fmt.Sprintf("no column is called %s, which --map gives for %s", show(name), field), nil)
+	case 1:
+		return at[0], nil
+	}
+	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are called %s, which --map gives for %s", len(at), show(name), field), at)
+}
+
+// found finds the column whose name fits a field best, or none.
+func (r *resolver) found(field string) (int, error) {
+	at := r.best(field)
+	switch {
+	case len(at) == 0:
+		return none, nil
+	case len(at) == 1:
+		return at[0], nil
+	}
+	return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
+}
+
+// best returns the columns whose names fit a field best. A column that was
+// given by name for one field serves another only by its own name.
+func (r *resolver) best(field string) []int {
+	var at []int
+	highest := 1
+	for i, name := range r.header {
+		n := rank(field, name)
+		if n < highest || (r.claimed[i] && n < 2) {
+			continue
+		}
+		if n > highest {
+			at, highest = at[:0], n
+		}
+		at = append(at, i)
+	}
+	return at
+}
+
+// carriers finds the column of codes or, if there is none, the one of names;
+// a given one wins. Names that nothing can be made of may be ambiguous.
+func (r *resolver) carriers(given map[string]int, wanted bool) (code, name int, err error) {
+	if at, ok := given[FieldCarrier]; ok {
+		return none, at, nil
+	}
+	if at, ok := given[tracking.FieldCarrierCode]; ok {
+		return at, none, nil
+	}
+	if code, err = r.found(tracking.FieldCarrierCode); err != nil || code != none {
+		return code, none, err
+	}
+	at := r.best(FieldCarrier)
+	switch {
+	case len(at) == 0:
+		return none, none, nil
+	case len(at) > 1 && wanted:
+		return none, none, r.fail([]string{FieldCarrier}, fmt.Sprintf("%d columns could hold carrier names", len(at)), at)
+	}
+	return none, at[0], nil
+}
+
+// ignored returns the names of the columns that are not read.
+func (c *columns) ignored() []string {
+	var names []string
+	for i, name := range c.header {
+		switch {
+		case i == c.ref, i == c.number, i == c.code, i == c.carrier, slices.Contains(c.errors, i):
+		case name == "":
+			names = append(names, fmt.Sprintf("column %d", i+1))
+		default:
+			names = append(names, name)
+		}
+	}
+	return names
+}

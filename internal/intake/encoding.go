@@ -1,0 +1,123 @@
+package intake
+
+import (
+	"bytes"
+	"strings"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// Names of the encodings that are told apart here.
+const (
+	utf8Name    = "utf-8"
+	utf16leName = "utf-16le"
+	utf16beName = "utf-16be"
+)
+
+const utf8BOM = "\ufeff"
+
+// charset is how an input's bytes become text. Bytes of another encoding than
+// UTF-8 that stand for no character become U+FFFD; those of UTF-8 are left for
+// each value's own check.
+type charset struct {
+	name  string
+	mark  int               // length of the byte order mark
+	codec encoding.Encoding // nil for UTF-8, whose bytes are taken as they are
+}
+
+// headSize is how many bytes are looked at to tell what an input is.
+const headSize = 4096
+
+const saveAsUTF8 = "save the sheet as CSV UTF-8 and read that file"
+
+// detect tells the charset of an input from its first bytes and from the
+// encoding that was asked for.
+func detect(file string, head []byte, asked string) (charset, error) {
+	named, err := lookup(asked)
+	if err != nil {
+		return charset{}, err
+	}
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
+		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32", hint: "save it as UTF-8"}
+	case bytes.HasPrefix(head, []byte(utf8BOM)):
+		return charset{name: utf8Name, mark: len(utf8BOM)}, nil
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return charset{name: utf16leName, mark: 2, codec: utf16(unicode.LittleEndian)}, nil
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return charset{name: utf16beName, mark: 2, codec: utf16(unicode.BigEndian)}, nil
+	case asked != "":
+		return named, nil
+	}
+	if name := looksUTF16(head); name != "" {
+		return charset{}, &EncodingError{
+			File: file, Reason: "the text looks like UTF-16 without a byte order mark",
+			hint: "pass --encoding " + name + ", or " + saveAsUTF8,
+		}
+	}
+	return charset{name: utf8Name}, nil
+}
+
+func utf16(order unicode.Endianness) encoding.Encoding {
+	return unicode.UTF16(order, unicode.IgnoreBOM)
+}
+
+// lookup finds an encoding by any name that web pages or IANA know it by.
+func lookup(name string) (charset, error) {
+	if name == "" {
+		return charset{name: utf8Name}, nil
+	}
+	unknown := &OptionError{
+		Option: "--encoding", Value: name, Reason: "no such encoding",
+		hint: "common ones are utf-8, utf-16le, windows-1252, windows-1250, iso-8859-15, macintosh, shift_jis, gb18030, big5, euc-kr",
+	}
+	codec, err := htmlindex.Get(name)
+	if err == nil {
+		canonical, err := htmlindex.Name(codec)
+		switch {
+		case err != nil || canonical == "replacement" || canonical == "x-user-defined":
+			return charset{}, unknown
+		case canonical == utf8Name:
+			return charset{name: utf8Name}, nil
+		case canonical == utf16leName:
+			codec = utf16(unicode.LittleEndian)
+		case canonical == utf16beName:
+			codec = utf16(unicode.BigEndian)
+		}
+		return charset{name: canonical, codec: codec}, nil
+	}
+	codec, err = ianaindex.IANA.Encoding(strings.TrimSpace(name))
+	if err != nil || codec == nil {
+		return charset{}, unknown
+	}
+	canonical, err := ianaindex.IANA.Name(codec)
+	if err != nil {
+		return charset{}, unknown
+	}
+	return charset{name: strings.ToLower(canonical), codec: codec}, nil
+}
+
+// looksUTF16 returns the name of the UTF-16 that head seems to be: in nearly
+// every script of a header, one byte of two is zero.
+func looksUTF16(head []byte) string {
+	pairs := len(head) / 2
+	if pairs < 2 {
+		return ""
+	}
+	var zero [2]int
+	for i := range pairs * 2 {
+		if head[i] == 0 {
+			zero[i%2]++
+		}
+	}
+	switch {
+	case zero[1] > pairs/3 && zero[0] < pairs/20+1:
+		return utf16leName
+	case zero[0] > pairs/3 && zero[1] < pairs/20+1:
+		return utf16beName
+	}
+	return ""
+}

@@ -1,0 +1,229 @@
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// delimiters are those that a header is searched for, the commonest first.
+const delimiters = ",;\t|"
+
+// nothing is an input without a header.
+type nothing struct{}
+
+func (nothing) next() (Record, error) { return Record{}, errEnd }
+
+// openTable reads the header of delimited text into r.
+func openTable(r *Reader, win *window, coding charset, o Options) error {
+	carriers, err := newCarriers(o.Carriers)
+	if err != nil {
+		return err
+	}
+	if _, err := fields(o.Map); err != nil {
+		return err
+	}
+	t := &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: newScanner(win)}
+	sep, err := t.preamble()
+	if err == nil {
+		err = t.readHeader(sep)
+	}
+	switch {
+	case errors.Is(err, errEnd):
+		r.rows, r.sum.Format = nothing{}, CSV
+		return nil
+	case errors.Is(err, errLong):
+		return &SyntaxError{
+			File: t.file, Line: t.scan.line, Message: "the header is longer than 1 MiB",
+			hint: "check that this is a table with a header line; a quote in it is perhaps never closed",
+		}
+	case err != nil:
+		return err
+	}
+	r.rows, r.left = t, t.carrier
+	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
+	if t.scan.delim == '\t' {
+		r.sum.Format = TSV
+	}
+	r.dialect = t.dialect(sep != 0)
+	return nil
+}
+
+// preamble decides how lines end, passes over what stands before the header,
+// and returns the delimiter that a line such as sep=; gives, or 0.
+func (t *table) preamble() (sep byte, err error) {
+	first, err := t.firstLine()
+	if err != nil {
+		return 0, err
+	}
+	n := len(first)
+	rest := t.scan.win.fill(n + 16)[n:]
+	left := bytes.TrimLeft(rest, "\r")
+	t.scan.cr = len(left) < len(rest) && len(left) > 0 && left[0] != '\n'
+	for {
+		end, after, err := t.scan.lineAt(0)
+		if err != nil {
+			return 0, t.wrap(err)
+		}
+		line := t.scan.win.bytes()[:end]
+		switch {
+		case len(bytes.Trim(line, delimiters+" \r\v\f")) == 0:
+		case sep == 0 && len(line) >= 4 && strings.EqualFold(string(line[:4]), "sep="):
+			if sep, err = t.separator(line[4:]); err != nil {
+				return 0, err
+			}
+		default:
+			return sep, nil
+		}
+		t.scan.skip(after)
+	}
+}
+
+// separator reads what follows sep= in the first line.
+func (t *table) separator(rest []byte) (byte, error) {
+	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 && (s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
+		return s[0], nil
+	}
+	return 0, &SyntaxError{
+		File: t.file, Line: t.scan.line, Message: "the line sep= must name one delimiter, not " + show(string(rest)),
+		hint: "write sep=; or another mark, or remove the line",
+	}
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
+
+// readHeader reads the header and finds the columns in it.
+func (t *table) readHeader(sep byte) error {
+	line, err := t.firstLine()
+	if err != nil {
+		return err
+	}
+	switch {
+	case sep != 0:
+		t.scan.delim = sep
+	case t.opt.Format == TSV:
+		t.scan.delim = '\t'
+	default:
+		t.scan.delim = guess(line, t.file)
+	}
+	if err := t.scan.next(&t.rec); err != nil {
+		return t.wrap(err)
+	}
+	if f := t.rec.fault; f != nil {
+		return &SyntaxError{File: t.file, Line: t.rec.line, Message: "the header can't be read: " + f.message, hint: f.hint}
+	}
+	names := make([]string, len(t.rec.cells))
+	for i := range names {
+		names[i] = string(t.cell(i).text)
+	}
+	t.cols, err = resolve(t.file, t.rec.line, names, t.opt)
+	if missing := (*ColumnError)(nil); errors.As(err, &missing) && !utf8.Valid(t.rec.raw) {
+		return &EncodingError{
+			File: t.file, Reason: "the header is not valid UTF-8, and " + missing.reason,
+			hint: "name the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
+		}
+	}
+	return err
+}
+
+// wrap names the input in an error of the underlying reader.
+func (t *table) wrap(err error) error {
+	if errors.Is(err, errEnd) || errors.Is(err, errLong) {
+		return err
+	}
+	return fmt.Errorf("read %s: %w", showName(t.file), err)
+}
+
+// firstLine returns what comes next up to a line end outside quotes or, if the
+// quotes do not match, up to any line end.
+func (t *table) firstLine() ([]byte, error) {
+	win := t.scan.win
+	for {
+		text := win.bytes()
+		if n := lineBreak(text, true); n >= 0 && n <= MaxRecord {
+			return text[:n], nil
+		}
+		if len(text) <= MaxRecord && win.more() {
+			continue
+		}
+		if win.err != nil && !errors.Is(win.err, errEnd) {
+			return nil, t.wrap(win.err)
+		}
+		if n := lineBreak(text, false); n >= 0 && n <= MaxRecord {
+			return text[:n], nil
+		}
+		if len(text) > MaxRecord {
+			return nil, errLong
+		}
+		return text, nil
+	}
+}
+
+// lineBreak returns where the first line end is in text, or -1.
+func lineBreak(text []byte, outside bool) int {
+	inside := false
+	for i, c := range text {
+		switch {
+		case c == '"' && outside:
+			inside = !inside
+		case (c == '\n' || c == '\r') && !inside:
+			return i
+		}
+	}
+	return -1
+}
+
+// guess returns the delimiter that a header uses: the one that stands in it
+// most often outside quotes. Between equals, the name of the file decides,
+// then how many fields the columns would be found for.
+func guess(header []byte, file string) byte {
+	var count [len(delimiters)]int
+	inside, most := false, 0
+	for _, c := range header {
+		if c == '"' {
+			inside = !inside
+		}
+		if at := strings.IndexByte(delimiters, c); at >= 0 && !inside {
+			count[at]++
+			most = max(most, count[at])
+		}
+	}
+	best, found := byte(','), -1
+	for i, n := range count {
+		if n < most || most == 0 {
+			continue
+		}
+		delim := delimiters[i]
+		switch strings.ToLower(path.Ext(file)) {
+		case ".tsv", ".tab":
+			if delim == '\t' {
+				return delim
+			}
+		}
+		if f := fits(header, delim); f > found {
+			best, found = delim, f
+		}
+	}
+	return best
+}
+
+// fits counts the identifiers for which a header cut at delim has a column.
+func fits(header []byte, delim byte) int {
+	n := 0
+	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+		for name := range strings.SplitSeq(string(header), string(rune(delim))) {
+			if rank(field, strings.Trim(name, `" `)) > 0 {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,164 @@
+// Package intake reads orders from CSV, TSV, JSON and JSON Lines into items to
+// be created, each with its file and physical line. It changes nothing but the
+// white space around a value, guesses nothing silently, and holds no more than
+// the record at hand.
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Format is a way of writing rows down.
+type Format string
+
+// Formats. In [Options] the empty one is the same as [Auto].
+const (
+	Auto  Format = "auto" // by content; the name only breaks ties
+	CSV   Format = "csv"
+	TSV   Format = "tsv"
+	JSON  Format = "json"  // an array of items, or an object whose data is one
+	JSONL Format = "jsonl" // objects one after the other
+)
+
+// Limits on what is held in memory.
+const (
+	MaxRecord   = 1 << 20 // bytes in one record or header, decoded
+	MaxCarriers = 1000    // distinct carrier names that are counted by name
+)
+
+// FieldCarrier stands for a column of carrier names, which are sent only as
+// the codes that [Options] gives for them.
+const FieldCarrier = "carrier"
+
+// errorColumn is the column, or JSON field, that [Rejects] adds and that is
+// never read.
+const errorColumn = "waybillError"
+
+// ErrNoRows says that the input has no data rows: it is empty, or has only a
+// header, or is an empty array.
+var ErrNoRows = errors.New("no data rows")
+
+// Options says how to read an input. The zero value reads UTF-8 of any format.
+type Options struct {
+	// Map names the column of a field, which may be referId,
+	// rawTrackingNumber, carrierCode (also metadata.carrierCode) or
+	// [FieldCarrier]. JSON has fixed names and does not use it.
+	Map map[string]string
+
+	Encoding    string            // such as windows-1252; empty for UTF-8; a byte order mark wins over it
+	StripSpaces bool              // remove spaces inside identifiers
+	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out
+	Format      Format
+	KeepText    bool // keep the text of good rows too, so that [Rejects] can take them
+}
+
+// Problem is one thing wrong, or worth a note, in one place of an input.
+// Message and Hint hold no foreign character that is not made visible; Header
+// and Value are as read, Value cut when it is long.
+type Problem struct {
+	File   string
+	Line   int    // physical line of the cell or field, 1-based
+	Column int    // 1-based: in CSV which column, in JSON which character of the line; 0 for the whole row
+	Header string // name of the column as in the header, or path of the JSON field; empty for the whole row
+	tracking.Problem
+}
+
+// Record is one row of an input.
+type Record struct {
+	File     string
+	Line     int           // physical line on which it starts, 1-based
+	Item     tracking.Item // not to be sent unless the record is good
+	Problems []Problem
+
+	text string // the row in its own dialect, without line end and error column; empty if not kept
+}
+
+// Good reports whether the record can be sent: every problem is a note.
+func (rec Record) Good() bool {
+	for i := range rec.Problems {
+		if !rec.Problems[i].Note {
+			return false
+		}
+	}
+	return true
+}
+
+// Carrier is a carrier name that stood in some rows.
+type Carrier struct {
+	Name string // as read, without the white space around it
+	Rows int64
+}
+
+// Summary says what a [Reader] found and did so far.
+type Summary struct {
+	Rows        int64     // records returned
+	Bad         int64     // records returned that are not good
+	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
+	Short       int64     // good rows that end before the header does, where no column in use is missing
+	Trimmed     int64     // values that lost the white space around them
+	Stripped    int64     // identifiers that lost spaces inside
+	Ignored     []string  // columns not read, by their names as in the header
+	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
+	LeftOutMore int64     // rows with further such names
+	Format      Format
+	Encoding    string // such as utf-8
+	Delimiter   rune   // 0 for JSON
+}
+
+// rows is one format's way of reading. It returns errEnd at the end.
+type rows interface {
+	next() (Record, error)
+}
+
+// Reader reads the rows of one input. It is not safe for concurrent use.
+type Reader struct {
+	name    string
+	rows    rows
+	sum     Summary
+	left    *carriers // nil for JSON
+	dialect dialect
+	err     error // how reading ended; nil while it goes on
+}
+
+// Name returns the name that the reader was opened with.
+func (r *Reader) Name() string { return r.name }
+
+// Next returns the next row. A bad row is a record with problems, and reading
+// goes on after it. At the end it returns [io.EOF], or [ErrNoRows] if there
+// was not one row. A [*SyntaxError] or an error of the underlying reader ends
+// reading too; every later call returns the same error.
+func (r *Reader) Next() (Record, error) {
+	if r.err != nil {
+		return Record{}, r.err
+	}
+	rec, err := r.rows.next()
+	if err != nil {
+		if errors.Is(err, errEnd) {
+			err = io.EOF
+			if r.sum.Rows == 0 {
+				err = fmt.Errorf("%s: %w", showName(r.name), ErrNoRows)
+			}
+		}
+		r.err = err
+		return Record{}, err
+	}
+	r.sum.Rows++
+	if len(rec.Problems) > 0 && !rec.Good() {
+		r.sum.Bad++
+	}
+	return rec, nil
+}
+
+// Summary returns what was found so far; it is whole once Next returned an
+// error.
+func (r *Reader) Summary() Summary {
+	s := r.sum
+	if r.left != nil {
+		s.LeftOut, s.LeftOutMore = r.left.leftOut()
+	}
+	return s
+}

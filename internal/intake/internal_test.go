@@ -1,0 +1,169 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestShellWord(t *testing.T) {
+	for _, tt := range []struct{ in, posix, windows string }{
+		{"Order", "Order", "Order"},
+		{"Order No", "'Order No'", `"Order No"`},
+		{"it's", `'it'\''s'`, `"it's"`},
+		{`5" $x`, `'5" $x'`, `'5" $x'`},
+		{"", "''", `""`},
+		{"a;rm", "'a;rm'", `"a;rm"`},
+		{"Größe", "'Größe'", `"Größe"`},
+	} {
+		if got := shellWord(tt.in, false); got != tt.posix {
+			t.Errorf("%q: got %s, want %s", tt.in, got, tt.posix)
+		}
+		if got := shellWord(tt.in, true); got != tt.windows {
+			t.Errorf("%q on Windows: got %s, want %s", tt.in, got, tt.windows)
+		}
+	}
+}
+
+func TestColumnErrors(t *testing.T) {
+	for _, tt := range []struct {
+		header  string
+		given   map[string]string
+		message string
+		hint    string
+	}{
+		{
+			"Bestellnummer,Sendungsnummer,Betrag", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Bestellnummer", "Sendungsnummer", "Betrag"`,
+			"say which column it is, such as --map referId=Bestellnummer --map rawTrackingNumber=Sendungsnummer",
+		},
+		{
+			"Nº de suivi,Commande client", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Nº de suivi", "Commande client"`,
+			"say which column it is, such as --map referId='Commande client' --map rawTrackingNumber='Nº de suivi'",
+		},
+		{
+			"Order ID,Pat's box", nil,
+			`in.csv:1: no column for rawTrackingNumber; the header is: "Order ID", "Pat's box"`,
+			`say which column it is, such as --map rawTrackingNumber='Pat'\''s box'`,
+		},
+		{
+			"Order,Reference,AWB", nil,
+			`in.csv:1: 2 columns could be referId; the header is: "Order", "Reference", "AWB"`,
+			"choose one: --map referId=Order or --map referId=Reference",
+		},
+		{
+			"Order No,Order No,AWB", nil,
+			`in.csv:1: 2 columns could be referId; the header is: "Order No", "Order No", "AWB"`,
+			"rename one of the columns in the file: their names are the same",
+		},
+		{
+			"referId,rawTrackingNumber,carrierCode,metadata.carrierCode", nil,
+			`in.csv:1: 2 columns could be carrierCode; the header is: "referId", "rawTrackingNumber", "carrierCode", "metadata.carrierCode"`,
+			"choose one: --map carrierCode=carrierCode or --map carrierCode=metadata.carrierCode",
+		},
+		{
+			"Order,AWB",
+			map[string]string{"referId": "Order Nr"},
+			`in.csv:1: no column is called "Order Nr", which --map gives for referId; the header is: "Order", "AWB"`,
+			"say which column it is, such as --map referId=Order",
+		},
+		{
+			"Order,AWB",
+			map[string]string{"rawTrackingNumber": ""},
+			`in.csv:1: no column is called "", which --map gives for rawTrackingNumber; the header is: "Order", "AWB"`,
+			"say which column it is, such as --map rawTrackingNumber=AWB",
+		},
+		{
+			"a-b,a_b,AWB",
+			map[string]string{"referId": "A B"},
+			`in.csv:1: 2 columns are called "A B", which --map gives for referId; the header is: "a-b", "a_b", "AWB"`,
+			"choose one: --map referId=a-b or --map referId=a_b",
+		},
+		{
+			"Order,\x1b]52:c:x\x07 \u202eAWB", nil,
+			`in.csv:1: no column for rawTrackingNumber; the header is: "Order", "\x1b]52:c:x\a \u202eAWB"`,
+			"name the columns in the first line, such as referId and rawTrackingNumber",
+		},
+		{
+			"A1,1Z999", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "A1", "1Z999"`,
+			"say which column it is, such as --map referId=A1 --map rawTrackingNumber=1Z999",
+		},
+		{
+			"A1", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "A1"`,
+			"name the columns in the first line, such as referId and rawTrackingNumber",
+		},
+	} {
+		_, err := Open("in.csv", strings.NewReader(tt.header+"\n"), Options{Map: tt.given})
+		var columns *ColumnError
+		if !errors.As(err, &columns) {
+			t.Errorf("%s: got %v, want a ColumnError", tt.header, err)
+			continue
+		}
+		if err.Error() != tt.message {
+			t.Errorf("%s:\n got %s\nwant %s", tt.header, err, tt.message)
+		}
+		if columns.hint(false) != tt.hint {
+			t.Errorf("%s: hint\n got %s\nwant %s", tt.header, columns.hint(false), tt.hint)
+		}
+	}
+}
+
+// FuzzScanner compares the scanner with encoding/csv: where that reads a text,
+// the scanner reads the same.
+func FuzzScanner(f *testing.F) {
+	for _, s := range []string{"a,b\n1,2\n", "\"a\",\"b\"\"c\"\r\n\"d\ne\",\n", "a,\"b\nc", "a\"b,c\n", "\n\n,\n", "\"a\" ,b\n", "x\r\ny\r"} {
+		f.Add(s, byte(','))
+	}
+	f.Fuzz(func(t *testing.T, text string, delim byte) {
+		if !strings.ContainsRune(delimiters, rune(delim)) {
+			return
+		}
+		ref := csv.NewReader(strings.NewReader(text))
+		ref.Comma, ref.FieldsPerRecord = rune(delim), -1
+		want, err := ref.ReadAll()
+		if err != nil {
+			return
+		}
+		// A chunk of one byte at a time finds whatever depends on how a text arrives.
+		for _, r := range []io.Reader{strings.NewReader(text), oneByte{strings.NewReader(text)}} {
+			tab := &table{scan: newScanner(newWindow(r))}
+			tab.scan.delim = delim
+			var got [][]string
+			for tab.scan.next(&tab.rec) == nil {
+				if row := raw(tab); len(tab.rec.raw) > 0 {
+					got = append(got, row)
+				}
+			}
+			if !slices.EqualFunc(got, want, slices.Equal[[]string]) {
+				t.Fatalf("got %q, want %q", got, want)
+			}
+			if n := bytes.Count([]byte(text), []byte("\n")); tab.scan.line < n {
+				t.Fatalf("line %d after %d line ends", tab.scan.line, n)
+			}
+		}
+	})
+}
+
+// raw returns the cells as encoding/csv would.
+func raw(tab *table) []string {
+	var row []string
+	for _, c := range tab.rec.cells {
+		s := string(tab.rec.raw[c.start:c.end])
+		if c.how == quoted {
+			s = strings.ReplaceAll(strings.ReplaceAll(s[1:len(s)-1], `""`, `"`), "\r\n", "\n")
+		}
+		row = append(row, s)
+	}
+	return row
+}
+
+type oneByte struct{ r io.Reader }
+
+func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }

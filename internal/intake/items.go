@@ -1,0 +1,404 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// maxUnknown is how many unknown fields of one item are named.
+const maxUnknown = 10
+
+// Where in a JSON text the next value stands.
+type jsonState int
+
+const (
+	atTop   jsonState = iota
+	inArray           // of an array of items
+	inData            // of the array data of an object
+)
+
+// items reads the items of a JSON text: of arrays, of objects with nothing but
+// an array data, and objects one after the other.
+type items struct {
+	jsonText
+	opt   Options
+	coded string // the encoding
+	sum   *Summary
+	state jsonState
+	begun bool // the array at hand had a value already
+}
+
+// openJSON sets r up to read items.
+func openJSON(r *Reader, win *window, coding charset, o Options) error {
+	it := &items{jsonText: jsonText{file: r.name, win: win, pos: place{1, 1}}, opt: o, coded: coding.name, sum: &r.sum}
+	r.rows, r.sum.Format = it, JSON
+	c, err := it.peek()
+	if err != nil && !errors.Is(err, errEnd) {
+		return err
+	}
+	if c == '{' && it.wrapped() == 0 {
+		r.sum.Format = JSONL
+	}
+	return nil
+}
+
+// wrapped returns the length of what stands before the first item if the text
+// goes on with an object that begins with an array data, else 0.
+func (it *items) wrapped() int {
+	const key = `"data"`
+	at, _ := it.look(1)
+	if !bytes.HasPrefix(it.win.fill(at + len(key))[min(at, len(it.win.bytes())):], []byte(key)) {
+		return 0
+	}
+	at, c := it.look(at + len(key))
+	if c != ':' {
+		return 0
+	}
+	if at, c = it.look(at + 1); c != '[' {
+		return 0
+	}
+	return at + 1
+}
+
+func (it *items) next() (Record, error) {
+	for {
+		if it.state != atTop {
+			done, err := it.separator()
+			if err != nil {
+				return Record{}, err
+			}
+			if !done {
+				return it.record()
+			}
+			continue
+		}
+		c, err := it.peek()
+		if err != nil {
+			return Record{}, err
+		}
+		switch n := 1; c {
+		case '{':
+			if n = it.wrapped(); n == 0 {
+				return it.record()
+			}
+			it.take(n)
+			it.state, it.begun = inData, false
+		case '[':
+			it.take(n)
+			it.state, it.begun = inArray, false
+		case ',':
+			return Record{}, it.fail(0, "a comma stands between two objects", "write one object a line without commas, or put them all between [ and ]")
+		default:
+			return Record{}, it.fail(0, "an object or an array should stand here", jsonHint)
+		}
+	}
+}
+
+// separator passes over what stands before the next element of the array at
+// hand, or over its end; then it returns true.
+func (it *items) separator() (done bool, err error) {
+	c, err := it.expect()
+	if err != nil {
+		return false, err
+	}
+	if c == ']' {
+		it.take(1)
+		if it.state == inData {
+			err = it.unwrap()
+		}
+		it.state = atTop
+		return true, err
+	}
+	if it.begun {
+		if c != ',' {
+			return false, it.fail(0, "a comma or ] should stand here", jsonHint)
+		}
+		it.take(1)
+		if c, err = it.expect(); err != nil {
+			return false, err
+		}
+		if c == ']' {
+			return false, it.fail(0, "a value should follow the comma", "remove the comma before ]")
+		}
+	}
+	it.begun = true
+	return false, nil
+}
+
+// unwrap passes over the end of an object whose data was read.
+func (it *items) unwrap() error {
+	c, err := it.expect()
+	if err != nil {
+		return err
+	}
+	if c == '}' {
+		it.take(1)
+		return nil
+	}
+	if c != ',' {
+		return it.fail(0, "a comma or } should stand here", jsonHint)
+	}
+	it.take(1)
+	if c, err = it.expect(); err != nil {
+		return err
+	}
+	if c != '"' {
+		return it.fail(0, "the name of a field should stand here", jsonHint)
+	}
+	raw, err := it.value()
+	if err != nil {
+		return err
+	}
+	key, _, _ := text(raw)
+	return it.fail(0, "unknown field "+show(key)+" beside data", "remove it: only data can be sent")
+}
+
+// record reads the value that comes next as an item.
+func (it *items) record() (Record, error) {
+	raw, err := it.value()
+	if err != nil {
+		return Record{}, err
+	}
+	rec := it.item(raw)
+	if it.opt.KeepText || !rec.Good() {
+		rec.text = compact(raw)
+	}
+	it.take(len(raw))
+	return rec, nil
+}
+
+// known are the fields that an item may have.
+var known = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
+
+// decoding is one item on its way out of its text.
+type decoding struct {
+	*items
+	raw     []byte
+	rec     Record
+	at      [len(known)]int  // places of the values of known fields; 0 for those not met
+	wrong   [len(known)]bool // known fields that have a problem already
+	unknown int              // unknown fields
+	list    bool             // a list of items stands where an item should
+}
+
+func (it *items) item(raw []byte) Record {
+	d := &decoding{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
+	if raw[0] != '{' {
+		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "an item must be an object, not " + kind(raw), Hint: "write {\"referId\": …, \"rawTrackingNumber\": …}"})
+		return d.rec
+	}
+	for m := range members(raw) {
+		d.field(m)
+	}
+	if d.unknown > maxUnknown {
+		d.problem(0, "", tracking.Problem{Message: fmt.Sprintf("%d more unknown fields", d.unknown-maxUnknown), Hint: "remove them"})
+	}
+	if d.list {
+		return d.rec
+	}
+	for _, p := range d.rec.Item.Validate() {
+		i := slices.Index(known[:], p.Field)
+		if d.wrong[i] {
+			continue
+		}
+		if d.at[i] == 0 {
+			p.Message, p.Hint = p.Field+" is missing", "add it, or remove the item"
+		}
+		d.problem(d.at[i], fieldPath(p.Field), p)
+	}
+	return d.rec
+}
+
+// fieldPath returns the path of an item's field.
+func fieldPath(field string) string {
+	if field == tracking.FieldCarrierCode {
+		return carrierCodePath
+	}
+	return field
+}
+
+// problem adds a problem at a place of the item's text.
+func (d *decoding) problem(at int, header string, p tracking.Problem) {
+	where := d.pos.after(d.raw[:at])
+	p.Value = shorten(p.Value)
+	if i := slices.Index(known[:], p.Field); i >= 0 && !p.Note {
+		d.wrong[i] = true
+	}
+	d.rec.Problems = append(d.rec.Problems, Problem{File: d.file, Line: where.line, Column: where.char, Header: header, Problem: p})
+}
+
+// field takes one field of the item.
+func (d *decoding) field(m member) {
+	switch m.key {
+	case tracking.FieldReferID:
+		if d.once(m, m.key) {
+			d.rec.Item.ReferID = d.identifier(m)
+		}
+	case tracking.FieldNumber:
+		if d.once(m, m.key) {
+			d.rec.Item.Number = d.identifier(m)
+		}
+	case tracking.FieldMetadata:
+		if d.once(m, m.key) {
+			d.metadata(m)
+		}
+	case errorColumn:
+		d.once(m, m.key)
+	case "data":
+		d.list = true
+		d.problem(m.keyAt, m.key, tracking.Problem{
+			Message: "data stands where an item should",
+			Hint:    "data must be an array, and the only field of an object that is not inside another one",
+		})
+	default:
+		d.strange(m, m.key)
+	}
+}
+
+// once reports whether a known field is met for the first time.
+func (d *decoding) once(m member, path string) bool {
+	i := slices.Index(known[:], m.key)
+	if d.at[i] > 0 {
+		d.problem(m.keyAt, path, tracking.Problem{Field: m.key, Message: path + " stands twice in one object", Hint: "keep one of them"})
+		return false
+	}
+	d.at[i] = m.at
+	return true
+}
+
+// strange adds the problem of a field that an item does not have.
+func (d *decoding) strange(m member, path string) {
+	if d.unknown++; d.unknown > maxUnknown {
+		return
+	}
+	hint := "remove it: an item has referId, rawTrackingNumber and metadata.carrierCode"
+	if other := meant(path); other != "" && other != path {
+		hint = "write " + other + " if that is meant; names are taken exactly"
+	}
+	d.problem(m.keyAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
+}
+
+// metadata takes the fields of an item's metadata.
+func (d *decoding) metadata(m member) {
+	raw := d.raw[m.at:m.end]
+	switch raw[0] {
+	case 'n':
+		return
+	case '{':
+	default:
+		d.problem(m.at, tracking.FieldMetadata, tracking.Problem{
+			Field: tracking.FieldMetadata, Value: string(raw),
+			Message: "metadata must be an object, not " + kind(raw), Hint: `write {"carrierCode": …}, or leave it out`,
+		})
+		return
+	}
+	for in := range members(raw) {
+		in.keyAt, in.keyEnd, in.at, in.end = in.keyAt+m.at, in.keyEnd+m.at, in.at+m.at, in.end+m.at
+		switch {
+		case in.key != tracking.FieldCarrierCode:
+			d.strange(in, tracking.FieldMetadata+"."+in.key)
+		case d.once(in, carrierCodePath) && d.raw[in.at] != 'n':
+			d.rec.Item.CarrierCode = d.string(in, tracking.FieldCarrierCode)
+		}
+	}
+}
+
+// identifier reads referId or rawTrackingNumber.
+func (d *decoding) identifier(m member) string {
+	s := d.string(m, m.key)
+	if d.opt.StripSpaces {
+		s = stripped(s, d.sum)
+	}
+	return s
+}
+
+// string reads the text of a field.
+func (d *decoding) string(m member, field string) string {
+	raw := d.raw[m.at:m.end]
+	if raw[0] != '"' {
+		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kind(raw), Hint: "put it in quotes"}
+		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
+			p.Hint = "write it in quotes where the file is made: a number can lose digits and leading zeros"
+		}
+		d.problem(m.at, fieldPath(field), p)
+		return ""
+	}
+	s, surrogate, bad := text(raw)
+	if surrogate {
+		d.problem(m.at, fieldPath(field), tracking.Problem{
+			Field: field, Value: s, Message: field + " holds half a character (an unpaired surrogate)",
+			Hint: "export the file again as UTF-8",
+		})
+		return ""
+	}
+	trimmed := trimText(s)
+	if len(trimmed) != len(s) {
+		d.sum.Trimmed++
+	}
+	if p, gone := lost(field, trimmed, d.coded); gone && !bad {
+		d.problem(m.at, fieldPath(field), p)
+	}
+	return trimmed
+}
+
+// kind names the kind of a JSON value.
+func kind(raw []byte) string {
+	switch raw[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "true or false"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// compact returns an item's text on one line without its field waybillError. A
+// value that is not an object, or would be taken for a list of items, becomes
+// a field of one.
+func compact(raw []byte) string {
+	var b bytes.Buffer
+	part := func(raw []byte) {
+		if err := json.Compact(&b, raw); err != nil {
+			b.Write(raw) // checked before, so it can't fail
+		}
+	}
+	if raw[0] != '{' || lists(raw) {
+		b.WriteString(`{"value":`)
+		part(raw)
+		return b.String() + "}"
+	}
+	b.WriteByte('{')
+	for m := range members(raw) {
+		if m.key == errorColumn {
+			continue
+		}
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		part(raw[m.keyAt:m.keyEnd])
+		b.WriteByte(':')
+		part(raw[m.at:m.end])
+	}
+	return b.String() + "}"
+}
+
+// lists reports whether an object has a field data.
+func lists(raw []byte) bool {
+	for m := range members(raw) {
+		if m.key == "data" {
+			return true
+		}
+	}
+	return false
+}

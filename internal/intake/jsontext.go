@@ -1,0 +1,324 @@
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// maxDepth is how deep a record may be nested; an item needs two levels.
+const maxDepth = 64
+
+const jsonHint = "mend the file, or write it anew: nothing was read from here on"
+
+// place is a position in a text.
+type place struct {
+	line int // physical, 1-based
+	char int // character of the line, 1-based
+}
+
+// after returns the place behind text, which begins at p. Lines end with LF,
+// CRLF or CR.
+func (p place) after(text []byte) place {
+	for {
+		n := bytes.IndexAny(text, "\r\n")
+		if n < 0 {
+			p.char += utf8.RuneCount(text)
+			return p
+		}
+		if text[n] == '\r' && n+1 < len(text) && text[n+1] == '\n' {
+			n++
+		}
+		p.line, p.char = p.line+1, 1
+		text = text[n+1:]
+	}
+}
+
+// jsonText is a text of JSON values that is read from its beginning.
+type jsonText struct {
+	file string
+	win  *window
+	pos  place // of the beginning of win
+}
+
+func jsonSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// take passes over n bytes.
+func (t *jsonText) take(n int) {
+	t.pos = t.pos.after(t.win.bytes()[:n])
+	t.win.drop(n)
+}
+
+// fail makes the error for the byte at, counted from the beginning of the
+// window.
+func (t *jsonText) fail(at int, message, hint string) error {
+	p := t.pos.after(t.win.bytes()[:at])
+	return &SyntaxError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
+}
+
+// end returns why there is no more text.
+func (t *jsonText) end() error {
+	if errors.Is(t.win.err, errEnd) {
+		return errEnd
+	}
+	return fmt.Errorf("read %s: %w", showName(t.file), t.win.err)
+}
+
+// peek passes over white space and returns the byte behind it, which it does
+// not take. It returns errEnd at the end of the text.
+func (t *jsonText) peek() (byte, error) {
+	for {
+		text := t.win.bytes()
+		n := 0
+		for n < len(text) && jsonSpace(text[n]) {
+			n++
+		}
+		if n < len(text) {
+			t.take(n)
+			return text[n], nil
+		}
+		if n > 0 && text[n-1] == '\r' {
+			n-- // what follows may belong to the same line end
+		}
+		t.take(n)
+		if !t.win.more() {
+			t.take(len(t.win.bytes()))
+			return 0, t.end()
+		}
+	}
+}
+
+// expect is peek where the text may not end.
+func (t *jsonText) expect() (byte, error) {
+	c, err := t.peek()
+	if errors.Is(err, errEnd) {
+		return 0, t.fail(0, "the file ends too early", "it may have been cut off: export it again")
+	}
+	return c, err
+}
+
+// look returns the place of the first byte at or after from that is no white
+// space, and that byte, without taking anything; 0 at the end.
+func (t *jsonText) look(from int) (int, byte) {
+	for at := from; at <= MaxRecord; at++ {
+		text := t.win.fill(at + 1)
+		if at >= len(text) {
+			return at, 0
+		}
+		if !jsonSpace(text[at]) {
+			return at, text[at]
+		}
+	}
+	return MaxRecord, 0
+}
+
+// value returns the value that comes next, checked. It is not taken and is
+// valid until more text is asked for.
+func (t *jsonText) value() ([]byte, error) {
+	n, err := t.extent()
+	if err != nil {
+		return nil, err
+	}
+	if n > MaxRecord {
+		return nil, t.long()
+	}
+	raw := t.win.bytes()[:n]
+	if json.Valid(raw) {
+		return raw, nil
+	}
+	if n == 0 {
+		return nil, t.fail(0, "a value is missing", jsonHint)
+	}
+	var discard json.RawMessage
+	err = json.Unmarshal(raw, &discard)
+	at, message := 0, "this is not JSON"
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		at, message = int(min(max(syntax.Offset-1, 0), int64(n-1))), "this is not JSON: "+syntax.Error()
+	}
+	return nil, t.fail(at, message, jsonHint)
+}
+
+func (t *jsonText) long() error {
+	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with nothing but an array called data")
+}
+
+// extent returns the length of the value that comes next, by its brackets and
+// quotes alone.
+func (t *jsonText) extent() (int, error) {
+	var e extent
+	for {
+		text := t.win.bytes()
+		done, wrong := e.scan(text)
+		switch {
+		case wrong != "":
+			return 0, t.fail(e.at, wrong, jsonHint)
+		case done:
+			return e.at, nil
+		case e.at > MaxRecord:
+			return 0, t.long()
+		case t.win.more():
+			continue
+		}
+		if err := t.end(); !errors.Is(err, errEnd) {
+			return 0, err
+		}
+		if e.depth == 0 && !e.inside {
+			return len(text), nil
+		}
+		return 0, t.fail(0, "the file ends inside the value that begins here", "it may have been cut off: export it again")
+	}
+}
+
+// extent is how far the end of a value has been looked for.
+type extent struct {
+	at     int // the byte to look at next, or the end of the value
+	depth  int // open brackets
+	inside bool
+}
+
+// scan goes on to the end of the value and returns true, or to the end of
+// text. It returns what is wrong with the byte it stopped at, if anything.
+func (e *extent) scan(text []byte) (done bool, wrong string) {
+	for ; e.at < len(text); e.at++ {
+		c := text[e.at]
+		switch {
+		case e.inside && c == '\\':
+			e.at++
+		case e.inside && c < ' ':
+			return false, "a line end or control character stands inside a string"
+		case c == '"':
+			if e.inside = !e.inside; !e.inside && e.depth == 0 {
+				e.at++
+				return true, ""
+			}
+		case e.inside:
+		case c == '{' || c == '[':
+			if e.depth++; e.depth > maxDepth {
+				return false, fmt.Sprintf("brackets are nested deeper than %d", maxDepth)
+			}
+		case e.depth == 0 && (c == '}' || c == ']' || c == ',' || c == ':' || jsonSpace(c)):
+			return true, ""
+		case c == '}' || c == ']':
+			if e.depth--; e.depth == 0 {
+				e.at++
+				return true, ""
+			}
+		}
+	}
+	return false, ""
+}
+
+// member is one field of an object, by its places in the object's text.
+type member struct {
+	key           string // as it is written if it is not valid
+	keyAt, keyEnd int
+	at, end       int
+}
+
+// members returns the fields of an object that is known to be valid JSON.
+func members(raw []byte) iter.Seq[member] {
+	return func(yield func(member) bool) {
+		i := pass(raw, 1)
+		for raw[i] == '"' {
+			m := member{keyAt: i}
+			m.keyEnd = valueEnd(raw, i)
+			m.key = key(raw[i:m.keyEnd])
+			m.at = pass(raw, pass(raw, m.keyEnd)+1)
+			m.end = valueEnd(raw, m.at)
+			if !yield(m) {
+				return
+			}
+			if i = pass(raw, m.end); raw[i] == ',' {
+				i = pass(raw, i+1)
+			}
+		}
+	}
+}
+
+// key returns the name of a field. The known names take no memory.
+func key(raw []byte) string {
+	for _, known := range [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode} {
+		if string(raw[1:len(raw)-1]) == known {
+			return known
+		}
+	}
+	s, _, _ := text(raw)
+	return s
+}
+
+// pass returns the place of the first byte at or after i that is no space.
+func pass(raw []byte, i int) int {
+	for i < len(raw) && jsonSpace(raw[i]) {
+		i++
+	}
+	return i
+}
+
+// valueEnd returns where the value at i ends, in text known to be valid.
+func valueEnd(raw []byte, i int) int {
+	e := extent{at: i}
+	e.scan(raw)
+	return e.at
+}
+
+// text returns what a JSON string says. A string that is not valid UTF-8 is
+// returned as it is written.
+func text(raw []byte) (s string, surrogate, bad bool) {
+	inner := raw[1 : len(raw)-1]
+	if !utf8.Valid(inner) {
+		return string(inner), false, true
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), false, false
+	}
+	if unpaired(inner) {
+		return string(inner), true, false
+	}
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return string(inner), false, true
+	}
+	return s, false, false
+}
+
+// unpaired reports whether a valid string, without its quotes, has half of a
+// character that takes two escapes.
+func unpaired(inner []byte) bool {
+	for i := 0; i < len(inner); i++ {
+		if inner[i] != '\\' {
+			continue
+		}
+		i++
+		if inner[i] != 'u' {
+			continue
+		}
+		switch r := escaped(inner[i+1:]); {
+		case r < 0xd800 || r > 0xdfff:
+		case r >= 0xdc00 || len(inner) < i+11 || inner[i+5] != '\\' || inner[i+6] != 'u':
+			return true
+		default:
+			if low := escaped(inner[i+7:]); low < 0xdc00 || low > 0xdfff {
+				return true
+			}
+			i += 6
+		}
+		i += 4
+	}
+	return false
+}
+
+// escaped returns the number that four hexadecimal digits stand for.
+func escaped(digits []byte) (r rune) {
+	for _, c := range digits[:4] {
+		d := rune(c|0x20) - 'a' + 10
+		if c <= '9' {
+			d = rune(c) - '0'
+		}
+		r = r<<4 | d
+	}
+	return r
+}

@@ -1,0 +1,84 @@
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/text/transform"
+)
+
+// Open tells what r holds by its first bytes and returns a reader of its rows,
+// at its first data row. name is shown in errors, and decides where the
+// content could be read either way. r is not closed.
+//
+// The errors are [*FormatError], [*EncodingError], [*OptionError],
+// [*ColumnError], [*SyntaxError] and those of r. An input without rows is no
+// error here: see [Reader.Next].
+func Open(name string, r io.Reader, o Options) (*Reader, error) {
+	format, err := o.format()
+	if err != nil {
+		return nil, err
+	}
+	o.Format = format
+	win := newWindow(r)
+	head := win.fill(headSize)
+	if win.err != nil && !errors.Is(win.err, errEnd) {
+		return nil, fmt.Errorf("read %s: %w", showName(name), win.err)
+	}
+	head = head[:min(len(head), headSize)]
+	if err := foreign(name, head); err != nil {
+		return nil, err
+	}
+	coding, err := detect(name, head, o.Encoding)
+	if err != nil {
+		return nil, err
+	}
+	win.drop(coding.mark)
+	if coding.codec != nil {
+		win = newWindow(transform.NewReader(win, coding.codec.NewDecoder()))
+	}
+	text := win.lead()
+	if err := marked(name, text); err != nil {
+		return nil, err
+	}
+	out := &Reader{name: name}
+	out.sum.Encoding = coding.name
+	if format == JSON || format == JSONL || format == Auto && isJSON(name, text) {
+		err = openJSON(out, win, coding, o)
+	} else {
+		err = openTable(out, win, coding, o)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.dialect.coding = coding
+	return out, nil
+}
+
+// format returns the format that is asked for.
+func (o Options) format() (Format, error) {
+	switch f := Format(strings.ToLower(string(o.Format))); f {
+	case "":
+		return Auto, nil
+	case Auto, CSV, TSV, JSON, JSONL:
+		return f, nil
+	}
+	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: "the formats are auto, csv, tsv, json, jsonl"}
+}
+
+// leadSize is how much text is enough to see what it is, in bytes.
+const leadSize = 16
+
+// lead brings the first text into view, after whatever white space there is,
+// and returns all that is in view.
+func (w *window) lead() []byte {
+	for n := 64; ; n *= 2 {
+		text := w.fill(n)
+		if len(text) < n || n >= MaxRecord || len(bytes.TrimLeft(text, " \t\r\n")) >= leadSize {
+			return text
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package intake
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// errNoText says that a row was read without Options.KeepText and is good, so
+// that its text is gone.
+var errNoText = errors.New("the text of the row was not kept")
+
+// dialect is how an input is written, as far as more rows can be written like
+// it. The zero value is JSON.
+type dialect struct {
+	coding charset
+	header string // without the columns called waybillError
+	delim  byte   // 0 for JSON
+	sep    bool   // a line such as sep=; stands first
+	eol    string // line end
+}
+
+// dialect returns how the table is written, once its header was read.
+func (t *table) dialect(sep bool) dialect {
+	raw := len(t.rec.raw)
+	d := dialect{
+		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim, sep: sep,
+		eol: string(t.scan.win.bytes()[raw:t.scan.used]),
+	}
+	if d.eol == "" {
+		d.eol = "\n"
+	}
+	return d
+}
+
+// alike reports whether rows of both dialects can stand in one file.
+func (d dialect) alike(other dialect) bool {
+	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name
+}
+
+// Rejects writes bad rows as they stood in their input, in its columns,
+// delimiter, line ends and encoding, with a last column waybillError that says
+// what is wrong and that is not read again. Rows of JSON inputs become JSON
+// Lines with such a field. An input in another encoding than UTF-8 and UTF-16
+// becomes UTF-8 with a byte order mark, which is read whatever encoding is
+// asked for. It is not safe for concurrent use.
+type Rejects struct {
+	w     *bufio.Writer
+	out   io.Writer // encodes into w
+	first *Reader   // whose dialect is used; nil before the first row
+	rows  int64
+}
+
+// NewRejects returns a writer of rejected rows to w. Nothing reaches w before
+// the first row.
+func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
+
+// Rows returns how many rows were written.
+func (j *Rejects) Rows() int64 { return j.rows }
+
+// Flush writes what is still buffered. It does not close the writer below.
+func (j *Rejects) Flush() error {
+	if c, ok := j.out.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			return fmt.Errorf("write rejects: %w", err)
+		}
+		j.out = nil
+	}
+	if err := j.w.Flush(); err != nil {
+		return fmt.Errorf("write rejects: %w", err)
+	}
+	return nil
+}
+
+// Write writes rec, which r returned, with its problems but for the notes. It
+// returns a [*MixError] if r is of another dialect than the rows before. A
+// good record can be written, with problems found later added, only if r was
+// opened with KeepText.
+func (j *Rejects) Write(r *Reader, rec Record) error {
+	if rec.text == "" {
+		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)
+	}
+	var err error
+	switch {
+	case j.first == nil:
+		j.first = r
+		err = j.open(r.dialect)
+	case !j.first.dialect.alike(r.dialect):
+		return &MixError{First: j.first.name, File: r.name}
+	case j.out == nil:
+		j.encode(r.dialect, unicode.IgnoreBOM)
+	}
+	if err == nil {
+		_, err = j.out.Write(j.first.dialect.row(rec))
+	}
+	if err != nil {
+		return fmt.Errorf("write rejects: %w", err)
+	}
+	j.rows++
+	return nil
+}
+
+// open writes what stands before the rows.
+func (j *Rejects) open(d dialect) error {
+	j.encode(d, unicode.UseBOM)
+	var head string
+	if j.out == io.Writer(j.w) && (d.coding.mark > 0 || d.coding.codec != nil) {
+		head = utf8BOM
+	}
+	if d.sep {
+		head += "sep=" + string(rune(d.delim)) + d.eol
+	}
+	if d.delim != 0 {
+		head += d.header + string(rune(d.delim)) + errorColumn + d.eol
+	}
+	if head == "" {
+		return nil
+	}
+	_, err := io.WriteString(j.out, head)
+	return err
+}
+
+// encode sets up the encoding that rows of d are written in.
+func (j *Rejects) encode(d dialect, mark unicode.BOMPolicy) {
+	switch d.coding.name {
+	case utf16leName:
+		j.out = transform.NewWriter(j.w, unicode.UTF16(unicode.LittleEndian, mark).NewEncoder())
+	case utf16beName:
+		j.out = transform.NewWriter(j.w, unicode.UTF16(unicode.BigEndian, mark).NewEncoder())
+	default:
+		j.out = j.w
+	}
+}
+
+// row returns rec as a line of the dialect.
+func (d dialect) row(rec Record) []byte {
+	reason := reason(rec)
+	if d.delim == 0 {
+		b := append(bytes.TrimSuffix([]byte(rec.text), []byte{'}'}), `,"`...)
+		if len(b) == len(`{,"`) {
+			b = append(b[:0], `{"`...)
+		}
+		b = append(append(b, errorColumn...), `":`...)
+		text, err := json.Marshal(reason)
+		if err != nil {
+			text = []byte(`"rejected"`)
+		}
+		return append(append(b, text...), "}\n"...)
+	}
+	b := append([]byte(rec.text), d.delim)
+	b = appendQuoted(b, []byte(reason))
+	return append(b, d.eol...)
+}
+
+// reason says on one line what is wrong with a record. It can't be taken for a
+// formula.
+func reason(rec Record) string {
+	var parts []string
+	for _, p := range rec.Problems {
+		if p.Note {
+			continue
+		}
+		text := p.Message
+		if p.Hint != "" {
+			text += " (" + p.Hint + ")"
+		}
+		if !graphic(text) {
+			text = tracking.Quote(text)
+		}
+		if !slices.Contains(parts, text) {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"rejected"}
+	}
+	return fmt.Sprintf("line %d: %s", rec.Line, strings.Join(parts, "; "))
+}

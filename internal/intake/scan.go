@@ -1,0 +1,247 @@
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+)
+
+// errLong says that a record is longer than MaxRecord.
+var errLong = errors.New("record too long")
+
+// How a cell is written.
+type writing byte
+
+const (
+	bare   writing = iota // as it is
+	quoted                // between quotes, with quotes inside doubled
+	marred                // as it is, with a quote somewhere inside
+)
+
+// cell is the place of a cell in its record, quotes included.
+type cell struct {
+	start, end int
+	how        writing
+}
+
+// record is one record of a CSV file as it stands there.
+type record struct {
+	raw   []byte // without line end; valid until the next one is read
+	cells []cell
+	line  int    // physical line on which it starts, 1-based
+	ended bool   // false for the last one of a file without a line end
+	fault *fault // why its cells can't be told apart; nil if they can
+}
+
+// fault is what is wrong with the quotes of a record. The last cell of the
+// record is then all the text from the place of the fault's cell on.
+type fault struct {
+	message string
+	hint    string
+}
+
+// scanner splits delimited text into records and cells. Unlike encoding/csv,
+// which tests compare it with, it keeps the text of a record as it was (for
+// [Rejects]), ends lines at CR where the file does, and takes a quote inside
+// an unquoted cell as it is, so that `="00123"` is a cell and a stray quote
+// can never swallow rows.
+type scanner struct {
+	win   *window
+	delim byte
+	cr    bool // lines end with CR alone
+	line  int  // physical line at the beginning of win, 1-based
+	used  int  // bytes of the last record, line end included
+	lines int  // physical lines of the last record
+}
+
+func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
+
+// skip passes over a line that ends at after.
+func (s *scanner) skip(after int) {
+	s.win.drop(after)
+	s.line++
+}
+
+// next reads the next record into rec. It returns errEnd at the end of the
+// text, errLong, or the error of the underlying reader.
+func (s *scanner) next(rec *record) error {
+	s.win.drop(s.used)
+	s.line += s.lines
+	s.used, s.lines = 0, 0
+	end, after, err := s.lineAt(0)
+	if err != nil {
+		return err
+	}
+	rec.line, rec.fault, rec.cells = s.line, nil, rec.cells[:0]
+	s.lines = 1
+	line := s.win.bytes()[:end]
+	if bytes.IndexByte(line, '"') < 0 {
+		rec.cells = split(rec.cells, line, s.delim)
+	} else if end, after, err = s.quotes(rec, end, after); err != nil {
+		return err
+	}
+	s.used = after
+	rec.raw = s.win.bytes()[:end]
+	rec.ended = after > end
+	return nil
+}
+
+// split cuts a line without quotes into cells.
+func split(cells []cell, line []byte, delim byte) []cell {
+	at := 0
+	for {
+		n := bytes.IndexByte(line[at:], delim)
+		if n < 0 {
+			return append(cells, cell{start: at, end: len(line)})
+		}
+		cells = append(cells, cell{start: at, end: at + n})
+		at += n + 1
+	}
+}
+
+// lineAt finds the end of the line that begins at from, without and with its
+// line end, all counted from the beginning of the window.
+func (s *scanner) lineAt(from int) (end, after int, err error) {
+	at := from
+	for {
+		text := s.win.bytes()
+		if n := s.breakIn(text[at:]); n >= 0 {
+			end, after = s.cut(at + n)
+			break
+		}
+		at = len(text)
+		if at > MaxRecord {
+			return 0, 0, errLong
+		}
+		if s.win.more() {
+			continue
+		}
+		if !errors.Is(s.win.err, errEnd) {
+			return 0, 0, s.win.err
+		}
+		if at == from {
+			return 0, 0, errEnd
+		}
+		end, after = at, at
+		break
+	}
+	if after > MaxRecord {
+		return 0, 0, errLong
+	}
+	if text := s.win.bytes(); !s.cr && end > from && text[end-1] == '\r' {
+		end--
+	}
+	return end, after, nil
+}
+
+func (s *scanner) breakIn(text []byte) int {
+	if s.cr {
+		return bytes.IndexAny(text, "\r\n")
+	}
+	return bytes.IndexByte(text, '\n')
+}
+
+// cut returns the end of a line whose line end begins at end, and where the
+// next line begins.
+func (s *scanner) cut(end int) (int, int) {
+	if s.win.bytes()[end] == '\r' {
+		if text := s.win.fill(end + 2); len(text) > end+1 && text[end+1] == '\n' {
+			return end, end + 2
+		}
+	}
+	return end, end + 1
+}
+
+// quotes cuts a record with quotes in it into cells. end and after are those
+// of its first line; those of its last are returned.
+func (s *scanner) quotes(rec *record, end, after int) (int, int, error) {
+	at := 0
+	for {
+		text := s.win.bytes()
+		if at < end && text[at] == '"' {
+			start := at
+			var closed bool
+			var err error
+			if at, end, after, closed, err = s.closing(at, end, after); err != nil {
+				return 0, 0, err
+			}
+			text = s.win.bytes()
+			stop := at
+			for stop < end && blank(text[stop]) && text[stop] != s.delim {
+				stop++
+			}
+			if !closed || (stop < end && text[stop] != s.delim) {
+				rec.cells = append(rec.cells, cell{start: start, end: end, how: marred})
+				rec.fault = s.misquoted(rec.line, closed)
+				return end, after, nil
+			}
+			rec.cells = append(rec.cells, cell{start: start, end: at, how: quoted})
+			at = stop
+		} else {
+			c := cell{start: at, end: end}
+			if n := bytes.IndexByte(text[at:end], s.delim); n >= 0 {
+				c.end = at + n
+			}
+			if bytes.IndexByte(text[c.start:c.end], '"') >= 0 {
+				c.how = marred
+			}
+			rec.cells = append(rec.cells, c)
+			at = c.end
+		}
+		if at == end {
+			return end, after, nil
+		}
+		at++
+	}
+}
+
+// closing finds the quote that closes the one at open, and returns the place
+// after it and the ends of the line on which it stands.
+func (s *scanner) closing(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
+	at = open + 1
+	for {
+		text := s.win.bytes()
+		n := bytes.IndexByte(text[at:end], '"')
+		if n < 0 {
+			newEnd, newAfter, err := s.lineAt(after)
+			if errors.Is(err, errEnd) {
+				return end, end, after, false, nil
+			}
+			if err != nil {
+				return 0, 0, 0, false, err
+			}
+			s.lines++
+			at, end, after = after, newEnd, newAfter
+			continue
+		}
+		at += n + 1
+		if at < end && text[at] == '"' {
+			at++
+			continue
+		}
+		return at, end, after, true, nil
+	}
+}
+
+func (s *scanner) misquoted(line int, closed bool) *fault {
+	f := &fault{message: "text follows the closing quote of a cell", hint: "write a quote inside a quoted cell twice, or remove the quotes around the cell"}
+	if !closed {
+		f = &fault{message: "the quote that opens a cell is never closed", hint: "close the quote, or write it twice inside a quoted cell"}
+	}
+	if s.lines > 1 {
+		f.message = fmt.Sprintf("%s; the row would go on over lines %d to %d", f.message, line, line+s.lines-1)
+	}
+	return f
+}
+
+// blank reports whether c may stand between a closing quote and the delimiter.
+func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+
+// breaks counts the line ends in text.
+func (s *scanner) breaks(text []byte) int {
+	n := bytes.Count(text, []byte{'\n'})
+	if s.cr {
+		n += bytes.Count(text, []byte{'\r'}) - bytes.Count(text, []byte("\r\n"))
+	}
+	return n
+}

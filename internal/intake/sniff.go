@@ -1,0 +1,111 @@
+package intake
+
+import (
+	"bytes"
+	"path"
+	"strings"
+)
+
+// signature is how files of a kind begin.
+type signature struct {
+	magic string
+	kind  string
+	hint  string
+}
+
+const unpack = "unpack it and read the file inside"
+
+// signatures are the kinds of file that people try and that are no text.
+var signatures = []signature{
+	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (xls)", saveAsUTF8},
+	{"\x1f\x8b", "compressed (gzip)", unpack},
+	{"BZh91AY&SY", "compressed (bzip2)", unpack},
+	{"\xfd7zXZ\x00", "compressed (xz)", unpack},
+	{"\x28\xb5\x2f\xfd", "compressed (zstd)", unpack},
+	{"7z\xbc\xaf\x27\x1c", "an archive (7z)", unpack},
+	{"Rar!\x1a\x07", "an archive (rar)", unpack},
+	{"%PDF-", "a PDF document", "export the table as CSV UTF-8 where it was made"},
+	{`{\rtf`, "a rich text document (rtf)", "copy the table to a sheet, then " + saveAsUTF8},
+	{"SQLite format 3\x00", "an SQLite database", "export the table as CSV"},
+	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
+}
+
+// foreign returns an error if head is the beginning of a kind of file that is
+// known not to be a table in text.
+func foreign(file string, head []byte) error {
+	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
+		return zipped(file, head)
+	}
+	for _, s := range signatures {
+		if bytes.HasPrefix(head, []byte(s.magic)) {
+			return &FormatError{File: file, Kind: s.kind, hint: s.hint}
+		}
+	}
+	return nil
+}
+
+// zipped tells a zipped office document from a plain archive by the names of
+// its first members.
+func zipped(file string, head []byte) error {
+	name := strings.ToLower(file)
+	switch {
+	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")), strings.HasSuffix(name, ".ods"):
+		return &FormatError{File: file, Kind: "an OpenDocument spreadsheet (ods)", hint: saveAsUTF8}
+	case bytes.Contains(head, []byte("[Content_Types].xml")), bytes.Contains(head, []byte("xl/")),
+		strings.HasSuffix(name, ".xlsx"), strings.HasSuffix(name, ".xlsm"):
+		return &FormatError{File: file, Kind: "an Excel workbook (xlsx)", hint: saveAsUTF8}
+	case bytes.Contains(head, []byte("Index/Document.iwa")), strings.HasSuffix(name, ".numbers"):
+		return &FormatError{File: file, Kind: "a Numbers spreadsheet", hint: saveAsUTF8}
+	}
+	return &FormatError{File: file, Kind: "an archive (zip)", hint: unpack}
+}
+
+// markup are the beginnings of pages and documents that are saved under a
+// table's name, in lower case.
+var markup = []signature{
+	{"<!doctype", "a web page (HTML)", ""},
+	{"<html", "a web page (HTML)", ""},
+	{"<head", "a web page (HTML)", ""},
+	{"<body", "a web page (HTML)", ""},
+	{"<meta", "a web page (HTML)", ""},
+	{"<table", "a web page (HTML)", ""},
+	{"<!--", "a web page (HTML)", ""},
+	{"<?xml", "an XML document", ""},
+}
+
+// marked returns an error if text is the beginning of a web page or an XML
+// document.
+func marked(file string, text []byte) error {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	for _, m := range markup {
+		if len(text) >= len(m.magic) && strings.EqualFold(string(text[:len(m.magic)]), m.magic) {
+			return &FormatError{
+				File: file, Kind: m.kind,
+				hint: "download it again where the export is offered as CSV; if a spreadsheet opens it, " + saveAsUTF8,
+			}
+		}
+	}
+	return nil
+}
+
+// isJSON reports whether text is meant as JSON. Content decides; the file's
+// name only where a table could begin like that too.
+func isJSON(file string, text []byte) bool {
+	text = bytes.TrimLeft(text, " \t\r\n")
+	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {
+		return false
+	}
+	rest := bytes.TrimLeft(text[1:], " \t\r\n")
+	follows := `"}`
+	if text[0] == '[' {
+		follows = `{]`
+	}
+	if len(rest) == 0 || strings.IndexByte(follows, rest[0]) >= 0 {
+		return true
+	}
+	switch strings.ToLower(path.Ext(strings.ReplaceAll(file, `\`, "/"))) {
+	case ".csv", ".tsv", ".tab", ".txt":
+		return false
+	}
+	return true
+}

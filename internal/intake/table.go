@@ -1,0 +1,293 @@
+package intake
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// table reads the rows of delimited text.
+type table struct {
+	file      string
+	opt       Options
+	coding    charset
+	scan      *scanner
+	rec       record
+	cols      columns
+	carrier   *carriers
+	sum       *Summary
+	misshapen bool   // the record at hand has not the shape of a row
+	scratch   []byte // for values that are not in the text as such
+}
+
+// value is what a cell holds.
+type value struct {
+	text    []byte // valid until the next record is read
+	trimmed bool
+	marred  bool // it holds a quote that should not be there
+}
+
+// cell reads the cell of a column of the record at hand. A column that the
+// record does not have is empty.
+func (t *table) cell(at int) value {
+	if at < 0 || at >= len(t.rec.cells) {
+		return value{}
+	}
+	c := t.rec.cells[at]
+	text := t.rec.raw[c.start:c.end]
+	if c.how == bare {
+		v := trim(text)
+		return value{text: v, trimmed: len(v) != len(text)}
+	}
+	if c.how == quoted {
+		text = text[1 : len(text)-1]
+		if bytes.IndexByte(text, '"') >= 0 {
+			t.scratch, text = unquote(t.scratch, text)
+		}
+	}
+	v := value{text: trim(text)}
+	v.trimmed = len(v.text) != len(text)
+	all, shown, ok := formula(t.scratch, v.text)
+	t.scratch = all
+	if !ok {
+		v.marred = c.how == marred
+		return v
+	}
+	v.text = trim(shown)
+	v.trimmed = v.trimmed || len(v.text) != len(shown)
+	return v
+}
+
+func (t *table) next() (Record, error) {
+	for {
+		if err := t.scan.next(&t.rec); err != nil {
+			return Record{}, t.ends(err)
+		}
+		if t.empty() {
+			continue
+		}
+		t.scratch = t.scratch[:0]
+		rec := t.row()
+		if t.opt.KeepText || !rec.Good() {
+			rec.text = t.text()
+		}
+		return rec, nil
+	}
+}
+
+// ends says in the reader's words why no record follows.
+func (t *table) ends(err error) error {
+	if errors.Is(err, errLong) {
+		return &SyntaxError{
+			File: t.file, Line: t.scan.line, Message: "the row is longer than 1 MiB",
+			hint: "a quote that is opened in this row is perhaps never closed",
+		}
+	}
+	return t.wrap(err)
+}
+
+// empty reports whether the record has nothing in any cell, and counts it
+// unless it is a blank line. The bytes tell: most records show at the first
+// that they are not.
+func (t *table) empty() bool {
+	for _, c := range t.rec.raw {
+		if edge(c) && c != t.scan.delim && c != '"' {
+			return false
+		}
+	}
+	if t.rec.fault != nil {
+		return false
+	}
+	for i := range t.rec.cells {
+		if v := t.cell(i); len(v.text) > 0 {
+			return false
+		}
+	}
+	if len(t.rec.cells) > 1 {
+		t.sum.Empty++
+	}
+	return true
+}
+
+// row makes a record of the scanned one.
+func (t *table) row() Record {
+	rec := Record{File: t.file, Line: t.rec.line}
+	p, bad := t.shape()
+	if t.misshapen = bad; bad {
+		rec.Problems = []Problem{p}
+		return rec
+	}
+	ref, number := t.used(t.cols.ref), t.used(t.cols.number)
+	var named value
+	if t.cols.carrier == none {
+		named = t.used(t.cols.code)
+	} else {
+		named = t.used(t.cols.carrier)
+	}
+	rec.Item = t.item(ref.text, number.text)
+	if t.cols.carrier == none {
+		rec.Item.CarrierCode = t.carrier.intern(named.text)
+	} else {
+		rec.Item.CarrierCode = t.carrier.code(named.text)
+	}
+	if rec.Item.ReferID == t.cols.header[t.cols.ref] && rec.Item.Number == t.cols.header[t.cols.number] {
+		rec.Problems = []Problem{t.problem(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)}
+		return rec
+	}
+	rec.Problems = t.judge(rec.Item)
+	rec.Problems = t.misread(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
+	rec.Problems = t.misread(rec.Problems, tracking.FieldNumber, t.cols.number, number)
+	rec.Problems = t.carrierProblems(rec.Problems, named)
+	if t.scan.lines > 1 {
+		rec.Problems = t.swallowed(rec.Problems)
+	}
+	if len(t.rec.cells) < len(t.cols.header) && rec.Good() {
+		t.sum.Short++
+	}
+	return rec
+}
+
+// used is cell for a column in use.
+func (t *table) used(at int) value {
+	v := t.cell(at)
+	if v.trimmed {
+		t.sum.Trimmed++
+	}
+	return v
+}
+
+// item makes an item of two identifiers, in one allocation.
+func (t *table) item(ref, number []byte) tracking.Item {
+	at := len(t.scratch)
+	t.scratch = append(append(t.scratch, ref...), number...)
+	both := string(t.scratch[at:])
+	it := tracking.Item{ReferID: both[:len(ref)], Number: both[len(ref):]}
+	if t.opt.StripSpaces {
+		it.ReferID, it.Number = stripped(it.ReferID, t.sum), stripped(it.Number, t.sum)
+	}
+	return it
+}
+
+// stripped strips an identifier and counts it if that changed it.
+func stripped(s string, sum *Summary) string {
+	after := strip(s)
+	if len(after) != len(s) {
+		sum.Stripped++
+	}
+	return after
+}
+
+// judge returns what is wrong with the item, placed in its columns.
+func (t *table) judge(it tracking.Item) []Problem {
+	var ps []Problem
+	for _, p := range it.Validate() {
+		at := t.cols.ref
+		switch p.Field {
+		case tracking.FieldNumber:
+			at = t.cols.number
+		case tracking.FieldCarrierCode:
+			if at = t.cols.code; t.cols.carrier != none {
+				at = t.cols.carrier
+			}
+		}
+		ps = append(ps, t.problem(p, at))
+	}
+	return ps
+}
+
+// misread adds what is wrong with the cell that a field was read from.
+func (t *table) misread(ps []Problem, field string, at int, v value) []Problem {
+	if v.marred {
+		ps = append(ps, t.problem(tracking.Problem{
+			Field: field, Value: string(v.text), Message: "a quote stands inside a cell that is not quoted",
+			Hint: "remove it, or put the whole cell in quotes and write the quote twice",
+		}, at))
+	}
+	if p, bad := lost(field, v.text, t.coding.name); bad {
+		ps = append(ps, t.problem(p, at))
+	}
+	return ps
+}
+
+// carrierProblems adds what is wrong with the cell of the carrier. A name is
+// judged only if codes were given for names.
+func (t *table) carrierProblems(ps []Problem, v value) []Problem {
+	switch {
+	case t.cols.carrier == none:
+		return t.misread(ps, tracking.FieldCarrierCode, t.cols.code, v)
+	case len(t.opt.Carriers) > 0 && !utf8.Valid(v.text):
+		ps = append(ps, t.problem(tracking.Problem{
+			Field: FieldCarrier, Value: string(v.text), Message: "the carrier's name is not valid UTF-8",
+			Hint: "save the file as UTF-8, or name its encoding with --encoding",
+		}, t.cols.carrier))
+	}
+	return ps
+}
+
+// problem places p in the column at, or in the whole row for none.
+func (t *table) problem(p tracking.Problem, at int) Problem {
+	p.Value = shorten(p.Value)
+	out := Problem{File: t.file, Line: t.rec.line, Problem: p}
+	if at == none {
+		return out
+	}
+	out.Column = at + 1
+	if at < len(t.cols.header) {
+		out.Header = t.cols.header[at]
+	}
+	if at < len(t.rec.cells) && t.scan.lines > 1 {
+		out.Line += t.scan.breaks(t.rec.raw[:t.rec.cells[at].start])
+	}
+	return out
+}
+
+// text returns the record as it stands in the file, without the columns called
+// waybillError and as wide as the header without them. A record that would be
+// taken for a good one by that goes into one cell, whole.
+func (t *table) text() string {
+	have, want := len(t.rec.cells), len(t.cols.header)
+	if t.rec.fault != nil || t.misshapen && have < want && have > max(t.cols.ref, t.cols.number) {
+		return t.lump()
+	}
+	if len(t.cols.errors) == 0 && have >= want {
+		return string(t.rec.raw)
+	}
+	drop := t.cols.errors
+	if have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
+		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // a row that is too long has its error at its end
+	}
+	var b []byte
+	n := 0
+	for i, c := range t.rec.cells {
+		if slices.Contains(drop, i) {
+			continue
+		}
+		if n++; n > 1 {
+			b = append(b, t.scan.delim)
+		}
+		b = append(b, t.rec.raw[c.start:c.end]...)
+	}
+	return string(t.pad(b, n))
+}
+
+// lump returns the record as text in one cell, which can't serve for both
+// identifiers.
+func (t *table) lump() string {
+	var b []byte
+	n := 1
+	if t.cols.ref == 0 && t.cols.number == 0 {
+		b, n = append(b, t.scan.delim), 2
+	}
+	return string(t.pad(appendQuoted(b, t.rec.raw), n))
+}
+
+// pad appends empty cells to b, which has n, up to the width of the header.
+func (t *table) pad(b []byte, n int) []byte {
+	for ; n < len(t.cols.header)-len(t.cols.errors); n++ {
+		b = append(b, t.scan.delim)
+	}
+	return b
+}

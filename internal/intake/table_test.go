@@ -1,0 +1,199 @@
+package intake_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/intake"
+)
+
+const head = "referId,rawTrackingNumber,name\n"
+
+func TestTable(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	for _, tt := range []struct {
+		name string
+		text string
+		want result
+	}{
+		{"plain", head + "A1,1Z1,Pat\nA2,1Z2,\n", result{Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"}}},
+		{"no line end at the end", head + "A1,1Z1,Pat", result{Good: []string{"2 A1|1Z1|"}}},
+		{"CRLF", "referId,rawTrackingNumber\r\nA1,1Z1\r\n\r\nA2,1Z2\r\n", result{Good: []string{"2 A1|1Z1|", "4 A2|1Z2|"}}},
+		{"CRLF written twice", "referId,rawTrackingNumber\r\r\nA1,1Z1\r\r\nA2,1Z2\r\r\n", result{Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"}}},
+		{"CR alone", "referId,rawTrackingNumber\rA1,1Z1\r\rA2,1Z2\r", result{Good: []string{"2 A1|1Z1|", "4 A2|1Z2|"}}},
+		{"CR alone, quoted line ends", "referId,name,rawTrackingNumber\rA1,\"a\rb\r\nc\",1Z1\rA2,,\r", result{
+			Good: []string{"2 A1|1Z1|"}, Problems: []string{"5:3 rawTrackingNumber: rawTrackingNumber is empty"},
+		}},
+		{"CR among LF is never a row of its own", head + "A1,1Z1,Pat\rA2,1Z2,Joe\nA3,1Z3,Jim\n", result{
+			Good: []string{"3 A3|1Z3|"}, Problems: []string{"2:4 : the row has 5 cells where the header has 3"},
+		}},
+		{"blank lines", "\n \n" + head + "\n  \nA1,1Z1,Pat\n\n", result{Good: []string{"6 A1|1Z1|"}}},
+		{"rows of empty cells", head + ",,\n\"\",\u00a0, \nA1,1Z1,Pat\n,,\n", result{Good: []string{"4 A1|1Z1|"}}},
+		{"quoted line ends count", head + "A1,1Z1,\"Pat\r\nLane 5\n\nTown\"\nA2,,x\n", result{
+			Good: []string{"2 A1|1Z1|"}, Problems: []string{"6:2 rawTrackingNumber: rawTrackingNumber is empty"},
+		}},
+		{"the line of the cell, not of the record", "name,referId,rawTrackingNumber\n\"a\nb\",A1,\n", result{
+			Problems: []string{"3:3 rawTrackingNumber: rawTrackingNumber is empty"},
+		}},
+		{"quotes", head + "\"A1\",\"1Z1\",\"O'Brien, \"\"Pat\"\"\"\n\"A\"\"2\",1Z2,\n", result{Good: []string{"2 A1|1Z1|", `3 A"2|1Z2|`}}},
+		{"spaces behind a closing quote", "referId,rawTrackingNumber\n\"A1\" ,\"1Z1\"  \n", result{Good: []string{"2 A1|1Z1|"}}},
+		{"a quote in a column that is not used", head + "A1,1Z1,5\" pipe\nA2,1Z2,Joe \"J\" Doe\n", result{Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"}}},
+		{"a quote in a column in use", head + "A1,1Z\"1,x\nA2, \"1Z2\",x\n", result{Problems: []string{
+			"2:2 rawTrackingNumber: a quote stands inside a cell that is not quoted", "3:2 rawTrackingNumber: a quote stands inside a cell that is not quoted",
+		}}},
+		{"text after a closing quote", head + "A1,\"1Z1\"x,y\nA2,1Z2,\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
+			"2:2 rawTrackingNumber: text follows the closing quote of a cell",
+		}}},
+		{"a quote never closed", head + "A1,1Z1,\nA2,1Z2,\"Pat\nA3,1Z3,\n", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
+			"3:3 name: the quote that opens a cell is never closed; the row would go on over lines 3 to 4",
+		}}},
+		{"a quote closed in a later row", head + "A1,1Z1,\"Pat\nA2,1Z2,\"Joe\nA3,1Z3,x\n", result{Good: []string{"4 A3|1Z3|"}, Problems: []string{
+			"2:3 name: text follows the closing quote of a cell; the row would go on over lines 2 to 3",
+		}}},
+		{"rows inside a quoted cell", head + "A1,1Z1,\"Pat\nA2,1Z2,Joe\nA3,1Z3,Jim\"\nA4,1Z4,\n", result{Good: []string{"2 A1|1Z1|", "5 A4|1Z4|"}, Problems: []string{
+			"note 2:3 name: a quoted cell goes on over lines 2 to 4, which look like rows",
+		}}},
+		{"a comma in a name shifts the columns", "name,referId,rawTrackingNumber\nO'Brien, Pat,A1,1Z1\n\"O'Brien, Pat\",A2,1Z2\n", result{
+			Good: []string{"3 A2|1Z2|"}, Problems: []string{"2:4 : the row has 4 cells where the header has 3"},
+		}},
+		{"empty cells too many", head + "A1,1Z1,,,\n", result{Good: []string{"2 A1|1Z1|"}}},
+		{"too short for a column in use", head + "A1\nA2,1Z2\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
+			`2:0 : the row has 1 cell where the header has 3: nothing stands for "rawTrackingNumber"`,
+		}}},
+		{"a code column in use counts too", "referId,rawTrackingNumber,carrierCode\nA1,1Z1\nA2,1Z2,\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
+			`2:0 : the row has 2 cells where the header has 3: nothing stands for "carrierCode"`,
+		}}},
+		{"a file that was cut off", head + "A1,1Z1,Pat\nA2,1Z", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
+			"3:0 : the file ends inside this row: the row has 2 cells where the header has 3",
+		}}},
+		{"the header again", head + "A1,1Z1,\nreferId,rawTrackingNumber,name\nA2,1Z2,\n", result{Good: []string{"2 A1|1Z1|", "4 A2|1Z2|"}, Problems: []string{
+			"3:0 : the row repeats the header",
+		}}},
+		{"a formula keeps an identifier whole", head + "=\"00123\",\"=\"\"00456\"\"\",x\n =\"0 \" ,\"=\"\"a\"\"\"\"b,c\"\"\",\n", result{Good: []string{"2 00123|00456|", `3 0|a"b,c|`}}},
+		{"no formula of that form", head + "=\"a\"b\",1Z1,\n", result{Problems: []string{"2:1 referId: a quote stands inside a cell that is not quoted"}}},
+		{"an apostrophe is kept", head + "'00123,1Z1,\n", result{Good: []string{"2 '00123|1Z1|"}}},
+		{"bytes that are not UTF-8", head + "A1,1Z1,Zo\xeb\nA\xeb2,1Z2,x\n", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
+			"3:1 referId: referId is not valid UTF-8",
+		}}},
+		{"a header that is not UTF-8", "referId,rawTrackingNumber,Empf\xe4nger\nA1,1Z1,Zo\xeb\n", result{Good: []string{"2 A1|1Z1|"}}},
+		{"a character lost before", head + "A1,1Z\ufffd1,\n", result{Problems: []string{
+			"2:2 rawTrackingNumber: a character of rawTrackingNumber was lost (U+FFFD stands for it)",
+		}}},
+		{"controls", head + "A1,1Z\x1b[2J1,\x1b]52;c;eA==\x07\nA2,\"1Z\n2\",\n", result{Problems: []string{
+			"2:2 rawTrackingNumber: control character U+001B in rawTrackingNumber", "3:2 rawTrackingNumber: control character U+000A in rawTrackingNumber",
+		}}},
+		{"a note leaves the row good", head + "A1,1Z\u200b1,\n", result{Good: []string{"2 A1|1Z\u200b1|"}, Problems: []string{
+			"note 2:2 rawTrackingNumber: rawTrackingNumber holds the invisible character U+200B",
+		}}},
+		{"long values", head + long + ",1Z1,\n", result{Good: []string{"2 " + long + "|1Z1|"}}},
+		{"errors of a former import", "referId,rawTrackingNumber,waybillError\nA1,1Z1,\"line 2: it was, bad\"\n", result{Good: []string{"2 A1|1Z1|"}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _ := readAll(t, "in.csv", tt.text, intake.Options{})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("read otherwise (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhiteSpace(t *testing.T) {
+	const text = "\ufeff Order\u00a0ID ,\tTracking Number\n A1\u00a0,\u20031Z1\u202f\n\"\ufeffA2\",1Z 99\u00a001\nA3,\"1Z\n3\"\n"
+	for _, tt := range []struct {
+		strip    bool
+		want     result
+		trimmed  int64
+		stripped int64
+	}{
+		{false, result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
+			"3:2 Tracking Number: white space inside rawTrackingNumber", "4:2 Tracking Number: control character U+000A in rawTrackingNumber",
+		}}, 3, 0},
+		{true, result{Good: []string{"2 A1|1Z1|", "3 A2|1Z9901|"}, Problems: []string{
+			"4:2 Tracking Number: control character U+000A in rawTrackingNumber",
+		}}, 3, 1},
+	} {
+		got, sum := readAll(t, "in.csv", text, intake.Options{StripSpaces: tt.strip})
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("strip %v: read otherwise (-want +got):\n%s", tt.strip, diff)
+		}
+		if sum.Trimmed != tt.trimmed || sum.Stripped != tt.stripped {
+			t.Errorf("strip %v: trimmed %d, stripped %d; want %d, %d", tt.strip, sum.Trimmed, sum.Stripped, tt.trimmed, tt.stripped)
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	const text = "Order;Tracking No.;Carrier;Shop Name;;waybillError\nA1;1Z1;UPS;x;;\nA2; 1Z2;DHL Express;;;\nA3;1Z3;ups \nA4;;UPS;;;\n;;;;;\n"
+	_, got := readAll(t, "in.csv", text, intake.Options{})
+	want := intake.Summary{
+		Rows: 4, Bad: 1, Empty: 1, Short: 1, Trimmed: 2, Ignored: []string{"Shop Name", "column 5"},
+		LeftOut: []intake.Carrier{{Name: "UPS", Rows: 2}, {Name: "DHL Express", Rows: 1}, {Name: "ups", Rows: 1}},
+		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';',
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("summary (-want +got):\n%s", diff)
+	}
+}
+
+func TestProblemValues(t *testing.T) {
+	in, err := intake.Open("in.csv", strings.NewReader(head+"A1,1Z\x1b1,\nA2,"+strings.Repeat("é", 500)+"\x00,\n"), intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := in.Next()
+	if err != nil || len(rec.Problems) != 1 {
+		t.Fatalf("got %v, %v", rec, err)
+	}
+	if got := rec.Problems[0].Value; got != "1Z\x1b1" {
+		t.Errorf("value %q, want it as read", got)
+	}
+	if rec, err = in.Next(); err != nil || len(rec.Problems) != 1 {
+		t.Fatalf("got %v, %v", rec, err)
+	}
+	if got := rec.Problems[0].Value; len(got) > 260 || !strings.HasSuffix(got, "é…") {
+		t.Errorf("value of %d bytes %q, want it cut between two characters", len(got), got)
+	}
+}
+
+func TestDelimiter(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, text string
+		format           intake.Format
+		want             rune
+		good             string
+	}{
+		{"comma", "a", "referId,rawTrackingNumber\nA1,1Z1\n", "", ',', "2 A1|1Z1|"},
+		{"semicolon", "a", "referId;rawTrackingNumber;Price, net\nA1;1Z1;1,5\n", "", ';', "2 A1|1Z1|"},
+		{"tab", "a.csv", "referId\trawTrackingNumber\nA1\t1Z1\n", "", '\t', "2 A1|1Z1|"},
+		{"bar", "a", "referId|rawTrackingNumber\nA1|1Z1\n", "", '|', "2 A1|1Z1|"},
+		{"inside quotes it does not count", "a", "\"a, b, c, d\";referId;rawTrackingNumber\nx;A1;1Z1\n", "", ';', "2 A1|1Z1|"},
+		{"as often: where the columns are found", "a", "referId;rawTrackingNumber;a,b,c\nA1;1Z1;\n", "", ';', "2 A1|1Z1|"},
+		{"asked for", "a", "referId\trawTrackingNumber\ta,b,c,d,e\nA1\t1Z1\t\n", intake.TSV, '\t', "2 A1|1Z1|"},
+		{"sep line", "a", "sep=;\r\nreferId;rawTrackingNumber\r\nA1;1Z1\r\n", "", ';', "3 A1|1Z1|"},
+		{"sep line, tab", "a", "SEP=\t\nreferId\trawTrackingNumber\nA1\t1Z1\n", "", '\t', "3 A1|1Z1|"},
+		{"sep line, rare", "a", "sep=^\nreferId^rawTrackingNumber\n\nA1^1Z1\n", "", '^', "4 A1|1Z1|"},
+		{"sep line wins", "a", "sep=|\nreferId|rawTrackingNumber|a,b,c,d\nA1|1Z1|\n", "", '|', "3 A1|1Z1|"},
+		{"quoted header with line end", "a", "\"name\nand street\",referId,rawTrackingNumber\nx,A1,1Z1\n", "", ',', "3 A1|1Z1|"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, sum := readAll(t, tt.file, tt.text, intake.Options{Format: tt.format})
+			if sum.Delimiter != tt.want || len(got.Good) != 1 || got.Good[0] != tt.good {
+				t.Errorf("delimiter %q, %+v; want %q, %s", sum.Delimiter, got, tt.want, tt.good)
+			}
+		})
+	}
+}
+
+func TestDelimiterByName(t *testing.T) {
+	const text = "referId,rawTrackingNumber\tname,x\ty\nA,1\t1Z1\tA1\n"
+	o := intake.Options{Map: map[string]string{"referId": "y", "rawTrackingNumber": "name,x"}}
+	got, sum := readAll(t, "in.TSV", text, o)
+	if want := "2 A1|1Z1|"; sum.Delimiter != '\t' || len(got.Good) != 1 || got.Good[0] != want {
+		t.Errorf("delimiter %q, %+v; want tab, %s", sum.Delimiter, got, want)
+	}
+	if got, _ := readAll(t, "in.csv", text, o); got.Err == "" {
+		t.Errorf("the same under another name gave %+v, want an error", got)
+	}
+}
