@@ -1,13 +1,5 @@
 package cli
 
-import (
-	"context"
-	"errors"
-
-	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/tracking"
-)
-
 // Code is the program's exit status.
 type Code int
 

@@ -33,6 +33,9 @@ type Store interface {
 	//   - its bytes equal the other's: Duplicate;
 	//   - else: Conflict. The first stands, whatever came later.
 	//
+	// Method, Path, RawQuery, Header and Body may hold any bytes whatever and
+	// are kept as they are. The rows' text is UTF-8 without NUL.
+	//
 	// A standing row whose bytes were pruned is compared by what was kept of
 	// them, such as their hash.
 	//

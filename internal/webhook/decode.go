@@ -11,6 +11,11 @@ import (
 // whoever reads events later need not fear them.
 const MaxDepth = 200
 
+// maxElements is how many elements an array of that many bytes may have to be
+// taken for events: far more than events that hold anything could be. Without
+// it, a few megabytes of nothing would become gigabytes of rows.
+func maxElements(size int) int { return 10_000 + size/128 }
+
 const notObject = "not an object"
 
 // Batch is what a body holds. Every element of it is in Events or in Odd.
@@ -30,7 +35,8 @@ type Fragment struct {
 }
 
 // Decode splits a body into its events. It never fails and loses nothing: what
-// it can't read is in Odd with its place, if need be the whole body. The events
+// it can't read is in Odd with its place, if need be the whole body, as
+// when it has more than 10,000 elements and one for every 128 bytes. The events
 // refer to the bytes of body, which must not change while they are in use.
 //
 // Interface: Events.
@@ -52,6 +58,9 @@ func Decode(body []byte) Batch {
 	case '[':
 		n := 0
 		for e := range elements(body, start) {
+			if n == maxElements(len(body)) {
+				return unreadable(body, fmt.Sprintf("more than %d elements", n))
+			}
 			b.add(e, n)
 			n++
 		}

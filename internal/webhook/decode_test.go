@@ -137,6 +137,13 @@ func TestDecodeOddBodies(t *testing.T) {
 			}
 		})
 	}
+	many := "[" + strings.Repeat("{},", 10_240) + "{}]"
+	if got := webhook.Decode([]byte(many)); got.Anomaly != "more than 10240 elements" || len(got.Events) != 0 || got.Odd[0].Length != len(many) {
+		t.Errorf("10241 empty objects: anomaly %q, %d events; want the body kept whole", got.Anomaly, len(got.Events))
+	}
+	if got := webhook.Decode([]byte("[" + strings.Repeat("{},", 10_000) + "{}]")); got.Anomaly != "" || len(got.Events) != 10_001 {
+		t.Errorf("10001 empty objects: anomaly %q, %d events; want them all", got.Anomaly, len(got.Events))
+	}
 	if got := webhook.Decode([]byte(strings.Repeat("[", 1<<20))); len(got.Odd) != 1 || got.Odd[0].Length != 1<<20 {
 		t.Errorf("a million brackets: %+v; want them kept", got)
 	}

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -85,7 +86,7 @@ func (r *reader) pick(obj []byte, names ...string) [][]byte {
 			case string(name) != want:
 			case values[i] == nil:
 				values[i] = value
-			case string(values[i]) != string(value):
+			case !bytes.Equal(values[i], value):
 				torn |= 1 << i
 			}
 		}

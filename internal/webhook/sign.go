@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,7 +44,7 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
 	m := &maker{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
-	m.d.Header = append([]Field(nil), r.Header...)
+	m.d.Header = slices.Clone(r.Header)
 	stamp, err := m.stamp(at)
 	if err != nil {
 		return Signed{}, err
@@ -130,14 +131,9 @@ func (m *maker) set(p place, value string) {
 		m.out.RawQuery = m.d.RawQuery
 		return
 	}
-	kept := m.d.Header[:0]
-	for _, f := range m.d.Header {
-		if !strings.EqualFold(f.Name, p.name) {
-			kept = append(kept, f)
-		}
-	}
 	f := Field{Name: p.name, Value: value}
-	m.d.Header = append(kept, f)
+	m.d.Header = slices.DeleteFunc(m.d.Header, func(old Field) bool { return strings.EqualFold(old.Name, p.name) })
+	m.d.Header = append(m.d.Header, f)
 	m.out.Header = append(m.out.Header, f)
 }
 

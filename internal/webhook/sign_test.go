@@ -2,13 +2,14 @@ package webhook_test
 
 import (
 	"crypto/hmac"
-	"crypto/md5"  //nolint:gosec // a sender of the table uses it
-	"crypto/sha1" //nolint:gosec // likewise
+	"crypto/md5"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,7 @@ func signedRequest(r webhook.Request, out webhook.Signed) webhook.Request {
 			kept = append(kept, f)
 		}
 	}
-	r.Header = append(kept, out.Header...)
+	r.Header = slices.Concat(kept, out.Header)
 	return r
 }
 

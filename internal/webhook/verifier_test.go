@@ -89,10 +89,12 @@ func TestVerifyPublishedValues(t *testing.T) {
 				"X-Slack-Signature", "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503"),
 		},
 		{
-			"Twilio", webhook.Scheme{
+			"Twilio",
+			webhook.Scheme{
 				Algorithm: "sha1", Signed: "{url}{formsorted}", PublicURL: "https://mycompany.com/myapp.php?foo=1&bar=2",
 				Signature: webhook.Signature{From: "header:X-Twilio-Signature", Encoding: "base64"},
-			}, "12345", 0,
+			},
+			"12345", 0,
 			post("To=%2B18005551212&CallSid=CA1234567890ABCDE&Digits=1234&Caller=%2B12349013030&From=%2B12349013030",
 				"X-Twilio-Signature", "0/KCTR6DLpKmkAf8muzZqo1nDgQ="),
 		},

@@ -1,0 +1,107 @@
+# `make` alone lists what there is to do.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+# Tools, at versions that build with the Go version of go.mod.
+GOLANGCI_LINT := v2.15.0
+GORELEASER    := v2.16.0
+BENCHSTAT     := v0.0.0-20260908200009-22c9c6c9d4da
+GOVULNCHECK   := v1.9.0
+BIN           := .bin
+
+# What the binary says of itself. The date is the commit's, so that equal
+# sources make equal binaries.
+VERSION = $(patsubst v%,%,$(or $(shell git describe --tags --dirty --match 'v*' 2>/dev/null),dev))
+COMMIT  = $(shell git rev-parse HEAD 2>/dev/null)
+DATE    = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+INFO   := github.com/waybill-cli/waybill/internal/buildinfo
+LDFLAGS = -s -w -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
+BUILD   = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+EXE    := $(shell go env GOEXE 2>/dev/null)
+
+# To be set on the command line: make fuzz FUZZTIME=5m, make bench BENCH=Create.
+TESTFLAGS ?=
+FUZZTIME  ?= 30s
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 1
+
+help: ## list what there is to do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## build waybill and show the whole job, no account needed
+	./waybill$(EXE) demo
+
+build: ## build ./waybill
+	$(BUILD) -o waybill$(EXE) ./cmd/waybill
+
+test: ## run all tests
+	go test $(TESTFLAGS) ./...
+
+race: ## run all tests with the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race $(TESTFLAGS) ./...
+
+lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
+	$(BIN)/golangci-lint run
+
+fmt: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## format the sources
+	$(BIN)/golangci-lint fmt
+
+fuzz: ## run every fuzz target for FUZZTIME (30s)
+	@list=$$(go test -list '^Fuzz' ./...) || { echo "$$list"; exit 1; }; \
+	targets=$$(echo "$$list" | awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }'); \
+	[ -n "$$targets" ] || { echo "make fuzz: no fuzz target found" >&2; exit 1; }; \
+	echo "$$targets" | while read -r package target; do \
+		echo "== $$package $$target"; \
+		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	done
+
+bench: $(BIN)/.benchstat-$(BENCHSTAT) ## run the benchmarks (BENCH, BENCHTIME, COUNT) and compare with the last run
+	@mkdir -p dist
+	@if [ -f dist/bench.txt ]; then mv dist/bench.txt dist/bench.last.txt; fi
+	go test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -count $(COUNT) -benchmem -timeout 1h ./... > dist/bench.txt; \
+		status=$$?; cat dist/bench.txt; exit $$status
+	@if [ -f dist/bench.last.txt ]; then $(BIN)/benchstat last=dist/bench.last.txt now=dist/bench.txt; fi
+
+completions: build ## write the completion scripts that are kept in completions/
+	@mkdir -p completions
+	./waybill$(EXE) completion bash > completions/waybill.bash
+	./waybill$(EXE) completion zsh > completions/_waybill
+	./waybill$(EXE) completion fish > completions/waybill.fish
+	./waybill$(EXE) completion powershell > completions/waybill.ps1
+
+man: ## write the manual pages to dist/man
+	rm -rf dist/man
+	CGO_ENABLED=0 go run -ldflags '$(LDFLAGS)' ./internal/manpages dist/man
+
+snapshot: $(BIN)/.goreleaser-$(GORELEASER) ## build archives, deb and rpm into dist/, nothing published
+	$(BIN)/goreleaser release --snapshot --clean
+
+check-release: $(BIN)/.goreleaser-$(GORELEASER)
+	$(BIN)/goreleaser check
+
+vuln: $(BIN)/.govulncheck-$(GOVULNCHECK) ## look for known holes in what is used (asks vuln.go.dev)
+	$(BIN)/govulncheck ./...
+
+clean: ## remove what was built
+	rm -rf dist waybill waybill.exe coverage.out
+
+# One line a tool. The file says which version is in .bin, so another version
+# in this Makefile is installed in its place.
+$(BIN)/.golangci-lint-$(GOLANGCI_LINT):
+	$(call install,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT))
+$(BIN)/.goreleaser-$(GORELEASER):
+	$(call install,goreleaser,github.com/goreleaser/goreleaser/v2@$(GORELEASER))
+$(BIN)/.benchstat-$(BENCHSTAT):
+	$(call install,benchstat,golang.org/x/perf/cmd/benchstat@$(BENCHSTAT))
+$(BIN)/.govulncheck-$(GOVULNCHECK):
+	$(call install,govulncheck,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK))
+
+define install
+@mkdir -p $(BIN) && rm -f $(BIN)/.$(1)-*
+CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
+@touch $@
+endef
+
+.PHONY: help demo build test race lint fmt fuzz bench completions man snapshot check-release vuln clean

@@ -1,0 +1,181 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// program is the built binary, made once for all tests that need processes of
+// their own.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "waybill-test-*")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "waybill")
+	cmd := exec.Command("go", "build", "-o", path, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// world is a home folder, and a sandbox in a process of its own.
+type world struct {
+	tb   testing.TB
+	home string
+	url  string
+	env  []string
+}
+
+func newWorld(tb testing.TB, sandboxFlags ...string) *world {
+	tb.Helper()
+	w := &world{tb: tb, home: tb.TempDir()}
+	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "WAYBILL_API_KEY=k1", "TZ=UTC"}
+	ready := filepath.Join(w.home, "sandbox.url")
+	cmd := w.command(append([]string{"sandbox", "--addr", "127.0.0.1:0", "--ready-file", ready, "-q"}, sandboxFlags...)...)
+	if err := cmd.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			tb.Errorf("sandbox: %v: %s", err, cmd.Stderr)
+		}
+	})
+	for end := time.Now().Add(20 * time.Second); w.url == ""; time.Sleep(5 * time.Millisecond) {
+		if b, err := os.ReadFile(ready); err == nil {
+			w.url = strings.TrimSpace(string(b))
+		}
+		if time.Now().After(end) {
+			tb.Fatal("the sandbox was not ready in time")
+		}
+	}
+	w.env = append(w.env, "WAYBILL_BASE_URL="+w.url)
+	return w
+}
+
+// command is one waybill process with nothing of the machine's environment.
+func (w *world) command(args ...string) *exec.Cmd {
+	w.tb.Helper()
+	path, err := program()
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = w.env
+	cmd.Dir = w.home
+	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	return cmd
+}
+
+// run runs a command to its end and returns its exit status.
+func (w *world) run(args ...string) (code int, stdout, stderr []byte) {
+	w.tb.Helper()
+	cmd := w.command(args...)
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		w.tb.Fatal(err)
+	}
+	return code, cmd.Stdout.(*bytes.Buffer).Bytes(), cmd.Stderr.(*bytes.Buffer).Bytes()
+}
+
+// createResult is the part of a create's JSON that tests look at.
+type createResult struct {
+	Run                                  string
+	Read, New, Already                   int
+	Accepted, Rejected, Unknown, Pending int
+	Batches                              int
+	ElapsedSeconds                       float64
+}
+
+// create runs `create FILE -o json` and more flags.
+func (w *world) create(file string, flags ...string) (int, createResult) {
+	w.tb.Helper()
+	code, stdout, stderr := w.run(append([]string{"create", file, "-o", "json"}, flags...)...)
+	var r createResult
+	if err := json.Unmarshal(stdout, &r); err != nil {
+		w.tb.Fatalf("create ended with %d and no result: %v\nstdout: %s\nstderr: %s", code, err, stdout, stderr)
+	}
+	return code, r
+}
+
+// stats is what the sandbox counted.
+type stats struct {
+	Requests map[string]int
+	Rows     []struct {
+		ReferID, RawTrackingNumber string
+		Created                    int
+	}
+	Created, Distinct int
+}
+
+func (w *world) stats(query string) stats {
+	w.tb.Helper()
+	res, err := http.Get(w.url + "/_sandbox/stats" + query)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	var s stats
+	if err := json.NewDecoder(res.Body).Decode(&s); err != nil {
+		w.tb.Fatal(err)
+	}
+	return s
+}
+
+// orders writes a CSV of n orders and returns its name.
+func orders(tb testing.TB, dir string, n int, refer func(int) string) string {
+	tb.Helper()
+	path := filepath.Join(dir, fmt.Sprintf("orders-%d.csv", n))
+	f, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b bytes.Buffer
+	b.WriteString("referId,rawTrackingNumber,carrierCode\n")
+	for i := range n {
+		fmt.Fprintf(&b, "%s,94001%017d,usps\n", refer(i), i)
+		if b.Len() > 1<<16 {
+			if _, err := io.Copy(f, &b); err != nil {
+				tb.Fatal(err)
+			}
+		}
+	}
+	if _, err := io.Copy(f, &b); err != nil {
+		tb.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+func ascending(i int) string { return fmt.Sprintf("ORD-%09d", i) }
+
+func post(tb testing.TB, url string) {
+	tb.Helper()
+	res, err := http.Post(url, "application/json", strings.NewReader("{}"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		tb.Fatalf("%s answered %s", url, res.Status)
+	}
+}

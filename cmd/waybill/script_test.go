@@ -1,0 +1,186 @@
+package main_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/waybill-cli/waybill/internal/cli"
+)
+
+// TestMain lets the test binary be waybill when a script runs it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"waybill": func() { os.Exit(int(cli.Main())) },
+	})
+}
+
+// scripts is the folder of transcripts; every file in it is run.
+const scripts = "../../testdata/script"
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 scripts,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":  exits,
+			"ready":  ready,
+			"jsonl":  jsonl,
+			"jq":     jq,
+			"mode":   mode,
+			"plain":  plain,
+			"absent": absent,
+		},
+	})
+	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
+		t.Errorf("%d scripts found (%v): the folder is not where it should be", len(files), err)
+	}
+}
+
+// setup gives every script a home of its own and the inputs of testdata.
+func setup(e *testscript.Env) error {
+	inputs, err := filepath.Abs("../../testdata/input")
+	if err != nil {
+		return err
+	}
+	home := filepath.Join(e.WorkDir, "home")
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return err
+	}
+	e.Setenv("HOME", home)
+	e.Setenv("USERPROFILE", home)
+	e.Setenv("INPUT", inputs)
+	e.Setenv("WAYBILL_API_KEY", "k1")
+	e.Setenv("TZ", "UTC")
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "NO_COLOR", "CLICOLOR_FORCE", "HTTPS_PROXY", "HTTP_PROXY"} {
+		e.Setenv(name, "")
+	}
+	return nil
+}
+
+// exits CODE PROGRAM ARG... runs a program that must end with CODE.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	got := 0
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit status %d; want %d", got, want)
+	}
+}
+
+// ready FILE VARIABLE waits for a server's ready file and sets a variable to
+// the URL in it.
+func ready(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: ready FILE VARIABLE")
+	}
+	path := ts.MkAbs(args[0])
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if !bytes.HasSuffix(b, []byte("\n")) || bytes.Count(b, []byte("\n")) != 1 {
+			ts.Fatalf("ready file is not one line: %q", b)
+		}
+		ts.Setenv(args[1], strings.TrimSuffix(string(b), "\n"))
+		return
+	}
+	ts.Fatalf("%s: not ready in time", args[0])
+}
+
+// jsonl stdout|stderr|FILE checks that every line is a JSON object.
+func jsonl(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: jsonl FILE")
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(ts.ReadFile(args[0]), "\n"), "\n") {
+		var v map[string]any
+		if line == "" && i == 0 {
+			return
+		}
+		if err := json.Unmarshal([]byte(line), &v); err != nil {
+			ts.Fatalf("line %d is not a JSON object: %v: %s", i+1, err, line)
+		}
+	}
+}
+
+// jq FILE PATH VALUE compares a value inside a JSON file: PATH is a list of
+// members and indexes joined by dots.
+func jq(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: [!] jq FILE PATH VALUE")
+	}
+	var v any
+	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
+	dec.UseNumber()
+	ts.Check(dec.Decode(&v))
+	for _, part := range strings.Split(args[1], ".") {
+		switch x := v.(type) {
+		case map[string]any:
+			v = x[part]
+		case []any:
+			if part == "length" {
+				v = len(x)
+				continue
+			}
+			i, err := strconv.Atoi(part)
+			if err != nil || i < 0 || i >= len(x) {
+				ts.Fatalf("%s: no element %q", args[1], part)
+			}
+			v = x[i]
+		default:
+			ts.Fatalf("%s: nothing inside %v", args[1], v)
+		}
+	}
+	if got := fmt.Sprint(v); (got == args[2]) == neg {
+		ts.Fatalf("%s is %q; want %q (negated: %v)", args[1], got, args[2], neg)
+	}
+}
+
+// mode FILE PERM checks a file's permissions.
+func mode(ts *testscript.TestScript, _ bool, args []string) {
+	info, err := os.Stat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := fmt.Sprintf("%04o", info.Mode().Perm()); got != args[1] {
+		ts.Fatalf("%s has mode %s; want %s", args[0], got, args[1])
+	}
+}
+
+// plain FILE checks that a file holds nothing that could steer a terminal.
+func plain(ts *testscript.TestScript, _ bool, args []string) {
+	for i, r := range ts.ReadFile(args[0]) {
+		if (r < 0x20 && r != '\n' && r != '\t') || r == 0x7f || (r >= 0x80 && r <= 0x9f) || (r >= 0x202a && r <= 0x202e) || r == 0xfffd {
+			ts.Fatalf("%s: character %U at byte %d", args[0], r, i)
+		}
+	}
+}
+
+// absent FILE checks that a file does not exist.
+func absent(ts *testscript.TestScript, _ bool, args []string) {
+	if _, err := os.Stat(ts.MkAbs(args[0])); !errors.Is(err, os.ErrNotExist) {
+		ts.Fatalf("%s exists (%v)", args[0], err)
+	}
+}

@@ -1,0 +1,172 @@
+// Package app is what a command may ask for: settings, the service, the
+// store. Each is made when it is asked for and not before, so that building
+// the command tree reads nothing.
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/buildinfo"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// App is one run of the program. Tests build their own.
+type App struct {
+	IO *term.IO
+	// Sources returns where settings come from; flags are those of the
+	// command that runs.
+	Sources func(flags []config.Flag) config.Sources
+	// Getenv reads the environment for what is no setting.
+	Getenv func(string) string
+	// Hard ends requests that are under way; nil for when the command's own
+	// context ends. A first signal ends the command's context, a second one
+	// this.
+	Hard context.Context //nolint:containedctx // one run of the program has one
+}
+
+// Session is one command with its settings. It is used by one goroutine, but
+// what it hands out is safe for more.
+type Session struct {
+	IO     *term.IO
+	Config config.Config
+
+	app    *App
+	client *api.Client
+	db     *store.DB
+}
+
+// Session loads the settings. Errors are those of [config.Load].
+func (a *App) Session(flags []config.Flag) (*Session, error) {
+	cfg, err := config.Load(a.Sources(flags))
+	if err != nil {
+		return nil, err
+	}
+	return &Session{IO: a.IO, Config: cfg, app: a}, nil
+}
+
+// Hard returns the context that ends requests under way.
+func (s *Session) Hard(ctx context.Context) context.Context {
+	if s.app.Hard != nil {
+		return s.app.Hard
+	}
+	return ctx
+}
+
+// Close closes what was made.
+func (s *Session) Close() error {
+	if s.client != nil {
+		s.client.Close()
+	}
+	if s.db == nil {
+		return nil
+	}
+	return s.db.Close()
+}
+
+// Client returns the client of the service, with the API key read. It opens
+// no connection.
+func (s *Session) Client() (*api.Client, error) {
+	if s.client != nil {
+		return s.client, nil
+	}
+	base, err := s.Config.RequireBaseURL()
+	if err != nil {
+		return nil, err
+	}
+	key, _, err := s.Config.ReadAPIKey(s.IO.In)
+	if err != nil {
+		return nil, err
+	}
+	s.client, err = api.New(s.apiOptions(base, key.Reveal()))
+	return s.client, err
+}
+
+func (s *Session) apiOptions(base, key string) api.Options {
+	c := s.Config
+	o := api.Options{
+		BaseURL:     base,
+		Key:         key,
+		UserAgent:   buildinfo.UserAgent(),
+		Workers:     c.Concurrency,
+		CAFile:      c.CAFile,
+		Timeout:     c.RequestTimeout,
+		NumberParam: c.Query.TrackingNumberParam,
+		Unprocessed: c.AssumeUnprocessed,
+	}
+	for _, a := range c.Query.Absent {
+		o.Absent = append(o.Absent, api.Absent{Status: a.Status, Message: a.Message, Match: api.Match(a.Match)})
+	}
+	for _, m := range c.Create.Accepted {
+		o.Accepted = append(o.Accepted, api.Match(m))
+	}
+	if c.Debug {
+		o.Trace = s.trace
+	}
+	return o
+}
+
+// Key returns the API key that requests carry, for its fingerprint.
+func (s *Session) Key() (string, error) {
+	key, _, err := s.Config.ReadAPIKey(s.IO.In)
+	return key.Reveal(), err
+}
+
+// Store returns the store, made if need be.
+func (s *Session) Store(ctx context.Context) (*store.DB, error) {
+	return s.open(ctx, store.Options{})
+}
+
+// ExistingStore returns the store, or nil and no error if there is none yet:
+// a command that only looks makes no file.
+func (s *Session) ExistingStore(ctx context.Context) (*store.DB, error) {
+	db, err := s.open(ctx, store.Options{MustExist: true})
+	if errors.Is(err, store.ErrNotThere) {
+		return nil, nil //nolint:nilnil // no store is an answer, not a failure
+	}
+	return db, err
+}
+
+func (s *Session) open(ctx context.Context, o store.Options) (*store.DB, error) {
+	if s.db != nil {
+		return s.db, nil
+	}
+	path, err := s.Config.StorePath()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	s.db = db
+	return db, nil
+}
+
+// Creator returns the create operation of a mode.
+func (s *Session) Creator(mode ledger.Mode) (*Creator, error) {
+	c, err := s.Client()
+	if err != nil {
+		return nil, err
+	}
+	return &Creator{client: c, mode: mode}, nil
+}
+
+// Creator creates trackings by one of the two operations.
+type Creator struct {
+	client *api.Client
+	mode   ledger.Mode
+}
+
+// Create sends one batch, once. The reply is never nil.
+func (c *Creator) Create(ctx context.Context, items []tracking.Item) *tracking.Reply {
+	if c.mode == ledger.Sync {
+		return c.client.CreateSync(ctx, items)
+	}
+	return c.client.CreateAsync(ctx, items)
+}

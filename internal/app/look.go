@@ -1,0 +1,298 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Undecided is the phase of a tracking that an answer does not tell of.
+const Undecided ledger.Phase = "undecided"
+
+// View is what one query told of a referId or number: one tracking, or several
+// if the order has several parcels.
+type View struct {
+	Ref    string // as asked for
+	Asked  time.Time
+	Answer tracking.Answer
+	Found  []Found // at least one
+}
+
+// Found is one tracking of a view.
+type Found struct {
+	tracking.Tracking
+	Phase ledger.Phase
+}
+
+// Pauses between tries of a query that failed for a while.
+const (
+	firstRetry   = 250 * time.Millisecond
+	longestRetry = 4 * time.Second
+)
+
+// Look asks the service once about a tracking and records what it said. The
+// error is [tracking.ErrAbsent] and the others of [api.Client.Detail], but
+// not [tracking.ErrProcessing]: that is a phase of the view. The view is
+// returned with [tracking.ErrAbsent] and [api.ErrUndecided] too.
+func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, error) {
+	client, err := s.Client()
+	if err != nil {
+		return View{}, err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return View{}, err
+	}
+	v := View{Ref: q.ReferID, Asked: time.Now()}
+	if q.ReferID == "" {
+		v.Ref = q.Number
+	}
+	answer, err := client.Detail(ctx, q)
+	switch {
+	case errors.Is(err, tracking.ErrProcessing), errors.Is(err, tracking.ErrAbsent), errors.Is(err, api.ErrUndecided):
+	case err != nil:
+		return v, err
+	}
+	v.Answer = answer
+	var rows []ledger.Standing
+	if db != nil {
+		if rows, err2 := db.Find(ctx, account, q.ReferID, q.Number); err2 != nil {
+			return v, err2
+		} else if v.Found = match(q, answer, err, rows); len(rows) > 0 {
+			if err := db.Learn(ctx, account, sightings(v, rows), answer.Raw); err != nil {
+				return v, err
+			}
+		}
+	} else {
+		v.Found = match(q, answer, err, rows)
+	}
+	if errors.Is(err, tracking.ErrProcessing) {
+		err = nil
+	}
+	if err == nil && v.Found[0].Phase == Undecided {
+		err = api.ErrUndecided
+	}
+	return v, err
+}
+
+// LookPatiently is [Session.Look], tried again with growing pauses while no
+// connection comes about or the service has a passing trouble, until budget
+// is used up.
+func (s *Session) LookPatiently(ctx context.Context, account string, q api.Query, budget time.Duration) (View, error) {
+	end := time.Now().Add(budget)
+	pause := firstRetry
+	for {
+		v, err := s.Look(ctx, account, q)
+		wait := pause - rand.N(pause/4) //nolint:gosec // pauses are no secret
+		if after := RetryAfter(err); after > wait {
+			wait = after
+		}
+		if !Passing(err) || time.Now().Add(wait).After(end) {
+			return v, err
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return v, context.Cause(ctx)
+		case <-t.C:
+		}
+		pause = min(2*pause, longestRetry)
+	}
+}
+
+// Passing reports whether a query that failed so may do better later.
+func Passing(err error) bool {
+	var unreachable *api.ConnectError
+	var status *api.StatusError
+	return errors.As(err, &unreachable) || (errors.As(err, &status) && status.Temporary())
+}
+
+// RetryAfter returns how long the service asked to wait, 0 if it did not.
+func RetryAfter(err error) time.Duration {
+	var status *api.StatusError
+	if errors.As(err, &status) {
+		return status.RetryAfter
+	}
+	return 0
+}
+
+// match tells which of the trackings asked for the answer speaks of. What it
+// says of another number is never taken for the one asked for.
+func match(q api.Query, a tracking.Answer, err error, rows []ledger.Standing) []Found {
+	numbers := wanted(q, rows)
+	var found []Found
+	used := make([]bool, len(a.Trackings))
+	for _, n := range numbers {
+		f := Found{Tracking: tracking.Tracking{ReferID: q.ReferID, Number: n}, Phase: Undecided}
+		for i, t := range a.Trackings {
+			if !used[i] && (tracking.SameNumber(t.Number, n) || (t.Number == "" && len(a.Trackings) == 1 && len(numbers) == 1)) {
+				used[i] = true
+				f = answered(t, q, n)
+				break
+			}
+		}
+		if f.Phase == Undecided {
+			f.Phase = wholePhase(a, err, len(numbers))
+		}
+		found = append(found, f)
+	}
+	if q.ReferID != "" {
+		for i, t := range a.Trackings {
+			if !used[i] {
+				found = append(found, answered(t, q, t.Number))
+			}
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, Found{Tracking: tracking.Tracking{ReferID: q.ReferID}, Phase: wholePhase(a, err, 1)})
+	}
+	slices.SortStableFunc(found, func(a, b Found) int { return rank(a.Phase) - rank(b.Phase) })
+	return found
+}
+
+// rank puts what is known before what is not.
+func rank(p ledger.Phase) int {
+	switch p {
+	case ledger.Processed:
+		return 0
+	case ledger.Processing:
+		return 1
+	default:
+		return 2
+	}
+}
+
+func answered(t tracking.Tracking, q api.Query, number string) Found {
+	if t.ReferID == "" {
+		t.ReferID = q.ReferID
+	}
+	if number != "" {
+		t.Number = number
+	}
+	phase := ledger.Processed
+	if !t.Known() {
+		phase = Undecided
+		if t.Processing {
+			phase = ledger.Processing
+		}
+	}
+	return Found{Tracking: t, Phase: phase}
+}
+
+// wholePhase is what the answer as a whole says of a number it does not name.
+func wholePhase(a tracking.Answer, err error, numbers int) ledger.Phase {
+	switch {
+	case errors.Is(err, tracking.ErrAbsent):
+		return ledger.Absent
+	case a.Processing && numbers == 1:
+		return ledger.Processing
+	case a.Processing:
+		return ledger.Processing // of the order; which parcel is not told
+	}
+	return Undecided
+}
+
+// wanted are the numbers that belong to what was asked for, as far as the
+// ledger knows.
+func wanted(q api.Query, rows []ledger.Standing) []string {
+	if q.ReferID == "" {
+		return []string{q.Number}
+	}
+	var numbers []string
+	for _, r := range rows {
+		if !slices.Contains(numbers, r.Item.Number) {
+			numbers = append(numbers, r.Item.Number)
+		}
+	}
+	return numbers
+}
+
+// sightings are what the ledger should remember of a view.
+func sightings(v View, rows []ledger.Standing) []ledger.Sighting {
+	var seen []ledger.Sighting
+	for _, f := range v.Found {
+		if f.Phase == Undecided {
+			continue
+		}
+		for _, r := range rows {
+			if !tracking.SameNumber(r.Item.Number, f.Number) {
+				continue
+			}
+			seen = append(seen, Sight(f.Tracking, f.Phase, r.Item.Key(), v.Asked, ledger.FromQuery))
+		}
+	}
+	return seen
+}
+
+// Sight makes a sighting of what was told of a tracking.
+func Sight(t tracking.Tracking, phase ledger.Phase, key tracking.Key, at time.Time, from ledger.Source) ledger.Sighting {
+	return ledger.Sighting{
+		Key: key, Phase: phase,
+		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
+		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, CarrierCode: t.CarrierCode,
+		Seen: at, Source: from,
+	}
+}
+
+// Timeline returns the checkpoints newest first by their UTC time; those
+// without a readable one keep their place after the others.
+func Timeline(cs []tracking.Checkpoint) []tracking.Checkpoint {
+	sorted := slices.Clone(cs)
+	slices.SortStableFunc(sorted, func(a, b tracking.Checkpoint) int {
+		ta, errA := time.Parse(time.RFC3339, a.UTC)
+		tb, errB := time.Parse(time.RFC3339, b.UTC)
+		switch {
+		case errA != nil && errB != nil:
+			return 0
+		case errA != nil:
+			return 1
+		case errB != nil:
+			return -1
+		}
+		return tb.Compare(ta)
+	})
+	return sorted
+}
+
+// RawJSON returns an answer as a member of our own JSON: as it is if it is
+// JSON, else as a string.
+func RawJSON(raw []byte) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	s, err := json.Marshal(string(raw))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return s
+}
+
+// LearnCreated records what the answer to a synchronous create said of its
+// trackings.
+//
+// Interface: Endpoints, 1. Batch create (synchronous, v1).
+func (s *Session) LearnCreated(ctx context.Context, db ledger.Trackings, account string, items []tracking.Item, reply *tracking.Reply) error {
+	answer := tracking.ReadAnswer(reply.Answer)
+	byNumber := make(map[string]tracking.Tracking, len(answer.Trackings))
+	for _, t := range answer.Trackings {
+		byNumber[t.Number] = t
+	}
+	var seen []ledger.Sighting
+	for _, it := range items {
+		if t, ok := byNumber[it.Number]; ok && t.Known() {
+			seen = append(seen, Sight(t, ledger.Processed, it.Key(), reply.Began.Add(reply.Took), ledger.FromCreate))
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	return db.Learn(ctx, account, seen, nil)
+}

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Receiver returns a receiver of deliveries that verifies as the settings
+// say. Errors are [*config.KeyError] for a scheme that is not there or can't
+// be used, and those of reading the secrets.
+func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
+	o := listen.Options{Store: box}
+	w := s.Config.Webhook
+	if w.Scheme == "" || w.Verify == "off" {
+		if w.Verify == "enforce" {
+			return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
+		}
+		return listen.New(o)
+	}
+	scheme, err := s.Scheme(w.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := s.webhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	verifier, err := webhook.NewVerifier(scheme, secrets)
+	if err != nil {
+		return nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", w.Scheme, err), "")
+	}
+	o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
+	return listen.New(o)
+}
+
+// Scheme returns a configured scheme, or a preset, by name.
+func (s *Session) Scheme(name string) (webhook.Scheme, error) {
+	if c, ok := s.Config.Webhook.Schemes[name]; ok {
+		return schemeOf(c), nil
+	}
+	if p, ok := webhook.PresetByName(name); ok {
+		return p.Scheme, nil
+	}
+	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes")
+}
+
+func (s *Session) webhookSecrets() ([]webhook.Secret, error) {
+	named, err := s.Config.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	if len(named) == 0 {
+		return nil, s.Config.Refuse("webhook.secrets", "a scheme is set, but no secret", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
+	}
+	secrets := make([]webhook.Secret, len(named))
+	for i, n := range named {
+		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
+	}
+	return secrets, nil
+}
+
+func schemeOf(c config.Scheme) webhook.Scheme {
+	return webhook.Scheme{
+		Kind:      c.Kind,
+		Algorithm: c.Algorithm,
+		Key:       webhook.Key{StripPrefix: c.Key.StripPrefix, Encoding: c.Key.Encoding, Normalize: c.Key.Normalize},
+		Signed:    c.Signed,
+		Signature: webhook.Signature{From: c.Signature.From, Format: c.Signature.Format, Tag: c.Signature.Tag, Prefix: c.Signature.Prefix, Encoding: c.Signature.Encoding},
+		Timestamp: webhook.Timestamp{From: c.Timestamp.From, Unit: c.Timestamp.Unit, Tolerance: c.Timestamp.Tolerance},
+		PublicURL: c.PublicURL,
+	}
+}

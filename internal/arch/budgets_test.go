@@ -1,0 +1,299 @@
+package arch
+
+import (
+	"bytes"
+	"go/ast"
+	"go/build/constraint"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// How large things may get.
+const (
+	longFunction    = 60  // lines, from func to the closing brace
+	longFunctions   = 5   // percent of all functions that may be longer
+	mostLines       = 500 // in a file
+	mostMethods     = 5   // in an interface
+	contractMethods = 8   // in an interface of the contracts
+)
+
+var (
+	contracts = []string{"internal/ledger", "internal/inbox"}
+
+	// vague lists package names that say nothing of what is inside.
+	vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "types", "errors", "mock", "mocks", "misc", "base", "shared"}
+
+	// selfExplaining lists methods that need no comment: the interface that
+	// they are part of says it all.
+	selfExplaining = []string{"Error", "String", "Unwrap"}
+
+	// buildTags lists the words that a build constraint may use. Another would
+	// hide code from the tests.
+	buildTags = []string{"windows", "unix", "linux", "darwin", "freebsd", "race"}
+)
+
+func TestFunctionsAreShort(t *testing.T)   { hold(t, longWinded(longFunctions)) }
+func TestFilesAreShort(t *testing.T)       { hold(t, longFiles) }
+func TestInterfacesAreSmall(t *testing.T)  { hold(t, wideInterfaces) }
+func TestPackages(t *testing.T)            { hold(t, namelessPackages) }
+func TestExportedIsExplained(t *testing.T) { hold(t, unexplained) }
+func TestNothingIsSkipped(t *testing.T)    { hold(t, skipped) }
+func TestNothingIsPutOff(t *testing.T)     { hold(t, putOff) }
+
+// longWinded finds functions of more than longFunction lines, when they are
+// more than a share of all, in percent.
+func longWinded(share int) rule {
+	return func(t *tree) []problem {
+		all := 0
+		var long []problem
+		t.inspect(func(_ *room, _ *file, n ast.Node) {
+			fn, ok := n.(*ast.FuncDecl)
+			if !ok {
+				return
+			}
+			all++
+			if lines := t.fset.Position(fn.End()).Line - t.fset.Position(fn.Pos()).Line + 1; lines > longFunction {
+				long = append(long, t.at(fn, "%s has %d lines", fn.Name.Name, lines))
+			}
+		})
+		if 100*len(long) <= share*all {
+			return nil
+		}
+		return long
+	}
+}
+
+func longFiles(t *tree) []problem {
+	var out []problem
+	t.each(func(_ *room, f *file) {
+		if lines := bytes.Count(f.src, []byte("\n")); lines > mostLines {
+			out = append(out, problem{f.name, "is longer than a file should be"})
+		}
+	})
+	return out
+}
+
+func wideInterfaces(t *tree) []problem {
+	var out []problem
+	for _, r := range t.rooms {
+		most := mostMethods
+		if slices.Contains(contracts, r.path) {
+			most = contractMethods
+		}
+		declared := map[string]*ast.InterfaceType{}
+		for _, f := range r.files {
+			for _, spec := range typeSpecs(f) {
+				if it, ok := spec.Type.(*ast.InterfaceType); ok && !f.test {
+					declared[spec.Name.Name] = it
+				}
+			}
+		}
+		for name, it := range declared {
+			if n := methods(declared, it); n > most {
+				out = append(out, t.at(it, "interface %s has %d methods; %d are the most", name, n, most))
+			}
+		}
+	}
+	return out
+}
+
+func typeSpecs(f *file) []*ast.TypeSpec {
+	var out []*ast.TypeSpec
+	for _, d := range f.ast.Decls {
+		if decl, ok := d.(*ast.GenDecl); ok && decl.Tok == token.TYPE {
+			for _, s := range decl.Specs {
+				out = append(out, s.(*ast.TypeSpec))
+			}
+		}
+	}
+	return out
+}
+
+// methods counts the methods of an interface. Those of one that it takes in
+// count too where its package declares it; one of another package counts as one.
+func methods(declared map[string]*ast.InterfaceType, it *ast.InterfaceType) int {
+	n := 0
+	for _, m := range it.Methods.List {
+		id, embeds := m.Type.(*ast.Ident)
+		switch {
+		case embeds && declared[id.Name] != nil:
+			n += methods(declared, declared[id.Name])
+		default:
+			n += max(len(m.Names), 1)
+		}
+	}
+	return n
+}
+
+func namelessPackages(t *tree) []problem {
+	var out []problem
+	for _, r := range t.rooms {
+		name := ""
+		var docs []string
+		for _, f := range r.files {
+			if f.test {
+				continue
+			}
+			name = f.ast.Name.Name
+			docs = append(docs, f.ast.Doc.Text())
+		}
+		begin := "Package " + name + " "
+		if name == "main" {
+			begin = "Command " + path.Base(r.path) + " "
+		}
+		if !strings.HasPrefix(strings.Join(docs, ""), begin) {
+			out = append(out, problem{r.path, "has no comment that begins " + begin})
+		}
+		for dir := range strings.SplitSeq(r.path, "/") {
+			if slices.Contains(vague, dir) {
+				out = append(out, problem{r.path, dir + " says nothing of what is inside"})
+			}
+		}
+		if strings.HasPrefix(r.path, "cmd/") && name != "main" {
+			out = append(out, problem{r.path, "cmd holds programs only"})
+		}
+	}
+	return out
+}
+
+// unexplained finds what is exported and has no comment. A comment on a group
+// of constants or variables counts for each of them.
+func unexplained(t *tree) []problem {
+	var out []problem
+	missing := func(n ast.Node, name string, docs ...*ast.CommentGroup) {
+		if ast.IsExported(name) && !slices.ContainsFunc(docs, func(g *ast.CommentGroup) bool { return strings.TrimSpace(g.Text()) != "" }) {
+			out = append(out, t.at(n, "%s is exported and has no comment", name))
+		}
+	}
+	t.each(func(_ *room, f *file) {
+		for _, d := range f.ast.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Recv == nil || ast.IsExported(receiver(d)) && !slices.Contains(selfExplaining, d.Name.Name) {
+					missing(d, d.Name.Name, d.Doc)
+				}
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					switch s := s.(type) {
+					case *ast.TypeSpec:
+						missing(s, s.Name.Name, s.Doc, d.Doc)
+					case *ast.ValueSpec:
+						for _, name := range s.Names {
+							missing(s, name.Name, s.Doc, s.Comment, d.Doc)
+						}
+					}
+				}
+			}
+		}
+	})
+	return out
+}
+
+// receiver returns the name of the type that a method is of.
+func receiver(fn *ast.FuncDecl) string {
+	name := ""
+	ast.Inspect(fn.Recv.List[0].Type, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && name == "" {
+			name = id.Name
+		}
+		return name == ""
+	})
+	return name
+}
+
+// skips are the methods by which a test doesn't run.
+var skips = []string{"Skip", "Skipf", "SkipNow"}
+
+// scriptSkip is the command of a transcript that ends it early and calls that
+// a success.
+var scriptSkip = regexp.MustCompile(`(?m)^\s*(\[[^]]*\]\s*)*(skip|stop)\b`)
+
+// skipped finds tests that can be left out without a word: those that skip,
+// transcripts that do, and files that no ordinary build sees.
+func skipped(t *tree) []problem {
+	var out []problem
+	for _, r := range t.rooms {
+		for _, f := range r.files {
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok {
+					if sel, ok := call.Fun.(*ast.SelectorExpr); ok && f.test && slices.Contains(skips, sel.Sel.Name) {
+						out = append(out, t.at(n, "a test that can skip itself"))
+					}
+				}
+				if pkg, name := selectedByName(n); pkg == "testing" && name == "Short" {
+					out = append(out, t.at(n, "a test that can be cut short"))
+				}
+				return true
+			})
+			out = append(out, t.hiddenFile(f)...)
+		}
+	}
+	scripts, _ := fs.Glob(t.fsys, "testdata/script/*.txtar")
+	for _, name := range scripts {
+		text, err := fs.ReadFile(t.fsys, name)
+		if err != nil {
+			out = append(out, problem{name, err.Error()})
+		}
+		script, _, _ := bytes.Cut(text, []byte("\n-- "))
+		if scriptSkip.Match(script) {
+			out = append(out, problem{name, "a transcript that can skip itself"})
+		}
+	}
+	return out
+}
+
+// selectedByName returns the two names of an expression such as testing.Short.
+func selectedByName(n ast.Node) (x, name string) {
+	if sel, ok := n.(*ast.SelectorExpr); ok {
+		if id, ok := sel.X.(*ast.Ident); ok {
+			return id.Name, sel.Sel.Name
+		}
+	}
+	return "", ""
+}
+
+// hiddenFile reports a build constraint that is about more than the platform.
+func (t *tree) hiddenFile(f *file) []problem {
+	var out []problem
+	for _, g := range f.ast.Comments {
+		for _, c := range g.List {
+			if c.Pos() > f.ast.Package || !constraint.IsGoBuild(c.Text) {
+				continue
+			}
+			expr, err := constraint.Parse(c.Text)
+			if err != nil {
+				out = append(out, t.at(c, "%v", err))
+				continue
+			}
+			expr.Eval(func(tag string) bool {
+				if !slices.Contains(buildTags, tag) {
+					out = append(out, t.at(c, "no build has the tag %s, so nothing tests this file", tag))
+				}
+				return true
+			})
+		}
+	}
+	return out
+}
+
+var later = regexp.MustCompile(`\b(TODO|FIXME)\b`)
+
+// putOff finds comments about what is still to be done.
+func putOff(t *tree) []problem {
+	var out []problem
+	for _, r := range t.rooms {
+		for _, f := range r.files {
+			for _, g := range f.ast.Comments {
+				if later.MatchString(g.Text()) {
+					out = append(out, t.at(g, "do it, or file it as an issue"))
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,340 @@
+package arch
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// banned lists names of other packages that nobody, but for the named files or
+// folders, may use. A name that ends in * stands for all that begin so.
+var banned = []struct {
+	pkg    string
+	names  []string
+	why    string
+	except []string
+}{
+	{"os", []string{"Exit"}, "only main exits", []string{"cmd/waybill/main.go", "internal/manpages/main.go"}},
+	{"os", []string{"Stdin", "Stdout", "Stderr"}, "streams are handed in; term knows the real ones", []string{"internal/term", "cmd/waybill/main.go", "internal/manpages/main.go"}},
+	{"syscall", []string{"Exit", "Exec"}, "only main exits", nil},
+	{"runtime", []string{"Goexit"}, "return", nil},
+	{"fmt", []string{"Print*", "Scan", "Scanf", "Scanln"}, "streams are handed in", nil},
+	{"time", []string{"Sleep", "Tick"}, "wait for a timer or the context, whichever comes first", nil},
+	{"net/http", []string{
+		"DefaultClient", "DefaultTransport", "DefaultServeMux", "Get", "Head", "Post", "PostForm",
+		"Handle", "HandleFunc", "ListenAndServe*", "Serve", "ServeTLS",
+	}, "it belongs to everybody and waits for ever: make one with limits", nil},
+	{"net/http", []string{"NewRequest"}, "use NewRequestWithContext", nil},
+	{"log/slog", []string{"Default", "SetDefault", "Debug*", "Info*", "Warn*", "Error*", "Log", "LogAttrs"}, "loggers are handed in", nil},
+	{"github.com/spf13/viper", []string{
+		"Add*", "AllKeys", "AllSettings", "AllowEmptyEnv", "AutomaticEnv", "Bind*", "ConfigFileUsed", "Debug*", "Get*", "InConfig", "IsSet",
+		"Merge*", "MustBindEnv", "OnConfigChange", "Read*", "Register*", "Reset", "Safe*", "Set*", "Sub", "Unmarshal*", "Watch*", "Write*",
+	}, "use an instance of one's own", nil},
+	{"github.com/spf13/cobra", []string{"OnInitialize", "OnFinalize", "CheckErr", "EnablePrefixMatching", "EnableCommandSorting"}, "it belongs to everybody", nil},
+}
+
+// bannedAnywhere lists names of fields and methods that nobody may use, of
+// whatever they are.
+var bannedAnywhere = map[string]string{
+	"LazyQuotes":         "it swallows rows",
+	"SetUsageTemplate":   "it makes the binary 1.5 MB larger; use SetHelpFunc",
+	"WriteConfig":        "it writes secrets from the environment into the file",
+	"WriteConfigAs":      "it writes secrets from the environment into the file",
+	"WriteConfigTo":      "it writes secrets from the environment into the file",
+	"SafeWriteConfig":    "it writes secrets from the environment into the file",
+	"SafeWriteConfigAs":  "it writes secrets from the environment into the file",
+	"WatchConfig":        "settings are read once",
+	"OnConfigChange":     "settings are read once",
+	"PersistentPreRun":   "it runs for every TAB",
+	"PersistentPreRunE":  "it runs for every TAB",
+	"PersistentPostRun":  "it runs for every TAB",
+	"PersistentPostRunE": "it runs for every TAB",
+	"PreRun":             "RunE does it",
+	"PreRunE":            "RunE does it",
+	"StringSlice":        "it splits at commas; use StringArray",
+	"StringSliceVar":     "it splits at commas; use StringArrayVar",
+	"StringSliceP":       "it splits at commas; use StringArrayP",
+	"StringSliceVarP":    "it splits at commas; use StringArrayVarP",
+	"InsecureSkipVerify": "a certificate that does not verify is an error; --ca-file adds one",
+}
+
+// bannedText lists what no string may hold, in any case.
+var bannedText = map[string]string{
+	"idempotency-key": "Go's transport re-sends a POST that has it",
+}
+
+// mayPanic lists the rooms that may panic, and with what alone.
+var mayPanic = map[string]string{
+	"internal/sandbox": "http.ErrAbortHandler", // how a handler cuts its connection
+}
+
+func TestBannedNames(t *testing.T)    { hold(t, bannedNames) }
+func TestBannedText(t *testing.T)     { hold(t, bannedStrings) }
+func TestNoInit(t *testing.T)         { hold(t, initFunctions) }
+func TestNoPanic(t *testing.T)        { hold(t, panics) }
+func TestErrorsAsValues(t *testing.T) { hold(t, comparedByText) }
+func TestConstantVars(t *testing.T)   { hold(t, changingVars) }
+
+func bannedNames(t *tree) []problem {
+	var out []problem
+	t.inspect(func(r *room, f *file, n ast.Node) {
+		if pkg, name := r.selected(n); pkg != "" {
+			for _, b := range banned {
+				if b.pkg == pkg && matches(b.names, name) && !slices.Contains(b.except, f.name) && !slices.Contains(b.except, path.Dir(f.name)) {
+					out = append(out, t.at(n, "%s.%s: %s", path.Base(pkg), name, b.why))
+				}
+			}
+		}
+		for _, id := range fieldOrMethod(n) {
+			if why, ok := bannedAnywhere[id.Name]; ok {
+				out = append(out, t.at(id, "%s: %s", id.Name, why))
+			}
+		}
+		if call, ok := n.(*ast.CallExpr); ok && r.builtin(call.Fun, "print", "println") {
+			out = append(out, t.at(n, "print and println: streams are handed in"))
+		}
+	})
+	return out
+}
+
+// matches reports whether a list of names holds name.
+func matches(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		begin, open := strings.CutSuffix(n, "*")
+		return n == name || open && strings.HasPrefix(name, begin)
+	})
+}
+
+// fieldOrMethod returns the name that n selects or sets in something.
+func fieldOrMethod(n ast.Node) []*ast.Ident {
+	switch n := n.(type) {
+	case *ast.SelectorExpr:
+		return []*ast.Ident{n.Sel}
+	case *ast.KeyValueExpr:
+		if id, ok := n.Key.(*ast.Ident); ok {
+			return []*ast.Ident{id}
+		}
+	}
+	return nil
+}
+
+// builtin reports whether e is one of the language's own functions.
+func (r *room) builtin(e ast.Expr, names ...string) bool {
+	id, ok := e.(*ast.Ident)
+	if !ok || !slices.Contains(names, id.Name) {
+		return false
+	}
+	_, ok = r.uses[id].(*types.Builtin)
+	return ok
+}
+
+func bannedStrings(t *tree) []problem {
+	var out []problem
+	t.inspect(func(r *room, _ *file, n ast.Node) {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING {
+			return
+		}
+		for text, why := range bannedText {
+			if strings.Contains(strings.ToLower(lit.Value), text) {
+				out = append(out, t.at(n, "%q: %s", text, why))
+			}
+		}
+	})
+	return out
+}
+
+func initFunctions(t *tree) []problem {
+	var out []problem
+	t.inspect(func(_ *room, _ *file, n ast.Node) {
+		if fn, ok := n.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
+			out = append(out, t.at(n, "init: nothing happens before it is asked for"))
+		}
+	})
+	return out
+}
+
+func panics(t *tree) []problem {
+	var out []problem
+	t.inspect(func(r *room, _ *file, n ast.Node) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || !r.builtin(call.Fun, "panic") {
+			return
+		}
+		if with, ok := mayPanic[r.path]; ok && len(call.Args) == 1 {
+			if pkg, name := r.selected(call.Args[0]); path.Base(pkg)+"."+name == with {
+				return
+			}
+		}
+		out = append(out, t.at(n, "panic: return an error"))
+	})
+	return out
+}
+
+// textFuncs are the functions and methods by which one could look for words in
+// the text of an error.
+var textFuncs = []string{
+	"Compare", "Contains*", "Cut*", "EqualFold", "Equal", "Find*", "HasPrefix", "HasSuffix", "Index*", "LastIndex*", "Match*",
+}
+
+// comparedByText finds decisions made by the words of an error.
+func comparedByText(t *tree) []problem {
+	var out []problem
+	found := func(n ast.Node) {
+		out = append(out, t.at(n, "an error compared by its text: use errors.Is or errors.As"))
+	}
+	t.inspect(func(r *room, _ *file, n ast.Node) {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if (n.Op == token.EQL || n.Op == token.NEQ) && (errorText(n.X) || errorText(n.Y)) {
+				found(n)
+			}
+		case *ast.SwitchStmt:
+			if n.Tag != nil && errorText(n.Tag) {
+				found(n)
+			}
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && matches(textFuncs, sel.Sel.Name) && slices.ContainsFunc(n.Args, errorText) {
+				found(n)
+			}
+		}
+	})
+	return out
+}
+
+// errorText reports whether e is the text of an error: x.Error(), perhaps in
+// other letters or bytes.
+func errorText(e ast.Expr) bool {
+	call, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	if sel, ok := call.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Error" && len(call.Args) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(call.Args, errorText)
+}
+
+// changing lists what a package variable must not be, for it is there to be
+// changed.
+var changing = map[string][]string{
+	"sync":        {"Mutex", "RWMutex", "Once", "Map", "Pool", "WaitGroup", "Cond"},
+	"sync/atomic": {"*"},
+}
+
+// changingVars finds package variables that something changes: by assigning
+// them, or what is in them, by taking their address, or because they are made
+// for it. Tests change nothing either.
+func changingVars(t *tree) []problem {
+	var out []problem
+	for _, r := range t.rooms {
+		for _, f := range r.files {
+			ast.Inspect(f.ast, func(n ast.Node) bool {
+				for _, e := range changedBy(r, n) {
+					if name := r.packageVar(t, e); name != "" {
+						out = append(out, t.at(n, "package variable %s changes", name))
+					}
+				}
+				return true
+			})
+			if !f.test {
+				out = append(out, t.madeToChange(r, f)...)
+			}
+		}
+	}
+	return out
+}
+
+// changedBy returns what a statement or an expression changes.
+func changedBy(r *room, n ast.Node) []ast.Expr {
+	switch n := n.(type) {
+	case *ast.AssignStmt:
+		if n.Tok != token.DEFINE {
+			return n.Lhs
+		}
+	case *ast.IncDecStmt:
+		return []ast.Expr{n.X}
+	case *ast.RangeStmt:
+		if n.Tok == token.ASSIGN {
+			return slices.DeleteFunc([]ast.Expr{n.Key, n.Value}, func(e ast.Expr) bool { return e == nil })
+		}
+	case *ast.UnaryExpr:
+		if n.Op == token.AND {
+			return []ast.Expr{n.X}
+		}
+	case *ast.CallExpr:
+		if r.builtin(n.Fun, "delete", "clear", "copy") && len(n.Args) > 0 {
+			return n.Args[:1]
+		}
+	}
+	return nil
+}
+
+// packageVar returns the name of the package variable that e is, or is a part
+// of; empty if there is none, or if it is one of a test's.
+func (r *room) packageVar(t *tree, e ast.Expr) string {
+	for {
+		switch x := e.(type) {
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		case *ast.SliceExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			if pkg, name := r.selected(x); pkg != "" {
+				return path.Base(pkg) + "." + name
+			}
+			e = x.X
+		case *ast.Ident:
+			v, ok := r.uses[x].(*types.Var)
+			if !ok || v.Pkg() == nil || v.Parent() != v.Pkg().Scope() || strings.HasSuffix(t.fset.Position(v.Pos()).Filename, "_test.go") {
+				return ""
+			}
+			return v.Name()
+		default:
+			return ""
+		}
+	}
+}
+
+// madeToChange finds package variables of a type that is there to be changed.
+func (t *tree) madeToChange(r *room, f *file) []problem {
+	var out []problem
+	for _, d := range f.ast.Decls {
+		decl, ok := d.(*ast.GenDecl)
+		if !ok || decl.Tok != token.VAR {
+			continue
+		}
+		for _, s := range decl.Specs {
+			spec := s.(*ast.ValueSpec)
+			kinds := []ast.Expr{spec.Type}
+			for _, v := range spec.Values {
+				if u, ok := v.(*ast.UnaryExpr); ok {
+					v = u.X
+				}
+				if lit, ok := v.(*ast.CompositeLit); ok {
+					kinds = append(kinds, lit.Type)
+				}
+			}
+			for _, k := range kinds {
+				if x, ok := k.(*ast.IndexExpr); ok { // atomic.Pointer[T]
+					k = x.X
+				}
+				if _, ok := k.(*ast.ChanType); ok {
+					out = append(out, t.at(spec, "package variable %s is a channel", spec.Names[0]))
+				}
+				if pkg, name := r.selected(k); matches(changing[pkg], name) {
+					out = append(out, t.at(spec, "package variable %s is made to change", spec.Names[0]))
+				}
+			}
+		}
+	}
+	return out
+}

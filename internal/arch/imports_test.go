@@ -1,0 +1,366 @@
+package arch
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// rooms lists every package, and which of ours it may import. Tests may import
+// what they like.
+var rooms = map[string][]string{
+	// Nouns: the standard library only, and no I/O.
+	"internal/tracking": {},
+	"internal/webhook":  {},
+
+	// Edges: one foreign technology each.
+	"internal/term":      {},
+	"internal/render":    {"internal/term"},
+	"internal/config":    {},
+	"internal/buildinfo": {},
+
+	// Contracts: what is remembered, in words and interfaces.
+	"internal/ledger": {"internal/tracking"},
+	"internal/inbox":  {"internal/webhook"},
+
+	// Adapters.
+	"internal/intake":          {"internal/tracking"},
+	"internal/api":             {"internal/tracking"},
+	"internal/sandbox":         {"internal/tracking", "internal/webhook"},
+	"internal/store":           {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/store/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+
+	// Use cases: contracts and small interfaces.
+	"internal/bulk":   {"internal/ledger", "internal/tracking"},
+	"internal/poll":   {"internal/tracking"},
+	"internal/listen": {"internal/inbox", "internal/webhook"},
+
+	// Composition.
+	"internal/app": program,
+	"internal/cli": append([]string{"internal/app"}, program...),
+	"cmd/waybill":  {"internal/cli"},
+
+	// Outside the program.
+	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/term"},
+	"internal/arch":     {},
+}
+
+// program lists what the composition may put together.
+var program = []string{
+	"internal/tracking", "internal/webhook",
+	"internal/term", "internal/render", "internal/config", "internal/buildinfo",
+	"internal/ledger", "internal/inbox",
+	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
+	"internal/bulk", "internal/poll", "internal/listen",
+}
+
+// tests marks a dependency that only tests may import.
+const tests = "tests"
+
+// owners lists who may import a dependency directly. Tests may import any of
+// them; what isn't here may not be imported at all.
+var owners = map[string][]string{
+	"github.com/spf13/cobra":               {"internal/cli", "internal/manpages"},
+	"github.com/spf13/pflag":               {"internal/cli", "internal/config", "internal/manpages"},
+	"github.com/spf13/viper":               {"internal/config"},
+	"github.com/go-viper/mapstructure/v2":  {"internal/config"},
+	"go.yaml.in/yaml/v3":                   {"internal/config"},
+	"golang.org/x/sys":                     {"internal/config", "internal/store"},
+	"github.com/olekukonko/tablewriter":    {"internal/render"},
+	"github.com/itchyny/gojq":              {"internal/render"},
+	"github.com/clipperhouse/displaywidth": {"internal/render", "internal/term"},
+	"github.com/briandowns/spinner":        {"internal/term"},
+	"golang.org/x/term":                    {"internal/term"},
+	"modernc.org/sqlite":                   {"internal/store"},
+	"github.com/gofrs/flock":               {"internal/store"},
+	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
+	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/store", "internal/cli"},
+	"github.com/rogpeppe/go-internal":      {tests},
+	"github.com/google/go-cmp":             {tests, "internal/store/storetest"},
+	"pgregory.net/rapid":                   {tests, "internal/store/storetest"},
+	"go.uber.org/goleak":                   {tests},
+	"github.com/creack/pty":                {tests},
+}
+
+// nouns lists the packages that do no I/O, and what they may import from
+// outside the standard library.
+var nouns = map[string][]string{
+	"internal/tracking": {},
+	"internal/webhook":  {"golang.org/x/text/unicode/norm"},
+}
+
+// touchesTheWorld lists roots of the standard library that do I/O, or that are
+// there for it. A noun may import nothing at or below them, but for stillPure.
+var (
+	touchesTheWorld = []string{
+		"crypto/tls", "crypto/x509", "database", "debug", "embed", "expvar", "flag", "go", "html/template", "io/fs",
+		"io/ioutil", "log", "net", "os", "path/filepath", "plugin", "runtime", "syscall", "testing", "text/template",
+	}
+	stillPure = []string{"net/mail", "net/netip", "net/textproto", "net/url"}
+)
+
+// unwelcome lists what nobody, but for the named rooms, may import of the
+// standard library, at or below a root, and why.
+var unwelcome = []struct {
+	root, why string
+	rooms     []string
+}{
+	{"database/sql", "the database stays behind the contracts", []string{"internal/store"}},
+	{"expvar", "it registers a handler that nobody asked for", nil},
+	{"flag", "cobra parses flags", nil},
+	{"io/ioutil", "use io and os", nil},
+	{"log", "return an error, or use log/slog", nil},
+	{"math/rand", "use math/rand/v2", nil},
+	{"net/http/httptest", "it is for tests", nil},
+	{"net/http/pprof", "it registers handlers that nobody asked for", nil},
+	{"os/exec", "the program starts no other", nil},
+	{"testing", "it is for tests", []string{"internal/store/storetest"}},
+	{"unsafe", "only Windows' access lists need it", []string{"internal/config"}},
+}
+
+// welcome lists what lies below an unwelcome root and is fine all the same.
+var welcome = []string{"log/slog", "math/rand/v2"}
+
+func TestRooms(t *testing.T)     { hold(t, wrongRooms(rooms)) }
+func TestOwners(t *testing.T)    { hold(t, wrongOwners(owners)) }
+func TestNouns(t *testing.T)     { hold(t, impureNouns) }
+func TestUnwelcome(t *testing.T) { hold(t, unwelcomeImports) }
+
+// wrongRooms finds packages that the table doesn't list, lines of the table
+// that no package answers to, and imports between rooms that it doesn't allow.
+func wrongRooms(table map[string][]string) rule {
+	return func(t *tree) []problem {
+		var out []problem
+		seen := map[string]bool{}
+		for _, r := range t.rooms {
+			seen[r.path] = true
+			if _, ok := table[r.path]; !ok {
+				out = append(out, problem{r.path, "not in the table of rooms"})
+			}
+		}
+		for _, p := range slices.Sorted(maps.Keys(table)) {
+			if !seen[p] {
+				out = append(out, problem{p, "is in the table of rooms, but there is no such package"})
+			}
+		}
+		t.eachImport(func(r *room, f *file, imported string, at problem) {
+			allowed, listed := table[r.path]
+			ours, ok := strings.CutPrefix(imported, module+"/")
+			if ok && listed && !f.test && !slices.Contains(allowed, ours) {
+				at.text = r.path + " may not import " + ours
+				out = append(out, at)
+			}
+		})
+		return out
+	}
+}
+
+// wrongOwners finds imports of dependencies by packages that do not own them,
+// dependencies without an owner, and owners of what nobody imports.
+func wrongOwners(table map[string][]string) rule {
+	return func(t *tree) []problem {
+		var out []problem
+		used := map[string]bool{}
+		t.eachImport(func(r *room, f *file, imported string, at problem) {
+			if !foreign(imported) {
+				return
+			}
+			dep := ownedAs(table, imported)
+			used[dep] = true
+			switch {
+			case dep == "":
+				at.text = imported + " has no owner"
+				out = append(out, at)
+			case !f.test && !slices.Contains(table[dep], r.path):
+				at.text = r.path + " may not import " + imported + ", which belongs to " + strings.Join(table[dep], ", ")
+				out = append(out, at)
+			}
+		})
+		for _, dep := range slices.Sorted(maps.Keys(table)) {
+			if !used[dep] {
+				out = append(out, problem{dep, "has an owner, but nobody imports it"})
+			}
+		}
+		for _, dep := range t.direct() {
+			if ownedAs(table, dep) == "" {
+				out = append(out, problem{"go.mod", dep + " has no owner"})
+			}
+		}
+		return out
+	}
+}
+
+// ownedAs returns the line of the table that an import path falls under, or
+// an empty string.
+func ownedAs(table map[string][]string, imported string) string {
+	for p := imported; p != "."; p = path.Dir(p) {
+		if _, ok := table[p]; ok {
+			return p
+		}
+	}
+	return ""
+}
+
+func impureNouns(t *tree) []problem {
+	var out []problem
+	t.eachImport(func(r *room, f *file, imported string, at problem) {
+		allowed, noun := nouns[r.path]
+		if !noun || f.test {
+			return
+		}
+		switch {
+		case foreign(imported):
+			if !slices.Contains(allowed, imported) {
+				at.text = r.path + " is a noun: it may not import " + imported
+				out = append(out, at)
+			}
+		case under(touchesTheWorld, imported) && !under(stillPure, imported):
+			at.text = r.path + " is a noun: it does no I/O, so it may not import " + imported
+			out = append(out, at)
+		}
+	})
+	return out
+}
+
+func unwelcomeImports(t *tree) []problem {
+	var out []problem
+	t.eachImport(func(r *room, f *file, imported string, at problem) {
+		if f.test || under(welcome, imported) {
+			return
+		}
+		for _, no := range unwelcome {
+			if under([]string{no.root}, imported) && !slices.Contains(no.rooms, r.path) {
+				at.text = r.path + " may not import " + imported + ": " + no.why
+				out = append(out, at)
+			}
+		}
+	})
+	return out
+}
+
+// foreign reports whether an import path is neither ours nor the standard
+// library's, whose paths begin with a word without a dot.
+func foreign(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return strings.Contains(first, ".") && imported != module && !strings.HasPrefix(imported, module+"/")
+}
+
+// under reports whether an import path is one of the roots or lies below one.
+func under(roots []string, imported string) bool {
+	return slices.ContainsFunc(roots, func(root string) bool {
+		return imported == root || strings.HasPrefix(imported, root+"/")
+	})
+}
+
+// eachImport calls visit for every import, those of tests included.
+func (t *tree) eachImport(visit func(r *room, f *file, imported string, at problem)) {
+	for _, r := range t.rooms {
+		for _, f := range r.files {
+			for _, spec := range f.ast.Imports {
+				if imported, err := strconv.Unquote(spec.Path.Value); err == nil {
+					visit(r, f, imported, t.at(spec, ""))
+				}
+			}
+		}
+	}
+}
+
+func TestRoomsProof(t *testing.T) {
+	table := map[string][]string{"internal/noun": {}, "internal/user": {"internal/noun"}}
+	noun := "package noun"
+	prove(t, wrongRooms(table), []proof{
+		{"fine", map[string]string{
+			"internal/noun/noun.go":      noun,
+			"internal/noun/noun_test.go": `package noun_test; import _ "` + module + `/internal/user"`,
+			"internal/user/user.go":      `package user; import _ "` + module + `/internal/noun"`,
+			"testdata/odd.go":            "package odd",
+			".bin/odd.go":                "package odd",
+		}, nil},
+		{"the wrong way round", map[string]string{
+			"internal/noun/noun.go": `package noun; import "` + module + `/internal/user"`,
+			"internal/user/user.go": "package user",
+		}, []string{"internal/noun/noun.go:1: internal/noun may not import internal/user"}},
+		{"not listed", map[string]string{
+			"internal/noun/noun.go": noun, "internal/user/user.go": "package user", "internal/new/new_test.go": "package new",
+		}, []string{"internal/new: not in the table"}},
+		{"listed in vain", map[string]string{
+			"internal/noun/noun.go": noun,
+		}, []string{"internal/user: is in the table of rooms, but"}},
+	})
+}
+
+func TestOwnersProof(t *testing.T) {
+	table := map[string][]string{"x.org/dep/v2": {"internal/owner"}, "x.org/check": {tests}}
+	mod := "module m\n\nrequire x.org/dep/v2 v2.0.0\nrequire (\n\tx.org/check v1.0.0\n\tx.org/far v1.0.0 // indirect\n)\n"
+	owner := `package owner; import _ "x.org/dep/v2/sub"`
+	ownerTest := `package owner; import (_ "x.org/check"; _ "x.org/dep/v2")`
+	prove(t, wrongOwners(table), []proof{
+		{"fine", map[string]string{
+			"go.mod": mod, "internal/owner/owner.go": owner, "internal/owner/owner_test.go": ownerTest,
+			"internal/other/other_test.go": `package other; import _ "x.org/dep/v2"`,
+			"internal/other/other.go":      `package other; import (_ "net/http"; _ "` + module + `/internal/owner")`,
+		}, nil},
+		{"not the owner", map[string]string{
+			"go.mod": mod, "internal/owner/owner.go": owner, "internal/owner/owner_test.go": ownerTest,
+			"internal/other/other.go": `package other; import _ "x.org/dep/v2"`,
+		}, []string{"internal/other/other.go:1: internal/other may not import x.org/dep/v2"}},
+		{"for tests only", map[string]string{
+			"go.mod": mod, "internal/owner/owner.go": owner, "internal/owner/check.go": `package owner; import _ "x.org/check"`,
+		}, []string{"internal/owner/check.go:1: internal/owner may not import x.org/check, which belongs to tests"}},
+		{"nobody's, in a test too", map[string]string{
+			"go.mod": mod, "internal/owner/owner.go": owner, "internal/owner/owner_test.go": ownerTest,
+			"internal/owner/more_test.go": `package owner; import _ "x.org/depot"`,
+		}, []string{"internal/owner/more_test.go:1: x.org/depot has no owner"}},
+		{"nobody imports it", map[string]string{
+			"go.mod": mod, "internal/owner/owner.go": owner,
+		}, []string{"x.org/check: has an owner, but nobody"}},
+		{"required without an owner", map[string]string{
+			"go.mod": mod + "require x.org/depot v1.0.0", "internal/owner/owner.go": owner, "internal/owner/owner_test.go": ownerTest,
+		}, []string{"go.mod: x.org/depot has no owner"}},
+	})
+}
+
+func TestNounsProof(t *testing.T) {
+	noun := func(imported string) map[string]string {
+		return map[string]string{"internal/webhook/w.go": `package webhook; import _ "` + imported + `"`}
+	}
+	const at = "internal/webhook/w.go:1: internal/webhook is a noun"
+	prove(t, impureNouns, []proof{
+		{"pure", noun("net/url"), nil},
+		{"a hash", noun("crypto/sha256"), nil},
+		{"its one dependency", noun("golang.org/x/text/unicode/norm"), nil},
+		{"another of the same module", noun("golang.org/x/text/transform"), []string{at}},
+		{"HTTP", noun("net/http"), []string{at}},
+		{"files", noun("os"), []string{at}},
+		{"signals", noun("os/signal"), []string{at}},
+		{"a database", noun("database/sql"), []string{at}},
+		{"logs", noun("log/slog"), []string{at}},
+		{"the other noun has no dependency", map[string]string{
+			"internal/tracking/t.go": `package tracking; import _ "golang.org/x/text/unicode/norm"`,
+		}, []string{"internal/tracking/t.go:1: internal/tracking is a noun"}},
+		{"tests may", map[string]string{"internal/webhook/w_test.go": `package webhook; import _ "os"`}, nil},
+		{"so may others", map[string]string{"internal/api/a.go": `package api; import _ "os"`}, nil},
+	})
+}
+
+func TestUnwelcomeProof(t *testing.T) {
+	in := func(name, imported string) map[string]string {
+		return map[string]string{name: `package p; import _ "` + imported + `"`}
+	}
+	prove(t, unwelcomeImports, []proof{
+		{"old randomness", in("internal/poll/p.go", "math/rand"), []string{"internal/poll/p.go:1: internal/poll may not import math/rand: use"}},
+		{"new randomness", in("internal/poll/p.go", "math/rand/v2"), nil},
+		{"log", in("internal/api/p.go", "log"), []string{"internal/api/p.go:1: "}},
+		{"slog", in("internal/api/p.go", "log/slog"), nil},
+		{"other programs", in("internal/cli/p.go", "os/exec"), []string{"internal/cli/p.go:1: "}},
+		{"other programs, in a test", in("internal/cli/p_test.go", "os/exec"), nil},
+		{"the database", in("internal/store/p.go", "database/sql"), nil},
+		{"the database, elsewhere", in("internal/app/p.go", "database/sql"), []string{"internal/app/p.go:1: "}},
+		{"a driver's interface", in("internal/app/p.go", "database/sql/driver"), []string{"internal/app/p.go:1: "}},
+		{"testing, in the suite of the contracts", in("internal/store/storetest/p.go", "testing"), nil},
+		{"testing, elsewhere", in("internal/store/p.go", "testing/fstest"), []string{"internal/store/p.go:1: "}},
+	})
+}

@@ -1,0 +1,309 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// createOptions is what the line of a create asked for.
+type createOptions struct {
+	Files                    []string
+	ReferID, Number, Carrier string
+	Sync, DryRun, Wait       bool
+	SkipInvalid, AllowEmpty  bool
+	Rejects, Format          string
+	SameAccount              bool
+}
+
+const connectPatience = 2 * time.Minute
+
+func (r *runner) create() *cobra.Command {
+	var o createOptions
+	cmd := &cobra.Command{
+		Use:     "create [FILE|-]...",
+		GroupID: groupOps,
+		Short:   "Create trackings from CSV, TSV, JSON or JSONL",
+		Long: `create reads every row, judges all of them, and only then sends those that
+the ledger does not hold already: in batches of up to 1000 (asynchronous), or
+with --sync of up to 40. The same command again sends only what is new or still
+pending, so after any interruption run it again.
+
+A row whose outcome nobody knows is recorded as unknown and never sent again.
+See "waybill help input" for what is read.`,
+		Example: example(
+			"waybill create orders.csv --dry-run",
+			"waybill create orders.csv --wait",
+			`waybill create export.csv --map referId="Order No" --rejects bad.csv`,
+			"waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784"),
+		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
+			o.Files = args
+			return r.runCreate(ctx, s, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	settingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency")
+	f.StringVar(&o.ReferID, "refer-id", "", "create one tracking with this identifier of yours")
+	f.StringVar(&o.Number, "tracking-number", "", "the one tracking's number")
+	f.StringVar(&o.Carrier, "carrier-code", "", "the one tracking's carrier code")
+	f.StringVar(&o.Format, "format", "auto", "read the input as csv, tsv, json or jsonl instead of looking at it")
+	f.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
+	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, and send nothing")
+	f.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
+	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
+	f.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
+	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
+	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
+	return cmd
+}
+
+// creation is one create on its way.
+type creation struct {
+	r       *runner
+	s       *app.Session
+	soft    context.Context //nolint:containedctx // ends when no further work is to be begun
+	o       createOptions
+	in      *input
+	plan    ledger.Plan
+	judged  judgement
+	started time.Time
+}
+
+func (r *runner) runCreate(ctx context.Context, s *app.Session, o createOptions) error {
+	c := &creation{r: r, s: s, soft: ctx, o: o, started: time.Now()}
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	defer c.in.close()
+	if err := c.judge(ctx); err != nil {
+		return err
+	}
+	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
+		return c.nothing()
+	}
+	if o.DryRun {
+		return c.dryRun(ctx)
+	}
+	return c.send(ctx)
+}
+
+// prepare reads the line and opens the input.
+func (c *creation) prepare() error {
+	if err := c.lineUp(); err != nil {
+		return err
+	}
+	cfg := c.s.Config
+	c.in.skip = c.o.SkipInvalid
+	c.in.options = intake.Options{
+		Map: cfg.Map, Encoding: cfg.Encoding, StripSpaces: cfg.StripSpaces, Carriers: cfg.Carriers,
+		Format: intake.Format(c.o.Format), KeepText: c.o.Rejects != "",
+	}
+	c.plan = ledger.Plan{Account: cfg.Account, Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch}
+	if c.o.Sync {
+		c.plan.Mode, c.plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
+	}
+	if n := cfg.BatchSize; n > c.plan.BatchSize {
+		return cfg.Refuse("batch_size", fmt.Sprintf("%d is more than the %d rows that one %s request may carry", n, c.plan.BatchSize, c.plan.Mode), "use a smaller --batch-size, or none")
+	} else if n > 0 {
+		c.plan.BatchSize = n
+	}
+	return nil
+}
+
+// lineUp finds out where the rows come from.
+func (c *creation) lineUp() (err error) {
+	o := c.o
+	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
+	switch {
+	case single && len(o.Files) > 0:
+		return usagef("give either files or one row by flags", "files and --refer-id/--tracking-number exclude each other")
+	case single && (o.ReferID == "" || o.Number == ""):
+		return usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "one row needs both --refer-id and --tracking-number")
+	case single:
+		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
+		c.in = &input{sources: []source{{name: "command line", row: &item}}, skipped: map[rowMark]bool{}}
+		return nil
+	case len(o.Files) == 0:
+		return usagef("waybill create orders.csv, or `waybill create -` to read standard input", "no input")
+	}
+	stdin := 0
+	for _, f := range o.Files {
+		if f == stdinName {
+			stdin++
+		}
+	}
+	if stdin > 1 || (stdin == 1 && c.s.Config.APIKeyFromStdin()) {
+		return usagef("", "standard input can be read only once")
+	}
+	c.in, err = openInput(o.Files, c.s.IO.In)
+	return err
+}
+
+// judge reads the input whole and reports what is wrong with it.
+func (c *creation) judge(ctx context.Context) error {
+	rejects, err := c.rejectsFile()
+	if err != nil {
+		return err
+	}
+	defer rejects.discard()
+	if c.judged, err = c.in.judge(ctx, rejects.writer()); err != nil {
+		return err
+	}
+	c.notes()
+	if c.judged.Invalid == 0 {
+		return nil
+	}
+	if err := rejects.keep(); err != nil {
+		return err
+	}
+	bad := &inputError{judged: c.judged, rejects: c.o.Rejects, next: c.again()}
+	if !c.o.SkipInvalid || c.judged.Valid == 0 {
+		return bad
+	}
+	c.s.IO.WarningWith(bad.warning())
+	return nil
+}
+
+// nothing ends a create of an input without rows.
+func (c *creation) nothing() error {
+	if c.o.AllowEmpty {
+		c.s.IO.Note("no data rows, nothing to do")
+		if c.r.out.machine() {
+			return c.r.out.object(createResult{ElapsedSeconds: c.elapsed()})
+		}
+		return nil
+	}
+	return usagef("check the export, or pass --allow-empty if that is fine", "%s: no data rows", c.in.names()[0])
+}
+
+func (c *creation) elapsed() float64 { return elapsedSeconds(c.started) }
+
+// send stages the input, sends what is pending and reports the outcome.
+func (c *creation) send(ctx context.Context) error {
+	creator, err := c.s.Creator(c.plan.Mode)
+	if err != nil {
+		return err
+	}
+	db, err := c.s.Store(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.checkKey(ctx, db); err != nil {
+		return err
+	}
+	lost, err := db.Recover(ctx)
+	if err != nil {
+		return err
+	}
+	if lost > 0 {
+		c.s.IO.Warning("%d rows were being sent when an earlier waybill was killed: their outcome is unknown", lost)
+	}
+	run, err := c.stage(ctx, db)
+	if err != nil {
+		return err
+	}
+	if db.New() {
+		c.s.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
+	}
+	c.announce(run, db)
+	progress := newSendProgress(c.s.IO, run)
+	sender := &bulk.Sender{
+		Ledger: db, Service: creator, Mode: c.plan.Mode, Workers: c.s.Config.Concurrency,
+		GiveUp: c.patience(), Settled: c.settled(ctx, db, progress),
+	}
+	requests, sendErr := sender.Send(c.s.Hard(ctx), ctx, run.ID)
+	progress.stop()
+	if as[*store.Error](sendErr) {
+		return sendErr
+	}
+	return c.finish(context.WithoutCancel(ctx), db, run, requests, sendErr)
+}
+
+func (c *creation) patience() time.Duration {
+	if c.s.Config.Timeout > 0 && !c.o.Wait {
+		return c.s.Config.Timeout
+	}
+	return connectPatience
+}
+
+// checkKey refuses a key never seen on an account that has runs: created with
+// the key of another account, trackings would be mixed up for good.
+func (c *creation) checkKey(ctx context.Context, db *store.DB) error {
+	key, err := c.s.Key()
+	if err != nil {
+		return err
+	}
+	news, err := db.SeeKey(ctx, c.plan.Account, key)
+	if err != nil {
+		return err
+	}
+	if news.HasRuns && !news.Seen && !c.o.SameAccount {
+		return usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
+			"this API key was never used for account %q, which has runs in this store", c.plan.Account)
+	}
+	if news.Seen {
+		return nil
+	}
+	return db.TrustKey(ctx, c.plan.Account, key)
+}
+
+// stage brings the input into the ledger. Rows that contradict each other are
+// found here; with --skip-invalid they are left out in a second try.
+func (c *creation) stage(ctx context.Context, db ledger.Store) (ledger.Run, error) {
+	run, err := bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
+	var conflict *bulk.ConflictError
+	if !errors.As(err, &conflict) {
+		return run, err
+	}
+	if err := c.conflicts(conflict); err != nil {
+		return ledger.Run{}, err
+	}
+	return bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
+}
+
+// announce says, before the first request, what is about to happen to whom.
+func (c *creation) announce(run ledger.Run, db *store.DB) {
+	rows := run.Tally.New + run.Tally.KnownPending
+	profile := c.s.Config.Profile
+	if profile == "" {
+		profile = "none"
+	}
+	client, err := c.s.Client()
+	if err != nil {
+		return // made before: it can't fail now
+	}
+	c.s.IO.Note("profile %s, account %s, host %s, store %s: %d rows to send in %d calls",
+		profile, c.plan.Account, client.Host(), db.Path(), rows, calls(rows, c.plan.BatchSize))
+	if n := run.Tally.OtherCarrier; n > 0 {
+		c.s.IO.Note("%d rows are known with another carrier code; what was sent first stands", n)
+	}
+}
+
+func calls(rows int64, batch int) int64 {
+	return (rows + int64(batch) - 1) / int64(batch)
+}
+
+// settled is told of every settled batch: progress, and for synchronous
+// creates what the answer said of each tracking.
+func (c *creation) settled(ctx context.Context, db ledger.Trackings, p *sendProgress) func(ledger.Batch, *tracking.Reply) {
+	return func(b ledger.Batch, reply *tracking.Reply) {
+		p.settled(b, reply)
+		if c.plan.Mode != ledger.Sync || reply.Outcome != tracking.OutcomeAccepted {
+			return
+		}
+		if err := c.s.LearnCreated(context.WithoutCancel(ctx), db, c.plan.Account, b.Items(), reply); err != nil {
+			c.s.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
+		}
+	}
+}

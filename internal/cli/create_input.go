@@ -1,0 +1,279 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// shownProblems is how many problems of an input are shown in full.
+const shownProblems = 20
+
+// stdinName is how standard input is named on the command line.
+const stdinName = "-"
+
+// input is what a create reads, twice: first it is judged whole, so that
+// everything that can be wrong without the ledger is known before the ledger
+// is opened; then it is staged. Standard input is kept in a temporary file
+// meanwhile.
+type input struct {
+	sources []source
+	options intake.Options
+	skip    bool             // leave bad rows out instead of refusing the input
+	skipped map[rowMark]bool // rows found bad by the ledger
+}
+
+// source is one file, or one row from the command line.
+type source struct {
+	name string
+	file *os.File
+	temp bool
+	row  *tracking.Item
+}
+
+// rowMark finds a record again in a later pass.
+type rowMark struct {
+	file, line int
+	item       tracking.Item
+}
+
+func openInput(files []string, stdin io.Reader) (*input, error) {
+	in := &input{skipped: map[rowMark]bool{}}
+	for _, name := range files {
+		src, err := openSource(name, stdin)
+		if err != nil {
+			in.close()
+			return nil, err
+		}
+		in.sources = append(in.sources, src)
+	}
+	return in, nil
+}
+
+// openSource opens a file, or keeps what can't be read twice in a temporary one.
+func openSource(name string, stdin io.Reader) (source, error) {
+	if name == stdinName {
+		return spool(name, stdin)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return source{}, usagef("", "input: %w", err)
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		_ = f.Close()
+		return source{}, usagef("", "input: %w", err)
+	case info.IsDir():
+		_ = f.Close()
+		return source{}, usagef("name the files in it one by one", "input: %s is a folder", name)
+	case !info.Mode().IsRegular():
+		defer f.Close()
+		return spool(name, f)
+	}
+	return source{name: name, file: f}, nil
+}
+
+func spool(name string, r io.Reader) (source, error) {
+	f, err := os.CreateTemp("", "waybill-input-*") // 0600
+	if err != nil {
+		return source{}, fmt.Errorf("keep %s: %w", name, err)
+	}
+	src := source{name: name, file: f, temp: true}
+	if _, err := io.Copy(f, r); err != nil {
+		src.close()
+		return source{}, fmt.Errorf("read %s: %w", name, err)
+	}
+	return src, nil
+}
+
+func (s source) close() {
+	if s.file == nil {
+		return
+	}
+	_ = s.file.Close()
+	if s.temp {
+		_ = os.Remove(s.file.Name())
+	}
+}
+
+func (in *input) close() {
+	for _, s := range in.sources {
+		s.close()
+	}
+}
+
+func (in *input) names() []string {
+	names := make([]string, len(in.sources))
+	for i, s := range in.sources {
+		names[i] = s.name
+	}
+	return names
+}
+
+// judgement is what an input is worth before the ledger has seen it.
+type judgement struct {
+	Read, Valid, Invalid int64
+	Problems             []intake.Problem // of invalid rows, the first shownProblems
+	MoreProblems         int64
+	Notes                []intake.Problem // on good rows, the first few
+	MoreNotes            int64
+	Summaries            []sourceSummary
+}
+
+type sourceSummary struct {
+	Name string
+	intake.Summary
+}
+
+// shownNotes is how many notes on good rows are shown in full.
+const shownNotes = 5
+
+func (j *judgement) problem(p intake.Problem) {
+	if len(j.Problems) < shownProblems {
+		j.Problems = append(j.Problems, p)
+		return
+	}
+	j.MoreProblems++
+}
+
+func (j *judgement) note(p intake.Problem) {
+	if len(j.Notes) < shownNotes {
+		j.Notes = append(j.Notes, p)
+		return
+	}
+	j.MoreNotes++
+}
+
+// judge reads the whole input. Bad rows go to rejects, which may be nil.
+func (in *input) judge(ctx context.Context, rejects *intake.Rejects) (judgement, error) {
+	var j judgement
+	for _, src := range in.sources {
+		err := src.read(in.options, func(r *intake.Reader, rec intake.Record) error {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			return j.record(r, rec, rejects)
+		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, sourceSummary{src.name, s}) })
+		if err != nil {
+			return j, err
+		}
+	}
+	if rejects != nil {
+		return j, rejects.Flush()
+	}
+	return j, nil
+}
+
+func (j *judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.Rejects) error {
+	j.Read++
+	good := rec.Good()
+	for _, p := range rec.Problems {
+		if p.Note {
+			j.note(p)
+		} else {
+			j.problem(p)
+		}
+	}
+	if good {
+		j.Valid++
+		return nil
+	}
+	j.Invalid++
+	if rejects == nil || r == nil {
+		return nil
+	}
+	return rejects.Write(r, rec)
+}
+
+// read calls each for every record of the source from its beginning. An input
+// without rows is no error here: there may be others.
+func (s source) read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
+	if s.row != nil {
+		return each(nil, s.single())
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read %s: %w", s.name, err)
+	}
+	r, err := intake.Open(s.name, s.file, o)
+	if err != nil {
+		return err
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows) {
+			done(r.Summary())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(r, rec); err != nil {
+			return err
+		}
+	}
+}
+
+// single is the record of a row given by flags.
+func (s source) single() intake.Record {
+	rec := intake.Record{File: s.name, Line: 1, Item: *s.row}
+	for _, p := range s.row.Validate() {
+		rec.Problems = append(rec.Problems, intake.Problem{File: s.name, Line: 1, Header: flagOf(p.Field), Problem: p})
+	}
+	return rec
+}
+
+func flagOf(field string) string {
+	switch field {
+	case tracking.FieldReferID:
+		return "--refer-id"
+	case tracking.FieldNumber:
+		return "--tracking-number"
+	default:
+		return "--carrier-code"
+	}
+}
+
+// errStop ends a pass whose consumer went away.
+var errStop = errors.New("stop")
+
+// entries yields the good records for staging. An input that changed since it
+// was judged, so that a row is bad now, is an error.
+func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
+	return func(yield func(ledger.Entry, error) bool) {
+		for i, src := range in.sources {
+			err := src.read(in.options, func(_ *intake.Reader, rec intake.Record) error {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				if !rec.Good() {
+					if in.skip {
+						return nil
+					}
+					return usagef("run the command again", "%s changed while it was read", src.name)
+				}
+				if len(in.skipped) > 0 && in.skipped[rowMark{i, rec.Line, rec.Item}] {
+					return nil
+				}
+				if !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
+					return errStop
+				}
+				return nil
+			}, func(intake.Summary) {})
+			if errors.Is(err, errStop) {
+				return
+			}
+			if err != nil {
+				yield(ledger.Entry{}, err)
+				return
+			}
+		}
+	}
+}

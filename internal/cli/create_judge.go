@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// inputError says that an input has bad rows. Nothing was sent.
+type inputError struct {
+	judged  judgement
+	rejects string // file that got them, empty if none was asked for
+	next    string // command that would go on
+}
+
+func (e *inputError) Error() string {
+	return fmt.Sprintf("%s, nothing was sent", badRows(e.judged))
+}
+
+// warning is what stands for the error with --skip-invalid.
+func (e *inputError) warning() term.Failure {
+	return term.Failure{Message: badRows(e.judged) + " and left out", Errors: issues(e.judged), More: int(e.judged.MoreProblems)}
+}
+
+func badRows(j judgement) string {
+	if j.Invalid == 1 {
+		return fmt.Sprintf("1 of %d rows is bad", j.Read)
+	}
+	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
+}
+
+// hint says what to do about an input with bad rows.
+func (e *inputError) hint() string {
+	if e.rejects != "" {
+		return "the bad rows are in " + tracking.Quote(e.rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
+	}
+	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
+}
+
+// problemLine shows one problem with its place, the value made visible, and
+// the remedy.
+func problemLine(p intake.Problem) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d", p.File, p.Line)
+	if p.Column > 0 {
+		fmt.Fprintf(&b, ":%d", p.Column)
+	}
+	if p.Header != "" {
+		fmt.Fprintf(&b, " (%s)", tracking.Quote(p.Header))
+	}
+	b.WriteString(": " + p.Message)
+	if p.Value != "" {
+		b.WriteString(": " + tracking.Quote(p.Value))
+	}
+	if p.Hint != "" {
+		b.WriteString("; " + p.Hint)
+	}
+	return b.String()
+}
+
+// notes tells what was noticed on good rows and what is not used.
+func (c *creation) notes() {
+	for _, p := range c.judged.Notes {
+		c.s.IO.Note("%s", problemLine(p))
+	}
+	if n := c.judged.MoreNotes; n > 0 {
+		c.s.IO.Note("%d more rows with such notes", n)
+	}
+	for _, s := range c.judged.Summaries {
+		c.summaryNotes(s)
+	}
+}
+
+func (c *creation) summaryNotes(s sourceSummary) {
+	note := func(format string, args ...any) { c.s.IO.Note(s.Name+": "+format, args...) }
+	if len(s.Ignored) > 0 {
+		note("columns not used and not stored: %s", quotedList(s.Ignored))
+	}
+	if len(s.LeftOut) > 0 {
+		var rows int64
+		var list []string
+		for _, l := range s.LeftOut {
+			rows += l.Rows
+			list = append(list, fmt.Sprintf("%s (%d)", tracking.Quote(l.Name), l.Rows))
+		}
+		rows += s.LeftOutMore
+		const most = 8
+		if len(list) > most {
+			list = append(list[:most], fmt.Sprintf("and %d more names", len(s.LeftOut)-most))
+		}
+		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
+			rows, strings.Join(list, ", "), shellWord(s.LeftOut[0].Name))
+	}
+	if s.Trimmed > 0 {
+		note("white space cut from around %d values", s.Trimmed)
+	}
+	if s.Stripped > 0 {
+		note("spaces removed from inside %d identifiers", s.Stripped)
+	}
+	if s.Empty > 0 {
+		note("%d rows without any value passed over", s.Empty)
+	}
+}
+
+func quotedList(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = tracking.Quote(n)
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// conflicts reports rows that contradict each other, as the error of an input
+// with bad rows, or leaves them out with --skip-invalid.
+func (c *creation) conflicts(e *bulk.ConflictError) error {
+	for _, conflict := range e.Conflicts {
+		c.judged.problem(c.conflictProblem(conflict))
+		c.in.skipped[mark(conflict.Entry)] = true
+	}
+	n := int64(len(e.Conflicts))
+	c.judged.Invalid += n + int64(e.More)
+	c.judged.Valid -= n + int64(e.More)
+	c.judged.MoreProblems += int64(e.More)
+	if err := c.rejectSkipped(); err != nil {
+		return err
+	}
+	bad := &inputError{judged: c.judged, rejects: c.o.Rejects, next: c.again()}
+	if !c.o.SkipInvalid || e.More > 0 {
+		return bad
+	}
+	c.s.IO.WarningWith(bad.warning())
+	return nil
+}
+
+func mark(e ledger.Entry) rowMark { return rowMark{e.File, e.Line, e.Item} }
+
+func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
+	files := c.in.names()
+	return intake.Problem{
+		File: files[conflict.Entry.File], Line: conflict.Entry.Line, Header: tracking.FieldCarrierCode,
+		Problem: tracking.Problem{
+			Field: tracking.FieldCarrierCode, Value: conflict.Entry.Item.CarrierCode,
+			Message: fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s",
+				files[conflict.First.File], conflict.First.Line, tracking.Quote(conflict.First.Item.CarrierCode)),
+			Hint: "keep one of the two",
+		},
+	}
+}
+
+// rejectSkipped writes the rejects file anew, with the rows that the ledger
+// found bad.
+func (c *creation) rejectSkipped() error {
+	if c.o.Rejects == "" {
+		return nil
+	}
+	rejects, err := c.rejectsFile()
+	if err != nil {
+		return err
+	}
+	defer rejects.discard()
+	for i, src := range c.in.sources {
+		err := src.read(c.in.options, func(r *intake.Reader, rec intake.Record) error {
+			if rec.Good() && c.in.skipped[rowMark{i, rec.Line, rec.Item}] {
+				rec.Problems = append(rec.Problems, intake.Problem{File: src.name, Line: rec.Line, Header: tracking.FieldCarrierCode,
+					Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: rec.Item.CarrierCode, Message: "the same tracking stands in the input with another carrier code"}})
+			}
+			if rec.Good() || r == nil {
+				return nil
+			}
+			return rejects.writer().Write(r, rec)
+		}, func(intake.Summary) {})
+		if err != nil {
+			return err
+		}
+	}
+	if err := rejects.writer().Flush(); err != nil {
+		return err
+	}
+	return rejects.keep()
+}
+
+// rejectsFile is a file of rejected rows in the making. One that was not asked
+// for does nothing.
+type rejectsFile struct {
+	file *wholeFile
+	rows *intake.Rejects
+}
+
+func (c *creation) rejectsFile() (*rejectsFile, error) {
+	if c.o.Rejects == "" {
+		return &rejectsFile{}, nil
+	}
+	for _, src := range c.in.sources {
+		if same(src.name, c.o.Rejects) {
+			return nil, usagef("choose another name", "--rejects %s is the input itself", c.o.Rejects)
+		}
+	}
+	f, err := newWholeFile(c.o.Rejects)
+	if err != nil {
+		return nil, err
+	}
+	return &rejectsFile{file: f, rows: intake.NewRejects(f)}, nil
+}
+
+func same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func (f *rejectsFile) writer() *intake.Rejects { return f.rows }
+
+func (f *rejectsFile) keep() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Commit()
+}
+
+func (f *rejectsFile) discard() {
+	if f.file != nil {
+		f.file.Discard()
+	}
+}
+
+// wholeFile is written beside its place and put there when it is whole.
+type wholeFile struct {
+	io.Writer
+	f    *os.File
+	path string
+	done bool
+}
+
+func newWholeFile(path string) (*wholeFile, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return nil, usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
+	}
+	return &wholeFile{Writer: f, f: f, path: path}, nil
+}
+
+// Commit puts the file in its place.
+func (w *wholeFile) Commit() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	err := errors.Join(w.f.Sync(), w.f.Close())
+	if err == nil {
+		err = os.Rename(w.f.Name(), w.path)
+	}
+	if err != nil {
+		_ = os.Remove(w.f.Name())
+		return fmt.Errorf("write %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// Discard removes what was written, unless it was committed.
+func (w *wholeFile) Discard() {
+	if w.done {
+		return
+	}
+	w.done = true
+	_ = w.f.Close()
+	_ = os.Remove(w.f.Name())
+}

@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// outcome is one line of the table that turns errors into exit statuses.
+type outcome struct {
+	match func(error) bool
+	code  Code
+	hint  string // for errors that bring none of their own
+}
+
+// outcomes is read from the top; the first match decides. It stands in the
+// order in which causes win where several apply.
+func outcomes() []outcome {
+	return []outcome{
+		{as[*store.Error], Store, ""},
+		{is(ledger.ErrBusy), Store, "wait for the other command to end, or stop it"},
+		{is(store.ErrText), Usage, "remove the characters the store can't keep"},
+		{terminated, Terminated, ""},
+		{as[*signalError], Interrupted, ""},
+		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
+		{is(api.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
+		{as[*usageError], Usage, ""},
+		{as[*inputError], Usage, ""},
+		{as[*config.KeyError], Usage, ""},
+		{as[*webhook.SchemeError], Usage, "`waybill help environment` and docs name the fields of a scheme"},
+		{asInput, Usage, ""},
+		{jqWrong, Usage, "see the jq manual for the language"},
+		{as[*outcomeError], Failed, ""}, // brings its own code
+		{as[*partialError], Partial, ""},
+		{as[*waitError], Pending, ""},
+		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
+		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
+		{is(api.ErrUndecided), Unknown, "see the answer with -o json; `query.absent` in the configuration tells what \"no such tracking\" looks like"},
+		{as[*api.AnswerError], Unknown, "see the answer with --debug; check base_url"},
+		{as[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{passing, Unreachable, "the service has trouble; try again later"},
+		{as[*api.StatusError], Refused, ""},
+		{is(errTimeUp), Pending, ""},
+		{is(syscall.EADDRINUSE), Failed, "another program listens there: stop it, or choose another --addr (port 0 takes a free one)"},
+		{is(context.Canceled), Interrupted, ""},
+	}
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func terminated(err error) bool {
+	var s *signalError
+	return errors.As(err, &s) && s.code() == Terminated
+}
+
+func asInput(err error) bool {
+	return as[*intake.FormatError](err) || as[*intake.EncodingError](err) || as[*intake.OptionError](err) ||
+		as[*intake.ColumnError](err) || as[*intake.SyntaxError](err) || as[*intake.MixError](err) || errors.Is(err, intake.ErrNoRows)
+}
+
+func jqWrong(err error) bool {
+	var e *render.JQError
+	return errors.As(err, &e) && !e.Running
+}
+
+func passing(err error) bool {
+	var status *api.StatusError
+	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
+}
+
+func explainStore(err error) bool { return as[*store.Error](err) }
+
+// outcomeError is an error that knows its exit status.
+type outcomeError struct {
+	code Code
+	err  error
+	hint string
+	next string // command that goes on
+}
+
+func (e *outcomeError) Error() string { return e.err.Error() }
+func (e *outcomeError) Unwrap() error { return e.err }
+
+// explain says which exit status an error has, and what to do about it.
+func explain(err error) (Code, string) {
+	if err == nil {
+		return OK, ""
+	}
+	for _, o := range outcomes() {
+		if !o.match(err) {
+			continue
+		}
+		code, hint := o.code, hintOf(err)
+		if own := (*outcomeError)(nil); errors.As(err, &own) && o.code == Failed {
+			code = own.code
+		}
+		if hint == "" {
+			hint = o.hint
+		}
+		return code, hint
+	}
+	return Failed, ""
+}
+
+// hintOf returns the hint an error brings with it.
+func hintOf(err error) string {
+	if e := (*outcomeError)(nil); errors.As(err, &e) && e.hint != "" {
+		return e.hint
+	}
+	if e := (*usageError)(nil); errors.As(err, &e) {
+		return e.hint
+	}
+	if e := (*inputError)(nil); errors.As(err, &e) {
+		return e.hint()
+	}
+	if e := (*config.KeyError)(nil); errors.As(err, &e) {
+		return e.Hint
+	}
+	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
+		return columnHint(e)
+	}
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) {
+		return hinter.Hint()
+	}
+	return ""
+}
+
+// columnHint is the exact flag to type.
+func columnHint(e *intake.ColumnError) string {
+	if len(e.Maps) == 0 {
+		return e.Hint()
+	}
+	hint := "add "
+	for i, m := range e.Maps {
+		if i > 0 {
+			hint += " or "
+			if len(e.Found) == 0 {
+				hint = hint[:len(hint)-len(" or ")] + " "
+			}
+		}
+		hint += "--map " + m.Field + "=" + shellWord(m.Header)
+	}
+	return hint
+}
+
+// finish reports an error, once, and returns the exit status.
+func (r *runner) finish(ctx context.Context, err error) Code {
+	if err == nil {
+		return OK
+	}
+	if errors.Is(err, term.ErrClosed) {
+		return OK // the reader went away: nobody is left to be told
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) && !as[*signalError](err) {
+		err = errors.Join(cause, err)
+	}
+	code, hint := explain(err)
+	f := term.Failure{Code: code.word(), Message: messageOf(err), Hint: hint, Next: nextOf(err)}
+	if s := (*api.StatusError)(nil); errors.As(err, &s) {
+		f.HTTPStatus, f.RetryAfter = s.Status, s.RetryAfter
+	}
+	if e := (*inputError)(nil); errors.As(err, &e) {
+		f.Errors, f.More = issues(e.judged), int(e.judged.MoreProblems)
+	}
+	r.app.IO.Fail(f)
+	return code
+}
+
+// messageOf is the text of an error; several joined ones stand in one line.
+func messageOf(err error) string {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" {
+		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// nextOf is the command that goes on where this one stopped.
+func nextOf(err error) string {
+	if e := (*outcomeError)(nil); errors.As(err, &e) {
+		return e.next
+	}
+	if e := (*waitError)(nil); errors.As(err, &e) {
+		return e.next()
+	}
+	if e := (*inputError)(nil); errors.As(err, &e) {
+		return e.next
+	}
+	return ""
+}
+
+func issues(j judgement) []term.Issue {
+	list := make([]term.Issue, len(j.Problems))
+	for i, p := range j.Problems {
+		list[i] = term.Issue{File: p.File, Line: p.Line, Column: p.Column, Header: columnName(p), Value: p.Value, Message: p.Message, Hint: p.Problem.Hint}
+	}
+	return list
+}
+
+func columnName(p intake.Problem) string {
+	if p.Header != "" {
+		return p.Header
+	}
+	return p.Field
+}
+
+// elapsedSeconds rounds to milliseconds.
+func elapsedSeconds(since time.Time) float64 { return float64(time.Since(since).Milliseconds()) / 1000 }

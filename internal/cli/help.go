@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+// topic is a page of help that belongs to no command.
+type topic struct {
+	name, short string
+	text        func() string
+}
+
+func topics() []topic {
+	return []topic{
+		{"exit-codes", "What each exit status means", exitCodesPage},
+		{"environment", "Settings: flags, environment variables, files", environmentPage},
+		{"input", "What create reads, and how it judges rows", func() string { return inputPage }},
+		{"output", "Tables, JSON, errors: what goes where", func() string { return outputPage }},
+	}
+}
+
+// help is the help command: of a command, or of a topic.
+func (r *runner) help() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "help [COMMAND|TOPIC]",
+		Short: "Help about a command or a topic",
+		Long:  "Topics: " + topicNames() + ".",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r.started = true
+			if len(args) == 1 {
+				for _, t := range topics() {
+					if t.name == args[0] {
+						_, err := r.app.IO.Out.Write([]byte(t.text()))
+						return err
+					}
+				}
+			}
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 || found == nil {
+				return usagef("commands: `waybill --help`; topics: "+topicNames(), "no help for %q", strings.Join(args, " "))
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var names []string
+			for _, t := range topics() {
+				names = append(names, t.name+"\t"+t.short)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	return cmd
+}
+
+func topicNames() string {
+	var names []string
+	for _, t := range topics() {
+		names = append(names, t.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+func exitCodesPage() string {
+	var b strings.Builder
+	b.WriteString("Exit statuses. The word is `code` of an error in JSON.\n\n")
+	for _, row := range codes() {
+		fmt.Fprintf(&b, "  %3d  %-12s %s\n", row.Code, row.Word, row.Meaning)
+	}
+	b.WriteString("\nWhere several apply, the first of these is used:\n  ")
+	for i, c := range precedence() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, int(c))
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+func environmentPage() string {
+	var b strings.Builder
+	b.WriteString(`Every setting has one name in three spellings: a flag, an environment variable
+and a key of the configuration files. A flag wins over the environment, that
+over .waybill.yaml of the current folder, that over your own file ("waybill
+config path"), that over the default. "waybill config list --origin" shows
+what is in force. Secrets have no flag.
+
+`)
+	for _, s := range config.Settings() {
+		fmt.Fprintf(&b, "  %s\n", s.Env)
+		line := s.Help
+		if s.Default != "" {
+			line += " (default " + s.Default + ")"
+		}
+		fmt.Fprintf(&b, "      %s\n      key %s", line, s.Key)
+		if s.Flag != "" {
+			fmt.Fprintf(&b, ", flag --%s", s.Flag)
+		}
+		if !s.Project {
+			b.WriteString(", not in .waybill.yaml")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\nOther variables:\n\n")
+	for _, v := range config.Variables() {
+		fmt.Fprintf(&b, "  %s\n      %s\n", v.Name, v.Help)
+	}
+	return b.String()
+}
+
+const inputPage = `create reads CSV, TSV, JSON (an array, or an object with "data") and JSONL, from
+files or, for -, from standard input. What a file is, is seen from its content.
+
+Columns: referId and rawTrackingNumber are needed, carrierCode is optional. Common
+names are understood too (Order ID, Order Number, Tracking No., AWB, ...); for
+others name the column: --map referId="Order No". JSON items have the members
+referId, rawTrackingNumber and metadata.carrierCode, and no others.
+
+Carriers: only a column named carrierCode (or mapped to it) is sent as written.
+Names such as "DHL Express" are sent only if you say which code they stand for:
+--carrier-map 'DHL Express=dhl', or carriers: in the configuration.
+
+CSV may be separated by comma, semicolon, tab or |, have a byte order mark, be
+UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need
+--encoding, such as windows-1252. Excel workbooks: save as "CSV UTF-8" first.
+
+Rows: every row is judged before anything is sent. Bad ones are shown with file,
+line and column, and nothing is sent; --rejects FILE writes them to a file that
+can be mended and read again, --skip-invalid sends the others. White space around
+values is cut. Damage that a spreadsheet did (1.23E+15, #N/A, digits turned into
+zeros) can't be repaired: export again with the column formatted as text.
+
+The same pair of referId and number is created once, however often it stands in
+the input and however often the command is run. One referId may have several
+numbers: an order in several parcels.
+`
+
+const outputPage = `Standard output has the result and nothing else; progress, notes, warnings and
+errors go to standard error.
+
+  -o table   aligned columns on a terminal, tab-separated values otherwise
+  -o json    one object for one result, an array for lists
+  -o jsonl   one object a line
+  --jq EXPR  a jq filter over the JSON
+  --out FILE the result into a file, whole or not at all
+
+With json and jsonl every line on standard error is a JSON object with a type:
+note, warning, error, and with -v progress. The error comes last and has code (a
+word of "waybill help exit-codes"), message, hint, nextCommand, and where there
+are any httpStatus, retryAfterSeconds and errors [{file, line, column, value,
+message, hint}]. Fields are only ever added. Our times are RFC 3339 in UTC; the
+service's are as it sent them. What the service sent and waybill does not know
+stands in "raw", untouched.
+
+Without a terminal there is no colour, no spinner, no prompt. NO_COLOR,
+CLICOLOR_FORCE, TERM=dumb and --color are honoured. Characters that could steer a
+terminal are shown as escapes such as \u{1b}.
+`

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// standingJSON is a line of the list in our output.
+type standingJSON struct {
+	ReferID              string          `json:"referId"`
+	TrackingNumber       string          `json:"trackingNumber"`
+	CarrierCode          string          `json:"carrierCode,omitempty"`
+	State                ledger.State    `json:"state"` // of the row; empty if not created here
+	Run                  string          `json:"run,omitempty"`
+	Reason               string          `json:"reason,omitempty"`
+	Phase                ledger.Phase    `json:"phase,omitempty"`
+	Status               json.RawMessage `json:"status"`
+	StatusLabel          string          `json:"statusLabel"`
+	StatusTrack          string          `json:"statusTrack"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	LearntAt             *time.Time      `json:"learntAt"`   // null if the service was never asked
+	LearntFrom           ledger.Source   `json:"learntFrom"` // query, create or event
+}
+
+func newStandingJSON(st ledger.Standing) standingJSON {
+	j := standingJSON{
+		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
+		State: st.State, Reason: st.Reason, Status: literal(""),
+	}
+	if st.Run != 0 {
+		j.Run = strconv.FormatInt(st.Run, 10)
+	}
+	if seen := st.Sighting; seen != nil {
+		at := seen.Seen.UTC()
+		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, literal(seen.Status), seen.StatusLabel, seen.StatusTrack
+		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, &at, seen.Source
+		if j.CarrierCode == "" {
+			j.CarrierCode = seen.CarrierCode
+		}
+	}
+	return j
+}
+
+func (r *runner) list() *cobra.Command {
+	var o struct {
+		Status, Run, Since, Stale string
+		Limit                     int
+	}
+	cmd := &cobra.Command{
+		Use:     "list",
+		GroupID: groupOps,
+		Short:   "List what is known of your trackings",
+		Long: `list shows what this computer knows: every tracking created from here, its last
+known status, and when and from where that was learnt. It asks the service
+nothing; "waybill show" does.`,
+		Example: example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
+		Args:    cobra.NoArgs,
+		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			f := ledger.Filter{Status: o.Status, Limit: o.Limit}
+			var err error
+			if f.SeenSince, err = parseSince("--since", o.Since); err != nil {
+				return err
+			}
+			if f.StaleSince, err = parseSince("--stale", o.Stale); err != nil {
+				return err
+			}
+			if o.Run != "" {
+				if _, f.Run, err = openRun(ctx, s, o.Run); err != nil {
+					return err
+				}
+			}
+			return r.printList(ctx, s, f)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Status, "status", "", "only trackings with this status `X`: number, label or track")
+	f.StringVar(&o.Run, "run", "", "only trackings of run `ID`")
+	f.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
+	f.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
+	f.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
+	return cmd
+}
+
+func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter) error {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	n := newNames(s.Config.Statuses)
+	w := listing[ledger.Standing]{
+		out: r.out, empty: "nothing is known yet; create trackings with `waybill create`",
+		json: func(st ledger.Standing) any { return newStandingJSON(st) },
+		columns: []render.Column{
+			{Name: "REFERENCE", ID: true}, {Name: "NUMBER", ID: true}, {Name: "STATE"}, {Name: "STATUS"},
+			{Name: "LATEST EVENT", Flex: true}, {Name: "LEARNT"}, {Name: "FROM"},
+		},
+		cells: func(st ledger.Standing) []string { return n.standingCells(st) },
+	}
+	if db == nil {
+		return w.print(s.IO, nil)
+	}
+	return w.print(s.IO, db.Standings(ctx, s.Config.Account, f))
+}
+
+func (n names) standingCells(st ledger.Standing) []string {
+	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), "", st.Reason, "", ""}
+	if seen := st.Sighting; seen != nil {
+		cells[3] = n.status(seen.Status, seen.StatusLabel, seen.StatusTrack)
+		if seen.Phase != ledger.Processed {
+			cells[3] = string(seen.Phase)
+		}
+		if seen.LatestEvent != "" {
+			cells[4] = seen.LatestEvent
+		}
+		cells[5], cells[6] = render.LocalTime(seen.Seen), string(seen.Source)
+	}
+	return cells
+}
+
+// parseSince reads a point in time: RFC 3339, a date in the machine's zone, or
+// an age.
+func parseSince(flag, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
+		return t, nil
+	}
+	if d, err := config.ParseDuration(s); err == nil {
+		return time.Now().Add(-d), nil
+	}
+	return time.Time{}, usagef("such as 2026-11-20, 2026-11-20T08:00:00Z or 48h", "%s %q is neither a time nor an age", flag, s)
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// countProgress shows how many of a number are done, at which rate, and how
+// long the rest will take.
+type countProgress struct {
+	bar   *term.Progress
+	unit  string
+	total int64
+	began time.Time
+
+	mu    sync.Mutex
+	done  int64
+	extra func() string
+}
+
+func newCountProgress(io *term.IO, label string, total int64) *countProgress {
+	p := &countProgress{bar: io.Progress(label), unit: "trackings", total: total, began: time.Now()}
+	p.add(0)
+	return p
+}
+
+func (p *countProgress) add(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	text := fmt.Sprintf("%d of %d %s", p.done, p.total, p.unit)
+	if p.extra != nil {
+		text += p.extra()
+	}
+	fields := map[string]any{"done": p.done, "total": p.total}
+	if took := time.Since(p.began).Seconds(); p.done > 0 && took > 0.5 {
+		rate := float64(p.done) / took
+		text += fmt.Sprintf(", %.0f/s, %s left", rate, shortDuration(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+		fields["perSecond"] = int64(rate)
+	}
+	p.bar.Set(text, fields)
+}
+
+func (p *countProgress) stop() { p.bar.Stop() }
+
+func shortDuration(d time.Duration) string {
+	if d < time.Minute {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Minute / 6).String()
+}
+
+// sendProgress shows rows and batches on their way.
+type sendProgress struct {
+	*countProgress
+	batches int64
+}
+
+func newSendProgress(io *term.IO, run ledger.Run) *sendProgress {
+	rows := run.Tally.New + run.Tally.KnownPending
+	p := &sendProgress{countProgress: newCountProgress(io, "creating", rows)}
+	p.unit = "rows"
+	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
+	return p
+}
+
+// settled counts a batch whose outcome is on disk.
+func (p *sendProgress) settled(b ledger.Batch, r *tracking.Reply) {
+	if r.Outcome == tracking.OutcomeNotSent || r.Outcome == tracking.OutcomeThrottled {
+		return
+	}
+	p.mu.Lock()
+	p.batches++
+	p.mu.Unlock()
+	p.add(int64(len(b.Rows)))
+}

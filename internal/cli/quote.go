@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"runtime"
+	"strings"
+)
+
+// shellWord returns s so that the shell at hand reads it as one word.
+func shellWord(s string) string {
+	if runtime.GOOS == "windows" {
+		return windowsWord(s)
+	}
+	return posixWord(s)
+}
+
+func posixWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, needsQuote) && !strings.HasPrefix(s, "~") && s[0] != '#' {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// windowsWord is read alike by cmd and PowerShell for all but `%`, `$` and
+// quotes inside, which file names hardly hold.
+func windowsWord(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return needsQuote(r) && r != '\\' && r != ':' }) {
+		return s
+	}
+	return `"` + strings.ReplaceAll(s, `"`, `\"`) + `"`
+}
+
+func needsQuote(r rune) bool {
+	switch {
+	case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
+		return false
+	}
+	return !strings.ContainsRune("-_./=+,@%#~", r)
+}
+
+// commandLine joins words to a command that can be typed again.
+func commandLine(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = shellWord(w)
+	}
+	return strings.Join(quoted, " ")
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// result is where a command's result goes: standard output or the file of
+// --out, in the form asked for.
+type result struct {
+	*render.Printer
+	ctx  context.Context //nolint:containedctx // ends an endless --jq
+	file *wholeFile      // nil for standard output
+	out  *term.Writer
+}
+
+// newResult checks --jq and --out before anything is done. live writes every
+// result out at once.
+func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*result, error) {
+	jq, err := cmd.Flags().GetString("jq")
+	if err != nil {
+		return nil, err
+	}
+	path, err := cmd.Flags().GetString("out")
+	if err != nil {
+		return nil, err
+	}
+	r := &result{ctx: cmd.Context(), out: a.IO.Out}
+	if a.Hard != nil {
+		r.ctx = a.Hard
+	}
+	if path != "" && path != stdinName {
+		if r.file, err = newWholeFile(path); err != nil {
+			return nil, err
+		}
+		r.out = term.Plain(r.file)
+	}
+	r.Printer, err = render.New(r.out, render.Options{Format: format, JQ: jq, Live: live})
+	if err != nil {
+		r.discard()
+		return nil, err
+	}
+	return r, nil
+}
+
+// commit puts the file of --out in its place.
+func (r *result) commit() error {
+	if r == nil || r.file == nil {
+		return nil
+	}
+	return r.file.Commit()
+}
+
+func (r *result) discard() {
+	if r != nil && r.file != nil {
+		r.file.Discard()
+	}
+}
+
+func (r *result) machine() bool { return r.Machine() }
+
+func (r *result) csv() bool { return r.Format() == render.CSV }
+
+// object prints one result as JSON.
+func (r *result) object(v any) error { return r.JSON(r.ctx, v) }
+
+// line prints a line of text between blocks.
+func (r *result) line(format string, args ...any) error { return r.out.Printf(format+"\n", args...) }
+
+func (r *result) fields(fs []render.Field) error { return render.Fields(r.out, fs...) }
+
+// listing prints many results in the form asked for: a table, CSV, or JSON.
+type listing[T any] struct {
+	out     *result
+	empty   string // what to say on stderr when a table has no rows
+	columns []render.Column
+	cells   func(T) []string
+	json    func(T) any
+}
+
+// print prints what seq yields; nil yields nothing.
+func (l listing[T]) print(io *term.IO, seq iter.Seq2[T, error]) error {
+	if seq == nil {
+		seq = func(func(T, error) bool) {}
+	}
+	if l.out.machine() {
+		return l.printJSON(seq)
+	}
+	rows := l.out.Table(l.columns...)
+	n := 0
+	err := each(seq, func(v T) error {
+		n++
+		return rows.Row(l.cells(v)...)
+	})
+	if err == nil && n == 0 && !l.out.csv() {
+		io.Note("%s", l.empty)
+		return nil
+	}
+	return errors.Join(err, rows.Flush())
+}
+
+func (l listing[T]) printJSON(seq iter.Seq2[T, error]) error {
+	list := l.out.List(l.out.ctx)
+	err := each(seq, func(v T) error { return list.Add(l.json(v)) })
+	return errors.Join(err, list.Close())
+}
+
+// each calls do for every value of seq until an error.
+func each[T any](seq iter.Seq2[T, error], do func(T) error) error {
+	for v, err := range seq {
+		if err != nil {
+			return err
+		}
+		if err := do(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raw prints JSON from outside, indented and made visible; what is no JSON is
+// made visible as text.
+func (r *result) raw(b []byte) error {
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, b, "", "  "); err != nil {
+		return r.line("%s", b)
+	}
+	_, err := r.out.Write(append(term.EscapeJSON(nil, indented.Bytes()), '\n'))
+	return err
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+// Groups of commands, by who reads them.
+const (
+	groupOps  = "ops"
+	groupHook = "webhook"
+	groupRest = "rest"
+)
+
+// Tree returns the whole command tree for those who document it. Running it
+// is what [Run] is for.
+func Tree(a *app.App) *cobra.Command { return (&runner{app: a}).root() }
+
+func (r *runner) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "waybill",
+		Short: "Create, watch and receive shipment trackings",
+		Long: `waybill creates trackings in bulk, shows and waits for them, and receives
+the service's webhooks. It never creates a tracking twice by itself and never
+says "accepted" before the service's whole answer is on disk.
+
+Try it without an account:  waybill demo`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddGroup(
+		&cobra.Group{ID: groupOps, Title: "Create and watch trackings:"},
+		&cobra.Group{ID: groupHook, Title: "Receive and examine webhooks:"},
+		&cobra.Group{ID: groupRest, Title: "Try out, set up, look up:"},
+	)
+	root.AddCommand(
+		r.create(), r.runs(), r.show(), r.wait(), r.list(),
+		r.listen(), r.events(),
+		r.sandbox(), r.demo(), r.config(), r.version(),
+	)
+	root.SetOut(r.app.IO.Out)
+	root.SetErr(r.app.IO.Err)
+	globalFlags(root.PersistentFlags())
+	root.SetHelpCommand(r.help())
+	root.SetHelpCommandGroupID(groupRest)
+	root.SetCompletionCommandGroupID(groupRest)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{err: err, hint: "run `" + cmd.CommandPath() + " --help` for its flags"}
+	})
+	root.Flags().BoolP("version", "V", false, "print the version")
+	strict(root)
+	group := root.RunE
+	version := r.run(func(context.Context, *app.Session, []string) error { return r.printVersion() })
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if v, _ := cmd.Flags().GetBool("version"); v {
+			return version(cmd, args)
+		}
+		return group(cmd, args)
+	}
+	return root
+}
+
+// globalFlags are understood by every command. Their defaults are the
+// settings', so none stands here.
+func globalFlags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringP("output", "o", "", "output: table, json, jsonl or csv")
+	f.Bool("json", false, "same as -o json")
+	f.String("jq", "", "filter JSON output with a jq `EXPR`")
+	f.String("out", "", "write the result to `FILE` (through a temporary file)")
+	f.String("profile", "", "settings profile `NAME`")
+	f.String("account", "", "`NAME` of the account whose trackings these are")
+	f.String("base-url", "", "`URL` of the service")
+	f.String("store", "", "`FILE` that keeps runs, trackings and deliveries")
+	f.String("config", "", "user configuration `FILE`")
+	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
+	f.String("ca-file", "", "trust the certificate authorities in `FILE` (PEM) too")
+	f.Bool("insecure-http", false, "allow http to other hosts than this one")
+	f.String("timeout", "", "how long to go on trying or waiting, such as 30m")
+	f.String("request-timeout", "", "how long one request may take, such as 30s")
+	f.String("color", "", "auto, always or never")
+	f.BoolP("quiet", "q", false, "no progress, no notes")
+	f.BoolP("verbose", "v", false, "say more about what is done")
+	f.Bool("debug", false, "show requests and answers on stderr, secrets masked")
+}
+
+// strict makes every group without an action of its own print its help, and
+// fail on a word it does not know.
+func strict(cmd *cobra.Command) {
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.DisableFlagsInUseLine = true
+	for _, c := range cmd.Commands() {
+		strict(c)
+	}
+	if cmd.HasSubCommands() && cmd.Run == nil && cmd.RunE == nil {
+		cmd.Args = unknownWord
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+}
+
+// unknownWord refuses what follows a group and names no command of it.
+func unknownWord(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := "run `" + cmd.CommandPath() + " --help` for what there is"
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = "did you mean `" + cmd.CommandPath() + " " + near[0] + "`?"
+	}
+	return usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
+}
+
+// settingFlags adds flags that are settings, with the help of the settings'
+// own table.
+func settingFlags(cmd *cobra.Command, names ...string) {
+	for _, s := range config.Settings() {
+		if !slices.Contains(names, s.Flag) {
+			continue
+		}
+		help := s.Help
+		if s.Default != "" {
+			help = fmt.Sprintf("%s (default %s)", help, s.Default)
+		}
+		switch s.Kind {
+		case config.KindBool:
+			cmd.Flags().Bool(s.Flag, false, help)
+		case config.KindNames:
+			cmd.Flags().StringArray(s.Flag, nil, help)
+		default:
+			cmd.Flags().String(s.Flag, "", help)
+		}
+	}
+}
+
+// example indents the lines of an example as cobra shows them.
+func example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }

@@ -1,0 +1,371 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const queryPatience = 15 * time.Second
+
+// refOptions say which trackings a command is about.
+type refOptions struct {
+	Refs []string
+	Run  string
+	By   string
+}
+
+func (o *refOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.Run, "run", "", "all trackings of run `ID`")
+	cmd.Flags().StringVar(&o.By, "by", "refer-id", "what a REF is: refer-id or tracking-number")
+}
+
+// check refuses a line that names no tracking, or names them in two ways.
+func (o *refOptions) check() error {
+	switch {
+	case o.By != "refer-id" && o.By != "tracking-number":
+		return usagef("use --by refer-id or --by tracking-number", "--by %q is neither", o.By)
+	case o.Run != "" && len(o.Refs) > 0:
+		return usagef("give REFs or --run", "REFs and --run exclude each other")
+	case o.Run == "" && len(o.Refs) == 0:
+		return usagef("name one or more of your identifiers, or --run ID; `waybill list` shows them", "no REF given")
+	case slices.Contains(o.Refs, ""):
+		return usagef("", "a REF is empty")
+	}
+	return nil
+}
+
+// single reports whether exactly one tracking was asked for by name.
+func (o *refOptions) single() bool { return o.Run == "" && len(o.Refs) == 1 }
+
+// query is the question for one REF.
+func (o *refOptions) query(ref string) api.Query {
+	if o.By == "tracking-number" {
+		return api.Query{Number: ref}
+	}
+	return api.Query{ReferID: ref}
+}
+
+// queries returns the questions in order, each once.
+func (o *refOptions) queries(ctx context.Context, s *app.Session) ([]api.Query, error) {
+	var qs []api.Query
+	if o.Run == "" {
+		for _, ref := range o.Refs {
+			if q := o.query(ref); !slices.Contains(qs, q) {
+				qs = append(qs, q)
+			}
+		}
+		return qs, nil
+	}
+	db, id, err := openRun(ctx, s, o.Run)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for row, err := range db.Rows(ctx, id) {
+		if err != nil {
+			return nil, err
+		}
+		ref := row.Item.ReferID
+		if o.By == "tracking-number" {
+			ref = row.Item.Number
+		}
+		if (row.State == ledger.Accepted || row.State == ledger.Unknown) && !seen[ref] {
+			seen[ref] = true
+			qs = append(qs, o.query(ref))
+		}
+	}
+	return qs, nil
+}
+
+func (r *runner) show() *cobra.Command {
+	var o struct {
+		refOptions
+		Timeline bool
+	}
+	cmd := &cobra.Command{
+		Use:     "show REF...",
+		GroupID: groupOps,
+		Short:   "Show status and timeline of trackings",
+		Long: `show asks the service about each REF, your own identifier of the shipment. One
+REF gives its status and timeline; several give one row each.`,
+		Example: example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json"),
+		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
+			o.Refs = args
+			if err := o.check(); err != nil {
+				return err
+			}
+			qs, err := o.queries(ctx, s)
+			if err != nil {
+				return err
+			}
+			looked, err := lookAll(ctx, s, qs)
+			if err != nil {
+				return err
+			}
+			return r.showLooked(ctx, s, looked, o.single(), o.Timeline)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "with several REFs: the timeline of each")
+	return cmd
+}
+
+// looked is what came of one question.
+type looked struct {
+	query api.Query
+	view  app.View
+	err   error
+}
+
+// lookAll asks all questions, a few at a time, and returns what came of each
+// in order. Only what stops everything is an error of its own.
+func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, error) {
+	if _, err := s.Client(); err != nil {
+		return nil, err
+	}
+	if _, err := s.ExistingStore(ctx); err != nil {
+		return nil, err
+	}
+	budget := s.Config.Timeout
+	if budget == 0 {
+		budget = queryPatience
+	}
+	all := make([]looked, len(qs))
+	var g errgroup.Group
+	g.SetLimit(s.Config.Concurrency)
+	for i, q := range qs {
+		g.Go(func() error {
+			v, err := s.LookPatiently(ctx, s.Config.Account, q, budget)
+			all[i] = looked{q, v, err}
+			if fatal(err) {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil && len(qs) > 1 {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return all, nil
+}
+
+// fatal reports whether every further question would meet the same error.
+func fatal(err error) bool {
+	return errors.Is(err, api.ErrUnauthorized) || explainStore(err)
+}
+
+// showLooked prints the result and returns the error that the exit status
+// stands for.
+func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, single, timeline bool) error {
+	n := newNames(s.Config.Statuses)
+	out := r.out
+	if single {
+		l := all[0]
+		if l.err != nil && len(l.view.Found) == 0 {
+			return l.err
+		}
+		if out.machine() {
+			return errors.Join(out.object(n.viewJSON(l.view, l.err)), l.err)
+		}
+		if !errors.Is(l.err, tracking.ErrAbsent) {
+			if err := n.printView(ctx, s, out, l.view); err != nil {
+				return err
+			}
+		}
+		return named(l)
+	}
+	if err := n.printViews(ctx, s, out, all, timeline); err != nil {
+		return err
+	}
+	return several(all)
+}
+
+// named adds to an error which REF it is about.
+func named(l looked) error {
+	if l.err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", tracking.Quote(l.view.Ref), l.err)
+}
+
+// several is the error of many questions: nil if all were answered, the common
+// one if all failed alike, else partial.
+func several(all []looked) error {
+	var failed []looked
+	for _, l := range all {
+		if l.err != nil {
+			failed = append(failed, l)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	if len(failed) == len(all) && alike(failed) {
+		return fmt.Errorf("%d REFs, the first: %w", len(all), named(failed[0]))
+	}
+	return &partialError{failed: len(failed), all: len(all), what: "REFs", first: named(failed[0])}
+}
+
+func alike(failed []looked) bool {
+	code, _ := explain(failed[0].err)
+	for _, l := range failed {
+		if c, _ := explain(l.err); c != code {
+			return false
+		}
+	}
+	return true
+}
+
+// partialError says that some of many failed.
+type partialError struct {
+	failed, all int
+	what        string
+	first       error
+}
+
+func (e *partialError) Error() string {
+	return fmt.Sprintf("%d of %d %s failed, the first: %v", e.failed, e.all, e.what, e.first)
+}
+
+// printView shows one REF: a header and the timeline of each of its trackings.
+func (n names) printView(ctx context.Context, s *app.Session, out *result, v app.View) error {
+	for i, f := range v.Found {
+		if i > 0 {
+			if err := out.line(""); err != nil {
+				return err
+			}
+		}
+		if err := out.fields(n.header(ctx, s, v, f)); err != nil {
+			return err
+		}
+		if len(f.Checkpoints) == 0 {
+			continue
+		}
+		if err := out.line(""); err != nil {
+			return err
+		}
+		if err := printTimeline(out, f.Checkpoints); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Found) []render.Field {
+	var fields []render.Field
+	add := func(name, value string) {
+		if value != "" {
+			fields = append(fields, render.Field{Name: name, Value: value})
+		}
+	}
+	add("Reference", f.ReferID)
+	add("Number", f.Number)
+	add("Carrier", carrierOf(ctx, s, f))
+	add("Status", n.phase(f))
+	add("Latest event", f.LatestEvent)
+	add("Created", f.Created)
+	add("Updated", f.Updated)
+	if f.TransitTime != "" {
+		add("Transit time", unquote(f.TransitTime)+" (unit not documented)")
+	}
+	if f.Error != "" {
+		add("Error", f.Error)
+	}
+	add("Asked", render.LocalTime(v.Asked))
+	return fields
+}
+
+// carrierOf is the carrier code as the answer had it, or as it was sent.
+func carrierOf(ctx context.Context, s *app.Session, f app.Found) string {
+	if f.CarrierCode != "" {
+		return f.CarrierCode
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return ""
+	}
+	rows, err := db.Find(ctx, s.Config.Account, f.ReferID, f.Number)
+	if err != nil {
+		return ""
+	}
+	for _, row := range rows {
+		if tracking.SameNumber(row.Item.Number, f.Number) && row.Item.CarrierCode != "" {
+			return row.Item.CarrierCode
+		}
+	}
+	return ""
+}
+
+func printTimeline(out *result, cs []tracking.Checkpoint) error {
+	t := out.Table(
+		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC"}, render.Column{Name: "EVENT", Flex: true},
+		render.Column{Name: "CITY"}, render.Column{Name: "STATE"}, render.Column{Name: "ZIP"})
+	for _, c := range app.Timeline(cs) {
+		if err := t.Row(c.Local, c.UTC, c.Event, c.City, c.State, c.ZIP); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// printViews shows several REFs, one row for each tracking.
+func (n names) printViews(ctx context.Context, s *app.Session, out *result, all []looked, timeline bool) error {
+	if out.machine() {
+		list := out.List(ctx)
+		for _, l := range all {
+			if err := list.Add(n.viewJSON(l.view, l.err)); err != nil {
+				return errors.Join(err, list.Close())
+			}
+		}
+		return list.Close()
+	}
+	if timeline && !out.csv() {
+		for _, l := range all {
+			if err := n.printView(ctx, s, out, l.view); err != nil {
+				return err
+			}
+			if err := out.line(""); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := out.Table(
+		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "STATUS"},
+		render.Column{Name: "LATEST EVENT", Flex: true}, render.Column{Name: "UPDATED"})
+	for _, l := range all {
+		if len(l.view.Found) == 0 {
+			if err := t.Row(l.query.ReferID, l.query.Number, "failed", errorText(l.err), ""); err != nil {
+				return err
+			}
+		}
+		for _, f := range l.view.Found {
+			if err := t.Row(f.ReferID, f.Number, n.phase(f), f.LatestEvent, f.Updated); err != nil {
+				return err
+			}
+		}
+	}
+	return t.Flush()
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

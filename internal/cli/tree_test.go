@@ -1,0 +1,173 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// run runs one command line with a home of its own and nothing of the
+// machine's environment.
+func run(t *testing.T, env []string, args ...string) (code cli.Code, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	home := t.TempDir()
+	a := &app.App{
+		IO:     term.New(strings.NewReader(""), &out, &errs, term.Facts{}),
+		Getenv: func(string) string { return "" },
+		Sources: func(flags []config.Flag) config.Sources {
+			return config.Sources{Flags: flags, Env: env, WorkDir: home, Home: home}
+		},
+	}
+	code = cli.Run(t.Context(), a, args)
+	return code, out.String(), errs.String()
+}
+
+// walk calls do for every command of the tree.
+func walk(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, c := range cmd.Commands() {
+		walk(c, do)
+	}
+}
+
+func tree() *cobra.Command {
+	return cli.Tree(&app.App{IO: term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{})})
+}
+
+func words(cmd *cobra.Command) []string { return strings.Fields(cmd.CommandPath())[1:] }
+
+func TestEveryGroupRefusesAnUnknownWord(t *testing.T) {
+	groups := 0
+	walk(tree(), func(cmd *cobra.Command) {
+		if !cmd.HasSubCommands() {
+			return
+		}
+		groups++
+		code, stdout, stderr := run(t, nil, append(words(cmd), "bogusword")...)
+		if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "bogusword") || !strings.Contains(stderr, "hint: ") {
+			t.Errorf("%s bogusword: status %d, stdout %q, stderr %q; want 2, nothing, and a hint", cmd.CommandPath(), code, stdout, stderr)
+		}
+	})
+	if groups < 5 {
+		t.Errorf("%d groups found; the tree is not what it was", groups)
+	}
+}
+
+func TestEveryCommandRefusesAnUnknownFlagAndExplainsItself(t *testing.T) {
+	walk(tree(), func(cmd *cobra.Command) {
+		path := cmd.CommandPath()
+		code, stdout, stderr := run(t, nil, append(words(cmd), "--bogus-flag")...)
+		if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "bogus-flag") {
+			t.Errorf("%s --bogus-flag: status %d, stdout %q, stderr %q", path, code, stdout, stderr)
+		}
+		code, stdout, _ = run(t, nil, append(words(cmd), "--help")...)
+		if code != cli.OK || !strings.Contains(stdout, "Usage:") {
+			t.Errorf("%s --help: status %d, stdout %.80q", path, code, stdout)
+		}
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short help %q", path, cmd.Short)
+		}
+		if !cmd.HasSubCommands() && cmd.Example == "" && !strings.HasPrefix(path, "waybill completion") && path != "waybill help" {
+			t.Errorf("%s has no example", path)
+		}
+	})
+}
+
+func TestErrorsAreJSONWhenJSONWasAskedFor(t *testing.T) {
+	for _, args := range [][]string{
+		{"list", "-o", "json", "--bogus"},
+		{"list", "-ojsonl", "--bogus"},
+		{"bogus", "--json"},
+		{"show", "A", "--output=json"},
+		{"create", "nofile.csv", "-o", "json"},
+		{"runs", "show", "9", "-o", "json"},
+		{"list", "-o", "json", "--jq", ".["},
+	} {
+		code, stdout, stderr := run(t, nil, args...)
+		if code == cli.OK || stdout != "" {
+			t.Errorf("%v: status %d, stdout %q", args, code, stdout)
+		}
+		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+		var last struct{ Type, Code, Message string }
+		for _, line := range lines {
+			if err := json.Unmarshal([]byte(line), &last); err != nil {
+				t.Errorf("%v: stderr line %q: %v", args, line, err)
+			}
+		}
+		if last.Type != "error" || last.Code == "" || last.Message == "" {
+			t.Errorf("%v: last line of stderr is %+v; want an error", args, last)
+		}
+	}
+}
+
+func TestSecretsHaveNoFlag(t *testing.T) {
+	for _, args := range [][]string{{"create", "--api-key", "x"}, {"listen", "--webhook-secret", "x"}, {"sandbox", "--key", "x"}} {
+		if code, _, _ := run(t, nil, args...); code != cli.Usage {
+			t.Errorf("%v: status %d; want 2", args, code)
+		}
+	}
+}
+
+func TestTheReadmeHasTheTableOfExitStatuses(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, help, _ := run(t, nil, "help", "exit-codes")
+	n := 0
+	for line := range strings.Lines(string(readme)) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || strings.HasPrefix(line, "| code") {
+			continue
+		}
+		n++
+		code, word, meaning := strings.TrimPrefix(cells[0], "| "), cells[1], strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
+		found := false
+		for h := range strings.Lines(help) {
+			f := strings.Fields(h)
+			if len(f) > 2 && f[0] == code && f[1] == word && strings.HasSuffix(strings.TrimSpace(h), meaning) {
+				found = true
+			}
+		}
+		if !found {
+			t.Errorf("README says %s %s %q; `waybill help exit-codes` does not", code, word, meaning)
+		}
+	}
+	if n != 14 {
+		t.Errorf("%d statuses in the README; want 14", n)
+	}
+}
+
+func TestCompletionsAreUpToDate(t *testing.T) {
+	for shell, file := range map[string]string{"bash": "waybill.bash", "zsh": "_waybill", "fish": "waybill.fish", "powershell": "waybill.ps1"} {
+		want, err := os.ReadFile(filepath.Join("../../completions", file))
+		if err != nil {
+			t.Errorf("%v; run `make completions`", err)
+			continue
+		}
+		code, got, stderr := run(t, nil, "completion", shell)
+		if code != cli.OK || got != string(want) {
+			t.Errorf("completion %s (status %d, %s) is not completions/%s; run `make completions`", shell, code, stderr, file)
+		}
+	}
+}
+
+func TestBuildingTheTreeReadsNothing(t *testing.T) {
+	a := &app.App{
+		IO:      term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
+		Sources: func([]config.Flag) config.Sources { t.Error("settings were read"); return config.Sources{} },
+		Getenv:  func(string) string { t.Error("the environment was read"); return "" },
+	}
+	cli.Tree(a)
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func TestPosixWordIsReadBackAsOneWord(t *testing.T) {
+	for _, s := range []string{"orders.csv", "my orders.csv", "", "it's", `a"b`, "$HOME", "`id`", "a\nb", "*", "#1", "~x", "-o", "übung.csv", "a\\b", "!x"} {
+		out, err := exec.Command("sh", "-c", "printf %s "+posixWord(s)).Output()
+		if err != nil || string(out) != s {
+			t.Errorf("posixWord(%q) = %s; the shell reads %q (%v)", s, posixWord(s), out, err)
+		}
+	}
+	if got := posixWord("orders-1.csv"); got != "orders-1.csv" {
+		t.Errorf("a plain word was quoted: %s", got)
+	}
+}
+
+func TestWorstFollowsThePrecedence(t *testing.T) {
+	tests := []struct {
+		codes []Code
+		want  Code
+	}{
+		{nil, OK},
+		{[]Code{OK, OK}, OK},
+		{[]Code{Pending, Refused, Partial, Unreachable, Unknown, Auth, Interrupted, Store}, Store},
+		{[]Code{Pending, Refused, Partial}, Partial},
+		{[]Code{Unknown, Unreachable}, Unknown},
+		{[]Code{Terminated, Auth}, Terminated},
+		{[]Code{OK, NotFound}, NotFound},
+	}
+	for _, tt := range tests {
+		if got := worst(tt.codes...); got != tt.want {
+			t.Errorf("worst(%v) = %d; want %d", tt.codes, got, tt.want)
+		}
+	}
+}
+
+func TestRowsCode(t *testing.T) {
+	tests := []struct {
+		res  createResult
+		want Code
+	}{
+		{createResult{New: 2, Accepted: 2}, OK},
+		{createResult{New: 2, Rejected: 2}, Refused},
+		{createResult{New: 1, Already: 1, Accepted: 1, Rejected: 1}, Partial},
+		{createResult{New: 2, Accepted: 2, Invalid: 1}, Partial},
+		{createResult{New: 2, Accepted: 1, Pending: 1}, Pending},
+		{createResult{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, Unknown},
+	}
+	for _, tt := range tests {
+		if got := rowsCode(tt.res); got != tt.want {
+			t.Errorf("rowsCode(%+v) = %d; want %d", tt.res, got, tt.want)
+		}
+	}
+}
+
+func TestExplain(t *testing.T) {
+	tests := []struct {
+		err  error
+		want Code
+	}{
+		{errors.New("boom"), Failed},
+		{fmt.Errorf("A: %w", tracking.ErrAbsent), NotFound},
+		{&api.StatusError{Status: 401}, Auth},
+		{&api.StatusError{Status: 404}, Refused},
+		{&api.StatusError{Status: 503}, Unreachable},
+		{&api.ConnectError{Err: errors.New("refused")}, Unreachable},
+		{api.ErrUndecided, Unknown},
+		{ledger.ErrNoRun, NotFound},
+		{&usageError{err: errors.New("x")}, Usage},
+		{&waitError{cause: errTimeUp, all: 1}, Pending},
+		{&waitError{cause: errTimeUp, all: 1, also: &api.StatusError{Status: 403}}, Auth},
+		{&outcomeError{code: Unknown, err: errors.New("x")}, Unknown},
+		{errors.Join(&outcomeError{code: Refused, err: errors.New("x")}, &signalError{}), Interrupted},
+	}
+	for _, tt := range tests {
+		if got, _ := explain(tt.err); got != tt.want {
+			t.Errorf("explain(%v) = %d; want %d", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	found := func(phase ledger.Phase, t tracking.Tracking) app.Found { return app.Found{Tracking: t, Phase: phase} }
+	done := found(ledger.Processed, tracking.Tracking{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"})
+	moving := found(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING"})
+	tests := []struct {
+		condition string
+		found     []app.Found
+		want      bool
+	}{
+		{"processed", []app.Found{done}, true},
+		{"processed", []app.Found{done, found(ledger.Processing, tracking.Tracking{})}, false},
+		{"processed", nil, false},
+		{"status=1", []app.Found{done}, true},
+		{"status=Delivered", []app.Found{done}, true},
+		{"status=DELIVERED", []app.Found{done, moving}, false},
+		{"status=7", []app.Found{moving}, true},
+	}
+	for _, tt := range tests {
+		c, err := parseCondition(tt.condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.met(app.View{Found: tt.found}); got != tt.want {
+			t.Errorf("%s met by %+v: %v; want %v", tt.condition, tt.found, got, tt.want)
+		}
+	}
+	for _, s := range []string{"", "status=", "delivered", "event=x"} {
+		if _, err := parseCondition(s); err == nil {
+			t.Errorf("--for %q was taken", s)
+		}
+	}
+}
+
+func TestParseSince(t *testing.T) {
+	now := time.Now()
+	for s, want := range map[string]time.Time{
+		"2026-11-20T08:00:00Z": time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
+		"2026-11-20":           time.Date(2026, 11, 20, 0, 0, 0, 0, time.Local),
+		"2h":                   now.Add(-2 * time.Hour),
+		"7d":                   now.Add(-7 * 24 * time.Hour),
+		"":                     {},
+	} {
+		got, err := parseSince("--since", s)
+		if err != nil || got.Sub(want).Abs() > time.Minute {
+			t.Errorf("parseSince(%q) = %v, %v; want %v", s, got, err, want)
+		}
+	}
+	if _, err := parseSince("--since", "yesterday"); err == nil {
+		t.Error("yesterday was taken")
+	}
+}

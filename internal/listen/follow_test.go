@@ -1,0 +1,199 @@
+package listen_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+)
+
+// follower collects what Follow tells, as "type seq eventId" or "type reason".
+type follower struct {
+	told  []string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func follow(t *testing.T, r *listen.Receiver, after int64, fn func(listen.Notice) error) *follower {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &follower{stop: cancel, ended: make(chan error, 1)}
+	go func() {
+		f.ended <- r.Follow(ctx, after, func(n listen.Notice) error {
+			if n.Type == listen.Refused {
+				f.told = append(f.told, fmt.Sprintf("%s %s", n.Type, n.Refused.Reason))
+			} else {
+				f.told = append(f.told, fmt.Sprintf("%s %d %s", n.Type, n.Event.Seq, n.Event.EventID))
+			}
+			if fn != nil {
+				return fn(n)
+			}
+			return nil
+		})
+	}()
+	return f
+}
+
+func (f *follower) end(t *testing.T) {
+	t.Helper()
+	f.stop()
+	if err := <-f.ended; err != nil {
+		t.Errorf("Follow: %v; want nil", err)
+	}
+}
+
+func TestFollowTellsWhatArrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &memory{}
+		r := receiver(t, listen.Options{Store: box, Verify: signing(t), Enforce: true})
+		h := r.Handler()
+		good := func(body string) { send(t, h, body, signature(body)) }
+		good(`[{"eventId":"old"},{"eventId":"told before"}]`)
+		f := follow(t, r, 1, nil)
+		synctest.Wait()
+		if want := []string{"event 2 told before"}; !slices.Equal(f.told, want) {
+			t.Errorf("told %q; want %q", f.told, want)
+		}
+		good(`[{"eventId":"a"}, 7, {"eventId":"a"}, {"eventId":"a","event":"x"}]`)
+		good(`not JSON`)
+		synctest.Wait()
+		send(t, h, delivered, "forged")
+		synctest.Wait()
+		want := []string{"event 2 told before", "event 3 a", "anomaly 4 ", "duplicate 5 a", "conflict 6 a", "anomaly 7 ", "refused signature_malformed"}
+		if !slices.Equal(f.told, want) {
+			t.Errorf("told %q; want %q", f.told, want)
+		}
+		f.end(t)
+	})
+}
+
+func TestFollowTellsRowsInOrderOverManyPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &memory{}
+		r := receiver(t, listen.Options{Store: box})
+		var b strings.Builder
+		for i := range 1000 {
+			fmt.Fprintf(&b, `,{"eventId":"%d"}`, i)
+		}
+		body := "[" + b.String()[1:] + "]"
+		send(t, r.Handler(), body, "")
+		// While a slow reader reads on, more arrives: none is lost.
+		slow := func(n listen.Notice) error {
+			if n.Event.Seq == 300 {
+				send(t, r.Handler(), `[{"eventId":"last"}]`, "")
+			}
+			return nil
+		}
+		f := follow(t, r, 0, slow)
+		synctest.Wait()
+		if len(f.told) != 1001 || f.told[0] != "event 1 0" || f.told[1000] != "event 1001 last" {
+			t.Errorf("told %d rows, first %q, last %q; want 1001 in order", len(f.told), f.told[0], f.told[len(f.told)-1])
+		}
+		f.end(t)
+	})
+}
+
+func TestFollowReadsToTheEndWhenItIsStopped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &memory{}
+		r := receiver(t, listen.Options{Store: box, Verify: signing(t), Enforce: true})
+		send(t, r.Handler(), delivered, signature(delivered))
+		send(t, r.Handler(), delivered, "")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var told []listen.Type
+		err := r.Follow(ctx, 0, func(n listen.Notice) error { told = append(told, n.Type); return nil })
+		if want := []listen.Type{listen.Event, listen.Refused}; err != nil || !slices.Equal(told, want) {
+			t.Errorf("Follow: %v, told %v; want nil, %v", err, told, want)
+		}
+	})
+}
+
+func TestFollowReturnsErrors(t *testing.T) {
+	broken := errors.New("broken")
+	synctest.Test(t, func(t *testing.T) {
+		r := receiver(t, listen.Options{Store: &memory{}})
+		send(t, r.Handler(), delivered, "")
+		f := follow(t, r, 0, func(listen.Notice) error { return broken })
+		if err := <-f.ended; !errors.Is(err, broken) {
+			t.Errorf("Follow: %v; want the error of fn", err)
+		}
+		f.stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := receiver(t, listen.Options{Store: &memory{before: func(context.Context, string) error { return broken }}})
+		f := follow(t, r, 0, nil)
+		if err := <-f.ended; !errors.Is(err, broken) {
+			t.Errorf("Follow: %v; want the error of the inbox", err)
+		}
+		f.stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := receiver(t, listen.Options{Store: &memory{}, Verify: signing(t), Enforce: true})
+		send(t, r.Handler(), delivered, "")
+		f := follow(t, r, 0, func(listen.Notice) error { return broken })
+		if err := <-f.ended; !errors.Is(err, broken) {
+			t.Errorf("Follow: %v; want the error of fn on a refusal", err)
+		}
+		f.stop()
+	})
+}
+
+func TestFollowWaitsOutALockedStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var locked atomic.Bool
+		locked.Store(true)
+		box := &memory{before: func(_ context.Context, method string) error {
+			if locked.Load() && method == "Events" {
+				return fmt.Errorf("store: read: %w", inbox.ErrLocked)
+			}
+			return nil
+		}}
+		r := receiver(t, listen.Options{Store: box})
+		send(t, r.Handler(), delivered, "")
+		f := follow(t, r, 0, nil)
+		synctest.Wait()
+		locked.Store(false)
+		time.Sleep(time.Second) // of fake time
+		synctest.Wait()
+		if want := []string{"event 1 e-1"}; !slices.Equal(f.told, want) {
+			t.Errorf("told %q; want %q", f.told, want)
+		}
+		locked.Store(true)
+		f.stop()
+		if err := <-f.ended; !errors.Is(err, inbox.ErrLocked) {
+			t.Errorf("Follow, stopped while the store is locked: %v; want ErrLocked", err)
+		}
+	})
+}
+
+func TestFollowCountsRefusalsItCouldNotTell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := receiver(t, listen.Options{Store: &memory{}, Verify: signing(t), Enforce: true})
+		for range 300 {
+			send(t, r.Handler(), delivered, "")
+		}
+		var told, missed int64
+		f := follow(t, r, 0, func(n listen.Notice) error {
+			told++
+			missed += n.Missed
+			if n.Refused.Body != nil || n.Refused.Header != nil {
+				t.Error("a refusal that waits to be told holds its body")
+			}
+			return nil
+		})
+		synctest.Wait()
+		if told != 256 || missed != 44 {
+			t.Errorf("told %d, missed %d; want 256 and 44", told, missed)
+		}
+		f.end(t)
+	})
+}

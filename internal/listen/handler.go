@@ -1,0 +1,227 @@
+package listen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Handler returns the handler that takes deliveries in, under any path:
+//
+//	200  POST: the delivery is on disk; GET and HEAD: nothing is stored
+//	400  the body ended too early; nothing is stored
+//	401  enforcing, and the delivery did not verify; kept as evidence only
+//	405  any other method
+//	408  the body took too long
+//	413  the body is greater than MaxBody; the connection is closed
+//	415  the body is compressed
+//	431  the header is greater than 32 KiB
+//	500  it could not be stored
+//	503  it could not be stored now: full, locked, read-only, too slow, or stopping
+//
+// Answers are constant texts. A body that can't be read as events is stored and
+// answered with 200: the sender has done its part, and would send the same again.
+//
+// Assumed: which answers the service expects, and which method it uses, is not shown.
+func (r *Receiver) Handler() http.Handler { return http.HandlerFunc(r.serve) }
+
+func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
+	if !r.enter() {
+		unavailable(w)
+		return
+	}
+	defer r.handled.Done()
+	switch {
+	case headerSize(req) > maxHeader:
+		turnAway(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
+	case req.Method == http.MethodGet || req.Method == http.MethodHead:
+		answer(w, http.StatusOK, "ready for deliveries")
+	case req.Method != http.MethodPost:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		turnAway(w, http.StatusMethodNotAllowed, "method not allowed")
+	case isEncoded(req.Header):
+		turnAway(w, http.StatusUnsupportedMediaType, "compressed bodies are not taken")
+	case req.ContentLength > r.o.MaxBody:
+		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
+	default:
+		if body, ok := r.read(w, req); ok {
+			r.take(w, req, body)
+		}
+	}
+}
+
+// read returns the whole body, or answers and returns false.
+func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout)) // without a connection there is nothing to wait for
+	var buf bytes.Buffer
+	// No more is set aside than a usual delivery needs: a slow sender may
+	// announce much and send nothing.
+	buf.Grow(int(min(max(req.ContentLength, 0), 64<<10)) + bytes.MinRead)
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, req.Body, r.o.MaxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		turnAway(w, http.StatusRequestTimeout, "body too slow")
+	case err != nil:
+		turnAway(w, http.StatusBadRequest, "body incomplete")
+	}
+	if err != nil {
+		return nil, false
+	}
+	_ = conn.SetReadDeadline(time.Time{}) // storing has a limit of its own
+	return buf.Bytes(), true
+}
+
+// take verifies a delivery, stores it and answers, in this order.
+func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
+	d := received(req, body)
+	r.judge(&d)
+	if r.o.Enforce && d.Verified != inbox.Yes {
+		r.refuse(w, req, d)
+		return
+	}
+	batch := webhook.Decode(body)
+	d.Single, d.Anomaly = batch.Single, batch.Anomaly
+	rows := inbox.Prepare(d, batch)
+	// A sender that hangs up does not undo what others of the same commit wait for.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
+	defer cancel()
+	if _, err := r.o.Store.Put(ctx, d, rows); err != nil {
+		r.o.Log.Error("delivery not stored", "err", err, "from", d.RemoteAddr, "bytes", len(body))
+		notStored(w, err)
+		return
+	}
+	r.wake()
+	answer(w, http.StatusOK, "stored")
+}
+
+// received returns the delivery that a request is. Of the header, package
+// net/http keeps the order within a name, but not that of the names, nor their
+// case: they are sorted, Host first.
+func received(req *http.Request, body []byte) inbox.Delivery {
+	d := inbox.Delivery{
+		ReceivedAt: time.Now().UTC(),
+		Method:     req.Method,
+		Path:       req.URL.EscapedPath(),
+		RawQuery:   req.URL.RawQuery,
+		RemoteAddr: req.RemoteAddr,
+		Header:     make([]webhook.Field, 0, len(req.Header)+1),
+		Body:       body,
+		Verified:   inbox.Unknown,
+	}
+	if strings.HasPrefix(req.RequestURI, "/") {
+		d.Path, d.RawQuery, _ = strings.Cut(req.RequestURI, "?") // as sent
+	}
+	d.Header = append(d.Header, webhook.Field{Name: "Host", Value: req.Host})
+	names := make([]string, 0, len(req.Header))
+	for name := range req.Header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range req.Header[name] {
+			d.Header = append(d.Header, webhook.Field{Name: name, Value: value})
+		}
+	}
+	return d
+}
+
+// judge notes whether d is authentic.
+func (r *Receiver) judge(d *inbox.Delivery) {
+	if r.o.Verify == nil {
+		return
+	}
+	v := r.o.Verify(d.Request(), d.ReceivedAt)
+	d.Scheme, d.SecretName, d.BodyAuthenticated, d.Reason = r.o.Scheme, v.SecretName, v.BodyAuthenticated, v.Reason
+	d.Verified = inbox.No
+	if v.OK {
+		d.Verified = inbox.Yes
+	}
+}
+
+// refuse keeps evidence of d, within limits, and answers 401.
+func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Delivery) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), evidenceTime)
+	defer cancel()
+	select {
+	case r.evidence <- struct{}{}:
+		if err := r.o.Store.PutRefused(ctx, d); err != nil {
+			r.o.Log.Warn("evidence of a refused delivery not stored", "err", err, "reason", string(d.Reason))
+		}
+		<-r.evidence
+	case <-ctx.Done():
+		r.o.Log.Warn("evidence of a refused delivery not stored", "err", "too many at once", "reason", string(d.Reason))
+	}
+	d.Header, d.Body = nil, nil
+	select {
+	case r.refusals <- d:
+	default:
+		r.missed.Add(1)
+	}
+	answer(w, http.StatusUnauthorized, "signature not accepted")
+}
+
+// notStored tells the sender to keep its delivery.
+func notStored(w http.ResponseWriter, err error) {
+	for _, passing := range []error{inbox.ErrFull, inbox.ErrLocked, inbox.ErrReadOnly, context.DeadlineExceeded} {
+		if errors.Is(err, passing) {
+			unavailable(w)
+			return
+		}
+	}
+	answer(w, http.StatusInternalServerError, "not stored")
+}
+
+func unavailable(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", retryAfter)
+	answer(w, http.StatusServiceUnavailable, "not stored, try again later")
+}
+
+// turnAway answers a request whose body is not wanted, and closes its connection.
+func turnAway(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Connection", "close")
+	answer(w, status, text)
+}
+
+// answer ends a request with a constant text. It is on its way to the sender
+// when answer returns, so that a server that stops does not cut it.
+func answer(w http.ResponseWriter, status int, text string) {
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("Content-Length", strconv.Itoa(len(text)+1))
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // a sender that left has its delivery stored, or sends it again
+	_ = http.NewResponseController(w).Flush()
+}
+
+// isEncoded reports whether a body is compressed.
+func isEncoded(h http.Header) bool {
+	return slices.ContainsFunc(h.Values("Content-Encoding"), func(v string) bool {
+		return v != "" && !strings.EqualFold(v, "identity")
+	})
+}
+
+// headerSize returns how many bytes the request line and header took, without
+// what a sender may put around values.
+func headerSize(req *http.Request) int {
+	n := len(req.Method) + len(req.RequestURI) + len(req.Proto) + len("  \r\n") + len("Host: \r\n") + len(req.Host)
+	for name, values := range req.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + len(": \r\n")
+		}
+	}
+	return n
+}

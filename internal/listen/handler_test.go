@@ -1,0 +1,294 @@
+package listen_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+func TestNew(t *testing.T) {
+	for _, o := range []listen.Options{{}, {Store: &memory{}, Enforce: true}, {Store: &memory{}, MaxBody: -1}} {
+		if _, err := listen.New(o); err == nil {
+			t.Errorf("New(%+v) succeeded", o)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options listen.Options
+		method  string
+		body    string
+		header  []string // name, value…
+		status  int
+		answer  string
+		stored  int
+	}{
+		{"delivery", listen.Options{}, http.MethodPost, delivered, nil, 200, "stored\n", 1},
+		{"GET", listen.Options{}, "GET", "", nil, 200, "ready for deliveries\n", 0},
+		{"HEAD", listen.Options{}, "HEAD", "", nil, 200, "ready for deliveries\n", 0}, // the recorder keeps what a connection leaves out
+		{"GET with a body", listen.Options{}, "GET", delivered, nil, 200, "ready for deliveries\n", 0},
+		{"PUT", listen.Options{}, "PUT", delivered, nil, 405, "method not allowed\n", 0},
+		{"DELETE", listen.Options{}, "DELETE", "", nil, 405, "method not allowed\n", 0},
+		{"OPTIONS", listen.Options{}, "OPTIONS", "", nil, 405, "method not allowed\n", 0},
+		{"compressed", listen.Options{}, http.MethodPost, delivered, []string{"Content-Encoding", "gzip"}, 415, "compressed bodies are not taken\n", 0},
+		{"compressed, second value", listen.Options{}, http.MethodPost, delivered, []string{"Content-Encoding", "identity", "Content-Encoding", "br"}, 415, "compressed bodies are not taken\n", 0},
+		{"identity", listen.Options{}, http.MethodPost, delivered, []string{"Content-Encoding", "identity"}, 200, "stored\n", 1},
+		{"as great as may be", listen.Options{MaxBody: int64(len(delivered))}, http.MethodPost, delivered, nil, 200, "stored\n", 1},
+		{"too great", listen.Options{MaxBody: int64(len(delivered)) - 1}, http.MethodPost, delivered, nil, 413, "body too large\n", 0},
+		{"header too large", listen.Options{}, http.MethodPost, delivered, []string{"X-A", strings.Repeat("a", 16<<10), "X-A", strings.Repeat("b", 16<<10)}, 431, "header too large\n", 0},
+		{"header large", listen.Options{}, http.MethodPost, delivered, []string{"X-A", strings.Repeat("a", 31<<10)}, 200, "stored\n", 1},
+		{"any content type", listen.Options{}, http.MethodPost, delivered, []string{"Content-Type", "text/plain"}, 200, "stored\n", 1},
+		{"no JSON", listen.Options{}, http.MethodPost, "<html>", nil, 200, "stored\n", 1},
+		{"empty", listen.Options{}, http.MethodPost, "", nil, 200, "stored\n", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			box := &memory{}
+			tt.options.Store = box
+			req := httptest.NewRequestWithContext(t.Context(), tt.method, "/any/path", strings.NewReader(tt.body))
+			for i := 0; i < len(tt.header); i += 2 {
+				req.Header.Add(tt.header[i], tt.header[i+1])
+			}
+			rec := httptest.NewRecorder()
+			receiver(t, tt.options).Handler().ServeHTTP(rec, req)
+			if rec.Code != tt.status || rec.Body.String() != tt.answer {
+				t.Errorf("answer %d %q; want %d %q", rec.Code, rec.Body, tt.status, tt.answer)
+			}
+			if got := rec.Header().Get("Connection"); (got == "close") != (tt.status >= 400) {
+				t.Errorf("status %d with Connection %q", rec.Code, got)
+			}
+			if got := rec.Header().Get("Allow"); (got == "GET, HEAD, POST") != (tt.status == 405) {
+				t.Errorf("status %d with Allow %q", rec.Code, got)
+			}
+			if kept, refused := box.kept(); len(kept) != tt.stored || len(refused) != 0 {
+				t.Errorf("%d deliveries stored, %d refused; want %d and none", len(kept), len(refused), tt.stored)
+			}
+		})
+	}
+}
+
+// send posts a body to h with a signature, if there is one.
+func send(t *testing.T, h http.Handler, body, sig string) *httptest.ResponseRecorder {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hook", strings.NewReader(body))
+	if sig != "" {
+		req.Header.Set("X-Signature", sig)
+	}
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, req)
+	return rec
+}
+
+func TestEnforceRefusesAndKeepsEvidence(t *testing.T) {
+	box := &memory{}
+	h := receiver(t, listen.Options{Store: box, Verify: signing(t), Scheme: "mine", Enforce: true}).Handler()
+	for _, tt := range []struct {
+		body, sig string
+		want      webhook.Reason
+	}{
+		{delivered, "", webhook.ReasonSignatureMissing},
+		{delivered, "zz", webhook.ReasonSignatureMalformed},
+		{delivered, signature(delivered + " "), webhook.ReasonSignatureMismatch},
+		{"", signature(""), webhook.ReasonBodyEmpty},
+	} {
+		rec := send(t, h, tt.body, tt.sig)
+		if rec.Code != http.StatusUnauthorized || rec.Body.String() != "signature not accepted\n" {
+			t.Errorf("%s: answer %d %q; want a constant 401", tt.want, rec.Code, rec.Body)
+		}
+		kept, refused := box.kept()
+		if len(kept) != 0 || len(refused) == 0 {
+			t.Fatalf("%s: %d stored, %d refused; want evidence only", tt.want, len(kept), len(refused))
+		}
+		last := refused[len(refused)-1]
+		if last.Reason != tt.want || last.Verified != inbox.No || last.Scheme != "mine" || string(last.Body) != tt.body {
+			t.Errorf("evidence %+v; want reason %s and the body", last, tt.want)
+		}
+	}
+	if rec := send(t, h, delivered, signature(delivered)); rec.Code != http.StatusOK {
+		t.Errorf("good delivery: %d; want 200", rec.Code)
+	}
+	kept, _ := box.kept()
+	if len(kept) != 1 || kept[0].Verified != inbox.Yes || kept[0].SecretName != "env:S" || !kept[0].BodyAuthenticated || kept[0].Reason != "" {
+		t.Errorf("stored %+v; want one, verified by env:S", kept)
+	}
+	// Authentic but unreadable is kept too: it will not get better by being sent again.
+	if rec := send(t, h, "{", signature("{")); rec.Code != http.StatusOK {
+		t.Errorf("authentic but unreadable: %d; want 200", rec.Code)
+	}
+	kept, _ = box.kept()
+	if len(kept) != 2 || kept[1].Anomaly == "" || string(kept[1].Body) != "{" {
+		t.Errorf("stored %+v; want the unreadable one marked", kept)
+	}
+}
+
+func TestObserveKeepsAndMarks(t *testing.T) {
+	box := &memory{}
+	h := receiver(t, listen.Options{Store: box, Verify: signing(t), Scheme: "mine"}).Handler()
+	if rec := send(t, h, delivered, "zz"); rec.Code != http.StatusOK {
+		t.Errorf("answer %d; want 200", rec.Code)
+	}
+	kept, refused := box.kept()
+	if len(kept) != 1 || len(refused) != 0 || kept[0].Verified != inbox.No || kept[0].Reason != webhook.ReasonSignatureMalformed {
+		t.Fatalf("stored %+v; want one, not verified, with the reason", kept)
+	}
+	if row := box.rows[0]; row.Verified != inbox.No || row.Reason != webhook.ReasonSignatureMalformed || row.EventID != "e-1" {
+		t.Errorf("row %+v; want it marked like its delivery", row)
+	}
+}
+
+func TestDeliveryIsKeptAsReceived(t *testing.T) {
+	box := &memory{}
+	srv := httptest.NewServer(receiver(t, listen.Options{Store: box}).Handler())
+	defer srv.Close()
+	defer srv.Client().CloseIdleConnections()
+	body := "\xef\xbb\xbf [ {\"eventId\":\"\xff\"} ]\r\n"
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/a%2fb//c?x=%7E&x=+&y", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = "hooks.example"
+	req.Header = http.Header{"X-B": {"2", "1"}, "X-A": {"\xe9"}, "User-Agent": {"sender/1"}, "Accept-Encoding": {"identity"}}
+	before := time.Now()
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("status %d, close %v", res.StatusCode, err)
+	}
+	kept, _ := box.kept()
+	if len(kept) != 1 {
+		t.Fatalf("%d deliveries stored; want 1", len(kept))
+	}
+	got := kept[0]
+	if got.ReceivedAt.Before(before) || got.ReceivedAt.After(time.Now()) || !strings.HasPrefix(got.RemoteAddr, "127.0.0.1:") {
+		t.Errorf("received at %v from %q", got.ReceivedAt, got.RemoteAddr)
+	}
+	got.ReceivedAt, got.RemoteAddr = time.Time{}, ""
+	want := inbox.Delivery{
+		Seq: 1, Method: "POST", Path: "/a%2fb//c", RawQuery: "x=%7E&x=+&y", Body: []byte(body), Verified: inbox.Unknown,
+		Header: []webhook.Field{
+			{Name: "Host", Value: "hooks.example"},
+			{Name: "Accept-Encoding", Value: "identity"},
+			{Name: "Content-Length", Value: fmt.Sprint(len(body))},
+			{Name: "User-Agent", Value: "sender/1"},
+			{Name: "X-A", Value: "\xe9"},
+			{Name: "X-B", Value: "2"},
+			{Name: "X-B", Value: "1"},
+		},
+		Anomaly: "not JSON at byte 1: invalid character 'ï' looking for beginning of value",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("delivery (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err    error
+		status int
+	}{
+		{inbox.ErrFull, 503},
+		{inbox.ErrLocked, 503},
+		{inbox.ErrReadOnly, 503},
+		{context.DeadlineExceeded, 503},
+		{errors.New("broken"), 500},
+	} {
+		var failing error
+		box := &memory{before: func(context.Context, string) error { return failing }}
+		var log bytes.Buffer
+		h := receiver(t, listen.Options{Store: box, Verify: signing(t), Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		failing = fmt.Errorf("store: write: %w", tt.err)
+		rec := send(t, h, delivered, signature(delivered))
+		if rec.Code != tt.status || (rec.Header().Get("Retry-After") == "5") != (tt.status == 503) {
+			t.Errorf("%v: answer %d, Retry-After %q; want %d", tt.err, rec.Code, rec.Header().Get("Retry-After"), tt.status)
+		}
+		if strings.Contains(rec.Body.String(), tt.err.Error()) {
+			t.Errorf("%v: the sender is told %q", tt.err, rec.Body)
+		}
+		if got := log.String(); !strings.Contains(got, tt.err.Error()) || strings.Contains(got, "hunter2") || strings.Contains(got, signature(delivered)) || strings.Contains(got, "e-1") {
+			t.Errorf("%v: logged %q; want the error, no secret, signature or body", tt.err, got)
+		}
+		// When the cause is gone, so is the trouble.
+		failing = nil
+		if rec := send(t, h, delivered, ""); rec.Code != http.StatusOK {
+			t.Errorf("%v, then none: answer %d; want 200", tt.err, rec.Code)
+		}
+		if kept, _ := box.kept(); len(kept) != 1 {
+			t.Errorf("%v, then none: %d stored; want 1", tt.err, len(kept))
+		}
+	}
+}
+
+// Bodies over the limit are not read to their end, whether or not they say how
+// long they are.
+func TestEndlessBody(t *testing.T) {
+	box := &memory{}
+	srv := httptest.NewServer(receiver(t, listen.Options{Store: box, MaxBody: 100 << 10}).Handler())
+	defer srv.Close()
+	defer srv.Client().CloseIdleConnections()
+	for _, length := range []int64{-1, 1 << 40} {
+		body := &endless{}
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.ContentLength = length
+		res, err := srv.Client().Do(req)
+		if err != nil {
+			t.Fatalf("length %d: %v; want an answer", length, err)
+		}
+		if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusRequestEntityTooLarge || !res.Close {
+			t.Errorf("length %d: status %d, closing %v; want 413 and the connection closed", length, res.StatusCode, res.Close)
+		}
+	}
+	if kept, _ := box.kept(); len(kept) != 0 {
+		t.Errorf("%d deliveries stored; want none", len(kept))
+	}
+}
+
+// endless is a body without an end.
+type endless struct{}
+
+func (*endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	return len(p), nil
+}
+
+func TestChunkedBody(t *testing.T) {
+	box := &memory{}
+	srv := httptest.NewServer(receiver(t, listen.Options{Store: box, MaxBody: int64(len(delivered))}).Handler())
+	defer srv.Close()
+	defer srv.Client().CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL, io.MultiReader(strings.NewReader(delivered[:10]), strings.NewReader(delivered[10:])))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
+		t.Errorf("status %d, close %v; want 200", res.StatusCode, err)
+	}
+	if kept, _ := box.kept(); len(kept) != 1 || string(kept[0].Body) != delivered {
+		t.Errorf("stored %+v; want the whole body", kept)
+	}
+}

@@ -1,0 +1,125 @@
+// Package listen receives deliveries over HTTP. A delivery is answered with a
+// 2xx only after the inbox has it on disk; whatever else happens, the sender
+// is told to keep it.
+//
+// Whoever wants to know what arrived is woken, not fed: [Receiver.Follow] reads
+// on from its own place in the inbox, so a slow or crashed reader loses nothing
+// and holds nobody up.
+package listen
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// DefaultMaxBody is the greatest body that is taken unless set otherwise, in bytes.
+const DefaultMaxBody = 5 << 20
+
+// Limits of a request and of what it may cost.
+const (
+	maxHeader      = 32 << 10         // bytes of the request line and header together
+	headerTimeout  = 5 * time.Second  // for the header
+	bodyTimeout    = 15 * time.Second // for the body, from the end of the header
+	idleTimeout    = 60 * time.Second // between requests of a connection
+	storeTimeout   = 30 * time.Second // for the inbox to take a delivery
+	evidenceTime   = 2 * time.Second  // for evidence of a refusal to be stored, waiting included
+	evidenceAtOnce = 8                // pieces of evidence being stored or waiting
+	grace          = 5 * time.Second  // for bodies on their way when the server stops
+	retryAfter     = "5"              // seconds until a sender should try again
+	untoldRefusals = 256              // refusals that wait to be told
+	page           = 256              // rows read at once by a follower
+	storePause     = time.Second      // before a store that could not be read is asked again
+)
+
+// Options say what a [Receiver] does. Fields left zero have defaults.
+type Options struct {
+	// Store keeps what arrives. It is required and stays the caller's.
+	Store inbox.Store
+	// Verify says whether a delivery is authentic, usually
+	// [webhook.Verifier.Verify]. It is called concurrently. Nil: no scheme is
+	// known, and every delivery is neither verified nor not.
+	Verify func(r webhook.Request, now time.Time) webhook.Verdict
+	// Scheme is the name of the scheme that Verify follows.
+	Scheme string
+	// Enforce refuses deliveries that Verify does not confirm. Otherwise they
+	// are kept and marked.
+	Enforce bool
+	// MaxBody is the greatest body that is taken, in bytes; 0 is [DefaultMaxBody].
+	MaxBody int64
+	// Log is told of what failed. Nil: nobody is. It gets no secrets, no
+	// bodies and no headers.
+	Log *slog.Logger
+}
+
+// Receiver takes deliveries in. It is safe for concurrent use, but for
+// [Receiver.Serve] and [Receiver.Follow], which are each called once.
+type Receiver struct {
+	o        Options
+	woken    chan struct{}       // holds one value while there is something new
+	refusals chan inbox.Delivery // to be told, without headers and bodies
+	missed   atomic.Int64        // refusals that were not told
+	evidence chan struct{}       // one value for each piece of evidence being stored
+
+	handled sync.WaitGroup // requests that are being handled
+	gate    sync.Mutex     // guards closed, and handled against being waited for too early
+	closed  bool           // no more requests are handled
+}
+
+// New returns a receiver. It fails if there is no store, or if it is to enforce
+// what it cannot verify.
+func New(o Options) (*Receiver, error) {
+	switch {
+	case o.Store == nil:
+		return nil, errors.New("listen: there is no inbox to store deliveries in")
+	case o.Enforce && o.Verify == nil:
+		return nil, errors.New("listen: cannot enforce signatures without a scheme")
+	case o.MaxBody < 0:
+		return nil, errors.New("listen: the greatest body is less than nothing")
+	}
+	if o.MaxBody == 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Receiver{
+		o:        o,
+		woken:    make(chan struct{}, 1),
+		refusals: make(chan inbox.Delivery, untoldRefusals),
+		evidence: make(chan struct{}, evidenceAtOnce),
+	}, nil
+}
+
+// wake tells a follower that there is something new. It never blocks.
+func (r *Receiver) wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// enter reports whether a request may be handled; if so, handled must be told
+// when it is done.
+func (r *Receiver) enter() bool {
+	r.gate.Lock()
+	defer r.gate.Unlock()
+	if r.closed {
+		return false
+	}
+	r.handled.Add(1)
+	return true
+}
+
+// close lets no more requests in and waits for those that are being handled.
+func (r *Receiver) close() {
+	r.gate.Lock()
+	r.closed = true
+	r.gate.Unlock()
+	r.handled.Wait()
+}

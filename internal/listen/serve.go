@@ -1,0 +1,51 @@
+package listen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Serve takes deliveries in on l until ctx ends. Then it takes no more
+// connections, gives bodies on their way a few seconds, waits until everything
+// that arrived is stored and answered, and returns nil. It closes l. Any other
+// end is an error. It is called once.
+func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:           r.Handler(),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       headerTimeout + bodyTimeout, // the handler sets the stricter one of bodies
+		WriteTimeout:      headerTimeout + bodyTimeout + storeTimeout + evidenceTime,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		r.stop(srv)
+		return fmt.Errorf("listen on %s: %w", l.Addr(), err)
+	case <-ctx.Done():
+	}
+	// With a context that has ended, Shutdown closes the listener and what is
+	// idle, and does not wait for connections on which nothing was ever sent.
+	_ = srv.Shutdown(ctx)
+	r.stop(srv)
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("listen on %s: %w", l.Addr(), err)
+	}
+	return nil
+}
+
+// stop waits for the requests that are being handled, and closes all connections.
+func (r *Receiver) stop(srv *http.Server) {
+	late := time.AfterFunc(grace, func() { _ = srv.Close() })
+	r.close()
+	late.Stop()
+	_ = srv.Close()
+}

@@ -1,0 +1,58 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// newSalt returns what keys the fingerprints of a new account.
+func newSalt() []byte {
+	salt := make([]byte, sha256.Size)
+	_, _ = rand.Read(salt) // never fails
+	return salt
+}
+
+// fingerprint returns what is kept of an API key.
+func fingerprint(salt []byte, key string) []byte {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write([]byte(key))
+	return mac.Sum(nil)
+}
+
+// SeeKey says whether a key was recorded for the account, see [ledger.Accounts].
+func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, error) {
+	var news ledger.KeyNews
+	var id int64
+	var salt []byte
+	ok, err := d.row(ctx, []any{&id, &salt, &news.HasRuns}, `SELECT a.id, a.salt,
+		EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') FROM accounts a WHERE a.name = $1`, account)
+	if !ok {
+		return ledger.KeyNews{}, err
+	}
+	var one int
+	news.Seen, err = d.row(ctx, []any{&one}, "SELECT 1 FROM keyprints WHERE account_id = $1 AND print = $2", id, fingerprint(salt, key))
+	return news, err
+}
+
+// TrustKey records the key as one of the account's, see [ledger.Accounts].
+func (d *DB) TrustKey(ctx context.Context, account, key string) error {
+	if err := checkText("account", account); err != nil {
+		return err
+	}
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		id, err := t.account(ctx, account)
+		if err != nil {
+			return err
+		}
+		var salt []byte
+		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, "INSERT INTO keyprints (account_id, print) VALUES ($1, $2) ON CONFLICT DO NOTHING", id, fingerprint(salt, key))
+		return err
+	})
+}

@@ -1,0 +1,338 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// What a chunk took for granted and was wrong about.
+var (
+	errNotNew      = errors.New("a record is known already")
+	errNamedBefore = errors.New("a known row was named before")
+)
+
+// chunk is the part of an input that one transaction adds.
+//
+// Records are told apart in the order of their keys, so that those which are
+// the same stand side by side and the index is walked through only once. New
+// rows are put into batches in the order of the input.
+type chunk struct {
+	s       *staging
+	entries []ledger.Entry
+	base    int64 // number of the first entry
+	order   []int // indices of entries by key; equal ones in input order
+	fate    []fate
+	parts   map[int64]int64 // rows of the input by batch
+	filled  []batch         // those that got rows
+
+	filling
+	conflicts []ledger.Conflict
+}
+
+// fate is what becomes of one record.
+type fate struct {
+	kind  fateKind
+	row   int64         // of a known row or a repeat
+	batch int64         // of a known row
+	other bool          // a known row stands there with another carrier
+	first *ledger.Entry // what a repeat or a refused one names again
+}
+
+type fateKind uint8
+
+const (
+	fresh    fateKind = iota // a row to be inserted
+	known                    // a row of an earlier run
+	repeated                 // named before in this input
+	refused                  // contradicts an earlier record of this input
+)
+
+func newChunk(s *staging, entries []ledger.Entry, f filling) *chunk {
+	return &chunk{s: s, entries: entries, base: f.next, filling: f}
+}
+
+func compareKeys(a, b ledger.Entry) int {
+	return cmp.Or(cmp.Compare(a.Item.ReferID, b.Item.ReferID), cmp.Compare(a.Item.Number, b.Item.Number))
+}
+
+// add adds the chunk.
+func (c *chunk) add(ctx context.Context, t *tx) error {
+	c.fate = make([]fate, len(c.entries))
+	c.parts = map[int64]int64{}
+	c.sort()
+	if c.lookFirst {
+		if err := c.look(ctx, t); err != nil {
+			return err
+		}
+	}
+	c.repeatsWithin()
+	for _, step := range []func(context.Context, *tx) error{c.addFresh, c.addKnown, c.addRepeats, c.addParts} {
+		if err := step(ctx, t); err != nil {
+			return err
+		}
+	}
+	c.next += int64(len(c.entries))
+	return nil
+}
+
+// sort puts the entries in the order of their keys.
+func (c *chunk) sort() {
+	c.order = make([]int, len(c.entries))
+	for i := range c.order {
+		c.order[i] = i
+	}
+	if !slices.IsSortedFunc(c.entries, compareKeys) {
+		slices.SortStableFunc(c.order, func(i, j int) int { return compareKeys(c.entries[i], c.entries[j]) })
+	}
+}
+
+// heads yields the first entry of each key, in the order of keys, with those
+// that name the key again.
+func (c *chunk) heads(yield func(head int, again []int) bool) {
+	for i := 0; i < len(c.order); {
+		end := i + 1
+		for end < len(c.order) && compareKeys(c.entries[c.order[i]], c.entries[c.order[end]]) == 0 {
+			end++
+		}
+		if !yield(c.order[i], c.order[i+1:end]) {
+			return
+		}
+		i = end
+	}
+}
+
+// repeatsWithin decides about the records that name a key of the same chunk
+// again.
+func (c *chunk) repeatsWithin() {
+	for head, again := range c.heads {
+		if len(again) == 0 {
+			continue
+		}
+		first, row := &c.entries[head], c.base+int64(head)
+		switch f := c.fate[head]; f.kind {
+		case fresh:
+		case known:
+			row = f.row
+		case repeated, refused:
+			first, row = f.first, f.row
+		}
+		for _, i := range again {
+			c.decideAgain(i, first, row)
+		}
+	}
+}
+
+// decideAgain decides about a record whose key stands earlier in this input.
+func (c *chunk) decideAgain(i int, first *ledger.Entry, row int64) {
+	c.fate[i] = fate{kind: repeated, row: row, first: first}
+	if c.entries[i].Item.CarrierCode != first.Item.CarrierCode {
+		c.fate[i].kind = refused
+	}
+}
+
+// lookUp finds rows by key: of any run, and with the place where this input
+// named them first, if that is asked for.
+type lookUp struct {
+	plain, named [len(widths)]string
+}
+
+func lookingUp() *lookUp {
+	var l lookUp
+	for i, w := range widths {
+		values := "WITH v (i, refer_id, number) AS (VALUES " + tuples(w, 3) + ") SELECT v.i, r.id, r.batch_id, r.carrier, r.file, r.line, "
+		match := "JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
+		l.plain[i] = values + "NULL, NULL, NULL FROM v " + match
+		l.named[i] = values + "k.file, k.line, COALESCE(k.carrier, r.carrier) FROM v " + match + " LEFT JOIN known k ON k.run_id = ? AND k.row_id = r.id"
+	}
+	return &l
+}
+
+// look finds out which records are in the ledger.
+func (c *chunk) look(ctx context.Context, t *tx) error {
+	heads := make([]int, 0, len(c.entries))
+	for head := range c.heads {
+		heads = append(heads, head)
+	}
+	query, tail := c.s.d.sql.lookUp.plain, []any{c.s.account}
+	if c.lookKnown {
+		query, tail = c.s.d.sql.lookUp.named, []any{c.s.account, c.s.run.ID}
+	}
+	anyKnown := false
+	args := make([]any, 0, widths[0]*3+2)
+	err := wide(len(heads), func(from, to, w int) error {
+		args = args[:0]
+		for _, i := range heads[from:to] {
+			args = append(args, i, c.entries[i].Item.ReferID, c.entries[i].Item.Number)
+		}
+		return t.each(ctx, func(s scanner) error {
+			anyKnown = true
+			return c.decide(s)
+		}, query[w], append(args, tail...)...)
+	})
+	c.lookFirst = anyKnown
+	return err
+}
+
+// decide decides about a record that is in the ledger.
+func (c *chunk) decide(s scanner) error {
+	var (
+		i, file, line        int
+		row, batch           int64
+		carrier              string
+		namedFile, namedLine *int
+		namedCarrier         *string
+	)
+	if err := s.Scan(&i, &row, &batch, &carrier, &file, &line, &namedFile, &namedLine, &namedCarrier); err != nil {
+		return err
+	}
+	first := &ledger.Entry{File: file, Line: line, Item: c.entries[i].Item}
+	first.Item.CarrierCode = carrier
+	switch {
+	case row >= c.s.first:
+		c.decideAgain(i, first, row)
+	case namedFile != nil:
+		first.File, first.Line, first.Item.CarrierCode = *namedFile, *namedLine, *namedCarrier
+		c.decideAgain(i, first, row)
+	default:
+		c.fate[i] = fate{kind: known, row: row, batch: batch, other: c.entries[i].Item.CarrierCode != carrier}
+	}
+	return nil
+}
+
+// addFresh puts the new rows into batches and inserts them.
+func (c *chunk) addFresh(ctx context.Context, t *tx) error {
+	nextBatch, err := t.nextBatch(ctx)
+	if err != nil {
+		return err
+	}
+	size := int64(c.s.run.Plan.BatchSize)
+	for i := range c.fate {
+		if c.fate[i].kind != fresh {
+			continue
+		}
+		row := c.base + int64(i)
+		if c.batch.id == 0 || c.batch.rows == size {
+			c.keepBatch()
+			c.batch = batch{id: nextBatch, first: row}
+			nextBatch++
+		}
+		c.batch.last = row
+		c.batch.rows++
+		c.parts[c.batch.id]++
+		c.fate[i].batch = c.batch.id
+	}
+	c.keepBatch()
+	rows := c.ofKind(fresh, c.order)
+	c.tally.New += int64(len(rows))
+	added, err := c.s.d.sql.rows.do(ctx, t, len(rows), func(args []any, n int) []any {
+		i := rows[n]
+		e := &c.entries[i]
+		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.fate[i].batch, e.File, e.Line)
+	})
+	if err == nil && added != int64(len(rows)) {
+		return errNotNew
+	}
+	if err != nil {
+		return err
+	}
+	_, err = c.s.d.sql.batches.do(ctx, t, len(c.filled), func(args []any, n int) []any {
+		b := &c.filled[n]
+		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
+	})
+	return err
+}
+
+// keepBatch notes that the batch being filled got rows.
+func (c *chunk) keepBatch() {
+	if c.parts[c.batch.id] > 0 {
+		c.filled = append(c.filled, c.batch)
+	}
+}
+
+// nextBatch returns the number that the next batch can have. It stays free
+// until the transaction ends.
+func (t *tx) nextBatch(ctx context.Context) (int64, error) {
+	var last int64
+	_, err := t.row(ctx, []any{&last}, "SELECT COALESCE(MAX(id), 0) FROM batches")
+	return last + 1, err
+}
+
+// ofKind returns those of the indices whose records have that fate.
+func (c *chunk) ofKind(k fateKind, indices []int) []int {
+	var found []int
+	for _, i := range indices {
+		if c.fate[i].kind == k {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// inOrder is c.order for an input order.
+func (c *chunk) inOrder() []int {
+	all := make([]int, len(c.entries))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// addKnown notes the rows of earlier runs that this input names.
+func (c *chunk) addKnown(ctx context.Context, t *tx) error {
+	rows := c.ofKind(known, c.inOrder())
+	added, err := c.s.d.sql.known.do(ctx, t, len(rows), func(args []any, n int) []any {
+		i := rows[n]
+		var carrier any
+		if c.fate[i].other {
+			carrier = c.entries[i].Item.CarrierCode
+		}
+		return append(args, c.s.run.ID, c.base+int64(i), c.fate[i].row, c.entries[i].File, c.entries[i].Line, carrier)
+	})
+	if err != nil {
+		return err
+	}
+	if added != int64(len(rows)) {
+		return errNamedBefore
+	}
+	c.tally.Known += added
+	for _, i := range rows {
+		c.parts[c.fate[i].batch]++
+		if c.fate[i].other {
+			c.tally.OtherCarrier++
+		}
+	}
+	return nil
+}
+
+// addRepeats notes the records that name a key of this input again, and
+// gathers those that contradict it.
+func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
+	all := c.inOrder()
+	rows := c.ofKind(repeated, all)
+	_, err := c.s.d.sql.repeats.do(ctx, t, len(rows), func(args []any, n int) []any {
+		i := rows[n]
+		return append(args, c.s.run.ID, c.base+int64(i), c.fate[i].row, c.entries[i].File, c.entries[i].Line)
+	})
+	c.tally.Repeats += int64(len(rows))
+	for _, i := range c.ofKind(refused, all) {
+		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.fate[i].first})
+	}
+	return err
+}
+
+// addParts notes how many rows of the input are in which batch.
+func (c *chunk) addParts(ctx context.Context, t *tx) error {
+	ids := make([]int64, 0, len(c.parts))
+	for id := range c.parts {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	_, err := c.s.d.sql.parts.do(ctx, t, len(ids), func(args []any, n int) []any {
+		return append(args, c.s.run.ID, ids[n], c.parts[ids[n]])
+	})
+	return err
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Kinds of [Error]: what is wrong with the store's file or its disk. The first
+// three are those of the inbox's contract.
+var (
+	ErrFull       = inbox.ErrFull
+	ErrLocked     = inbox.ErrLocked
+	ErrReadOnly   = inbox.ErrReadOnly
+	ErrNotThere   = errors.New("there is no store")
+	ErrTooNew     = errors.New("store was written by a newer waybill")
+	ErrNotStore   = errors.New("not a waybill store")
+	ErrCorrupt    = errors.New("store is damaged")
+	ErrPermission = errors.New("store is not accessible")
+	ErrNetworkFS  = errors.New("store is on a network file system")
+	ErrIO         = errors.New("disk error")
+)
+
+// Errors that are not about the file.
+var (
+	// ErrText says that a text cannot be kept: it is not UTF-8, or holds NUL.
+	ErrText = errors.New("not valid text")
+	// ErrNotClaimed says that outcomes do not fit what the ledger knows: the
+	// batch was not claimed by this store or is not being sent any more, a row
+	// is not one of it, or the state may not follow.
+	ErrNotClaimed = errors.New("outcome does not fit")
+
+	errClosed = errors.New("store is closed")
+)
+
+// Error is a failure that the store's file or its disk is the cause of. It
+// matches its Kind and its cause.
+type Error struct {
+	Kind error  // one of the kinds
+	Path string // the file
+	Op   string // what was being done: open, read, write, lock, migrate
+	Err  error  // the cause, nil if there is none beyond Kind
+}
+
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
+	}
+	return fmt.Sprintf("%s %s: %v: %v", e.Op, e.Path, e.Kind, e.Err)
+}
+
+// Unwrap returns the kind and, if there is one, the cause.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// hints says what to do about each kind.
+var hints = map[error]string{
+	ErrFull:       "make room on that disk, then run the same command again",
+	ErrLocked:     "another program is holding the store; wait for it or end it, then run the same command again",
+	ErrReadOnly:   "make the file and its folder writable, or name another store with --store",
+	ErrNotThere:   "name the store with --store; `waybill create` makes one",
+	ErrTooNew:     "use the newer waybill, or another store with --store",
+	ErrNotStore:   "name another file with --store",
+	ErrCorrupt:    "keep a copy of the file and of those beside it, and go on from a backup",
+	ErrPermission: "the file and its folder must be readable and writable for you; --store names another",
+	ErrNetworkFS:  "put it on a local disk with --store",
+	ErrIO:         "check the disk, then run the same command again",
+}
+
+// Hint returns what the reader can do about it, in one line.
+func (e *Error) Hint() string { return hints[e.Kind] }
+
+// primary is the part of a SQLite result code that says what went wrong; the
+// rest says where.
+const primary = 0xff
+
+// sqliteCode returns the extended result code in err, 0 if there is none.
+func sqliteCode(err error) int {
+	var se *sqlite.Error
+	if errors.As(err, &se) {
+		return se.Code()
+	}
+	return 0
+}
+
+// isBusy reports whether err says that somebody else has the lock.
+func isBusy(err error) bool {
+	switch sqliteCode(err) & primary {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return true
+	default:
+		return false
+	}
+}
+
+// kind returns the kind of err, nil if it is not about the file or the disk.
+func kind(err error) error {
+	if k := osKind(err); k != nil {
+		return k
+	}
+	code := sqliteCode(err)
+	if code == sqlite3.SQLITE_IOERR_SHMSIZE {
+		return ErrFull // the file that processes share could not grow
+	}
+	switch code & primary {
+	case sqlite3.SQLITE_FULL:
+		return ErrFull
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
+		return ErrLocked
+	case sqlite3.SQLITE_READONLY:
+		return ErrReadOnly
+	case sqlite3.SQLITE_NOTADB:
+		return ErrNotStore
+	case sqlite3.SQLITE_CORRUPT:
+		return ErrCorrupt
+	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return ErrPermission
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOLFS:
+		return ErrIO
+	default:
+		return nil
+	}
+}
+
+// osKind is kind for errors of the operating system.
+func osKind(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return ErrFull
+	case errors.Is(err, syscall.EROFS):
+		return ErrReadOnly
+	case errors.Is(err, syscall.EIO):
+		return ErrIO
+	case errors.Is(err, fs.ErrPermission):
+		return ErrPermission
+	default:
+		return nil
+	}
+}
+
+// fail returns err as callers are to see it. Errors of the context and of the
+// contracts stay what they are.
+func (d *DB) fail(op string, err error) error { return fail(d.path, op, err) }
+
+func fail(path, op string, err error) error {
+	var done *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &done), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	if k := kind(err); k != nil {
+		return &Error{Kind: k, Path: path, Op: op, Err: err}
+	}
+	if sqliteCode(err) != 0 {
+		return fmt.Errorf("%s %s: %w", op, path, err)
+	}
+	return err
+}
+
+// spoils reports whether a connection that met err should not be used again:
+// after a failed write or fsync nobody knows what the system still has of it.
+func spoils(err error) bool {
+	if errors.Is(err, driver.ErrBadConn) {
+		return true
+	}
+	switch sqliteCode(err) & primary {
+	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM,
+		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY:
+		return true
+	default:
+		return false
+	}
+}

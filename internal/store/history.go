@@ -1,0 +1,315 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// pageRows is how many rows are read at once. No connection is held between.
+const pageRows = 1000
+
+// asker runs a query, inside or outside of a transaction.
+type asker func(ctx context.Context, f func(scanner) error, query string, args ...any) error
+
+// countRows counts the distinct rows of a run's input in each state, but for
+// those in batches of the run except. It adds up whole batches and puts right
+// what the rows that stand apart from theirs make of that.
+func countRows(ctx context.Context, ask asker, run, except int64) (ledger.Counts, error) {
+	var c ledger.Counts
+	err := ask(ctx, func(s scanner) error {
+		var state string
+		var n int64
+		err := s.Scan(&state, &n)
+		c.Add(ledger.State(state), n)
+		return err
+	}, `WITH touched AS (SELECT p.batch_id, p.rows, b.state FROM parts p JOIN batches b ON b.id = p.batch_id
+			WHERE p.run_id = $1 AND b.run_id <> $2),
+		apart AS (SELECT t.state AS batch_state, r.state AS row_state FROM touched t
+			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL
+			WHERE r.id BETWEEN (SELECT first_row FROM runs WHERE id = $1) AND (SELECT last_row FROM runs WHERE id = $1)
+			OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = $1 AND k.row_id = r.id))
+		SELECT state, SUM(rows) FROM touched GROUP BY state
+		UNION ALL SELECT batch_state, -COUNT(*) FROM apart GROUP BY batch_state
+		UNION ALL SELECT row_state, COUNT(*) FROM apart GROUP BY row_state`, run, except)
+	return c, err
+}
+
+// CountRows counts the rows of a run's input, see [ledger.Store].
+func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
+	if err := d.exists(ctx, run); err != nil {
+		return ledger.Counts{}, err
+	}
+	return countRows(ctx, d.each, run, 0)
+}
+
+// exists returns [ledger.ErrNoRun] unless the run is there to be seen.
+func (d *DB) exists(ctx context.Context, run int64) error {
+	var one int
+	ok, err := d.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND state = 'open'", run)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %d", ledger.ErrNoRun, run)
+	}
+	return err
+}
+
+const runColumns = `SELECT r.id, a.name, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
+	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.requests, r.last_sent
+	FROM runs r JOIN accounts a ON a.id = r.account_id WHERE r.state = 'open' `
+
+// scanRun reads a row of runColumns.
+func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
+	var created, lastSent int64
+	var files []byte
+	r := &sum.Run
+	err = s.Scan(&r.ID, &r.Plan.Account, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
+		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &sum.Requests, &lastSent)
+	if err == nil {
+		err = json.Unmarshal(files, &r.Plan.Files)
+	}
+	r.Created, sum.LastSent = instant(created), instant(lastSent)
+	return sum, owner, err
+}
+
+// complete adds what does not stand in the run's own line.
+func (d *DB) complete(ctx context.Context, sum *ledger.RunSummary, owner string) error {
+	var err error
+	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {
+		return err
+	}
+	owners := []string{owner}
+	if err := d.each(ctx, func(s scanner) error {
+		var o string
+		err := s.Scan(&o)
+		owners = append(owners, o)
+		return err
+	}, "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
+		return err
+	}
+	for _, o := range owners {
+		if sum.Live, err = d.owner.lives(o); sum.Live || err != nil {
+			return d.fail("lock", err)
+		}
+	}
+	return nil
+}
+
+// Run returns one run, see [ledger.History].
+func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
+	if err := d.exists(ctx, id); err != nil {
+		return ledger.RunSummary{}, err
+	}
+	var found ledger.RunSummary
+	for sum, err := range d.runs(ctx, runColumns+"AND r.id = $1", id) {
+		if err != nil {
+			return ledger.RunSummary{}, err
+		}
+		found = sum
+	}
+	return found, nil
+}
+
+// runs yields what a query with runColumns finds.
+func (d *DB) runs(ctx context.Context, query string, args ...any) iter.Seq2[ledger.RunSummary, error] {
+	return func(yield func(ledger.RunSummary, error) bool) {
+		type line struct {
+			sum   ledger.RunSummary
+			owner string
+		}
+		var lines []line
+		err := d.each(ctx, func(s scanner) error {
+			var l line
+			var err error
+			l.sum, l.owner, err = scanRun(s)
+			lines = append(lines, l)
+			return err
+		}, query, args...)
+		for _, l := range lines {
+			if err != nil {
+				break
+			}
+			if err = d.complete(ctx, &l.sum, l.owner); err == nil && !yield(l.sum, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(ledger.RunSummary{}, err)
+		}
+	}
+}
+
+// Runs yields runs, newest first, see [ledger.History].
+func (d *DB) Runs(ctx context.Context, account string, limit int) iter.Seq2[ledger.RunSummary, error] {
+	const page = 50
+	return func(yield func(ledger.RunSummary, error) bool) {
+		before, left := int64(math.MaxInt64), limit
+		if limit <= 0 {
+			left = math.MaxInt
+		}
+		for left > 0 {
+			n := min(left, page)
+			got := 0
+			for sum, err := range d.runs(ctx, runColumns+"AND ($1 = '' OR a.name = $1) AND r.id < $2 ORDER BY r.id DESC LIMIT $3", account, before, n) {
+				if !yield(sum, err) || err != nil {
+					return
+				}
+				before = sum.ID
+				got++
+			}
+			if got < n {
+				return
+			}
+			left -= got
+		}
+	}
+}
+
+// Batches yields the batches of a run, see [ledger.History].
+func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSummary, error] {
+	return func(yield func(ledger.BatchSummary, error) bool) {
+		if err := d.exists(ctx, run); err != nil {
+			yield(ledger.BatchSummary{}, err)
+			return
+		}
+		for after := int64(0); ; {
+			page, err := d.batches(ctx, run, after)
+			for _, b := range page {
+				if b.Answer, err = d.answer(ctx, b.ID); err != nil {
+					break
+				}
+				if !yield(b, nil) {
+					return
+				}
+				after = b.ID
+			}
+			if err != nil {
+				yield(ledger.BatchSummary{}, err)
+				return
+			}
+			if len(page) < pageRows {
+				return
+			}
+		}
+	}
+}
+
+// batches returns the next batches of a run, without their answers.
+func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSummary, error) {
+	var page []ledger.BatchSummary
+	err := d.each(ctx, func(s scanner) error {
+		var b ledger.BatchSummary
+		var began, took int64
+		err := s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, &began, &took)
+		b.Began, b.Took = instant(began), time.Duration(took)*time.Microsecond
+		page = append(page, b)
+		return err
+	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
+		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)
+	return page, err
+}
+
+// answer returns what the service answered to a batch, nil if it did not.
+func (d *DB) answer(ctx context.Context, batch int64) ([]byte, error) {
+	var packed []byte
+	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM batch_answers WHERE batch_id = $1", batch); err != nil {
+		return nil, err
+	}
+	return unpack(packed)
+}
+
+// Pending counts pending rows that are not in the run's input, see [ledger.History].
+func (d *DB) Pending(ctx context.Context, account string, except int64) (int64, error) {
+	var all int64
+	if _, err := d.row(ctx, []any{&all}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
+		FROM runs n JOIN batches b ON b.run_id = n.id AND b.state = 'pending'
+		WHERE n.account_id = (SELECT id FROM accounts WHERE name = $1) AND n.state = 'open'`, account); err != nil {
+		return 0, err
+	}
+	own, err := countRows(ctx, d.each, except, 0)
+	return max(0, all-own.Pending), err
+}
+
+// Lookup returns how a pair stands, see [ledger.History].
+func (d *DB) Lookup(ctx context.Context, account string, key tracking.Key) (ledger.State, bool, error) {
+	var state ledger.State
+	ok, err := d.row(ctx, []any{&state}, `SELECT COALESCE(r.state, b.state) FROM rows r JOIN batches b ON b.id = r.batch_id
+		WHERE r.account_id = (SELECT id FROM accounts WHERE name = $1) AND r.refer_id = $2 AND r.number = $3
+		AND r.id <= (SELECT value FROM counters WHERE name = 'row')`, account, key.ReferID, key.Number)
+	return state, ok, err
+}
+
+// Rows yields the records of a run's input, see [ledger.Store].
+func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
+	return func(yield func(ledger.Row, error) bool) {
+		for page, err := range d.inputPages(ctx, run) {
+			if err != nil {
+				yield(ledger.Row{}, err)
+				return
+			}
+			for _, row := range page {
+				if row.ID != 0 && !yield(row, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inputPages yields the records of a run's input by the numbers they took. A
+// number without a record has a row with ID 0.
+func (d *DB) inputPages(ctx context.Context, run int64) iter.Seq2[[]ledger.Row, error] {
+	return func(yield func([]ledger.Row, error) bool) {
+		var first, last int64
+		var text []byte
+		ok, err := d.row(ctx, []any{&first, &last, &text}, "SELECT first_row, last_row, files FROM runs WHERE id = $1 AND state = 'open'", run)
+		if err == nil && !ok {
+			err = fmt.Errorf("%w: %d", ledger.ErrNoRun, run)
+		}
+		var files []string
+		if err == nil {
+			err = json.Unmarshal(text, &files)
+		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for from := first; from <= last; from += pageRows {
+			page, err := d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// reasonOf is the reason of a row r in a batch b.
+const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '') WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
+
+func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
+	page := make([]ledger.Row, to-from+1)
+	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + " FROM "
+	err := d.each(ctx, func(s scanner) error {
+		var pos, file, own int64
+		var row ledger.Row
+		if err := s.Scan(&pos, &file, &row.Line, &row.Repeat, &own, &row.ID,
+			&row.Item.ReferID, &row.Item.Number, &row.Item.CarrierCode, (*string)(&row.State), &row.Reason); err != nil {
+			return err
+		}
+		row.Known = row.ID < own
+		row.File = files[file]
+		page[pos-from] = row
+		return nil
+	}, `WITH own AS (SELECT first_row FROM runs WHERE id = $1)
+		SELECT r.id, r.file, r.line, 0, own.first_row`+columns+`own, rows r JOIN batches b ON b.id = r.batch_id WHERE r.id BETWEEN $2 AND $3
+		UNION ALL SELECT k.pos, k.file, k.line, 0, own.first_row`+columns+`own, known k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
+			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3
+		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, repeats k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
+			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3`, run, from, to)
+	return page, err
+}

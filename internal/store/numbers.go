@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"errors"
+)
+
+// Rows by tracking number. Keeping an index up to date row by row would cost
+// more than all the rest of a row, since numbers come in no order. So it is
+// brought up to date when somebody asks, many rows at once and in order; the
+// last few are looked through.
+const (
+	numberAfter  = 5_000   // as many rows may be missing
+	numberAtOnce = 100_000 // as many are added in one transaction
+)
+
+// numbered finds the ids of the rows of account $1 whose folded number is $2.
+const numbered = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
+	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
+		AND account_id = (SELECT id FROM accounts WHERE name = $1) AND ` + folded + ` = $2`
+
+// number brings the rows by number up to date. A store that cannot be written
+// is searched all the same, only more slowly.
+func (d *DB) number(ctx context.Context) error {
+	for {
+		var missing int64
+		if _, err := d.row(ctx, []any{&missing}, `SELECT (SELECT value FROM counters WHERE name = 'row') -
+			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= numberAfter {
+			return err
+		}
+		err := d.run(ctx, numberSome)
+		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func numberSome(ctx context.Context, t *tx) error {
+	last, err := t.counter(ctx, "row")
+	if err != nil {
+		return err
+	}
+	done, err := t.counter(ctx, "numbered")
+	if err != nil {
+		return err
+	}
+	upTo := min(last, done+numberAtOnce)
+	if _, err := t.exec(ctx, "INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, "+folded+` AS f, id FROM rows
+		WHERE id > $1 AND id <= $2 ORDER BY account_id, f, id`, done, upTo); err != nil {
+		return err
+	}
+	_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'numbered'", upTo)
+	return err
+}

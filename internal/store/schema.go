@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+//go:embed schema/*.sql
+var schema embed.FS
+
+// applicationID marks a SQLite file as ours: "wayb".
+const applicationID = 0x77617962
+
+// migrations returns what makes of each version the next: the first of them a
+// store of an empty file, version 1.
+func migrations() ([]string, error) {
+	names, err := fs.Glob(schema, "schema/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	steps := make([]string, len(names))
+	for i := range steps {
+		text, err := schema.ReadFile(fmt.Sprintf("schema/%d.sql", i+1))
+		if err != nil {
+			return nil, err
+		}
+		steps[i] = string(text)
+	}
+	return steps, nil
+}
+
+// prepare brings the file to the version that has all steps behind it, and
+// reports whether it made the store, and where it left a copy of an older one.
+func (w *writer) prepare(ctx context.Context, path string, steps []string) (made bool, backup string, err error) {
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
+	err = w.patiently(ctx, func(ctx context.Context) error {
+		if err := w.open(ctx); err != nil {
+			return err
+		}
+		version, err := w.version(ctx, path, len(steps))
+		if err != nil {
+			return err
+		}
+		if err := w.useLog(ctx, path); err != nil {
+			return err
+		}
+		if version == len(steps) {
+			return nil
+		}
+		if version > 0 && backup == "" {
+			if backup, err = w.copy(ctx, path, version); err != nil {
+				return err
+			}
+		}
+		made, err = w.migrate(ctx, path, steps)
+		return err
+	})
+	return made, backup, err
+}
+
+// version returns the version of the store, 0 if the file is empty. It writes
+// nothing, so that a file that is not ours stays as it is.
+func (w *writer) version(ctx context.Context, path string, newest int) (int, error) {
+	var id, version, tables int
+	for query, dest := range map[string]*int{
+		"PRAGMA application_id":              &id,
+		"PRAGMA user_version":                &version,
+		"SELECT COUNT(*) FROM sqlite_master": &tables,
+	} {
+		if err := w.conn.QueryRowContext(ctx, query).Scan(dest); err != nil {
+			return 0, err
+		}
+	}
+	switch {
+	case id == 0 && version == 0 && tables == 0:
+		return 0, nil
+	case id != applicationID:
+		return 0, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("it is the database of another program")}
+	case version > newest:
+		return 0, &Error{Kind: ErrTooNew, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill knows %d", version, newest)}
+	}
+	return version, nil
+}
+
+// useLog turns SQLite's write-ahead log on.
+func (w *writer) useLog(ctx context.Context, path string) error {
+	var mode string
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("it allows no write-ahead log (%s)", mode)}
+	}
+	return nil
+}
+
+// copy writes a copy of the store beside it and returns its path.
+func (w *writer) copy(ctx context.Context, path string, version int) (string, error) {
+	backup := fmt.Sprintf("%s.bak-v%d", path, version)
+	part := backup + ".part"
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	if err := f.Close(); err != nil {
+		return "", err
+	}
+	if _, err := w.conn.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
+		return "", errors.Join(err, os.Remove(part))
+	}
+	return backup, os.Rename(part, backup)
+}
+
+// migrate takes the steps that the store has not behind it in one transaction,
+// and reports whether it began with nothing.
+func (w *writer) migrate(ctx context.Context, path string, steps []string) (bool, error) {
+	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return false, err
+	}
+	version, err := w.version(ctx, path, len(steps)) // another process may have been faster
+	for i := version; i < len(steps) && err == nil; i++ {
+		if _, err = w.conn.ExecContext(ctx, steps[i]); err != nil {
+			err = fmt.Errorf("migrate to version %d: %w", i+1, err)
+		}
+	}
+	if err == nil {
+		_, err = w.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps)))
+	}
+	if err == nil {
+		_, err = w.conn.ExecContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		w.rollback(ctx)
+		return false, err
+	}
+	return version == 0, nil
+}

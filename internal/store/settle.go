@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// Settle records what became of claimed batches, see [ledger.Store].
+func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
+	me, err := d.owner.get()
+	if err != nil {
+		return d.fail("lock", err)
+	}
+	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
+	for i, s := range outcomes {
+		if err := check(s); err != nil {
+			return err
+		}
+		if answers[i], err = d.pack.pack(s.Answer); err != nil {
+			return err
+		}
+	}
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		for i, s := range outcomes {
+			if err := t.settle(ctx, s, answers[i], me); err != nil {
+				return fmt.Errorf("settle batch %d: %w", s.Batch, err)
+			}
+		}
+		return nil
+	})
+}
+
+// check returns an error that matches [ErrNotClaimed] if a row would go where
+// it can't.
+func check(s ledger.Settlement) error {
+	if !ledger.Sending.CanBecome(s.State) {
+		return fmt.Errorf("settle batch %d: sending cannot become %q: %w", s.Batch, s.State, ErrNotClaimed)
+	}
+	seen := make(map[int64]bool, len(s.Rows))
+	for _, v := range s.Rows {
+		if !ledger.Sending.CanBecome(v.State) {
+			return fmt.Errorf("settle batch %d: row %d: sending cannot become %q: %w", s.Batch, v.Row, v.State, ErrNotClaimed)
+		}
+		if seen[v.Row] {
+			return fmt.Errorf("settle batch %d: row %d stands there twice: %w", s.Batch, v.Row, ErrNotClaimed)
+		}
+		seen[v.Row] = true
+	}
+	return nil
+}
+
+// wasSent reports whether a request may have left.
+func wasSent(s ledger.Settlement) bool {
+	return !s.Began.IsZero() && (s.State != ledger.Pending || s.HTTPStatus != 0)
+}
+
+func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me string) error {
+	var run int64
+	ok, err := t.row(ctx, []any{&run}, "SELECT run_id FROM batches WHERE id = $1 AND state = 'sending' AND owner = $2", s.Batch, me)
+	if err == nil && !ok {
+		err = fmt.Errorf("it is not being sent by this process: %w", ErrNotClaimed)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.verdicts(ctx, s, run); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5 WHERE id = $6`,
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Batch); err != nil {
+		return err
+	}
+	if answer != nil {
+		if _, err := t.exec(ctx, `INSERT INTO batch_answers (batch_id, cut, raw) VALUES ($1, $2, $3)
+			ON CONFLICT (batch_id) DO UPDATE SET cut = excluded.cut, raw = excluded.raw`, s.Batch, flag(s.AnswerCut), answer); err != nil {
+			return err
+		}
+	}
+	if wasSent(s) {
+		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + 1,
+			last_sent = CASE WHEN last_sent > $1 THEN last_sent ELSE $1 END WHERE id = $2`, millis(s.Began), run); err != nil {
+			return err
+		}
+	}
+	if s.State == ledger.Pending && len(s.Rows) > 0 {
+		return t.retire(ctx, s.Batch)
+	}
+	return nil
+}
+
+// verdicts records the rows whose outcome is not that of their batch. Those
+// that are pending again, while the others are not, get a batch of their own.
+func (t *tx) verdicts(ctx context.Context, s ledger.Settlement, run int64) error {
+	var again []int64
+	for _, v := range s.Rows {
+		if v.State == ledger.Pending && s.State != ledger.Pending {
+			again = append(again, v.Row)
+			continue
+		}
+		var state, reason any // NULL: what the batch says
+		if v.State != s.State || clean(v.Reason) != clean(s.Reason) {
+			state, reason = string(v.State), clean(v.Reason)
+		}
+		if v.State == ledger.Pending {
+			state, reason = nil, nil
+		}
+		n, err := t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3 AND batch_id = $4 AND state IS NULL", state, reason, v.Row, s.Batch)
+		if err == nil && n != 1 {
+			err = fmt.Errorf("row %d is not one of it: %w", v.Row, ErrNotClaimed)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(again) == 0 {
+		return nil
+	}
+	to, err := t.addBatch(ctx, run)
+	if err != nil {
+		return err
+	}
+	for _, row := range again {
+		n, err := t.exec(ctx, "UPDATE rows SET batch_id = $1 WHERE id = $2 AND batch_id = $3 AND state IS NULL", to.id, row, s.Batch)
+		if err == nil && n != 1 {
+			err = fmt.Errorf("row %d is not one of it: %w", row, ErrNotClaimed)
+		}
+		if err != nil {
+			return err
+		}
+		to.grow(row, row, 1)
+	}
+	return t.moved(ctx, s.Batch, to, to.first, to.last, to.rows)
+}

@@ -1,0 +1,177 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// Connections for readers.
+const (
+	maxReaders  = 8
+	idleReaders = 2
+	readerCache = 2000 // KiB each
+)
+
+func newReaders(path string) (*sql.DB, error) {
+	pool, err := connect(path, "busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(maxReaders)
+	pool.SetMaxIdleConns(idleReaders)
+	return pool, nil
+}
+
+// connect returns a pool of connections to path, each with those settings. It
+// opens none yet.
+func connect(path string, settings ...string) (*sql.DB, error) {
+	c, err := sqlite.NewConnector(uri(path, settings...))
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(c), nil
+}
+
+// uri returns the name by which SQLite opens path with those settings.
+func uri(path string, settings ...string) string {
+	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a Windows drive
+	}
+	return "file://" + path + "?_pragma=" + strings.Join(settings, "&_pragma=")
+}
+
+// scanner is the current row of an answer.
+type scanner interface{ Scan(dest ...any) error }
+
+// drain calls f for each row and closes rows.
+func drain(rows *sql.Rows, f func(scanner) error) error {
+	for rows.Next() {
+		if err := f(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}
+
+// found turns "no rows" into false.
+func found(err error) (bool, error) {
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// run does the work in a transaction and returns when it is on disk.
+func (d *DB) run(ctx context.Context, do work) error {
+	return d.fail("write", d.write.run(ctx, do))
+}
+
+// each runs a query and calls f for each of its rows, in one go: f must not
+// wait for anybody.
+func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
+	rows, err := d.readers.QueryContext(ctx, query, args...)
+	if err != nil {
+		return d.fail("read", err)
+	}
+	return d.fail("read", drain(rows, f))
+}
+
+// row runs a query for one row and scans it into dest. It returns false if
+// there is none.
+func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
+	ok, err := found(d.readers.QueryRowContext(ctx, query, args...).Scan(dest...))
+	return ok, d.fail("read", err)
+}
+
+// widths are the numbers of rows that one statement may take, largest first.
+// Each is compiled once; any number of rows is made of few of them.
+var widths = [...]int{128, 16, 1}
+
+// wide calls run for n rows in portions that a statement can take: the rows
+// from..to with the statement of widths[w]. The statements have anonymous
+// parameters, as named ones are looked up one by one, which costs more than
+// all the rest from some hundred of them on.
+func wide(n int, run func(from, to, w int) error) error {
+	from := 0
+	for w, width := range widths {
+		for ; n-from >= width; from += width {
+			if err := run(from, from+width, w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tuples returns "(?,?),(?,?)": n times a list of so many parameters, and of
+// the constants after them.
+func tuples(n, params int, constants ...string) string {
+	values := append(slices.Repeat([]string{"?"}, params), constants...)
+	return strings.Join(slices.Repeat([]string{"(" + strings.Join(values, ",") + ")"}, n), ",")
+}
+
+// insert is a statement that adds rows, in each of the widths.
+type insert struct {
+	query  [len(widths)]string
+	params int
+}
+
+// inserting returns the statement that begins and ends with those texts around
+// a list of rows with so many values each, and the constants after them.
+func inserting(begin string, params int, end string, constants ...string) insert {
+	in := insert{params: params}
+	for i, w := range widths {
+		in.query[i] = begin + " VALUES " + tuples(w, params, constants...) + end
+	}
+	return in
+}
+
+// do adds n rows. fill appends the values of one of them. It returns how many
+// rows were changed.
+func (in *insert) do(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
+	var changed int64
+	args := make([]any, 0, widths[0]*in.params)
+	err := wide(n, func(from, to, w int) error {
+		args = args[:0]
+		for row := from; row < to; row++ {
+			args = fill(args, row)
+		}
+		got, err := t.exec(ctx, in.query[w], args...)
+		changed += got
+		return err
+	})
+	return changed, err
+}
+
+// millis is how times are kept: milliseconds since 1970, 0 for the zero time.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// instant is the reverse of millis, in UTC.
+func instant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// flag is how truths are kept.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

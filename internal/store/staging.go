@@ -1,0 +1,323 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// Sizes of what staging does at once.
+const (
+	// chunkRows bounds the records of one transaction, and so how long others
+	// wait to write. The more there are, the fewer pages are written twice.
+	chunkRows   = 32768
+	stagingPoll = 25 * time.Millisecond // how often the lock of another process is tried
+)
+
+// staging is a run being filled.
+//
+// Every record of the input takes the next number, whatever becomes of it: a
+// new row has it as its id, the others as their pos. So a run's records are a
+// range of numbers, in the order of the input, and its own rows are the rows
+// with those ids.
+type staging struct {
+	d       *DB
+	lock    *flock.Flock
+	ended   bool
+	account int64
+	run     ledger.Run
+	first   int64 // number of the first record
+
+	filling
+}
+
+// filling is how far a staging got. It is replaced when a transaction is on
+// disk, never changed before.
+type filling struct {
+	next  int64 // number of the next record
+	batch batch // the one being filled, its id 0 if there is none
+	tally ledger.Tally
+
+	// lookFirst says that records are expected to be known: to insert them
+	// first, which is faster if they are new, would be in vain.
+	lookFirst bool
+	// lookKnown says that known rows may have been named before in this input.
+	lookKnown bool
+}
+
+// batch is a range of rows that go into one request.
+type batch struct {
+	id          int64
+	first, last int64
+	rows        int64
+}
+
+// Stage begins a run that nobody can see yet, see [ledger.Store].
+func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	if plan.BatchSize < 1 {
+		return nil, fmt.Errorf("stage: batches of %d rows", plan.BatchSize)
+	}
+	texts := []string{"account", plan.Account, "mode", string(plan.Mode)}
+	for _, f := range plan.Files {
+		texts = append(texts, "file name", f)
+	}
+	if err := checkText(texts...); err != nil {
+		return nil, err
+	}
+	lock, err := d.lockStaging(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &staging{d: d, lock: lock, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
+	s.run.Plan.Files = slices.Clone(plan.Files)
+	if err := s.begin(ctx); err != nil {
+		return nil, errors.Join(err, s.end())
+	}
+	return s, nil
+}
+
+// lockStaging takes the lock that whoever stages has.
+func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	lock := flock.New(d.path + ".staging.lock")
+	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ledger.ErrBusy, err)
+		}
+		return nil, d.fail("lock", fmt.Errorf("lock %s: %w", lock.Path(), err))
+	}
+	return lock, nil
+}
+
+// begin clears away what dead processes staged, for nobody else can be staging
+// now, and adds the run.
+func (s *staging) begin(ctx context.Context) error {
+	if err := s.d.removeStaged(ctx); err != nil {
+		return err
+	}
+	owner, err := s.d.owner.get()
+	if err != nil {
+		return s.d.fail("lock", err)
+	}
+	files, err := json.Marshal(s.run.Plan.Files)
+	if err != nil {
+		return err
+	}
+	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		var err error
+		if s.account, err = t.account(ctx, s.run.Plan.Account); err != nil {
+			return err
+		}
+		if s.run.ID, err = t.counter(ctx, "run"); err != nil {
+			return err
+		}
+		s.run.ID++
+		if s.first, err = t.counter(ctx, "row"); err != nil {
+			return err
+		}
+		s.first++
+		s.next = s.first
+		_, err = t.exec(ctx, `INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row,
+			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
+			VALUES ($1, $2, 'staged', $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, 0, 0, 0, 0, 0)`,
+			s.run.ID, s.account, owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
+		return err
+	})
+}
+
+// account returns the number of an account, which is added if it is new.
+func (t *tx) account(ctx context.Context, name string) (int64, error) {
+	if _, err := t.exec(ctx, "INSERT INTO accounts (name, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, newSalt()); err != nil {
+		return 0, err
+	}
+	var id int64
+	_, err := t.row(ctx, []any{&id}, "SELECT id FROM accounts WHERE name = $1", name)
+	return id, err
+}
+
+// counter returns the last number that was given away.
+func (t *tx) counter(ctx context.Context, name string) (int64, error) {
+	var last int64
+	_, err := t.row(ctx, []any{&last}, "SELECT value FROM counters WHERE name = $1", name)
+	return last, err
+}
+
+var errEnded = errors.New("staging has ended")
+
+// Add appends entries in input order, see [ledger.Staging].
+func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
+	if s.ended {
+		return nil, errEnded
+	}
+	for _, e := range entries {
+		if err := checkText("referId", e.Item.ReferID, "rawTrackingNumber", e.Item.Number, "carrierCode", e.Item.CarrierCode); err != nil {
+			return nil, err
+		}
+		if e.File < 0 || e.File >= len(s.run.Plan.Files) {
+			return nil, fmt.Errorf("stage: there is no file %d", e.File)
+		}
+	}
+	var conflicts []ledger.Conflict
+	for part := range slices.Chunk(entries, chunkRows) {
+		found, err := s.addChunk(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		conflicts = append(conflicts, found...)
+	}
+	return conflicts, nil
+}
+
+// addChunk adds entries in one transaction. If what it took for granted turns
+// out to be wrong it begins anew, taking less for granted.
+func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
+	now := s.filling
+	for {
+		c := newChunk(s, entries, now)
+		err := s.d.run(ctx, c.add)
+		switch {
+		case err == nil:
+			s.filling = c.filling
+			return c.conflicts, nil
+		case errors.Is(err, errNotNew):
+			now.lookFirst = true
+		case errors.Is(err, errNamedBefore):
+			now.lookKnown = true
+		default:
+			return nil, err
+		}
+	}
+}
+
+// Open makes the run real, see [ledger.Staging].
+func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
+	if s.ended {
+		return ledger.Run{}, errEnded
+	}
+	tally := s.tally
+	err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		known, err := countRows(ctx, t.each, s.run.ID, s.run.ID)
+		if err != nil {
+			return err
+		}
+		tally.KnownPending, tally.KnownOpen = known.Pending, known.Sending+known.Unknown
+		if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', last_row = $1, new_rows = $2, known_rows = $3,
+			known_pending = $4, known_open = $5, other_carrier = $6, repeats = $7 WHERE id = $8`,
+			s.next-1, tally.New, tally.Known, tally.KnownPending, tally.KnownOpen, tally.OtherCarrier, tally.Repeats, s.run.ID); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", s.next-1)
+		return err
+	})
+	if err != nil {
+		return ledger.Run{}, err
+	}
+	s.run.Tally = tally
+	return s.run, s.end()
+}
+
+// Discard removes everything that was staged, see [ledger.Staging]. What it
+// could not remove goes when the next run is staged.
+func (s *staging) Discard(ctx context.Context) error {
+	if s.ended {
+		return nil
+	}
+	return errors.Join(s.d.removeStaged(ctx), s.end())
+}
+
+// end lets others stage.
+func (s *staging) end() error {
+	s.ended = true
+	return s.d.fail("lock", s.lock.Close())
+}
+
+// removeStaged removes the runs being staged, in portions that do not keep
+// others from writing for long. The caller has the lock of staging.
+func (d *DB) removeStaged(ctx context.Context) error {
+	var runs []int64
+	err := d.each(ctx, func(s scanner) error {
+		var id int64
+		err := s.Scan(&id)
+		runs = append(runs, id)
+		return err
+	}, "SELECT id FROM runs WHERE state = 'staged'")
+	for _, run := range runs {
+		if err == nil {
+			err = d.removeRun(ctx, run)
+		}
+	}
+	return err
+}
+
+// removeRun removes a run being staged, from its end.
+func (d *DB) removeRun(ctx context.Context, run int64) error {
+	for done := false; !done; {
+		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
+			var err error
+			done, err = t.removePart(ctx, run)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removePart removes the last of a run's records, and the run itself once
+// there are none left. It reports whether it did that.
+func (t *tx) removePart(ctx context.Context, run int64) (bool, error) {
+	var from, last int64
+	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {
+		return false, err
+	}
+	if err := t.each(ctx, func(s scanner) error {
+		var pos int64
+		err := s.Scan(&pos)
+		last = max(last, pos)
+		return err
+	}, `SELECT COALESCE(MAX(id), 0) FROM rows
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM known WHERE run_id = $1
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1`, run); err != nil {
+		return false, err
+	}
+	complete := last-from < chunkRows
+	if !complete {
+		from = last - chunkRows + 1
+	}
+	if _, err := t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from); err != nil {
+		return false, err
+	}
+	for _, query := range []string{
+		"DELETE FROM known WHERE run_id = $1 AND pos >= $2",
+		"DELETE FROM repeats WHERE run_id = $1 AND pos >= $2",
+	} {
+		if _, err := t.exec(ctx, query, run, from); err != nil {
+			return false, err
+		}
+	}
+	if !complete {
+		return false, nil
+	}
+	for _, query := range []string{
+		"DELETE FROM batches WHERE run_id = $1",
+		"DELETE FROM parts WHERE run_id = $1",
+		"DELETE FROM runs WHERE id = $1",
+	} {
+		if _, err := t.exec(ctx, query, run); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

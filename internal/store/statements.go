@@ -1,0 +1,24 @@
+package store
+
+// statements are the wide statements of a store. Their texts are long, so they
+// are made once.
+type statements struct {
+	rows, batches, known, repeats, parts insert
+	lookUp                               *lookUp
+}
+
+func newStatements() *statements {
+	return &statements{
+		rows: inserting("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
+			" ON CONFLICT DO NOTHING"),
+		batches: inserting(`INSERT INTO batches (id, run_id, rows, first_row, last_row,
+			state, claimed, began, took, http_status, reason)`, 5, " ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row",
+			"'pending', 0, 0, 0, 0, ''"),
+		known: inserting("INSERT INTO known (run_id, pos, row_id, file, line, carrier)", 6,
+			" ON CONFLICT DO NOTHING"),
+		repeats: inserting("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
+		parts: inserting("INSERT INTO parts (run_id, batch_id, rows)", 3,
+			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
+		lookUp: lookingUp(),
+	}
+}

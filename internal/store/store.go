@@ -1,0 +1,167 @@
+// Package store keeps the ledger and the inbox in one SQLite file. It is the
+// only package that knows a database.
+//
+// Everything that writes goes through one connection, and what several callers
+// wait to write is committed together, so that they share the price of getting
+// it onto the disk. A commit returns after the disk has it. Readers have
+// connections of their own and never wait for writers; nothing keeps one while
+// it waits for its caller, so a slow reader holds nobody up.
+//
+// What stands in a file that several processes use is decided inside
+// transactions only. Which of those processes are alive is told by locks that
+// they hold on files beside the store, see [DB.Recover].
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// DB keeps every contract of the ledger, and the inbox.
+var (
+	_ ledger.Store     = (*DB)(nil)
+	_ ledger.History   = (*DB)(nil)
+	_ ledger.Accounts  = (*DB)(nil)
+	_ ledger.Trackings = (*DB)(nil)
+	_ inbox.Store      = (*DB)(nil)
+)
+
+// Options says how a store is opened. The zero value opens it, or makes it
+// where there is none.
+type Options struct {
+	MustExist bool // make nothing; Open then returns an error that matches [ErrNotThere]
+}
+
+// DB is an open store. It is safe for concurrent use. Close it.
+//
+// A call waits for its turn to write until its context ends, and then has
+// written nothing; once its transaction has begun it is brought to its end.
+type DB struct {
+	path   string
+	isNew  bool
+	backup string
+
+	write   *writer
+	readers *sql.DB
+	owner   owner
+	pack    packer
+	sql     *statements
+}
+
+// Open opens the store at path, and makes it with its folder if there is none.
+// A store of an older version is brought up to date, after a copy of it was
+// made beside it, see [DB.Backup]; one of a newer version is refused and left
+// alone.
+func Open(ctx context.Context, path string, o Options) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	if err := place(path, o.MustExist); err != nil {
+		return nil, fail(path, "open", err)
+	}
+	steps, err := migrations()
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path, steps)
+}
+
+func open(ctx context.Context, path string, steps []string) (*DB, error) {
+	readers, err := newReaders(path)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	write, err := newWriter(path, readers)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	d := &DB{path: path, write: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}
+	d.isNew, d.backup, err = write.prepare(ctx, path, steps)
+	if err != nil {
+		return nil, errors.Join(fail(path, "open", err), d.Close())
+	}
+	return d, nil
+}
+
+// place sees to it that there is a file at path, which only we can read if it
+// is a new one.
+func place(path string, mustExist bool) error {
+	folder := filepath.Dir(path)
+	if !mustExist {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return err
+		}
+	}
+	if name := networkFS(folder); name != "" {
+		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
+	}
+	// An existing file is not opened here: closing it again would take the
+	// locks away that another store in this process holds on it.
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		return &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
+	case err == nil:
+		return nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case mustExist:
+		return &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another process was faster
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// New reports whether Open made this store.
+func (d *DB) New() bool { return d.isNew }
+
+// Path returns the absolute path of the store's file.
+func (d *DB) Path() string { return d.path }
+
+// Backup returns the path of the copy that was made of an older store before
+// it was brought up to date, and the empty string if nothing had to be done.
+// Whoever goes back to the copy forgets what was sent since.
+func (d *DB) Backup() string { return d.backup }
+
+// Check reads the whole store and returns an error that matches [ErrCorrupt]
+// if it is damaged.
+func (d *DB) Check(ctx context.Context) error {
+	var found []string
+	err := d.each(ctx, func(s scanner) error {
+		var line string
+		if err := s.Scan(&line); err != nil {
+			return err
+		}
+		if line != "ok" {
+			found = append(found, line)
+		}
+		return nil
+	}, "PRAGMA integrity_check(20)")
+	if err == nil && len(found) > 0 {
+		err = &Error{Kind: ErrCorrupt, Path: d.path, Op: "read", Err: errors.New(strings.Join(found, "; "))}
+	}
+	return err
+}
+
+// Close waits for what is being written and closes the store. Batches that
+// this store claimed and did not settle are nobody's from then on. Calling it
+// again does nothing.
+func (d *DB) Close() error {
+	err := errors.Join(d.readers.Close(), d.write.close())
+	return errors.Join(fail(d.path, "close", err), d.owner.release())
+}

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// checkText returns an error that matches [ErrText] if one of the texts, each
+// after its name, could not be kept in every database.
+func checkText(namesAndTexts ...string) error {
+	for i := 1; i < len(namesAndTexts); i += 2 {
+		if s := namesAndTexts[i]; !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
+			return fmt.Errorf("%s %q: %w", namesAndTexts[i-1], s, ErrText)
+		}
+	}
+	return nil
+}
+
+// clean returns s with what cannot be kept replaced. It is for texts that only
+// describe: refusing them would lose the outcome they came with.
+func clean(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// fold returns a tracking number as it is compared where the service may have
+// written it differently: without spaces and hyphens, and ASCII letters in one
+// case. [folded] does the same in SQL.
+func fold(number string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ' || r == '-':
+			return -1
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		default:
+			return r
+		}
+	}, number)
+}
+
+// folded is what [fold] does, in SQL.
+const folded = "UPPER(REPLACE(REPLACE(number, ' ', ''), '-', ''))"
+
+// packer compresses what the service sent. It is safe for concurrent use.
+type packer struct{ writers sync.Pool }
+
+// pack compresses raw. It returns nil for nil.
+func (p *packer) pack(raw []byte) ([]byte, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	w, ok := p.writers.Get().(*gzip.Writer)
+	if !ok {
+		var err error
+		if w, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	defer p.writers.Put(w)
+	var b bytes.Buffer
+	w.Reset(&b)
+	if _, err := w.Write(raw); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// unpack is the reverse of pack.
+func unpack(packed []byte) ([]byte, error) {
+	if packed == nil {
+		return nil, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("read a kept answer: %w", err)
+	}
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("read a kept answer: %w", err)
+	}
+	return raw, nil
+}

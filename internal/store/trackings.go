@@ -1,0 +1,225 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// Learn records what an answer said of trackings, see [ledger.Trackings].
+func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, raw []byte) error {
+	if err := checkText("account", account); err != nil {
+		return err
+	}
+	for _, s := range seen {
+		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {
+			return err
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	answer, err := d.pack.pack(raw)
+	if err != nil {
+		return err
+	}
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		id, err := t.account(ctx, account)
+		if err != nil {
+			return err
+		}
+		for _, s := range seen {
+			if err := t.learn(ctx, id, s, answer); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (t *tx) learn(ctx context.Context, account int64, s ledger.Sighting, answer []byte) error {
+	_, err := t.exec(ctx, `INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
+			latest_event, latest_time, carrier, seen, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+		ON CONFLICT (account_id, refer_id, number) DO UPDATE SET phase = excluded.phase, status = excluded.status,
+			status_label = excluded.status_label, status_track = excluded.status_track, latest_event = excluded.latest_event,
+			latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen, source = excluded.source
+			WHERE excluded.seen >= sightings.seen`,
+		account, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
+		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source))
+	if err != nil || answer == nil {
+		return err
+	}
+	_, err = t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, raw) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, raw = excluded.raw WHERE excluded.seen >= answers.seen`,
+		account, s.Key.ReferID, millis(s.Seen), answer)
+	return err
+}
+
+// What a standing consists of: a row with its batch and, if there is one, its
+// sighting; or a sighting alone.
+const (
+	sighting   = `COALESCE(s.seen, -1), s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time, s.carrier, s.source `
+	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
+		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + sighting
+	rowJoins = ` JOIN batches b ON b.id = r.batch_id
+		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number `
+	rowTables   = "FROM rows r" + rowJoins
+	visible     = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
+	seenColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + sighting + `FROM sightings s
+		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + ") "
+)
+
+// accountOf is the number of the account whose name is that parameter.
+func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
+
+// scanStanding reads a line of rowColumns or seenColumns, and its id.
+func scanStanding(s scanner) (id int64, st ledger.Standing, err error) {
+	var seen int64
+	var text [8]*string // phase, status, label, track, event, time, carrier, source
+	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &seen}
+	for i := range text {
+		dest = append(dest, &text[i])
+	}
+	if err := s.Scan(dest...); err != nil || seen < 0 {
+		return id, st, err
+	}
+	st.Sighting = &ledger.Sighting{
+		Key: st.Item.Key(), Phase: ledger.Phase(*text[0]), Status: *text[1], StatusLabel: *text[2], StatusTrack: *text[3],
+		LatestEvent: *text[4], LatestTime: *text[5], CarrierCode: *text[6], Seen: instant(seen), Source: ledger.Source(*text[7]),
+	}
+	return id, st, nil
+}
+
+// standings returns what a query finds, and the id of the last.
+func (d *DB) standings(ctx context.Context, query string, args ...any) (last int64, page []ledger.Standing, err error) {
+	err = d.each(ctx, func(s scanner) error {
+		id, st, err := scanStanding(s)
+		last = id
+		page = append(page, st)
+		return err
+	}, query, args...)
+	return last, page, err
+}
+
+// Standings yields what is known of trackings, see [ledger.Trackings].
+func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.Standing, error] {
+	return func(yield func(ledger.Standing, error) bool) {
+		left := f.Limit
+		if left <= 0 {
+			left = math.MaxInt
+		}
+		lists, err := d.lists(ctx, account, f.Run)
+		for _, l := range lists {
+			for more := true; more && err == nil; {
+				var page []ledger.Standing
+				if page, err = l.next(ctx, d); err != nil {
+					break
+				}
+				more = len(page) == pageRows
+				for _, st := range page {
+					if !fits(f, st) {
+						continue
+					}
+					if left == 0 || !yield(st, nil) {
+						return
+					}
+					left--
+				}
+			}
+		}
+		if err != nil {
+			yield(ledger.Standing{}, err)
+		}
+	}
+}
+
+// list is a list of standings that is read page by page.
+type list struct {
+	query string // $1 is the id after which the page begins, $2 how long it is
+	args  []any  // the further parameters
+	after int64
+}
+
+func (l *list) next(ctx context.Context, d *DB) ([]ledger.Standing, error) {
+	last, page, err := d.standings(ctx, l.query, append([]any{l.after, pageRows}, l.args...)...)
+	l.after = last
+	return page, err
+}
+
+// lists returns the lists that together hold all standings of the account, or
+// only those of a run's input.
+func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, error) {
+	if run == 0 {
+		return []*list{
+			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
+			{query: seenColumns + "AND s.id > $1 AND s.account_id = " + accountOf("$3") + " ORDER BY s.id LIMIT $2", args: []any{account}},
+		}, nil
+	}
+	const of = "AND r.account_id = (SELECT account_id FROM runs WHERE id = $3) AND r.account_id = "
+	return []*list{
+		{query: rowColumns + "FROM known k JOIN rows r ON r.id = k.row_id" + rowJoins + "WHERE k.run_id = $3 AND k.row_id > $1 " +
+			of + accountOf("$4") + " ORDER BY k.row_id LIMIT $2", args: []any{run, account}},
+		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
+			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
+	}, d.exists(ctx, run)
+}
+
+// fits reports whether a filter lets st through, but for its run and limit.
+func fits(f ledger.Filter, st ledger.Standing) bool {
+	s := st.Sighting
+	if f.Status != "" && (s == nil || !hasStatus(*s, f.Status)) {
+		return false
+	}
+	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
+		return false
+	}
+	if !f.StaleSince.IsZero() {
+		stale := st.State == ledger.Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !delivered(*s))
+		if !stale {
+			return false
+		}
+	}
+	return true
+}
+
+// hasStatus reports whether s has that status number, label or track.
+func hasStatus(s ledger.Sighting, status string) bool {
+	return s.Status == status || unquote(s.Status) == status ||
+		strings.EqualFold(s.StatusLabel, status) || strings.EqualFold(s.StatusTrack, status)
+}
+
+// unquote returns what a JSON string says, and any other literal as it is.
+func unquote(literal string) string {
+	if s, err := strconv.Unquote(literal); err == nil {
+		return s
+	}
+	return literal
+}
+
+// delivered reports whether the last word on a shipment was spoken.
+//
+// Interface: States and transitions.
+func delivered(s ledger.Sighting) bool {
+	return hasStatus(s, "1") || hasStatus(s, "delivered")
+}
+
+// Find returns what is known of a referId or a number, see [ledger.Trackings].
+func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.Standing, error) {
+	where, seenWhere, value := "r.refer_id = $2", "s.refer_id = $2", referID
+	if referID == "" {
+		if err := d.number(ctx); err != nil {
+			return nil, err
+		}
+		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", fold(number)
+	}
+	_, rows, err := d.standings(ctx, rowColumns+rowTables+"WHERE r.account_id = "+accountOf("$1")+visible+"AND "+where+" ORDER BY r.id", account, value)
+	if err != nil {
+		return nil, err
+	}
+	_, seen, err := d.standings(ctx, seenColumns+"AND s.account_id = "+accountOf("$1")+" AND "+seenWhere+" ORDER BY s.id", account, value)
+	return append(rows, seen...), err
+}

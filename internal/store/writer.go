@@ -1,0 +1,331 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Bounds of the connection that writes.
+const (
+	lockWait    = 10 * time.Second // how long other processes may hold the file before that is an error
+	lockPoll    = 3 * time.Millisecond
+	writerCache = 16000 // KiB
+)
+
+// writer is the connection that writes, and the queue before it. Whoever has
+// the turn uses the connection, and does the work of all who queued while the
+// one before had it: so a commit is shared by as many as there are, and nobody
+// waits for company.
+type writer struct {
+	pool    *sql.DB
+	readers *sql.DB       // reopened with the connection after the disk failed
+	turn    chan struct{} // holds one token while somebody has the turn
+
+	mu    sync.Mutex
+	queue []*job
+
+	// The rest belongs to whoever has the turn.
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt
+	closed bool
+}
+
+// work is one caller's part of a transaction. Its context never ends.
+type work func(context.Context, *tx) error
+
+type job struct {
+	do   work
+	err  error
+	done chan struct{} // closed when err is final
+}
+
+func newWriter(path string, readers *sql.DB) (*writer, error) {
+	pool, err := connect(path, "busy_timeout(5)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
+	if err != nil {
+		return nil, err
+	}
+	pool.SetMaxOpenConns(1)
+	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1)}, nil
+}
+
+// run does the work in a transaction, perhaps together with others', and
+// returns when it is on disk. When it returns an error nothing of it is.
+func (w *writer) run(ctx context.Context, do work) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{do: do, done: make(chan struct{})}
+	w.mu.Lock()
+	w.queue = append(w.queue, j)
+	w.mu.Unlock()
+	select {
+	case w.turn <- struct{}{}:
+		w.lead(ctx, j)
+		<-w.turn
+	case <-ctx.Done():
+		if w.withdraw(j) {
+			return ctx.Err()
+		}
+	case <-j.done:
+	}
+	<-j.done // whoever has begun with it ends it
+	return j.err
+}
+
+// lead does the work of all who queue, j among them unless it was done
+// meanwhile.
+func (w *writer) lead(ctx context.Context, j *job) {
+	select {
+	case <-j.done:
+		return
+	default:
+	}
+	err := w.begin(ctx)
+	if err != nil && ctx.Err() != nil && w.withdraw(j) {
+		j.err = ctx.Err() // the others have contexts of their own
+		close(j.done)
+		return
+	}
+	w.mu.Lock()
+	jobs := w.queue
+	w.queue = nil
+	w.mu.Unlock()
+	if err == nil {
+		w.commit(context.WithoutCancel(ctx), jobs)
+	}
+	for _, j := range jobs {
+		if err != nil {
+			j.err = err
+		}
+		close(j.done)
+	}
+}
+
+// withdraw takes j out of the queue. It returns false if somebody has begun
+// with it.
+func (w *writer) withdraw(j *job) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range w.queue {
+		if w.queue[i] == j {
+			w.queue = append(w.queue[:i], w.queue[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// begin begins a transaction, and waits for other processes to end theirs.
+func (w *writer) begin(ctx context.Context) error {
+	return w.patiently(ctx, func(ctx context.Context) error {
+		if err := w.open(ctx); err != nil {
+			return err
+		}
+		_, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		return err
+	})
+}
+
+// patiently calls f until it does not meet somebody else's lock, for lockWait
+// at most. f's context never ends.
+func (w *writer) patiently(ctx context.Context, f func(context.Context) error) error {
+	deadline := time.Now().Add(lockWait)
+	poll := time.NewTimer(0)
+	defer poll.Stop()
+	for {
+		err := f(context.WithoutCancel(ctx))
+		switch {
+		case err == nil:
+			return nil
+		case !isBusy(err):
+			w.afterFailure(err)
+			return err
+		case time.Now().After(deadline):
+			return err
+		}
+		poll.Reset(lockPoll)
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// commit does the work of jobs in the transaction that was begun, and leaves
+// in each what became of it. One that fails is taken back alone.
+func (w *writer) commit(ctx context.Context, jobs []*job) {
+	t := &tx{w: w}
+	var fatal error
+	for _, j := range jobs {
+		j.err = t.part(ctx, j.do, len(jobs) > 1)
+		if fatal = t.fatal; fatal != nil {
+			break
+		}
+	}
+	if fatal == nil {
+		if _, fatal = w.conn.ExecContext(ctx, "COMMIT"); fatal == nil {
+			return
+		}
+	}
+	w.rollback(ctx)
+	w.afterFailure(fatal)
+	for _, j := range jobs {
+		if j.err == nil {
+			j.err = fatal
+		}
+	}
+}
+
+// rollback ends the transaction, which may have ended by itself.
+func (w *writer) rollback(ctx context.Context) {
+	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
+		w.drop()
+	}
+}
+
+// afterFailure opens everything anew if err says that the disk failed.
+func (w *writer) afterFailure(err error) {
+	if spoils(err) {
+		w.drop()
+	}
+}
+
+// open sees to it that there is a connection.
+func (w *writer) open(ctx context.Context) error {
+	if w.closed {
+		return errClosed
+	}
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	return nil
+}
+
+// drop closes the connection for good, and the readers' idle ones with it; the
+// next use opens new ones. What closing has to say is of no use any more: the
+// failure that led here is being told.
+func (w *writer) drop() {
+	if w.conn == nil {
+		return
+	}
+	for _, s := range w.stmts {
+		_ = s.Close()
+	}
+	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = w.conn.Close()
+	w.conn, w.stmts = nil, nil
+	w.readers.SetMaxIdleConns(0)
+	w.readers.SetMaxIdleConns(idleReaders)
+}
+
+// close waits for whoever has the turn, and ends everything.
+func (w *writer) close() error {
+	w.turn <- struct{}{}
+	defer func() { <-w.turn }()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	var errs []error
+	if w.conn != nil {
+		for _, s := range w.stmts {
+			errs = append(errs, s.Close())
+		}
+		errs = append(errs, w.conn.Close())
+		w.conn = nil
+	}
+	return errors.Join(append(errs, w.pool.Close())...)
+}
+
+// tx is the transaction that a job is done in.
+type tx struct {
+	w     *writer
+	fatal error // the transaction as a whole is lost
+}
+
+// part does one job of several. If it fails, what it did is taken back.
+func (t *tx) part(ctx context.Context, do work, several bool) error {
+	if !several {
+		err := do(ctx, t)
+		t.fatal = err
+		return err
+	}
+	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
+		t.fatal = err
+		return err
+	}
+	err := do(ctx, t)
+	if err != nil {
+		if spoils(err) {
+			t.fatal = err
+			return err
+		}
+		if _, back := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); back != nil {
+			t.fatal = back
+			return err
+		}
+	}
+	if _, end := t.exec(ctx, "RELEASE SAVEPOINT job"); end != nil {
+		t.fatal = end
+	}
+	return err
+}
+
+// prepare returns the statement for a query. Each is compiled once.
+func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := t.w.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := t.w.conn.PrepareContext(ctx, query)
+	if err == nil {
+		t.w.stmts[query] = s
+	}
+	return s, err
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// row runs a query for one row and scans it into dest. It returns false if
+// there is none.
+func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return false, err
+	}
+	return found(s.QueryRowContext(ctx, args...).Scan(dest...))
+}
+
+// each runs a query and calls f for each of its rows. f may not use t.
+func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return drain(rows, f)
+}
