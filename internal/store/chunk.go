@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -55,8 +57,21 @@ func newChunk(s *staging, entries []ledger.Entry, f filling) *chunk {
 	return &chunk{s: s, entries: entries, base: f.next, filling: f}
 }
 
-func compareKeys(a, b ledger.Entry) int {
-	return cmp.Or(cmp.Compare(a.Item.ReferID, b.Item.ReferID), cmp.Compare(a.Item.Number, b.Item.Number))
+func compareKeys(a, b *ledger.Entry) int {
+	if d := strings.Compare(a.Item.ReferID, b.Item.ReferID); d != 0 {
+		return d
+	}
+	return strings.Compare(a.Item.Number, b.Item.Number)
+}
+
+// sorted reports whether the entries stand in the order of their keys.
+func sorted(entries []ledger.Entry) bool {
+	for i := 1; i < len(entries); i++ {
+		if compareKeys(&entries[i-1], &entries[i]) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // add adds the chunk.
@@ -85,8 +100,8 @@ func (c *chunk) sort() {
 	for i := range c.order {
 		c.order[i] = i
 	}
-	if !slices.IsSortedFunc(c.entries, compareKeys) {
-		slices.SortStableFunc(c.order, func(i, j int) int { return compareKeys(c.entries[i], c.entries[j]) })
+	if !sorted(c.entries) {
+		slices.SortFunc(c.order, func(i, j int) int { return cmp.Or(compareKeys(&c.entries[i], &c.entries[j]), cmp.Compare(i, j)) })
 	}
 }
 
@@ -95,7 +110,7 @@ func (c *chunk) sort() {
 func (c *chunk) heads(yield func(head int, again []int) bool) {
 	for i := 0; i < len(c.order); {
 		end := i + 1
-		for end < len(c.order) && compareKeys(c.entries[c.order[i]], c.entries[c.order[end]]) == 0 {
+		for end < len(c.order) && compareKeys(&c.entries[c.order[i]], &c.entries[c.order[end]]) == 0 {
 			end++
 		}
 		if !yield(c.order[i], c.order[i+1:end]) {
@@ -134,21 +149,25 @@ func (c *chunk) decideAgain(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// lookUp finds rows by key: of any run, and with the place where this input
-// named them first, if that is asked for.
+// lookUp finds rows by key. The brief one tells what is needed of rows that
+// this input has not named before; the full one tells where it did.
 type lookUp struct {
-	plain, named [len(widths)]string
+	brief, full [len(widths)]string
 }
 
-func lookingUp() *lookUp {
+func lookingUp() lookUp {
 	var l lookUp
 	for i, w := range widths {
-		values := "WITH v (i, refer_id, number) AS (VALUES " + tuples(w, 3) + ") SELECT v.i, r.id, r.batch_id, r.carrier, r.file, r.line, "
-		match := "JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
-		l.plain[i] = values + "NULL, NULL, NULL FROM v " + match
-		l.named[i] = values + "k.file, k.line, COALESCE(k.carrier, r.carrier) FROM v " + match + " LEFT JOIN known k ON k.run_id = ? AND k.row_id = r.id"
+		values := make([]string, w)
+		for n := range values {
+			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
+		}
+		begin := "WITH v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
+		match := " FROM v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
+		l.brief[i] = begin + match
+		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line, k.carrier" + match + " LEFT JOIN known k ON k.run_id = ? AND k.row_id = r.id"
 	}
-	return &l
+	return l
 }
 
 // look finds out which records are in the ledger.
@@ -157,48 +176,64 @@ func (c *chunk) look(ctx context.Context, t *tx) error {
 	for head := range c.heads {
 		heads = append(heads, head)
 	}
-	query, tail := c.s.d.sql.lookUp.plain, []any{c.s.account}
-	if c.lookKnown {
-		query, tail = c.s.d.sql.lookUp.named, []any{c.s.account, c.s.run.ID}
+	c.lookFirst = false // unless one is found
+	query, tail, decide := &c.s.d.sql.lookUp.brief, []any{c.s.account}, c.decideBriefly
+	if c.lookFully {
+		query, tail, decide = &c.s.d.sql.lookUp.full, []any{c.s.account, c.s.run.ID}, c.decide
 	}
-	anyKnown := false
-	args := make([]any, 0, widths[0]*3+2)
-	err := wide(len(heads), func(from, to, w int) error {
+	args := make([]any, 0, widths[0]*3+len(tail))
+	return wide(len(heads), func(from, to, w int) error {
 		args = args[:0]
 		for _, i := range heads[from:to] {
-			args = append(args, i, c.entries[i].Item.ReferID, c.entries[i].Item.Number)
+			item := &c.entries[i].Item
+			args = append(args, item.ReferID, item.Number, item.CarrierCode)
 		}
 		return t.each(ctx, func(s scanner) error {
-			anyKnown = true
-			return c.decide(s)
+			c.lookFirst = true
+			return decide(s, heads[from:to])
 		}, query[w], append(args, tail...)...)
 	})
-	c.lookFirst = anyKnown
-	return err
+}
+
+// decideBriefly decides about a record that is in the ledger, unless it stands
+// earlier in this input too.
+func (c *chunk) decideBriefly(s scanner, heads []int) error {
+	var n int
+	f := fate{kind: known}
+	if err := s.Scan(&n, &f.row, &f.batch, &f.other); err != nil {
+		return err
+	}
+	if f.row >= c.s.first {
+		return errNamedBefore
+	}
+	c.fate[heads[n]] = f
+	return nil
 }
 
 // decide decides about a record that is in the ledger.
-func (c *chunk) decide(s scanner) error {
-	var (
-		i, file, line        int
-		row, batch           int64
-		carrier              string
-		namedFile, namedLine *int
-		namedCarrier         *string
-	)
-	if err := s.Scan(&i, &row, &batch, &carrier, &file, &line, &namedFile, &namedLine, &namedCarrier); err != nil {
+func (c *chunk) decide(s scanner, heads []int) error {
+	var n int
+	var carrier string
+	var first ledger.Entry
+	var namedFile, namedLine *int
+	var namedCarrier *string
+	f := fate{kind: known}
+	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &first.File, &first.Line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
 		return err
 	}
-	first := &ledger.Entry{File: file, Line: line, Item: c.entries[i].Item}
+	i := heads[n]
+	first.Item = c.entries[i].Item
 	first.Item.CarrierCode = carrier
-	switch {
-	case row >= c.s.first:
-		c.decideAgain(i, first, row)
-	case namedFile != nil:
-		first.File, first.Line, first.Item.CarrierCode = *namedFile, *namedLine, *namedCarrier
-		c.decideAgain(i, first, row)
-	default:
-		c.fate[i] = fate{kind: known, row: row, batch: batch, other: c.entries[i].Item.CarrierCode != carrier}
+	if namedFile != nil {
+		first.File, first.Line = *namedFile, *namedLine
+		if namedCarrier != nil {
+			first.Item.CarrierCode = *namedCarrier
+		}
+	}
+	if namedFile != nil || f.row >= c.s.first {
+		c.decideAgain(i, &first, f.row)
+	} else {
+		c.fate[i] = f
 	}
 	return nil
 }

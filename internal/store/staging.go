@@ -48,8 +48,9 @@ type filling struct {
 	// lookFirst says that records are expected to be known: to insert them
 	// first, which is faster if they are new, would be in vain.
 	lookFirst bool
-	// lookKnown says that known rows may have been named before in this input.
-	lookKnown bool
+	// lookFully says that records name rows again that this input named in an
+	// earlier chunk.
+	lookFully bool
 }
 
 // batch is a range of rows that go into one request.
@@ -191,7 +192,7 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 		case errors.Is(err, errNotNew):
 			now.lookFirst = true
 		case errors.Is(err, errNamedBefore):
-			now.lookKnown = true
+			now.lookFirst, now.lookFully = true, true
 		default:
 			return nil, err
 		}

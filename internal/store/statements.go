@@ -4,7 +4,7 @@ package store
 // are made once.
 type statements struct {
 	rows, batches, known, repeats, parts insert
-	lookUp                               *lookUp
+	lookUp                               lookUp
 }
 
 func newStatements() *statements {
