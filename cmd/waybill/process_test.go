@@ -86,8 +86,7 @@ func (w *world) run(args ...string) (code int, stdout, stderr []byte) {
 	w.tb.Helper()
 	cmd := w.command(args...)
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		code = exit.ExitCode()
 	} else if err != nil {
 		w.tb.Fatal(err)

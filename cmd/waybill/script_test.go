@@ -78,9 +78,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	err = ts.Exec(args[1], args[2:]...)
-	var exit *exec.ExitError
 	got := 0
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		got = exit.ExitCode()
 	} else if err != nil {
 		ts.Fatalf("%v", err)
@@ -137,7 +136,7 @@ func jq(ts *testscript.TestScript, neg bool, args []string) {
 	dec := json.NewDecoder(strings.NewReader(ts.ReadFile(args[0])))
 	dec.UseNumber()
 	ts.Check(dec.Decode(&v))
-	for _, part := range strings.Split(args[1], ".") {
+	for part := range strings.SplitSeq(args[1], ".") {
 		switch x := v.(type) {
 		case map[string]any:
 			v = x[part]

@@ -117,8 +117,7 @@ func Passing(err error) bool {
 
 // RetryAfter returns how long the service asked to wait, 0 if it did not.
 func RetryAfter(err error) time.Duration {
-	var status *api.StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*api.StatusError](err); ok {
 		return status.RetryAfter
 	}
 	return 0

@@ -76,7 +76,7 @@ func usagef(hint, format string, args ...any) error {
 // a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) Code {
 	r := &runner{app: a, args: args}
-	root := r.root()
+	root := r.root() //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(args)
 	r.preconfigure(args)
 	defer func() { _ = a.IO.Close() }()

@@ -75,8 +75,8 @@ func openSource(name string, stdin io.Reader) (source, error) {
 		_ = f.Close()
 		return source{}, usagef("name the files in it one by one", "input: %s is a folder", name)
 	case !info.Mode().IsRegular():
-		defer f.Close()
-		return spool(name, f)
+		src, err := spool(name, f)
+		return src, errors.Join(err, f.Close())
 	}
 	return source{name: name, file: f}, nil
 }
@@ -253,19 +253,11 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				if !rec.Good() {
-					if in.skip {
-						return nil
-					}
-					return usagef("run the command again", "%s changed while it was read", src.name)
+				take, err := in.takes(i, rec)
+				if err == nil && take && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
+					err = errStop
 				}
-				if len(in.skipped) > 0 && in.skipped[rowMark{i, rec.Line, rec.Item}] {
-					return nil
-				}
-				if !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
-					return errStop
-				}
-				return nil
+				return err
 			}, func(intake.Summary) {})
 			if errors.Is(err, errStop) {
 				return
@@ -276,4 +268,15 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 			}
 		}
 	}
+}
+
+// takes reports whether a record goes into the ledger.
+func (in *input) takes(file int, rec intake.Record) (bool, error) {
+	if rec.Good() {
+		return !in.skipped[rowMark{file, rec.Line, rec.Item}], nil
+	}
+	if in.skip {
+		return false, nil
+	}
+	return false, usagef("run the command again", "%s changed while it was read", rec.File)
 }

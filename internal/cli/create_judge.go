@@ -170,8 +170,10 @@ func (c *creation) rejectSkipped() error {
 	for i, src := range c.in.sources {
 		err := src.read(c.in.options, func(r *intake.Reader, rec intake.Record) error {
 			if rec.Good() && c.in.skipped[rowMark{i, rec.Line, rec.Item}] {
-				rec.Problems = append(rec.Problems, intake.Problem{File: src.name, Line: rec.Line, Header: tracking.FieldCarrierCode,
-					Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: rec.Item.CarrierCode, Message: "the same tracking stands in the input with another carrier code"}})
+				rec.Problems = append(rec.Problems, intake.Problem{
+					File: src.name, Line: rec.Line, Header: tracking.FieldCarrierCode,
+					Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: rec.Item.CarrierCode, Message: "the same tracking stands in the input with another carrier code"},
+				})
 			}
 			if rec.Good() || r == nil {
 				return nil

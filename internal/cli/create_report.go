@@ -210,7 +210,7 @@ func (c *creation) report(ctx context.Context, db *store.DB, run ledger.Run, res
 	if err := errors.Join(rows.Row(cells...), rows.Flush()); err != nil {
 		return err
 	}
-	return c.afterTable(ctx, db, run, res)
+	return c.afterTable(ctx, run, res)
 }
 
 // reportRows prints one object for each record of the input.
@@ -223,7 +223,7 @@ func (c *creation) reportRows(ctx context.Context, db ledger.Store, run ledger.R
 }
 
 // afterTable shows the answers of a synchronous create, and the next command.
-func (c *creation) afterTable(ctx context.Context, db *store.DB, run ledger.Run, res createResult) error {
+func (c *creation) afterTable(ctx context.Context, run ledger.Run, res createResult) error {
 	if c.plan.Mode == ledger.Sync && res.Accepted > 0 && !c.r.out.csv() {
 		if err := c.r.out.line(""); err != nil {
 			return err
@@ -257,11 +257,12 @@ func (c *creation) waitFor(ctx context.Context, db *store.DB, run ledger.Run, re
 		}
 	}
 	var done atomic.Int64
-	left, err := w.each(c.soft, refQueries(refs), len(refs), func(l looked) {
+	heard := func(l looked) {
 		if l.err == nil && w.cond.met(l.view) {
 			done.Add(refs[l.query.ReferID])
 		}
-	})
+	}
+	left, err := w.each(c.soft, refQueries(refs), len(refs), heard) //nolint:contextcheck // ctx outlives the signal that ends the waiting
 	processed := done.Load()
 	waiting := res.Accepted - processed
 	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, &waiting, c.elapsed()

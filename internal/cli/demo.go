@@ -29,7 +29,7 @@ var demoOrders []byte
 
 const (
 	demoKey        = "demo-key"
-	demoSecret     = "demo-webhook-secret"
+	demoSecret     = "demo-webhook-secret" //nolint:gosec // of the demo's own sandbox, known to all
 	demoProcessing = 1200 * time.Millisecond
 	demoFile       = "orders.csv"
 	demoTracking   = "DEMO-1006" // the order in two parcels
@@ -143,7 +143,8 @@ func interruptedDemo(ctx context.Context, err error) error {
 // start starts the listener and the sandbox, and returns what waits for their
 // end after ctx.
 func (d *demonstration) start(ctx context.Context) (ended func() error, err error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +163,7 @@ func (d *demonstration) start(ctx context.Context) (ended func() error, err erro
 	}
 	preset, _ := webhook.PresetByName("hmac-body-hex")
 	preset.Scheme.Signature.From = "header:X-Signature"
-	d.box, err = sandbox.New(sandbox.Config{
+	d.box, err = sandbox.New(sandbox.Config{ //nolint:contextcheck // it ends with Close
 		Key: demoKey, Processing: demoProcessing, Seed: 7,
 		WebhookURL: d.result.Listener, WebhookSecret: demoSecret, WebhookScheme: preset.Scheme,
 	})

@@ -133,8 +133,13 @@ func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions)
 		out: r.out, empty: "no events; `waybill listen` receives them",
 		json: func(e inbox.Event) any { return newEventJSON(e) },
 		columns: []render.Column{
-			{Name: "SEQ", Right: true}, {Name: "RECEIVED"}, {Name: "EVENT"}, {Name: "NUMBER", ID: true}, {Name: "STATUS"},
-			{Name: "LATEST EVENT", Flex: true}, {Name: "VERIFIED"},
+			{Name: "SEQ", Right: true},
+			{Name: "RECEIVED"},
+			{Name: "EVENT"},
+			{Name: "NUMBER", ID: true},
+			{Name: "STATUS"},
+			{Name: "LATEST EVENT", Flex: true},
+			{Name: "VERIFIED"},
 		},
 		cells: func(e inbox.Event) []string {
 			return []string{
@@ -183,9 +188,15 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 		return r.out.object(j)
 	}
 	err = r.out.fields([]render.Field{
-		{Name: "Seq", Value: fmt.Sprint(e.Seq)}, {Name: "Delivery", Value: fmt.Sprint(e.Delivery)}, {Name: "Event ID", Value: e.EventID},
-		{Name: "Event", Value: e.Kind}, {Name: "Event time", Value: e.EventTime}, {Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
-		{Name: "Verified", Value: verifiedMark(e)}, {Name: "Mark", Value: markType(e.Mark)}, {Name: "Anomaly", Value: e.Anomaly},
+		{Name: "Seq", Value: fmt.Sprint(e.Seq)},
+		{Name: "Delivery", Value: fmt.Sprint(e.Delivery)},
+		{Name: "Event ID", Value: e.EventID},
+		{Name: "Event", Value: e.Kind},
+		{Name: "Event time", Value: e.EventTime},
+		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
+		{Name: "Verified", Value: verifiedMark(e)},
+		{Name: "Mark", Value: markType(e.Mark)},
+		{Name: "Anomaly", Value: e.Anomaly},
 	})
 	if err != nil {
 		return err

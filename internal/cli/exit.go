@@ -1,5 +1,7 @@
 package cli
 
+import "slices"
+
 // Code is the program's exit status.
 type Code int
 
@@ -56,10 +58,8 @@ func precedence() []Code {
 // worst returns the code that wins.
 func worst(cs ...Code) Code {
 	for _, p := range precedence() {
-		for _, c := range cs {
-			if c == p {
-				return p
-			}
+		if slices.Contains(cs, p) {
+			return p
 		}
 	}
 	for _, c := range cs {

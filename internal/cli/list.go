@@ -101,8 +101,13 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 		out: r.out, empty: "nothing is known yet; create trackings with `waybill create`",
 		json: func(st ledger.Standing) any { return newStandingJSON(st) },
 		columns: []render.Column{
-			{Name: "REFERENCE", ID: true}, {Name: "NUMBER", ID: true}, {Name: "STATE"}, {Name: "STATUS"},
-			{Name: "LATEST EVENT", Flex: true}, {Name: "LEARNT"}, {Name: "FROM"},
+			{Name: "REFERENCE", ID: true},
+			{Name: "NUMBER", ID: true},
+			{Name: "STATE"},
+			{Name: "STATUS"},
+			{Name: "LATEST EVENT", Flex: true},
+			{Name: "LEARNT"},
+			{Name: "FROM"},
 		},
 		cells: func(st ledger.Standing) []string { return n.standingCells(st) },
 	}

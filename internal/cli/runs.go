@@ -128,8 +128,14 @@ func (r *runner) listRuns(ctx context.Context, s *app.Session, limit int) error 
 		out: r.out, empty: "no runs yet; `waybill create` makes one",
 		json: func(s ledger.RunSummary) any { return newRunJSON(s) },
 		columns: []render.Column{
-			{Name: "RUN", ID: true}, {Name: "CREATED"}, {Name: "INPUT", Flex: true}, {Name: "ACCEPTED", Right: true},
-			{Name: "REJECTED", Right: true}, {Name: "UNKNOWN", Right: true}, {Name: "PENDING", Right: true}, {Name: "CALLS", Right: true},
+			{Name: "RUN", ID: true},
+			{Name: "CREATED"},
+			{Name: "INPUT", Flex: true},
+			{Name: "ACCEPTED", Right: true},
+			{Name: "REJECTED", Right: true},
+			{Name: "UNKNOWN", Right: true},
+			{Name: "PENDING", Right: true},
+			{Name: "CALLS", Right: true},
 		},
 		cells: func(s ledger.RunSummary) []string {
 			return []string{
@@ -187,10 +193,14 @@ func printRun(out *result, s ledger.RunSummary, batches []ledger.BatchSummary) e
 		state = "a waybill is working on it"
 	}
 	err := out.fields([]render.Field{
-		{Name: "Run", Value: fmt.Sprint(s.ID)}, {Name: "Account", Value: s.Plan.Account},
-		{Name: "Input", Value: strings.Join(s.Plan.Files, " ")}, {Name: "Created", Value: render.LocalTime(s.Created)}, {Name: "State", Value: state},
+		{Name: "Run", Value: fmt.Sprint(s.ID)},
+		{Name: "Account", Value: s.Plan.Account},
+		{Name: "Input", Value: strings.Join(s.Plan.Files, " ")},
+		{Name: "Created", Value: render.LocalTime(s.Created)},
+		{Name: "State", Value: state},
 		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already there, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
-		{Name: "Outcome", Value: countsLine(s.Counts)}, {Name: "Calls", Value: fmt.Sprint(s.Requests)},
+		{Name: "Outcome", Value: countsLine(s.Counts)},
+		{Name: "Calls", Value: fmt.Sprint(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {
 		return err

@@ -144,7 +144,7 @@ func (r *runner) runSandbox(ctx context.Context, s *app.Session, o sandboxOption
 	if err != nil {
 		return err
 	}
-	box, err := sandbox.New(c)
+	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
 	if err != nil {
 		return sandboxUsage(err)
 	}
@@ -165,8 +165,7 @@ func (r *runner) runSandbox(ctx context.Context, s *app.Session, o sandboxOption
 }
 
 func sandboxUsage(err error) error {
-	var wrong *sandbox.ConfigError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*sandbox.ConfigError](err); ok {
 		return usagef("run `waybill sandbox --help` for what there is", "--%s: %s", wrong.Setting, wrong.Problem)
 	}
 	return err

@@ -345,6 +345,11 @@ func (n names) printViews(ctx context.Context, s *app.Session, out *result, all 
 		}
 		return nil
 	}
+	return n.printRows(out, all)
+}
+
+// printRows prints one row for each tracking.
+func (n names) printRows(out *result, all []looked) error {
 	t := out.Table(
 		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "STATUS"},
 		render.Column{Name: "LATEST EVENT", Flex: true}, render.Column{Name: "UPDATED"})

@@ -151,7 +151,7 @@ func TestTheReadmeHasTheTableOfExitStatuses(t *testing.T) {
 
 func TestCompletionsAreUpToDate(t *testing.T) {
 	for shell, file := range map[string]string{"bash": "waybill.bash", "zsh": "_waybill", "fish": "waybill.fish", "powershell": "waybill.ps1"} {
-		want, err := os.ReadFile(filepath.Join("../../completions", file))
+		want, err := os.ReadFile(filepath.Join("..", "..", "completions", file))
 		if err != nil {
 			t.Errorf("%v; run `make completions`", err)
 			continue

@@ -29,7 +29,10 @@ func (r *runner) printVersion() error {
 		return r.out.object(info)
 	}
 	return r.out.fields([]render.Field{
-		{Name: "waybill", Value: info.Version}, {Name: "Commit", Value: info.Commit}, {Name: "Date", Value: info.Date},
-		{Name: "Go", Value: info.Go}, {Name: "Platform", Value: info.Platform},
+		{Name: "waybill", Value: info.Version},
+		{Name: "Commit", Value: info.Commit},
+		{Name: "Date", Value: info.Date},
+		{Name: "Go", Value: info.Go},
+		{Name: "Platform", Value: info.Platform},
 	})
 }

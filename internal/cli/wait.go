@@ -150,7 +150,6 @@ type waiting struct {
 
 	mu   sync.Mutex
 	last map[api.Query]looked
-	done int
 }
 
 // all waits for qs and returns the last that was heard of each, in order, and
@@ -209,7 +208,7 @@ func (w *waiting) each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 // that works in the background may know it late.
 func (w *waiting) judge(ctx context.Context, l looked, heard func(looked), p *countProgress) (poll.Verdict, error) {
 	if ctx.Err() != nil {
-		return poll.Verdict{}, nil
+		return poll.Verdict{}, nil //nolint:nilerr // poll knows that ctx ended
 	}
 	var hopeless bool
 	switch {

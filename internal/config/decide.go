@@ -65,7 +65,7 @@ func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
 // the other below it.
 func (l *loader) lay(v *viper.Viper, made layer, named map[string]map[string]Origin) error {
 	for key, val := range made.values {
-		s, _ := l.find(key)
+		s := l.find(key)
 		if s.apart() {
 			continue
 		}

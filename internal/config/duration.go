@@ -93,7 +93,7 @@ func FormatDuration(d time.Duration) string {
 	for _, u := range units() {
 		if n := d / u.length; n > 0 {
 			b.WriteString(strconv.FormatInt(int64(n), 10) + u.name)
-			d -= n * u.length
+			d -= n * u.length //nolint:durationcheck // n is a number of units, not a duration
 		}
 	}
 	return b.String()

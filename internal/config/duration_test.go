@@ -13,9 +13,18 @@ func TestParseDuration(t *testing.T) {
 		in   string
 		want time.Duration
 	}{
-		{"0s", 0}, {"1ms", time.Millisecond}, {"30s", 30 * time.Second}, {"2m", 2 * time.Minute}, {"1h", time.Hour},
-		{"7d", 7 * day}, {"1h30m", 90 * time.Minute}, {"1.5h", 90 * time.Minute}, {"1d12h", 36 * time.Hour},
-		{"1m500ms", time.Minute + 500*time.Millisecond}, {"0.001s", time.Millisecond}, {"007s", 7 * time.Second},
+		{"0s", 0},
+		{"1ms", time.Millisecond},
+		{"30s", 30 * time.Second},
+		{"2m", 2 * time.Minute},
+		{"1h", time.Hour},
+		{"7d", 7 * day},
+		{"1h30m", 90 * time.Minute},
+		{"1.5h", 90 * time.Minute},
+		{"1d12h", 36 * time.Hour},
+		{"1m500ms", time.Minute + 500*time.Millisecond},
+		{"0.001s", time.Millisecond},
+		{"007s", 7 * time.Second},
 	} {
 		if got, err := config.ParseDuration(tt.in); got != tt.want || err != nil {
 			t.Errorf("ParseDuration(%q) = %v, %v; want %v", tt.in, got, err, tt.want)

@@ -30,12 +30,13 @@ type loader struct {
 	table []setting
 }
 
-func (l *loader) find(key string) (setting, bool) {
+// find returns the setting of a key, or the zero one.
+func (l *loader) find(key string) setting {
 	i := slices.IndexFunc(l.table, func(s setting) bool { return s.Key == key })
 	if i < 0 {
-		return setting{}, false
+		return setting{}
 	}
-	return l.table[i], true
+	return l.table[i]
 }
 
 func (l *loader) keys() []string {
@@ -218,7 +219,7 @@ func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
 	for _, p := range all {
 		place := o
 		place.Line = p.line
-		s, _ := l.find(p.key)
+		s := l.find(p.key)
 		v, fault := s.fromNode(p.value)
 		if fault != nil {
 			return fault.at(p.key, place)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -39,9 +40,9 @@ type NamedSecret struct {
 
 // findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
-	for i := len(layers) - 1; i >= 0; i-- {
-		literal, isLiteral := layers[i].values["api_key"]
-		file, isFile := layers[i].values["api_key_file"]
+	for _, layer := range slices.Backward(layers) {
+		literal, isLiteral := layer.values["api_key"]
+		file, isFile := layer.values["api_key_file"]
 		key := apiKey{}
 		if isLiteral {
 			key.literal, _ = literal.v.(Secret)
@@ -199,8 +200,7 @@ func checkAPIKey(s string) *KeyError {
 
 // cause words why a file could not be used, without its path.
 func cause(err error) string {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err.Error()
 	}
 	return err.Error()

@@ -98,8 +98,7 @@ func (l *loader) fillProfile(made layer, p pair, o Origin) error {
 		}
 	}
 	err := l.fill(made, p.value, o)
-	var inside *KeyError
-	if errors.As(err, &inside) {
+	if inside, ok := errors.AsType[*KeyError](err); ok {
 		inside.Key = strings.TrimSuffix(prefix+"."+inside.Key, ".")
 	}
 	return err

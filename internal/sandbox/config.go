@@ -65,8 +65,10 @@ const (
 
 // Faults returns the names of all faults.
 func Faults() []string {
-	return []string{FaultError500, FaultError502, FaultCutBefore, FaultCutAfter, FaultTruncate, FaultStall,
-		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate}
+	return []string{
+		FaultError500, FaultError502, FaultCutBefore, FaultCutAfter, FaultTruncate, FaultStall,
+		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate,
+	}
 }
 
 // lateDelay is when a late fault stores what it took.

@@ -156,7 +156,7 @@ func (s *Server) writeStats(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	b := bufio.NewWriter(w)
-	head, _ := json.Marshal(stats.Requests) // our own value
+	head, _ := json.Marshal(stats.Requests) //nolint:errchkjson // our own value
 	fmt.Fprintf(b, `{"requests":%s,"created":%d,"distinct":%d,"rows":[`, head, stats.Created, stats.Distinct)
 	for i := range int(stats.Distinct) {
 		s.state.mu.Lock()
@@ -166,7 +166,7 @@ func (s *Server) writeStats(w http.ResponseWriter, r *http.Request) {
 		}
 		p := s.state.parcels[i]
 		s.state.mu.Unlock()
-		row, _ := json.Marshal(Row{p.item.ReferID, p.item.Number, p.created}) // our own value
+		row, _ := json.Marshal(Row{p.item.ReferID, p.item.Number, p.created}) //nolint:errchkjson // our own value
 		if i > 0 {
 			_ = b.WriteByte(',')
 		}

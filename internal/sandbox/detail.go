@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"maps"
 	"net/http"
 	"time"
 )
@@ -104,9 +105,7 @@ func flat(o map[string]any) map[string]any {
 	f := map[string]any{}
 	for _, v := range o {
 		if part, ok := v.(map[string]any); ok {
-			for n, x := range part {
-				f[n] = x
-			}
+			maps.Copy(f, part)
 		}
 	}
 	for name, v := range o {

@@ -131,7 +131,7 @@ func (s *Server) journey(p parcel) journey {
 		j.carrier = detect(p.item.Number)
 	}
 	all := routes()
-	i := slices.IndexFunc(all, func(r route) bool { return r.carrier == strings.ToLower(j.carrier) })
+	i := slices.IndexFunc(all, func(r route) bool { return strings.EqualFold(r.carrier, j.carrier) })
 	if i < 0 {
 		i = int(sum[16]) % len(all)
 	}

@@ -106,8 +106,10 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 				t.Errorf("%s: checkpoint without a place: %+v", shape, c)
 			}
 		}
-		facts := tracking.Tracking{Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode, RouterID: got.RouterID, Status: got.Status,
-			StatusLabel: got.StatusLabel, StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent, StatusSummary: got.StatusSummary}
+		facts := tracking.Tracking{
+			Number: got.Number, ReferID: got.ReferID, CarrierCode: got.CarrierCode, RouterID: got.RouterID, Status: got.Status,
+			StatusLabel: got.StatusLabel, StatusTrack: got.StatusTrack, LatestEvent: got.LatestEvent, StatusSummary: got.StatusSummary,
+		}
 		if i == 0 {
 			want = facts
 		}
@@ -338,7 +340,7 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if tries++; tries == 1 {
-			w.WriteHeader(500) // the first is sent again
+			w.WriteHeader(http.StatusInternalServerError) // the first is sent again
 			return
 		}
 		var fields []webhook.Field
@@ -349,7 +351,7 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 		}
 		if !verifier.Verify(webhook.Request{Method: r.Method, Path: r.URL.EscapedPath(), Header: fields, Body: body}, time.Now()).OK {
 			forged++
-			w.WriteHeader(401)
+			w.WriteHeader(http.StatusUnauthorized)
 			delivered <- struct{}{}
 			return
 		}

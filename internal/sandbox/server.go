@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -201,9 +202,7 @@ type oneShot struct {
 
 func newFaults(c Config) *faults {
 	f := &faults{random: rand.New(rand.NewPCG(c.Seed, 0xfa017)), chance: map[string]float64{}} //nolint:gosec // not a secret
-	for name, p := range c.Faults {
-		f.chance[name] = p
-	}
+	maps.Copy(f.chance, c.Faults)
 	return f
 }
 
@@ -241,7 +240,7 @@ func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, stor
 		cut(w, "")
 	case FaultTruncate:
 		store()
-		body, _ := json.Marshal(good) // our own value
+		body, _ := json.Marshal(good) //nolint:errchkjson // our own value
 		cut(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
 	case FaultStall:
 		store()
@@ -273,9 +272,7 @@ func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, stor
 
 // later stores after a delay, or at Close at the latest.
 func (s *Server) later(store func()) {
-	s.tasks.Add(1)
-	go func() {
-		defer s.tasks.Done()
+	s.tasks.Go(func() {
 		t := time.NewTimer(lateDelay)
 		defer t.Stop()
 		select {
@@ -283,7 +280,7 @@ func (s *Server) later(store func()) {
 		case <-s.done:
 		}
 		store()
-	}()
+	})
 }
 
 // cut ends the connection after writing raw to it.

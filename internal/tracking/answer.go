@@ -218,7 +218,7 @@ func Pointer(raw []byte, pointer string) (json.RawMessage, bool) {
 	if pointer == "" {
 		return v.raw, true
 	}
-	for _, part := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
 		if v = v.child(part); v == nil {
 			return nil, false

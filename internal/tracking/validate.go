@@ -88,28 +88,36 @@ func identifier(ps []Problem, field, s string) []Problem {
 		return append(ps, p)
 	}
 	if strings.ContainsFunc(s, unicode.IsSpace) {
-		return append(ps, Problem{Field: field, Value: s, Message: "white space inside " + field,
-			Hint: "mend the value, or pass --strip-spaces to remove the spaces"})
+		return append(ps, Problem{
+			Field: field, Value: s, Message: "white space inside " + field,
+			Hint: "mend the value, or pass --strip-spaces to remove the spaces",
+		})
 	}
 	if p, bad := spreadsheetDamage(field, s); bad {
 		return append(ps, p)
 	}
 	if r, found := invisible(s); found {
-		ps = append(ps, Problem{Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r),
-			Hint: "it is sent as it is; remove it if it is not meant"})
+		ps = append(ps, Problem{
+			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r),
+			Hint: "it is sent as it is; remove it if it is not meant",
+		})
 	}
 	return ps
 }
 
 func badText(field, s string) (Problem, bool) {
 	if !utf8.ValidString(s) {
-		return Problem{Field: field, Value: s, Message: field + " is not valid UTF-8",
-			Hint: "save the file as UTF-8, or name its encoding with --encoding"}, true
+		return Problem{
+			Field: field, Value: s, Message: field + " is not valid UTF-8",
+			Hint: "save the file as UTF-8, or name its encoding with --encoding",
+		}, true
 	}
 	for _, r := range s {
 		if unicode.IsControl(r) {
-			return Problem{Field: field, Value: s, Message: fmt.Sprintf("control character U+%04X in %s", r, field),
-				Hint: "remove it from the cell"}, true
+			return Problem{
+				Field: field, Value: s, Message: fmt.Sprintf("control character U+%04X in %s", r, field),
+				Hint: "remove it from the cell",
+			}, true
 		}
 	}
 	return Problem{}, false
@@ -127,20 +135,28 @@ func invisible(s string) (rune, bool) {
 func spreadsheetDamage(field, s string) (Problem, bool) {
 	switch {
 	case scientific.MatchString(s):
-		return Problem{Field: field, Value: s, Message: "a spreadsheet turned " + field + " into a rounded number",
-			Hint: "its digits are lost: export again with the column formatted as text"}, true
+		return Problem{
+			Field: field, Value: s, Message: "a spreadsheet turned " + field + " into a rounded number",
+			Hint: "its digits are lost: export again with the column formatted as text",
+		}, true
 	case formulaErrors[strings.ToUpper(s)]:
-		return Problem{Field: field, Value: s, Message: field + " is a spreadsheet error",
-			Hint: "mend the formula or lookup, then export again"}, true
+		return Problem{
+			Field: field, Value: s, Message: field + " is a spreadsheet error",
+			Hint: "mend the formula or lookup, then export again",
+		}, true
 	}
 	n, kept := trailingZeros(s)
 	switch {
 	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
-		return Problem{Field: field, Value: s, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
-			Hint: "its digits are lost: export again with the column formatted as text"}, true
+		return Problem{
+			Field: field, Value: s, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
+			Hint: "its digits are lost: export again with the column formatted as text",
+		}, true
 	case n > precise && kept <= precise:
-		return Problem{Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
-			Hint: "check that a spreadsheet did not round it"}, true
+		return Problem{
+			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
+			Hint: "check that a spreadsheet did not round it",
+		}, true
 	}
 	return Problem{}, false
 }

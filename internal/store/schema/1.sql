@@ -195,10 +195,8 @@ CREATE TABLE events (
 	mark               TEXT NOT NULL,
 	anomaly            TEXT NOT NULL
 );
-CREATE UNIQUE INDEX events_standing ON events (event_key) WHERE mark = '' AND event_key IS NOT NULL;
-CREATE INDEX events_by_key ON events (event_key) WHERE mark <> '';
+CREATE INDEX events_by_key ON events (event_key, mark, verified);
 CREATE INDEX events_by_delivery ON events (delivery);
-CREATE INDEX events_by_number ON events (tracking_number);
 
 -- Evidence of what was refused, within bounds. Its numbers are not used again.
 CREATE TABLE refused (

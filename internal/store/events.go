@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+const eventColumns = `SELECT seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
+	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly FROM events `
+
+func scanEvent(s scanner) (inbox.Event, error) {
+	var e inbox.Event
+	var received int64
+	err := s.Scan(&e.Seq, &e.Delivery, &received, &e.Index, &e.Offset, &e.Length, &e.Key, &e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber,
+		&e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, (*string)(&e.Verified), (*string)(&e.Reason), &e.BodyAuthenticated,
+		(*string)(&e.Mark), &e.Anomaly)
+	e.ReceivedAt = instant(received)
+	return e, err
+}
+
+// conditions are the terms of a WHERE and their parameters.
+type conditions struct {
+	terms []string
+	args  []any
+}
+
+// add adds a term in which %s stands for the parameter.
+func (c *conditions) add(term string, arg any) {
+	c.args = append(c.args, arg)
+	c.terms = append(c.terms, fmt.Sprintf(term, fmt.Sprintf("$%d", len(c.args))))
+}
+
+func (c *conditions) String() string { return strings.Join(c.terms, " AND ") }
+
+// matching returns what rows must be to match q, but for its bounds.
+func matching(q inbox.Query) *conditions {
+	c := &conditions{}
+	if q.Delivery != 0 {
+		c.add("delivery = %s", q.Delivery)
+	}
+	if q.EventID != "" {
+		c.add("event_key = %s", webhook.IDKey(q.EventID))
+	}
+	if q.Kind != "" {
+		c.add("kind = %s", q.Kind)
+	}
+	if q.TrackingNumber != "" {
+		c.add("tracking_number = %s", q.TrackingNumber)
+	}
+	if !q.Since.IsZero() {
+		c.add("received >= %s", millis(q.Since))
+	}
+	if q.Verified != "" {
+		c.add("verified = %s", string(q.Verified))
+	}
+	if q.Marks != nil {
+		var any conditions
+		any.args = c.args
+		for _, m := range q.Marks {
+			any.add("mark = %s", string(m))
+		}
+		c.args = any.args
+		c.terms = append(c.terms, "("+strings.Join(append(any.terms, "0 = 1"), " OR ")+")")
+	}
+	return c
+}
+
+// Events yields rows of the inbox, see [inbox.Store].
+func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		after, before, left := q.After, q.Before, q.Limit
+		if before == 0 {
+			before = math.MaxInt64
+		}
+		if left <= 0 {
+			left = math.MaxInt
+		}
+		var bodies bodyReader
+		for left > 0 {
+			n := min(left, pageRows)
+			page, err := d.eventPage(ctx, q, after, before, n)
+			for _, e := range page {
+				if err != nil {
+					break
+				}
+				if err = bodies.fill(ctx, d, &e); err == nil && !yield(e, nil) {
+					return
+				}
+				if q.Newest {
+					before = e.Seq
+				} else {
+					after = e.Seq
+				}
+			}
+			if err != nil {
+				yield(inbox.Event{}, err)
+				return
+			}
+			if len(page) < n {
+				return
+			}
+			left -= n
+		}
+	}
+}
+
+// eventPage returns the next rows that match q, without their bytes.
+func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, n int) ([]inbox.Event, error) {
+	c := matching(q)
+	c.add("seq > %s", after)
+	c.add("seq < %s", before)
+	order := " ORDER BY seq"
+	if q.Newest {
+		order = " ORDER BY seq DESC"
+	}
+	c.args = append(c.args, n)
+	var page []inbox.Event
+	err := d.each(ctx, func(s scanner) error {
+		e, err := scanEvent(s)
+		page = append(page, e)
+		return err
+	}, eventColumns+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
+	return page, err
+}
+
+// bodyReader reads the bytes of events, and those of several events of one
+// delivery once.
+type bodyReader struct {
+	delivery int64
+	body     []byte
+}
+
+// fill adds the bytes of an event, if they are still there.
+func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event) error {
+	if r.delivery != e.Delivery {
+		r.body = nil
+		if _, err := d.row(ctx, []any{&r.body}, "SELECT body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
+			return err
+		}
+		r.delivery = e.Delivery
+	}
+	if e.Offset+e.Length > len(r.body) {
+		return nil
+	}
+	e.Raw = r.body[e.Offset : e.Offset+e.Length : e.Offset+e.Length]
+	if e.Mark != inbox.Anomaly {
+		e.Data = webhook.DecodeEvent(e.Raw).Data
+	}
+	return nil
+}
+
+// Event returns one row of the inbox, see [inbox.Store].
+func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
+	for e, err := range d.Events(ctx, inbox.Query{After: seq - 1, Limit: 1}) {
+		if err != nil || e.Seq == seq {
+			return e, err
+		}
+	}
+	return inbox.Event{}, fmt.Errorf("%w: %d", inbox.ErrNoEvent, seq)
+}
+
+// Delivery returns one delivery, see [inbox.Store].
+func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
+	found, err := d.oneDelivery(ctx, "SELECT seq, "+deliveryColumns+" FROM deliveries WHERE seq = $1", seq)
+	if err == nil && found == nil {
+		return inbox.Delivery{}, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
+	}
+	if err != nil {
+		return inbox.Delivery{}, err
+	}
+	return *found, nil
+}
+
+// oneDelivery returns the delivery that a query finds, nil if there is none.
+func (d *DB) oneDelivery(ctx context.Context, query string, args ...any) (*inbox.Delivery, error) {
+	var found *inbox.Delivery
+	err := d.each(ctx, func(s scanner) error {
+		dl, err := scanDelivery(s)
+		found = &dl
+		return err
+	}, query, args...)
+	return found, err
+}
+
+// Refused yields refused deliveries, see [inbox.Store].
+func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
+	return func(yield func(inbox.Delivery, error) bool) {
+		for {
+			found, err := d.oneDelivery(ctx, "SELECT seq, "+deliveryColumns+" FROM refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
+			if err != nil {
+				yield(inbox.Delivery{}, err)
+				return
+			}
+			if found == nil || !yield(*found, nil) {
+				return
+			}
+			after = found.Seq
+		}
+	}
+}
+
+// Counts returns how much there is in the inbox, see [inbox.Store].
+func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
+	c := inbox.Counts{Rows: map[inbox.Mark]int64{}}
+	if _, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
+		(SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused)`); err != nil {
+		return inbox.Counts{}, err
+	}
+	err := d.each(ctx, func(s scanner) error {
+		var mark inbox.Mark
+		var verified inbox.Verified
+		var n int64
+		err := s.Scan((*string)(&mark), (*string)(&verified), &n)
+		c.Rows[mark] += n
+		if mark == inbox.Standing && verified != inbox.Yes {
+			c.Unverified += n
+		}
+		return err
+	}, "SELECT mark, verified, COUNT(*) FROM events WHERE seq <= $1 GROUP BY mark, verified", c.LastEvent)
+	return c, err
+}

@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Put stores a delivery and its events, see [inbox.Store].
+func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
+	sums := make([][]byte, len(rows)) // made before others are kept waiting
+	for i, e := range rows {
+		if e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length {
+			return inbox.Receipt{}, fmt.Errorf("put: event %d does not lie in the body", e.Index)
+		}
+		if e.Mark == inbox.Anomaly {
+			continue
+		}
+		if len(e.Key) == 0 {
+			return inbox.Receipt{}, fmt.Errorf("put: event %d has no key", e.Index)
+		}
+		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
+		sums[i] = sum[:]
+	}
+	values := deliveryValues(delivery)
+	var receipt inbox.Receipt
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		receipt = inbox.Receipt{Rows: make([]inbox.Placed, len(rows))}
+		if _, err := t.row(ctx, []any{&receipt.Delivery}, "INSERT INTO deliveries ("+deliveryColumns+") VALUES "+deliveryParams+" RETURNING seq", values...); err != nil {
+			return err
+		}
+		for i, e := range rows {
+			var err error
+			if receipt.Rows[i], err = t.place(ctx, receipt.Delivery, delivery, e, sums[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// place adds one event, and decides how it relates to those before it.
+func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbox.Event, sum []byte) (inbox.Placed, error) {
+	p := inbox.Placed{Mark: inbox.Anomaly}
+	var key any
+	if e.Mark != inbox.Anomaly {
+		var err error
+		if p.Mark, err = t.mark(ctx, e.Key, d.Verified, sum); err != nil {
+			return p, err
+		}
+		key = e.Key
+	}
+	_, err := t.row(ctx, []any{&p.Seq}, `INSERT INTO events (delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
+			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) RETURNING seq`,
+		delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
+		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
+		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly))
+	return p, err
+}
+
+// mark compares an event with the one that stands under its key.
+func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum []byte) (inbox.Mark, error) {
+	var seq int64
+	var stands string
+	var same []byte
+	ok, err := t.row(ctx, []any{&seq, &stands, &same}, "SELECT seq, verified, sum FROM events WHERE event_key = $1 AND mark = ''", key)
+	switch {
+	case err != nil || !ok:
+		return inbox.Standing, err
+	case verified == inbox.Yes && stands != string(inbox.Yes):
+		_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), seq)
+		return inbox.Standing, err
+	case string(same) == string(sum):
+		return inbox.Duplicate, nil
+	default:
+		return inbox.Conflict, nil
+	}
+}
+
+// PutRefused keeps evidence of a refusal, see [inbox.Store].
+func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
+	values := deliveryValues(delivery)
+	header, _ := values[len(values)-2].([]byte)
+	values = append(values, len(header)+len(delivery.Body))
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes) VALUES "+refusedParams, values...); err != nil {
+			return err
+		}
+		for {
+			var number, bytes int64
+			if _, err := t.row(ctx, []any{&number, &bytes}, "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM refused"); err != nil {
+				return err
+			}
+			if number <= inbox.MaxRefused && bytes <= inbox.MaxRefusedBytes {
+				return nil
+			}
+			if _, err := t.exec(ctx, "DELETE FROM refused WHERE seq = (SELECT MIN(seq) FROM refused)"); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// The columns of a delivery but for its number, and their parameters.
+const (
+	deliveryColumns = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body"
+	deliveryParams  = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+	refusedParams   = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+)
+
+// deliveryValues returns what deliveryColumns are to hold.
+func deliveryValues(d inbox.Delivery) []any {
+	body := d.Body
+	if body == nil {
+		body = []byte{} // nil would say that it was pruned
+	}
+	return []any{
+		millis(d.ReceivedAt), clean(d.Method), []byte(d.Path), []byte(d.RawQuery), clean(d.RemoteAddr), string(d.Verified), clean(string(d.Reason)),
+		clean(d.Scheme), clean(d.SecretName), flag(d.BodyAuthenticated), flag(d.Single), clean(d.Anomaly), packHeader(d.Header), body,
+	}
+}
+
+// scanDelivery reads seq and deliveryColumns.
+func scanDelivery(s scanner) (inbox.Delivery, error) {
+	var d inbox.Delivery
+	var received int64
+	var header []byte
+	if err := s.Scan(&d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
+		&d.Scheme, &d.SecretName, &d.BodyAuthenticated, &d.Single, &d.Anomaly, &header, &d.Body); err != nil {
+		return inbox.Delivery{}, err
+	}
+	d.ReceivedAt = instant(received)
+	var err error
+	d.Header, err = unpackHeader(header)
+	return d, err
+}
+
+// packHeader returns the bytes that a header is kept as: each name and each
+// value after its length, since they may hold any byte.
+func packHeader(fields []webhook.Field) []byte {
+	b := []byte{}
+	for _, f := range fields {
+		b = binary.AppendUvarint(b, uint64(len(f.Name)))
+		b = append(b, f.Name...)
+		b = binary.AppendUvarint(b, uint64(len(f.Value)))
+		b = append(b, f.Value...)
+	}
+	return b
+}
+
+var errHeader = errors.New("a kept header cannot be read")
+
+// unpackHeader is the reverse of packHeader.
+func unpackHeader(b []byte) ([]webhook.Field, error) {
+	var fields []webhook.Field
+	next := func() (string, bool) {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || n > uint64(len(b)-size) {
+			return "", false
+		}
+		s := string(b[size : size+int(n)])
+		b = b[size+int(n):]
+		return s, true
+	}
+	for len(b) > 0 {
+		name, ok := next()
+		if !ok {
+			return nil, errHeader
+		}
+		value, ok := next()
+		if !ok {
+			return nil, errHeader
+		}
+		fields = append(fields, webhook.Field{Name: name, Value: value})
+	}
+	return fields, nil
+}
