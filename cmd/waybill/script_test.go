@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,11 @@ func TestScripts(t *testing.T) {
 			"mode":   mode,
 			"plain":  plain,
 			"absent": absent,
+			"send":   send,
+			"status": status,
+
+			"waitevents":  waitEvents,
+			"waitrefused": waitRefused,
 		},
 	})
 	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
@@ -89,8 +95,8 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ready FILE VARIABLE waits for a server's ready file and sets a variable to
-// the URL in it.
+// ready FILE VARIABLE waits for a server's ready file and sets VARIABLE to the
+// URL in it, and ADDR_VARIABLE to its address.
 func ready(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ready FILE VARIABLE")
@@ -104,7 +110,9 @@ func ready(ts *testscript.TestScript, neg bool, args []string) {
 		if !bytes.HasSuffix(b, []byte("\n")) || bytes.Count(b, []byte("\n")) != 1 {
 			ts.Fatalf("ready file is not one line: %q", b)
 		}
-		ts.Setenv(args[1], strings.TrimSuffix(string(b), "\n"))
+		url := strings.TrimSuffix(string(b), "\n")
+		ts.Setenv(args[1], url)
+		ts.Setenv("ADDR_"+args[1], strings.TrimPrefix(url, "http://"))
 		return
 	}
 	ts.Fatalf("%s: not ready in time", args[0])
@@ -182,4 +190,56 @@ func absent(ts *testscript.TestScript, _ bool, args []string) {
 	if _, err := os.Stat(ts.MkAbs(args[0])); !errors.Is(err, os.ErrNotExist) {
 		ts.Fatalf("%s exists (%v)", args[0], err)
 	}
+}
+
+// send URL BODY posts a body, which must be taken.
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	res, err := http.Post(args[0], "application/json", strings.NewReader(args[1]))
+	ts.Check(err)
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		ts.Fatalf("%s answered %s", args[0], res.Status)
+	}
+}
+
+// status METHOD URL CODE checks the answer to a request without a body.
+func status(ts *testscript.TestScript, _ bool, args []string) {
+	req, err := http.NewRequest(args[0], args[1], nil)
+	ts.Check(err)
+	res, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	defer res.Body.Close()
+	if fmt.Sprint(res.StatusCode) != args[2] {
+		ts.Fatalf("%s %s answered %s; want %s", args[0], args[1], res.Status, args[2])
+	}
+}
+
+// waitEvents KIND N waits until the inbox has N events of a kind.
+func waitEvents(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, "events of kind "+args[0], func() bool {
+		ts.Check(ts.Exec("waybill", "events", "list", "--limit", "0", "--event", args[0], "-o", "jsonl"))
+		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), "\n")) == args[1]
+	})
+}
+
+// waitRefused waits until the service's sandbox met a refusal: the queue of
+// deliveries is empty again.
+func waitRefused(ts *testscript.TestScript, _ bool, _ []string) {
+	until(ts, "the queue of deliveries to be empty", func() bool {
+		res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
+		ts.Check(err)
+		defer res.Body.Close()
+		var s struct{ Deliveries struct{ Waiting int } }
+		ts.Check(json.NewDecoder(res.Body).Decode(&s))
+		return s.Deliveries.Waiting == 0
+	})
+}
+
+func until(ts *testscript.TestScript, what string, done func() bool) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if done() {
+			return
+		}
+	}
+	ts.Fatalf("waited in vain for %s", what)
 }

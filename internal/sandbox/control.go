@@ -35,6 +35,15 @@ type Stats struct {
 	Rows     []Row    `json:"rows,omitempty"` // in the order of creation
 	Created  int64    `json:"created"`        // creations, repeated ones included
 	Distinct int64    `json:"distinct"`       // trackings
+
+	Deliveries Deliveries `json:"deliveries"`
+}
+
+// Deliveries counts webhook deliveries.
+type Deliveries struct {
+	Taken   int64 `json:"taken"`   // answered 2xx
+	Refused int64 `json:"refused"` // answered otherwise, each try
+	Waiting int   `json:"waiting"` // to be sent, or on their way
 }
 
 // Row is one tracking and how often it was created.
@@ -46,9 +55,10 @@ type Row struct {
 
 // Stats returns what was counted, without rows.
 func (s *Server) Stats() Stats {
+	hooks := s.hooks.stats()
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	return Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels))}
+	return Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks}
 }
 
 // Advance moves sandbox time ahead: shipments travel, and events are sent.
@@ -156,8 +166,9 @@ func (s *Server) writeStats(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	b := bufio.NewWriter(w)
-	head, _ := json.Marshal(stats.Requests) //nolint:errchkjson // our own value
-	fmt.Fprintf(b, `{"requests":%s,"created":%d,"distinct":%d,"rows":[`, head, stats.Created, stats.Distinct)
+	head, _ := json.Marshal(stats.Requests)    //nolint:errchkjson // our own value
+	hooks, _ := json.Marshal(stats.Deliveries) //nolint:errchkjson // likewise
+	fmt.Fprintf(b, `{"requests":%s,"created":%d,"distinct":%d,"deliveries":%s,"rows":[`, head, stats.Created, stats.Distinct, hooks)
 	for i := range int(stats.Distinct) {
 		s.state.mu.Lock()
 		if i >= len(s.state.parcels) {

@@ -52,9 +52,23 @@ type emitter struct {
 	client *http.Client
 	random *rand.Rand // used by run alone
 
-	mu    sync.Mutex
-	queue []delivery
-	woken chan struct{}
+	mu      sync.Mutex
+	queue   []delivery
+	counts  Deliveries
+	sending int
+	woken   chan struct{}
+}
+
+// stats returns what was sent; zeros without a webhook URL.
+func (e *emitter) stats() Deliveries {
+	if e == nil {
+		return Deliveries{}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	d := e.counts
+	d.Waiting = len(e.queue) + e.sending
+	return d
 }
 
 func newEmitter(s *Server) *emitter {
@@ -196,7 +210,7 @@ func (e *emitter) enqueue(d delivery) {
 func (e *emitter) send(ctx context.Context) {
 	e.mu.Lock()
 	queue := e.queue
-	e.queue = nil
+	e.queue, e.sending = nil, len(queue)
 	e.mu.Unlock()
 	var again []delivery
 	for _, d := range queue {
@@ -213,7 +227,7 @@ func (e *emitter) send(ctx context.Context) {
 		}
 	}
 	e.mu.Lock()
-	e.queue = append(again, e.queue...)
+	e.queue, e.sending = append(again, e.queue...), 0
 	e.mu.Unlock()
 }
 
@@ -236,7 +250,15 @@ func (e *emitter) post(ctx context.Context, d delivery) error {
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
-	if res.StatusCode/100 != 2 {
+	taken := res.StatusCode/100 == 2
+	e.mu.Lock()
+	if taken {
+		e.counts.Taken++
+	} else {
+		e.counts.Refused++
+	}
+	e.mu.Unlock()
+	if !taken {
 		return errNotTaken
 	}
 	return nil
