@@ -198,19 +198,35 @@ func (c *creation) report(ctx context.Context, db *store.DB, run ledger.Run, res
 		}
 		return out.object(res)
 	}
+	if err := printCounts(out, res); err != nil {
+		return err
+	}
+	return c.afterTable(ctx, run, res)
+}
+
+// wideCounts is the narrowest terminal that shows the counts side by side.
+const wideCounts = 92
+
+// printCounts prints the counts in a row, or on a narrow terminal one by one.
+func printCounts(out *result, res createResult) error {
+	counts := []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches}
+	if width := out.Out().Width(); width > 0 && width < wideCounts {
+		fields := []render.Field{{Name: "Run", Value: res.Run}}
+		for i, name := range []string{"Read", "New", "Already", "Duplicates", "Invalid", "Accepted", "Rejected", "Unknown", "Pending", "Calls"} {
+			fields = append(fields, render.Field{Name: name, Value: strconv.FormatInt(counts[i], 10)})
+		}
+		return out.fields(fields)
+	}
 	rows := out.Table(
 		render.Column{Name: "RUN", ID: true}, render.Column{Name: "READ", Right: true}, render.Column{Name: "NEW", Right: true},
 		render.Column{Name: "ALREADY", Right: true}, render.Column{Name: "DUPLICATES", Right: true}, render.Column{Name: "INVALID", Right: true},
 		render.Column{Name: "ACCEPTED", Right: true}, render.Column{Name: "REJECTED", Right: true}, render.Column{Name: "UNKNOWN", Right: true},
 		render.Column{Name: "PENDING", Right: true}, render.Column{Name: "CALLS", Right: true})
 	cells := []string{res.Run}
-	for _, n := range []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches} {
+	for _, n := range counts {
 		cells = append(cells, strconv.FormatInt(n, 10))
 	}
-	if err := errors.Join(rows.Row(cells...), rows.Flush()); err != nil {
-		return err
-	}
-	return c.afterTable(ctx, run, res)
+	return errors.Join(rows.Row(cells...), rows.Flush())
 }
 
 // reportRows prints one object for each record of the input.

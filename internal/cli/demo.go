@@ -268,8 +268,10 @@ func (d *demonstration) waitReady(ctx context.Context, listening chan error) err
 
 // tell goes through the main job, step by step.
 func (d *demonstration) tell(ctx context.Context) error {
-	d.say("# A miniature of the service runs at %s, a webhook receiver at %s.", d.result.Sandbox, d.result.Listener)
-	d.say("# 25 orders by seven carriers are created; one row stands in the file twice, one order has two parcels.")
+	d.say("# A miniature of the service runs at %s,", d.result.Sandbox)
+	d.say("# a receiver of its webhooks at %s.", d.result.Listener)
+	d.say("# A file of 24 orders by seven carriers is created. One order has two")
+	d.say("# parcels, and one row stands in the file twice.")
 	for _, words := range [][]string{
 		{"create", demoFile, "--wait"},
 		{"list"},
@@ -280,7 +282,7 @@ func (d *demonstration) tell(ctx context.Context) error {
 		}
 	}
 	d.result.Accepted = d.box.Stats().Distinct
-	d.say("# Four weeks pass in the sandbox: everything is delivered, and signed events arrive.")
+	d.say("# Four weeks pass in the sandbox: all is delivered, signed events arrive.")
 	d.box.Advance(28 * 24 * time.Hour)
 	all := int(d.result.Accepted)
 	err := d.until(ctx, "the events", func() bool { return delivered(d.events) >= all })
@@ -297,7 +299,7 @@ func (d *demonstration) tell(ctx context.Context) error {
 	if err := d.until(ctx, "the forged delivery", func() bool { return d.result.Refused > 0 }); err != nil {
 		return err
 	}
-	d.say("refused with 401: signature_mismatch. It is kept as evidence and changes nothing.")
+	d.say("refused with 401: signature_mismatch. It is kept as evidence, no more.")
 	return nil
 }
 
@@ -348,10 +350,10 @@ func (d *demonstration) tellEvents() error {
 		d.say("(%d events, the last %d of them:)", len(events), demoEvents)
 		events = events[more:]
 	}
-	rows := d.out.Table(render.Column{Name: "EVENT"}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "STATUS"},
-		render.Column{Name: "LATEST EVENT", Flex: true}, render.Column{Name: "VERIFIED"})
+	rows := d.out.Table(render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
+		render.Column{Name: "EVENT", Flex: true}, render.Column{Name: "VERIFIED"})
 	for _, e := range events {
-		if err := rows.Row(e.Event, e.TrackingNumber, e.StatusTrack, e.LatestEvent, string(e.Verified)); err != nil {
+		if err := rows.Row(e.TrackingNumber, e.LatestEvent, e.Event, string(e.Verified)); err != nil {
 			return err
 		}
 	}
@@ -371,8 +373,10 @@ func (d *demonstration) finish() error {
 		return errors.Join(d.out.object(d.result), d.out.commit())
 	}
 	d.say("\n# Try it yourself:")
-	d.say("#   waybill sandbox                  the service in miniature, for as long as you like")
-	d.say("#   export WAYBILL_BASE_URL=http://127.0.0.1:8640 WAYBILL_API_KEY=any")
+	d.say("#   waybill sandbox          the service in miniature, until Ctrl-C")
+	d.say("# and in another terminal:")
+	d.say("#   export WAYBILL_BASE_URL=http://127.0.0.1:8640")
+	d.say("#   export WAYBILL_API_KEY=any")
 	d.say("#   waybill create YOUR.csv --dry-run")
 	d.say("#   waybill --help")
 	return d.out.commit()

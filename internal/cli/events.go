@@ -134,17 +134,17 @@ func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions)
 		json: func(e inbox.Event) any { return newEventJSON(e) },
 		columns: []render.Column{
 			{Name: "SEQ", Right: true},
-			{Name: "RECEIVED"},
-			{Name: "EVENT"},
+			{Name: "RECEIVED", From: 130},
 			{Name: "NUMBER", ID: true},
-			{Name: "STATUS"},
-			{Name: "LATEST EVENT", Flex: true},
+			{Name: "LATEST EVENT", Flex: true, From: 110},
+			{Name: "STATUS", Flex: true, From: 90},
+			{Name: "EVENT", Flex: true},
 			{Name: "VERIFIED"},
 		},
 		cells: func(e inbox.Event) []string {
 			return []string{
-				fmt.Sprint(e.Seq), render.LocalTime(e.ReceivedAt), e.Kind, e.TrackingNumber,
-				newNames(s.Config.Statuses).status(e.Status, e.StatusLabel, e.StatusTrack), e.LatestEvent, verifiedMark(e),
+				fmt.Sprint(e.Seq), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
+				newNames(s.Config.Statuses).status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, verifiedMark(e),
 			}
 		},
 	}

@@ -103,11 +103,11 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 		columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},
-			{Name: "STATE"},
-			{Name: "STATUS"},
-			{Name: "LATEST EVENT", Flex: true},
-			{Name: "LEARNT"},
-			{Name: "FROM"},
+			{Name: "STATE", From: 90},
+			{Name: "LATEST EVENT", Flex: true, From: 80},
+			{Name: "STATUS", Flex: true},
+			{Name: "LEARNT", From: 130},
+			{Name: "FROM", From: 140},
 		},
 		cells: func(st ledger.Standing) []string { return n.standingCells(st) },
 	}
@@ -118,14 +118,17 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 }
 
 func (n names) standingCells(st ledger.Standing) []string {
-	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), "", st.Reason, "", ""}
+	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), st.Reason, "", "", ""}
+	if st.State != ledger.Accepted {
+		cells[4] = string(st.State) // a narrow terminal shows no other
+	}
 	if seen := st.Sighting; seen != nil {
-		cells[3] = n.status(seen.Status, seen.StatusLabel, seen.StatusTrack)
+		cells[4] = n.status(seen.Status, seen.StatusLabel, seen.StatusTrack)
 		if seen.Phase != ledger.Processed {
-			cells[3] = string(seen.Phase)
+			cells[4] = string(seen.Phase)
 		}
 		if seen.LatestEvent != "" {
-			cells[4] = seen.LatestEvent
+			cells[3] = seen.LatestEvent
 		}
 		cells[5], cells[6] = render.LocalTime(seen.Seen), string(seen.Source)
 	}

@@ -129,13 +129,13 @@ func (r *runner) listRuns(ctx context.Context, s *app.Session, limit int) error 
 		json: func(s ledger.RunSummary) any { return newRunJSON(s) },
 		columns: []render.Column{
 			{Name: "RUN", ID: true},
-			{Name: "CREATED"},
+			{Name: "CREATED", From: 100},
 			{Name: "INPUT", Flex: true},
 			{Name: "ACCEPTED", Right: true},
 			{Name: "REJECTED", Right: true},
 			{Name: "UNKNOWN", Right: true},
 			{Name: "PENDING", Right: true},
-			{Name: "CALLS", Right: true},
+			{Name: "CALLS", Right: true, From: 80},
 		},
 		cells: func(s ledger.RunSummary) []string {
 			return []string{
@@ -209,7 +209,7 @@ func printRun(out *result, s ledger.RunSummary, batches []ledger.BatchSummary) e
 		return err
 	}
 	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
-		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT"}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
+		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", From: 100}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
 	for _, b := range batches {
 		status, sent, took := "", "", ""
 		if b.HTTPStatus != 0 {

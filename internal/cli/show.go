@@ -313,8 +313,8 @@ func carrierOf(ctx context.Context, s *app.Session, f app.Found) string {
 
 func printTimeline(out *result, cs []tracking.Checkpoint) error {
 	t := out.Table(
-		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC"}, render.Column{Name: "EVENT", Flex: true},
-		render.Column{Name: "CITY"}, render.Column{Name: "STATE"}, render.Column{Name: "ZIP"})
+		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC", From: 80}, render.Column{Name: "EVENT", Flex: true},
+		render.Column{Name: "CITY"}, render.Column{Name: "STATE", From: 66}, render.Column{Name: "ZIP", From: 74})
 	for _, c := range app.Timeline(cs) {
 		if err := t.Row(c.Local, c.UTC, c.Event, c.City, c.State, c.ZIP); err != nil {
 			return err
@@ -351,16 +351,16 @@ func (n names) printViews(ctx context.Context, s *app.Session, out *result, all 
 // printRows prints one row for each tracking.
 func (n names) printRows(out *result, all []looked) error {
 	t := out.Table(
-		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "STATUS"},
-		render.Column{Name: "LATEST EVENT", Flex: true}, render.Column{Name: "UPDATED"})
+		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
+		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})
 	for _, l := range all {
 		if len(l.view.Found) == 0 {
-			if err := t.Row(l.query.ReferID, l.query.Number, "failed", errorText(l.err), ""); err != nil {
+			if err := t.Row(l.query.ReferID, l.query.Number, errorText(l.err), "failed", ""); err != nil {
 				return err
 			}
 		}
 		for _, f := range l.view.Found {
-			if err := t.Row(f.ReferID, f.Number, n.phase(f), f.LatestEvent, f.Updated); err != nil {
+			if err := t.Row(f.ReferID, f.Number, f.LatestEvent, n.phase(f), f.Updated); err != nil {
 				return err
 			}
 		}

@@ -12,7 +12,9 @@ import (
 // quotes in it doubled, and any other cell that a spreadsheet would run gets a
 // `'` in front. Text is not changed in any other way.
 func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
-	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{raw}}
+	r := &Rows{sink: sink{out: out}, form: csvForm{raw}}
+	r.choose(columns, 0)
+	return r
 }
 
 type csvForm struct{ raw bool }

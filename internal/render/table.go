@@ -12,6 +12,7 @@ type Column struct {
 	Flex  bool                         // may be cut to fit a terminal; of several the first one is
 	Right bool                         // aligned to the right
 	ID    bool                         // identifies something: CSV keeps a spreadsheet from changing it
+	From  int                          // width of the narrowest terminal that shows it; 0 for any
 	Style func(cell string) term.Style // how a cell stands out; nil for not
 }
 
@@ -25,6 +26,8 @@ type Column struct {
 type Rows struct {
 	sink    sink
 	columns []Column
+	places  []int // of the columns shown, where their cells stand in a row
+	given   int   // columns, shown or not
 	form    form
 	begun   bool
 	err     error
@@ -42,13 +45,26 @@ type form interface {
 
 // NewTable begins a table.
 func NewTable(out *term.Writer, columns ...Column) *Rows {
-	r := &Rows{sink: sink{out: out, styled: true}, columns: columns}
+	r := &Rows{sink: sink{out: out, styled: true}}
+	r.choose(columns, out.Width())
 	if out.IsTerminal() {
 		r.form = &page{}
 	} else {
 		r.form = tabbed{}
 	}
 	return r
+}
+
+// choose takes the columns that a terminal of that width shows; all of them if
+// it is 0.
+func (r *Rows) choose(columns []Column, width int) {
+	r.given = len(columns)
+	for i, c := range columns {
+		if width == 0 || c.From <= width {
+			r.columns = append(r.columns, c)
+			r.places = append(r.places, i)
+		}
+	}
 }
 
 // Row writes a row, or keeps it until the next ones have been seen. Missing
@@ -58,11 +74,15 @@ func (r *Rows) Row(cells ...string) error {
 	if r.err != nil {
 		return r.err
 	}
-	if len(cells) > len(r.columns) {
-		return fmt.Errorf("row of %d cells for %d columns", len(cells), len(r.columns))
+	if len(cells) > r.given {
+		return fmt.Errorf("row of %d cells for %d columns", len(cells), r.given)
 	}
 	row := make([]string, len(r.columns))
-	copy(row, cells)
+	for i, place := range r.places {
+		if place < len(cells) {
+			row[i] = cells[place]
+		}
+	}
 	if r.err = r.start(); r.err == nil {
 		r.err = r.form.row(r, row)
 	}
