@@ -63,15 +63,19 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	v.Answer = answer
 	var rows []ledger.Standing
 	if db != nil {
-		if rows, err2 := db.Find(ctx, account, q.ReferID, q.Number); err2 != nil {
-			return v, err2
-		} else if v.Found = match(q, answer, err, rows); len(rows) > 0 {
-			if err := db.Learn(ctx, account, sightings(v, rows), answer.Raw); err != nil {
-				return v, err
-			}
+		var findErr error
+		if rows, findErr = db.Find(ctx, account, q.ReferID, q.Number); findErr != nil {
+			return v, findErr
 		}
-	} else {
-		v.Found = match(q, answer, err, rows)
+	}
+	v.Found = match(q, answer, err, rows)
+	if err == nil {
+		s.askForParcels(ctx, client, &v)
+	}
+	if len(rows) > 0 {
+		if learnErr := db.Learn(ctx, account, sightings(v, rows), answer.Raw); learnErr != nil {
+			return v, learnErr
+		}
 	}
 	if errors.Is(err, tracking.ErrProcessing) {
 		err = nil
@@ -80,6 +84,27 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 		err = api.ErrUndecided
 	}
 	return v, err
+}
+
+// askForParcels asks by number for parcels of an order that the answer about
+// the order left out. Only an answer that names the number counts.
+func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View) {
+	if len(v.Found) < 2 {
+		return
+	}
+	for i, f := range v.Found {
+		if f.Phase != Undecided {
+			continue
+		}
+		q := api.Query{Number: f.Number}
+		a, _ := client.Detail(ctx, q) // whatever else it says, it stays undecided
+		for _, t := range a.Trackings {
+			if tracking.SameNumber(t.Number, f.Number) {
+				t.ReferID = f.ReferID
+				v.Found[i] = answered(t, q, f.Number)
+			}
+		}
+	}
 }
 
 // LookPatiently is [Session.Look], tried again with growing pauses while no
@@ -139,7 +164,7 @@ func match(q api.Query, a tracking.Answer, err error, rows []ledger.Standing) []
 			}
 		}
 		if f.Phase == Undecided {
-			f.Phase = wholePhase(a, err, len(numbers))
+			f.Phase = wholePhase(a, err)
 		}
 		found = append(found, f)
 	}
@@ -151,7 +176,7 @@ func match(q api.Query, a tracking.Answer, err error, rows []ledger.Standing) []
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, Found{Tracking: tracking.Tracking{ReferID: q.ReferID}, Phase: wholePhase(a, err, 1)})
+		found = append(found, Found{Tracking: tracking.Tracking{ReferID: q.ReferID}, Phase: wholePhase(a, err)})
 	}
 	slices.SortStableFunc(found, func(a, b Found) int { return rank(a.Phase) - rank(b.Phase) })
 	return found
@@ -187,14 +212,12 @@ func answered(t tracking.Tracking, q api.Query, number string) Found {
 }
 
 // wholePhase is what the answer as a whole says of a number it does not name.
-func wholePhase(a tracking.Answer, err error, numbers int) ledger.Phase {
+func wholePhase(a tracking.Answer, err error) ledger.Phase {
 	switch {
 	case errors.Is(err, tracking.ErrAbsent):
 		return ledger.Absent
-	case a.Processing && numbers == 1:
-		return ledger.Processing
 	case a.Processing:
-		return ledger.Processing // of the order; which parcel is not told
+		return ledger.Processing // of the order: which parcel is not told
 	}
 	return Undecided
 }

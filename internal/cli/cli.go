@@ -117,7 +117,7 @@ func (r *runner) run(do action) func(*cobra.Command, []string) error {
 			return err
 		}
 		defer r.out.discard()
-		defer func() { err = errors.Join(err, s.Close(), r.out.commit()) }()
+		defer func() { err = r.out.end(errors.Join(err, s.Close())) }()
 		return do(cmd.Context(), s, args)
 	}
 }

@@ -111,7 +111,7 @@ func (r *runner) configPath(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		return l.Close()
+		return out.end(l.Close())
 	}
 	rows := out.Table(render.Column{Name: "KIND"}, render.Column{Name: "PATH"}, render.Column{Name: "EXISTS"})
 	for _, p := range list {
@@ -123,5 +123,5 @@ func (r *runner) configPath(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	return rows.Flush()
+	return out.end(rows.Flush())
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -236,10 +235,16 @@ func (f *rejectsFile) discard() {
 
 // wholeFile is written beside its place and put there when it is whole.
 type wholeFile struct {
-	io.Writer
-	f    *os.File
-	path string
-	done bool
+	f       *os.File
+	path    string
+	written bool
+	done    bool
+}
+
+// Write appends to what will be the file.
+func (w *wholeFile) Write(p []byte) (int, error) {
+	w.written = w.written || len(p) > 0
+	return w.f.Write(p)
 }
 
 func newWholeFile(path string) (*wholeFile, error) {
@@ -247,7 +252,7 @@ func newWholeFile(path string) (*wholeFile, error) {
 	if err != nil {
 		return nil, usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
 	}
-	return &wholeFile{Writer: f, f: f, path: path}, nil
+	return &wholeFile{f: f, path: path}, nil
 }
 
 // Commit puts the file in its place.

@@ -275,18 +275,18 @@ func (c *creation) waitFor(ctx context.Context, db *store.DB, run ledger.Run, re
 	var done atomic.Int64
 	heard := func(l looked) {
 		if l.err == nil && w.cond.met(l.view) {
-			done.Add(refs[l.query.ReferID])
+			done.Add(min(refs[l.query.ReferID], processed(l.view)))
 		}
 	}
 	left, err := w.each(c.soft, refQueries(refs), len(refs), heard) //nolint:contextcheck // ctx outlives the signal that ends the waiting
-	processed := done.Load()
-	waiting := res.Accepted - processed
-	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, &waiting, c.elapsed()
+	ready := done.Load()
+	waiting := res.Accepted - ready
+	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, c.elapsed()
 	switch {
 	case err == nil && left == 0 && waiting == 0, outcome != nil:
 		return outcome
 	case as[*signalError](err):
-		return &outcomeError{code: stopCode(err), err: fmt.Errorf("interrupted while waiting: %d of %d processed", processed, res.Accepted), next: commandLine("waybill", "wait", "--run", res.Run)}
+		return &outcomeError{code: stopCode(err), err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), next: commandLine("waybill", "wait", "--run", res.Run)}
 	case err != nil && !errors.Is(err, errTimeUp):
 		return err
 	}

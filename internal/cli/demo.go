@@ -370,7 +370,7 @@ func (d *demonstration) say(format string, args ...any) {
 // finish says what to try next, or gives the result to a script.
 func (d *demonstration) finish() error {
 	if d.out.machine() {
-		return errors.Join(d.out.object(d.result), d.out.commit())
+		return d.out.end(d.out.object(d.result))
 	}
 	d.say("\n# Try it yourself:")
 	d.say("#   waybill sandbox          the service in miniature, until Ctrl-C")
@@ -379,5 +379,5 @@ func (d *demonstration) finish() error {
 	d.say("#   export WAYBILL_API_KEY=any")
 	d.say("#   waybill create YOUR.csv --dry-run")
 	d.say("#   waybill --help")
-	return d.out.commit()
+	return d.out.end(nil)
 }

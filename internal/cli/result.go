@@ -52,12 +52,16 @@ func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*resul
 	return r, nil
 }
 
-// commit puts the file of --out in its place.
-func (r *result) commit() error {
-	if r == nil || r.file == nil {
-		return nil
+// end puts the file of --out in its place if a whole result was written: also
+// that of a command that ends with a status which stands beside a result.
+func (r *result) end(err error) error {
+	if r.file == nil || !r.file.written {
+		return err
 	}
-	return r.file.Commit()
+	if code, _ := explain(err); code == Failed || code == Usage || code == Store {
+		return err
+	}
+	return errors.Join(err, r.file.Commit())
 }
 
 func (r *result) discard() {

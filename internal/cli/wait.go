@@ -48,14 +48,32 @@ func (c condition) String() string {
 	return "status=" + c.status
 }
 
-// met reports whether every tracking of a view fulfils the condition.
+// met reports whether every tracking of a view fulfils the condition. A parcel
+// that no answer tells of does not hold up waiting for the others to be
+// processed, but no status is claimed of it.
 func (c condition) met(v app.View) bool {
+	processed := 0
 	for _, f := range v.Found {
-		if f.Phase != ledger.Processed || (c.status != "" && !statusIs(f.Tracking, c.status)) {
+		switch {
+		case f.Phase == ledger.Processed && (c.status == "" || statusIs(f.Tracking, c.status)):
+			processed++
+		case f.Phase == app.Undecided && c.status == "":
+		default:
 			return false
 		}
 	}
-	return len(v.Found) > 0
+	return processed > 0
+}
+
+// processed is how many trackings of a view are.
+func processed(v app.View) int64 {
+	n := int64(0)
+	for _, f := range v.Found {
+		if f.Phase == ledger.Processed {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *runner) wait() *cobra.Command {
