@@ -23,7 +23,7 @@ const (
 )
 
 var (
-	contracts = []string{"internal/ledger", "internal/inbox"}
+	contracts = []string{"internal/ledger", "internal/inbox", "internal/store/storetest"}
 
 	// vague lists package names that say nothing of what is inside.
 	vague = []string{"pkg", "util", "utils", "common", "helper", "helpers", "types", "errors", "mock", "mocks", "misc", "base", "shared"}

@@ -80,7 +80,6 @@ var owners = map[string][]string{
 	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/store", "internal/cli"},
 	"github.com/rogpeppe/go-internal":      {tests},
 	"github.com/google/go-cmp":             {tests, "internal/store/storetest"},
-	"pgregory.net/rapid":                   {tests, "internal/store/storetest"},
 	"go.uber.org/goleak":                   {tests},
 	"github.com/creack/pty":                {tests},
 }

@@ -207,7 +207,7 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	if lost > 0 {
-		c.s.IO.Warning("%d rows were being sent when an earlier waybill was killed: their outcome is unknown", lost)
+		c.s.IO.Warning("an earlier waybill was killed while sending %s: the outcome is unknown", plural(lost, "row"))
 	}
 	run, err := c.stage(ctx, db)
 	if err != nil {
@@ -283,10 +283,10 @@ func (c *creation) announce(run ledger.Run, db *store.DB) {
 	if err != nil {
 		return // made before: it can't fail now
 	}
-	c.s.IO.Note("profile %s, account %s, host %s, store %s: %d rows to send in %d calls",
-		profile, c.plan.Account, client.Host(), db.Path(), rows, calls(rows, c.plan.BatchSize))
+	c.s.IO.Note("profile %s, account %s, host %s, store %s: %s to send in %s",
+		profile, c.plan.Account, client.Host(), db.Path(), plural(rows, "row"), plural(calls(rows, c.plan.BatchSize), "call"))
 	if n := run.Tally.OtherCarrier; n > 0 {
-		c.s.IO.Note("%d rows are known with another carrier code; what was sent first stands", n)
+		c.s.IO.Note("%s known with another carrier code; what was sent first stands", plural(n, "row"))
 	}
 }
 

@@ -84,21 +84,21 @@ func (c *creation) outcome(ctx context.Context, db *store.DB, run ledger.Run, re
 		e.err = fmt.Errorf("interrupted, %s", countsLine(ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected, Unknown: res.Unknown, Pending: res.Pending}))
 		e.hint = "the same command goes on where it stopped"
 	case sendErr != nil:
-		e.err = fmt.Errorf("%w; %d rows accepted, %d unknown, %d still pending", sendErr, res.Accepted, res.Unknown, res.Pending)
+		e.err = fmt.Errorf("%w; %s accepted, %d unknown, %d still pending", sendErr, plural(res.Accepted, "row"), res.Unknown, res.Pending)
 		e.hint = stopHint(code, sendErr)
 	case code == Unknown:
-		e.err = fmt.Errorf("%d rows were sent and their outcome is not known%s", res.Unknown, firstReason(ctx, db, run, ledger.Unknown))
+		e.err = fmt.Errorf("%s sent, outcome not known%s", plural(res.Unknown, "row"), firstReason(ctx, db, run, ledger.Unknown))
 		e.hint = "they are not sent again; `waybill show REF` tells whether the service has one"
 		e.next = commandLine("waybill", "runs", "show", res.Run)
 	case res.Rejected > 0:
-		e.err = fmt.Errorf("%d rows were rejected%s", res.Rejected, firstReason(ctx, db, run, ledger.Rejected))
+		e.err = fmt.Errorf("%s rejected%s", plural(res.Rejected, "row"), firstReason(ctx, db, run, ledger.Rejected))
 		e.hint = "rejected rows are not sent again by create"
 		e.next = commandLine("waybill", "runs", "show", res.Run)
 	case res.Pending > 0:
-		e.err = fmt.Errorf("%d rows are still pending: another waybill is sending them", res.Pending)
+		e.err = fmt.Errorf("%s still pending: another waybill is sending them", plural(res.Pending, "row"))
 		e.hint = "run the same command again when it has ended"
 	default:
-		e.err = fmt.Errorf("%d bad rows were left out, the rest is done", res.Invalid)
+		e.err = fmt.Errorf("%s left out, the rest is done", plural(res.Invalid, "bad row"))
 	}
 	return e
 }

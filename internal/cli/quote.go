@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 )
@@ -35,6 +36,14 @@ func needsQuote(r rune) bool {
 		return false
 	}
 	return !strings.ContainsRune("-_./=+,@%#~", r)
+}
+
+// plural is n and its noun.
+func plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // commandLine joins words to a command that can be typed again.

@@ -10,6 +10,9 @@ import (
 // adoptAtOnce is how many batches one transaction takes rows out of.
 const adoptAtOnce = 16
 
+// inInput says that a row r is in the input of a run n.
+const inInput = "(r.id BETWEEN n.first_row AND n.last_row OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = n.id AND k.row_id = r.id))"
+
 // adoption is the taking over of pending rows by a run.
 type adoption struct {
 	run    int64
@@ -99,7 +102,7 @@ func (a *adoption) othersWork(d *DB, owner string) (bool, error) {
 
 // take moves the rows of the run's input out of a batch.
 func (a *adoption) take(ctx context.Context, t *tx, from source) error {
-	const which = " FROM rows r WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3 AND r.state IS NULL AND EXISTS (SELECT 1 FROM known k WHERE k.run_id = $4 AND k.row_id = r.id)"
+	const which = ` FROM rows r JOIN runs n ON n.id = $4 WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3 AND r.state IS NULL AND ` + inInput
 	for low := from.first; low <= from.last; {
 		if a.into.rows >= a.size || a.into.last >= low {
 			a.into = batch{}
@@ -158,11 +161,11 @@ func (t *tx) moved(ctx context.Context, from int64, to batch, first, last, n int
 	for _, query := range []string{
 		`INSERT INTO parts (run_id, batch_id, rows) SELECT p.run_id, $1,
 			(SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = p.run_id WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $1
-				AND (r.id BETWEEN n.first_row AND n.last_row OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = p.run_id AND k.row_id = r.id)))
+				AND ` + inInput + `)
 			FROM parts p WHERE p.batch_id = $4
 			ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows`,
 		`UPDATE parts SET rows = rows - (SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = parts.run_id WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $1
-				AND (r.id BETWEEN n.first_row AND n.last_row OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = parts.run_id AND k.row_id = r.id)))
+				AND ` + inInput + `)
 			WHERE batch_id = $4`,
 	} {
 		if _, err := t.exec(ctx, query, to.id, first, last, from); err != nil {

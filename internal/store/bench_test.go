@@ -3,12 +3,18 @@ package store
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // entries returns n records as a shop exports them, their referIds ascending
@@ -44,10 +50,10 @@ func benchOpen(b *testing.B) *DB {
 	return d
 }
 
-func benchStage(b *testing.B, d *DB, all []ledger.Entry, add int) ledger.Run {
+func benchStage(b *testing.B, d *DB, all []ledger.Entry, add, size int) ledger.Run {
 	b.Helper()
 	ctx := b.Context()
-	s, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000})
+	s, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: size})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -107,7 +113,7 @@ func BenchmarkStage(b *testing.B) {
 					b.StopTimer()
 					d := benchOpen(b)
 					b.StartTimer()
-					benchStage(b, d, all, 20_000)
+					benchStage(b, d, all, 20_000, 1000)
 				}
 				perRow(b, n)
 			})
@@ -124,12 +130,125 @@ func BenchmarkRestage(b *testing.B) {
 				for range b.N {
 					b.StopTimer()
 					d := benchOpen(b)
-					benchStage(b, d, all, 20_000)
+					benchStage(b, d, all, 20_000, 1000)
 					b.StartTimer()
-					benchStage(b, d, all, 20_000)
+					benchStage(b, d, all, 20_000, 1000)
 				}
 				perRow(b, n)
 			})
 		}
+	}
+}
+
+// BenchmarkClaimSettle takes every batch of a run through its states.
+func BenchmarkClaimSettle(b *testing.B) {
+	for _, c := range []struct {
+		name          string
+		n, size, take int
+	}{{"v2", 1_000_000, 1000, 4}, {"v1", 100_000, 40, 32}} {
+		all := entries(c.n, false)
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				b.StopTimer()
+				d := benchOpen(b)
+				run := benchStage(b, d, all, 20_000, c.size)
+				b.StartTimer()
+				sendAll(b, d, run.ID, c.take)
+			}
+			perRow(b, c.n)
+		})
+	}
+}
+
+// sendAll claims and settles what is pending, as two workers would.
+func sendAll(b *testing.B, d *DB, run int64, take int) {
+	b.Helper()
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				batches, err := d.Claim(b.Context(), run, take)
+				if err != nil {
+					b.Error(err)
+				}
+				if len(batches) == 0 {
+					return
+				}
+				for _, batch := range batches {
+					s := ledger.Settlement{Batch: batch.ID, State: ledger.Accepted, HTTPStatus: 200, Answer: []byte("{}"), Began: time.Now()}
+					if err := d.Settle(b.Context(), []ledger.Settlement{s}); err != nil {
+						b.Error(err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// BenchmarkAsk asks a ledger of a million rows.
+func BenchmarkAsk(b *testing.B) {
+	const n = 1_000_000
+	d := benchOpen(b)
+	all := entries(n, false)
+	run := benchStage(b, d, all, 20_000, 1000)
+	again := benchStage(b, d, all, 20_000, 1000)
+	sendAll(b, d, run.ID, 4)
+	ctx := b.Context()
+	for name, ask := range map[string]func() error{
+		"CountRows/new":   func() error { _, err := d.CountRows(ctx, run.ID); return err },
+		"CountRows/known": func() error { _, err := d.CountRows(ctx, again.ID); return err },
+		"Pending":         func() error { _, err := d.Pending(ctx, "a", again.ID); return err },
+		"Run":             func() error { _, err := d.Run(ctx, again.ID); return err },
+		"Rows/new":        func() error { return endOf(d.Rows(ctx, run.ID)) },
+		"Rows/known":      func() error { return endOf(d.Rows(ctx, again.ID)) },
+		"Standings":       func() error { return endOf(d.Standings(ctx, "a", ledger.Filter{})) },
+		"Lookup":          func() error { _, _, err := d.Lookup(ctx, "a", all[n/2].Item.Key()); return err },
+		"FindReferID":     func() error { _, err := d.Find(ctx, "a", all[n/2].Item.ReferID, ""); return err },
+		"FindNumber":      func() error { _, err := d.Find(ctx, "a", "", all[n/2].Item.Number); return err },
+	} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				if err := ask(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func endOf[T any](seq iter.Seq2[T, error]) error {
+	for _, err := range seq {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// BenchmarkPut stores deliveries of one event from so many connections.
+func BenchmarkPut(b *testing.B) {
+	for _, senders := range []int{1, 16, 64} {
+		b.Run(fmt.Sprint(senders), func(b *testing.B) {
+			d := benchOpen(b)
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			for range senders {
+				wg.Go(func() {
+					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+						delivery := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes,
+							Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "X-Signature", Value: "0123456789abcdef"}},
+							Body:   fmt.Appendf(nil, `[{"eventId":"%08x-9f2d-4c1e-8b3a-%012x","event":"router.delivered","data":{"trackingNumber":"1Z%d","status":1}}]`, rand.Uint32(), i, i),
+						}
+						if _, err := d.Put(b.Context(), delivery, inbox.Prepare(delivery, webhook.Decode(delivery.Body))); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deliveries/s")
+		})
 	}
 }

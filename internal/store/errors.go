@@ -134,6 +134,11 @@ func kind(err error) error {
 	}
 }
 
+func as[T error](err error) bool {
+	var t T
+	return errors.As(err, &t)
+}
+
 // osKind is kind for errors of the operating system.
 func osKind(err error) error {
 	switch {
@@ -143,7 +148,7 @@ func osKind(err error) error {
 		return ErrReadOnly
 	case errors.Is(err, syscall.EIO):
 		return ErrIO
-	case errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), as[*fs.PathError](err):
 		return ErrPermission
 	default:
 		return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -76,6 +77,7 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if err != nil {
 		return nil, err
 	}
+	d.stagings.add(lock)
 	s := &staging{d: d, lock: lock, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
 	s.run.Plan.Files = slices.Clone(plan.Files)
 	if err := s.begin(ctx); err != nil {
@@ -241,7 +243,39 @@ func (s *staging) Discard(ctx context.Context) error {
 // end lets others stage.
 func (s *staging) end() error {
 	s.ended = true
-	return s.d.fail("lock", s.lock.Close())
+	return s.d.fail("lock", s.d.stagings.remove(s.lock))
+}
+
+// locks are the locks of stagings that have not ended. There are several only
+// for a moment.
+type locks struct {
+	mu   sync.Mutex
+	held []*flock.Flock
+}
+
+func (l *locks) add(lock *flock.Flock) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = append(l.held, lock)
+}
+
+func (l *locks) remove(lock *flock.Flock) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held = slices.DeleteFunc(l.held, func(h *flock.Flock) bool { return h == lock })
+	return lock.Close()
+}
+
+// close lets go of all of them.
+func (l *locks) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, lock := range l.held {
+		errs = append(errs, lock.Close())
+	}
+	l.held = nil
+	return errors.Join(errs...)
 }
 
 // removeStaged removes the runs being staged, in portions that do not keep

@@ -49,11 +49,12 @@ type DB struct {
 	isNew  bool
 	backup string
 
-	write   *writer
-	readers *sql.DB
-	owner   owner
-	pack    packer
-	sql     *statements
+	write    *writer
+	readers  *sql.DB
+	owner    owner
+	stagings locks
+	pack     packer
+	sql      *statements
 }
 
 // Open opens the store at path, and makes it with its folder if there is none.
@@ -158,10 +159,10 @@ func (d *DB) Check(ctx context.Context) error {
 	return err
 }
 
-// Close waits for what is being written and closes the store. Batches that
-// this store claimed and did not settle are nobody's from then on. Calling it
-// again does nothing.
+// Close waits for what is being written and closes the store. A staging that
+// was not ended is as if its process had died, and so are batches that were
+// claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
 	err := errors.Join(d.readers.Close(), d.write.close())
-	return errors.Join(fail(d.path, "close", err), d.owner.release())
+	return errors.Join(fail(d.path, "close", err), d.owner.release(), d.stagings.close())
 }

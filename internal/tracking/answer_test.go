@@ -128,6 +128,7 @@ func TestRefusalsTakeOnlyRowsThatAreNamed(t *testing.T) {
 		{"referId of two parcels decides nothing", `{"failed":[{"referId":"A","reason":"x"}]}`, nil},
 		{"listed as failed", `{"failed":[{"referId":"B","reason":"x"}]}`, []tracking.RowVerdict{{Key: items[2].Key(), Reason: "x"}}},
 		{"a status word", `[{"rawTrackingNumber":"N2","status":"rejected"}]`, []tracking.RowVerdict{{Key: items[1].Key(), Reason: "the service refused this row without saying why"}}},
+		{"a tracking's status is no verdict", `{"data":[{"referId":"B","trackingNumber":"N3","status":9002,"error":null,"summary":{"status":404}}]}`, nil},
 		{"unknown row", `{"failed":[{"referId":"Z","rawTrackingNumber":"N9"}]}`, nil},
 	}
 	for _, tt := range tests {

@@ -184,7 +184,8 @@ func rowError(v *value) bool {
 			return true
 		}
 	}
-	return errorCode(v.get("status")) || refusedWord(v.str("status")) || refusedWord(v.str("result"))
+	// A number under `status` is the tracking's status, not an error's.
+	return refusedWord(v.str("status")) || refusedWord(v.str("result"))
 }
 
 func refusedWord(s string) bool {

@@ -1,0 +1,211 @@
+package storetest
+
+import (
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var adoptTests = map[string]func(*world){
+	"TakesWhatIsPending":         takesWhatIsPending,
+	"LeavesWhatIsNotItsOwn":      leavesWhatIsNotItsOwn,
+	"LeavesWhatTheLivingSend":    leavesWhatTheLivingSend,
+	"TakesWhatTheDeadLeft":       takesWhatTheDeadLeft,
+	"FillsBatchesOfItsOwnSize":   fillsBatchesOfItsOwnSize,
+	"FromSeveralRuns":            fromSeveralRuns,
+	"LeavesVerdictsWhereTheyAre": leavesVerdictsWhereTheyAre,
+}
+
+func itemsOf(all []ledger.Entry) []tracking.Item {
+	var items []tracking.Item
+	for _, e := range all {
+		items = append(items, e.Item)
+	}
+	return items
+}
+
+// adopt adopts for a run and checks how many rows that were.
+func (w *world) adopt(run, want int64) {
+	w.Helper()
+	got, err := w.Adopt(w.Context(), run)
+	w.must(err)
+	w.same("adopted", got, want)
+}
+
+// pending checks how many rows are pending that are not in the run's input.
+func (w *world) pending(except, want int64) {
+	w.Helper()
+	got, err := w.Pending(w.Context(), account, except)
+	w.must(err)
+	w.same("pending elsewhere", got, want)
+}
+
+func takesWhatIsPending(w *world) {
+	first := w.run(plan(), entries(1, 12)...)
+	b := w.claim(first.ID, 3)
+	w.settle(ledger.Accepted, b[0])
+	w.settle(ledger.Unknown, b[1])
+	w.settle(ledger.Rejected, b[2])
+	second := w.run(plan(), entries(1, 13)...)
+	w.same("tally", second.Tally, ledger.Tally{New: 1, Known: 12, KnownPending: 3, KnownOpen: 3})
+	w.adopt(second.ID, 3)
+	w.adopt(second.ID, 0)
+	want := ledger.Counts{Accepted: 3, Unknown: 3, Rejected: 3, Pending: 3}
+	w.counts(first.ID, want)
+	want.Pending++
+	w.counts(second.ID, want)
+	w.same("nothing left in the first", len(w.claim(first.ID, 9)), 0)
+	b = w.claim(second.ID, 9)
+	var items []tracking.Item
+	for _, b := range b {
+		items = append(items, b.Items()...)
+	}
+	w.same("items", items, append(itemsOf(entries(13, 13)), itemsOf(entries(10, 12))...))
+	w.settle(ledger.Accepted, b...)
+	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
+	w.same("input of the first", len(collect(w, w.Rows(w.Context(), first.ID))), 12)
+	st := collect(w, w.Standings(w.Context(), account, ledger.Filter{}))
+	w.same("run that brought it in", st[11].Run, first.ID)
+}
+
+func leavesWhatIsNotItsOwn(w *world) {
+	first := w.run(plan(), entries(1, 9)...)
+	second := w.run(plan(), entries(5, 7)...)
+	w.pending(second.ID, 6)
+	w.adopt(second.ID, 3)
+	w.pending(second.ID, 6)
+	w.pending(first.ID, 0)
+	w.pending(0, 9)
+	w.counts(first.ID, ledger.Counts{Pending: 9})
+	b := w.claim(first.ID, 9)
+	w.same("batches", len(b), 3)
+	var items []tracking.Item
+	for _, b := range b {
+		items = append(items, b.Items()...)
+	}
+	w.same("items", items, append(itemsOf(entries(1, 4)), itemsOf(entries(8, 9))...))
+	w.same("own", w.claim(second.ID, 9)[0].Items(), itemsOf(entries(5, 7)))
+	w.pending(0, 0)
+	none := w.run(plan(), entries(1, 9)...)
+	w.adopt(none.ID, 0)
+	_, err := w.Adopt(w.Context(), 99)
+	w.is("no such run", err, ledger.ErrNoRun)
+}
+
+func leavesWhatTheLivingSend(w *world) {
+	first := w.run(plan(), entries(1, 6)...)
+	other := w.open()
+	run, err := w.begin(other, plan(), entries(1, 6)...).Open(w.Context())
+	w.must(err)
+	n, err := other.Adopt(w.Context(), run.ID)
+	w.must(err)
+	w.same("adopted", n, int64(0))
+	w.settle(ledger.Accepted, w.claim(first.ID, 1)...)
+	w.must(w.Close())
+	w.Store = w.open()
+	n, err = other.Adopt(w.Context(), run.ID)
+	w.must(err)
+	w.same("adopted when the other had ended", n, int64(3))
+}
+
+func takesWhatTheDeadLeft(w *world) {
+	first := w.run(plan(), entries(1, 9)...)
+	w.claim(first.ID, 1)
+	w.kill()
+	run := w.run(plan(), entries(1, 9)...)
+	w.same("tally", run.Tally, ledger.Tally{Known: 9, KnownPending: 6, KnownOpen: 3})
+	w.adopt(run.ID, 6)
+	n, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown", n, int64(3))
+	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
+	w.counts(run.ID, ledger.Counts{Accepted: 6, Unknown: 3})
+	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3})
+
+	// Whoever works on a run keeps others away, also if it is not the one
+	// that opened it.
+	second := w.run(plan(), entries(11, 16)...)
+	w.kill()
+	w.settle(ledger.Accepted, w.claim(second.ID, 1)...)
+	other := w.open()
+	third, err := w.begin(other, plan(), entries(11, 16)...).Open(w.Context())
+	w.must(err)
+	n, err = other.Adopt(w.Context(), third.ID)
+	w.must(err)
+	w.same("adopted from a run that was resumed", n, int64(0))
+}
+
+func fillsBatchesOfItsOwnSize(w *world) {
+	first := w.run(plan(), entries(1, 9)...)
+	p := plan()
+	p.BatchSize = 4
+	run := w.run(p, entries(1, 9)...)
+	w.adopt(run.ID, 9)
+	sizes := []int{}
+	for _, b := range w.claim(run.ID, 9) {
+		sizes = append(sizes, len(b.Rows))
+	}
+	w.same("batches", sizes, []int{4, 4, 1})
+	w.same("batches left in the first", len(collect(w, w.Batches(w.Context(), first.ID))), 0)
+	w.counts(first.ID, ledger.Counts{Sending: 9})
+	p.BatchSize = 2
+	w.settle(ledger.Pending, ledger.Batch{ID: collect(w, w.Batches(w.Context(), run.ID))[0].ID})
+	small := w.run(p, entries(1, 9)...)
+	w.adopt(small.ID, 4)
+	for _, b := range w.claim(small.ID, 9) {
+		w.same("rows", len(b.Rows), 2)
+	}
+	w.counts(first.ID, ledger.Counts{Sending: 9})
+}
+
+func fromSeveralRuns(w *world) {
+	a := w.run(plan(), entries(1, 5)...)
+	b := w.run(plan(), entries(6, 10)...)
+	c := w.run(plan(), entries(2, 7)...)
+	w.adopt(c.ID, 6)
+	d := w.run(plan(), entries(1, 10)...)
+	w.adopt(d.ID, 10)
+	for _, run := range []ledger.Run{a, b, c} {
+		w.same("left", len(w.claim(run.ID, 9)), 0)
+	}
+	w.counts(a.ID, ledger.Counts{Pending: 5})
+	w.counts(b.ID, ledger.Counts{Pending: 5})
+	w.counts(c.ID, ledger.Counts{Pending: 6})
+	w.counts(d.ID, ledger.Counts{Pending: 10})
+	seen := map[tracking.Item]int{}
+	for _, batch := range w.claim(d.ID, 9) {
+		for _, it := range batch.Items() {
+			seen[it]++
+		}
+	}
+	for _, e := range entries(1, 10) {
+		if seen[e.Item] != 1 {
+			w.Errorf("%v was claimed %d times", e.Item, seen[e.Item])
+		}
+	}
+	w.adopt(a.ID, 0)
+}
+
+func leavesVerdictsWhereTheyAre(w *world) {
+	first := w.run(plan(), entries(1, 6)...)
+	b := w.claim(first.ID, 2)
+	for i := range b {
+		o := outcome(b[i], ledger.Pending)
+		o.Rows = []ledger.Verdict{{Row: b[i].Rows[i].ID, State: ledger.Rejected, Reason: "no"}}
+		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	}
+	run := w.run(plan(), entries(1, 6)...)
+	w.same("tally", run.Tally, ledger.Tally{Known: 6, KnownPending: 4})
+	w.adopt(run.ID, 4)
+	w.counts(first.ID, ledger.Counts{Rejected: 2, Pending: 4})
+	w.counts(run.ID, ledger.Counts{Rejected: 2, Pending: 4})
+	w.pending(run.ID, 0)
+	w.pending(0, 4)
+	w.same("left in the first", len(w.claim(first.ID, 9)), 0)
+	again := w.claim(run.ID, 9)
+	w.same("batches", len(again), 2)
+	w.settle(ledger.Accepted, again...)
+	w.same("states", w.states(first.ID), []ledger.State{
+		ledger.Rejected, ledger.Accepted, ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Accepted,
+	})
+	w.adopt(run.ID, 0)
+}

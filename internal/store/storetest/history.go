@@ -1,0 +1,163 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var historyTests = map[string]func(*world){
+	"RunsNewestFirst":     runsNewestFirst,
+	"RunTellsWhatBecame":  runTellsWhatBecame,
+	"LiveWhileWorkedOn":   liveWhileWorkedOn,
+	"BatchesInOrder":      batchesInOrder,
+	"LookupTellsState":    lookupTellsState,
+	"BodyMayCallTheStore": bodyMayCallTheStore,
+}
+
+func runsNewestFirst(w *world) {
+	var want []int64
+	for n := range 120 {
+		p := plan()
+		if n%2 == 1 {
+			p.Account = "other"
+		}
+		run := w.run(p, entries(n, n)...)
+		want = append([]int64{run.ID}, want...)
+	}
+	ids := func(account string, limit int) []int64 {
+		var all []int64
+		for _, sum := range collect(w, w.Runs(w.Context(), account, limit)) {
+			if account != "" && sum.Plan.Account != account {
+				w.Errorf("run %d of %s", sum.ID, sum.Plan.Account)
+			}
+			all = append(all, sum.ID)
+		}
+		return all
+	}
+	w.same("all", ids("", 0), want)
+	w.same("three", ids("", 3), want[:3])
+	w.same("hundred and one", ids("", 101), want[:101])
+	w.same("of one account", len(ids(account, 0)), 60)
+	w.same("two of one account", ids("other", 2), []int64{want[0], want[2]})
+	w.same("of none", ids("nobody", 0), []int64(nil))
+	for sum, err := range w.Runs(w.Context(), "", 0) {
+		w.must(err)
+		w.same("first", sum.ID, want[0])
+		break
+	}
+}
+
+func runTellsWhatBecame(w *world) {
+	run := w.run(plan(), entries(1, 12)...)
+	get := func() ledger.RunSummary {
+		w.Helper()
+		sum, err := w.Run(w.Context(), run.ID)
+		w.must(err)
+		return sum
+	}
+	want := ledger.RunSummary{Run: run, Live: true, Counts: ledger.Counts{Pending: 12}}
+	w.same("before", get(), want)
+	b := w.claim(run.ID, 4)
+	accepted, unsent, refused := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Pending), outcome(b[2], ledger.Pending)
+	accepted.Began = sent.Add(time.Hour)
+	unsent.HTTPStatus, unsent.Began, unsent.Answer = 0, sent.Add(2*time.Hour), nil // nothing left
+	refused.HTTPStatus, refused.Began = 401, sent.Add(30*time.Minute)
+	w.must(w.Settle(w.Context(), []ledger.Settlement{accepted, unsent, refused}))
+	want.Counts = ledger.Counts{Accepted: 3, Pending: 6, Sending: 3}
+	want.Requests, want.LastSent = 2, sent.Add(time.Hour)
+	w.same("after", get(), want)
+	_, err := w.Run(w.Context(), 99)
+	w.is("no such run", err, ledger.ErrNoRun)
+}
+
+func liveWhileWorkedOn(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	live := func(want bool) {
+		w.Helper()
+		sum, err := w.Run(w.Context(), run.ID)
+		w.must(err)
+		w.same("live", sum.Live, want)
+	}
+	live(true)
+	w.kill()
+	live(false)
+	b := w.claim(run.ID, 1) // resumed
+	live(true)
+	w.settle(ledger.Accepted, b...)
+	live(true)
+	other := w.open()
+	b, err := other.Claim(w.Context(), run.ID, 1)
+	w.must(err)
+	w.kill()
+	live(true)
+	w.must(other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}))
+	w.must(other.Close())
+	live(false)
+}
+
+func batchesInOrder(w *world) {
+	run := w.run(plan(), entries(1, 8)...)
+	b := w.claim(run.ID, 2)
+	accepted, rejected := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Rejected)
+	rejected.HTTPStatus, rejected.Answer = 422, []byte("no")
+	w.must(w.Settle(w.Context(), []ledger.Settlement{rejected, accepted}))
+	got := collect(w, w.Batches(w.Context(), run.ID))
+	if len(got) != 3 || got[0].ID >= got[1].ID || got[1].ID >= got[2].ID {
+		w.Fatalf("batches %v", got)
+	}
+	w.same("batches", got, []ledger.BatchSummary{
+		{ID: b[0].ID, State: ledger.Accepted, Rows: 3, HTTPStatus: 200, Began: sent, Took: 20 * time.Millisecond, Answer: []byte("{}\n")},
+		{ID: b[1].ID, State: ledger.Rejected, Rows: 3, HTTPStatus: 422, Reason: "because of the batch", Began: sent, Took: 20 * time.Millisecond, Answer: []byte("no")},
+		{ID: got[2].ID, State: ledger.Pending, Rows: 2},
+	})
+	w.is("no such run", end(w.Batches(w.Context(), 99)), ledger.ErrNoRun)
+	p := plan()
+	p.BatchSize = 1
+	many := w.run(p, entries(1001, 3100)...)
+	w.same("many", len(collect(w, w.Batches(w.Context(), many.ID))), 2100)
+}
+
+func lookupTellsState(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 1)
+	o := outcome(b[0], ledger.Accepted)
+	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	look := func(name string, key tracking.Key, want ledger.State) {
+		w.Helper()
+		state, ok, err := w.Lookup(w.Context(), name, key)
+		w.must(err)
+		if state != want || ok != (want != "") {
+			w.Errorf("%v of %s: %q, %v; want %q", key, name, state, ok, want)
+		}
+	}
+	look(account, item(1).Key(), ledger.Accepted)
+	look(account, item(2).Key(), ledger.Rejected)
+	look(account, item(4).Key(), ledger.Pending)
+	look(account, item(7).Key(), "")
+	look(account, tracking.Key{ReferID: item(1).ReferID, Number: item(2).Number}, "")
+	look("other", item(1).Key(), "")
+}
+
+func bodyMayCallTheStore(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	for sum, err := range w.Runs(w.Context(), "", 0) {
+		w.must(err)
+		for b, err := range w.Batches(w.Context(), sum.ID) {
+			w.must(err)
+			for r, err := range w.Rows(w.Context(), run.ID) {
+				w.must(err)
+				for st, err := range w.Standings(w.Context(), account, ledger.Filter{}) {
+					w.must(err)
+					w.must(w.Learn(w.Context(), account, []ledger.Sighting{sighting(1, sent)}, nil))
+					if st.Item == r.Item {
+						break
+					}
+				}
+			}
+			w.same("rows", b.Rows, int64(3))
+		}
+	}
+}

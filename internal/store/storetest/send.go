@@ -1,0 +1,428 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+var sendTests = map[string]func(*world){
+	"ClaimsInOrderUntilNoneIsLeft":  claimsInOrderUntilNoneIsLeft,
+	"NoBatchGoesToTwo":              noBatchGoesToTwo,
+	"SettlesEachState":              settlesEachState,
+	"RowsMayDiffer":                 rowsMayDiffer,
+	"PendingRowsGoAgain":            pendingRowsGoAgain,
+	"AllRowsDiffer":                 allRowsDiffer,
+	"PendingBatchKeepsItsVerdicts":  pendingBatchKeepsItsVerdicts,
+	"AllOrNothing":                  allOrNothing,
+	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
+	"OnlyTheClaimerSettles":         onlyTheClaimerSettles,
+	"OutcomesOutliveTheProcess":     outcomesOutliveTheProcess,
+	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
+	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
+	"AnswersAreKeptAsTheyCame":      answersAreKeptAsTheyCame,
+	"ReasonsAreMadeFit":             reasonsAreMadeFit,
+	"ContextEndedBeforeClaim":       contextEndedBeforeClaim,
+	"SettlesManyFromManyGoroutines": settlesManyFromManyGoroutines,
+}
+
+func claimsInOrderUntilNoneIsLeft(w *world) {
+	run := w.run(plan(), entries(1, 8)...)
+	first := w.claim(run.ID, 2)
+	w.same("batches", len(first), 2)
+	w.same("first", first[0].Items(), itemsOf(entries(1, 3)))
+	w.same("second", first[1].Items(), itemsOf(entries(4, 6)))
+	w.counts(run.ID, ledger.Counts{Sending: 6, Pending: 2})
+	rest := w.claim(run.ID, 5)
+	w.same("batches", len(rest), 1)
+	w.same("third", rest[0].Items(), itemsOf(entries(7, 8)))
+	w.same("none left", len(w.claim(run.ID, 5)), 0)
+	_, err := w.Claim(w.Context(), 99, 1)
+	w.is("no such run", err, ledger.ErrNoRun)
+	rows := collect(w, w.Rows(w.Context(), run.ID))
+	for i, r := range append(append(first[0].Rows, first[1].Rows...), rest[0].Rows...) {
+		if r.ID != rows[i].ID {
+			w.Errorf("claimed row %d has ID %d, the input's has %d", i, r.ID, rows[i].ID)
+		}
+	}
+}
+
+func noBatchGoesToTwo(w *world) {
+	const n = 300
+	run := w.run(plan(), entries(1, n)...)
+	stores := []Store{w.Store, w.open()}
+	var mu sync.Mutex
+	claimed := map[int64]int{}
+	rows := map[int64]int{}
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for {
+				batches, err := stores[i%2].Claim(w.Context(), run.ID, 1+i%3)
+				if err != nil {
+					w.Errorf("claim: %v", err)
+					return
+				}
+				if len(batches) == 0 {
+					return
+				}
+				mu.Lock()
+				for _, b := range batches {
+					claimed[b.ID]++
+					for _, r := range b.Rows {
+						rows[r.ID]++
+					}
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	w.same("batches", len(claimed), n/3)
+	w.same("rows", len(rows), n)
+	for id, times := range claimed {
+		if times != 1 {
+			w.Errorf("batch %d was claimed %d times", id, times)
+		}
+	}
+	w.counts(run.ID, ledger.Counts{Sending: n})
+}
+
+func settlesEachState(w *world) {
+	run := w.run(plan(), entries(1, 12)...)
+	b := w.claim(run.ID, 4)
+	for i, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
+		w.settle(state, b[i])
+	}
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 3, Unknown: 3, Pending: 3})
+	for i, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		want := ""
+		if r.State == ledger.Rejected || r.State == ledger.Unknown {
+			want = "because of the batch"
+		}
+		if r.Reason != want {
+			w.Errorf("row %d: reason %q, want %q", i, r.Reason, want)
+		}
+	}
+	again := w.claim(run.ID, 4)
+	w.same("claimed again", len(again), 1)
+	w.same("batch", again[0], b[3])
+}
+
+func rowsMayDiffer(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	first, second := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Unknown)
+	first.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no such carrier"}}
+	second.Rows = []ledger.Verdict{
+		{Row: b[1].Rows[0].ID, State: ledger.Accepted},
+		{Row: b[1].Rows[1].ID, State: ledger.Unknown, Reason: "another reason"},
+		{Row: b[1].Rows[2].ID, State: ledger.Unknown, Reason: second.Reason},
+	}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{first, second}))
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Unknown: 2})
+	var got []string
+	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		got = append(got, string(r.State)+" "+r.Reason)
+	}
+	w.same("rows", got, []string{
+		"accepted ", "rejected no such carrier", "accepted ",
+		"accepted ", "unknown another reason", "unknown because of the batch",
+	})
+	w.same("none left", len(w.claim(run.ID, 5)), 0)
+	// Those who know the rows see the same.
+	again := w.run(plan(), entries(2, 5)...)
+	w.same("tally", again.Tally, ledger.Tally{Known: 4, KnownOpen: 1})
+	w.counts(again.ID, ledger.Counts{Accepted: 2, Rejected: 1, Unknown: 1})
+}
+
+func pendingRowsGoAgain(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	first := outcome(b[0], ledger.Accepted)
+	first.Rows = []ledger.Verdict{
+		{Row: b[0].Rows[0].ID, State: ledger.Pending},
+		{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no"},
+		{Row: b[0].Rows[2].ID, State: ledger.Pending},
+	}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{first, outcome(b[1], ledger.Accepted)}))
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Pending: 2})
+	again := w.claim(run.ID, 5)
+	w.same("batches", len(again), 1)
+	w.same("rows", again[0].Rows, []ledger.BatchRow{b[0].Rows[0], b[0].Rows[2]})
+	w.settle(ledger.Accepted, again...)
+	w.counts(run.ID, ledger.Counts{Accepted: 5, Rejected: 1})
+}
+
+// allRowsDiffer settles a batch none of whose rows ends as the batch does.
+func allRowsDiffer(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	b := w.claim(run.ID, 1)
+	all := func(s ledger.State) []ledger.Verdict {
+		var rows []ledger.Verdict
+		for _, r := range b[0].Rows {
+			rows = append(rows, ledger.Verdict{Row: r.ID, State: s, Reason: "one by one"})
+		}
+		return rows
+	}
+	o := outcome(b[0], ledger.Unknown)
+	o.Rows = all(ledger.Pending)
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.counts(run.ID, ledger.Counts{Pending: 3})
+	b = w.claim(run.ID, 5)
+	w.same("batches", len(b), 1)
+	o = outcome(b[0], ledger.Pending)
+	o.Rows = all(ledger.Rejected)
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.counts(run.ID, ledger.Counts{Rejected: 3})
+	w.same("none left", len(w.claim(run.ID, 5)), 0)
+	n, err := w.Pending(w.Context(), account, 0)
+	w.must(err)
+	w.same("pending", n, int64(0))
+}
+
+func pendingBatchKeepsItsVerdicts(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	b := w.claim(run.ID, 1)
+	o := outcome(b[0], ledger.Pending)
+	o.Rows = []ledger.Verdict{
+		{Row: b[0].Rows[0].ID, State: ledger.Accepted},
+		{Row: b[0].Rows[1].ID, State: ledger.Pending, Reason: "not now"},
+	}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.counts(run.ID, ledger.Counts{Accepted: 1, Pending: 2})
+	n, err := w.Pending(w.Context(), account, 0)
+	w.must(err)
+	w.same("pending", n, int64(2))
+	again := w.claim(run.ID, 5)
+	w.same("batches", len(again), 1)
+	w.same("rows", again[0].Rows, b[0].Rows[1:])
+	w.kill()
+	unknown, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown", unknown, int64(2))
+	w.counts(run.ID, ledger.Counts{Accepted: 1, Unknown: 2})
+}
+
+func allOrNothing(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	foreign := outcome(b[1], ledger.Accepted)
+	foreign.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: ledger.Rejected}}
+	twice := outcome(b[1], ledger.Accepted)
+	twice.Rows = []ledger.Verdict{{Row: b[1].Rows[0].ID, State: ledger.Rejected}, {Row: b[1].Rows[0].ID, State: ledger.Unknown}}
+	for name, bad := range map[string]ledger.Settlement{
+		"no such batch":          {Batch: 999, State: ledger.Accepted},
+		"a row of another batch": foreign,
+		"a row twice":            twice,
+		"the same batch":         outcome(b[0], ledger.Rejected),
+	} {
+		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), bad}); err == nil {
+			w.Errorf("%s: settled", name)
+		}
+		w.counts(run.ID, ledger.Counts{Sending: 6})
+	}
+	w.settle(ledger.Accepted, b...)
+	w.counts(run.ID, ledger.Counts{Accepted: 6})
+}
+
+func refusesWhatDoesNotFollow(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 1)
+	for _, state := range []ledger.State{ledger.Sending, "", "lost"} {
+		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], state)}); err == nil {
+			w.Errorf("from sending to %q: settled", state)
+		}
+		o := outcome(b[0], ledger.Accepted)
+		o.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: state}}
+		if err := w.Settle(w.Context(), []ledger.Settlement{o}); err == nil {
+			w.Errorf("a row from sending to %q: settled", state)
+		}
+	}
+	w.counts(run.ID, ledger.Counts{Sending: 3, Pending: 3})
+	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown} {
+		b := w.claim(w.run(plan(), entries(10, 12)...).ID, 0)
+		w.same("none asked for", len(b), 0)
+		run := w.run(plan(), entry(string(state)))
+		b = w.claim(run.ID, 1)
+		w.settle(state, b...)
+		for _, next := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
+			if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], next)}); err == nil {
+				w.Errorf("from %s to %s: settled, but nobody was sending it", state, next)
+			}
+		}
+		w.same("states", w.states(run.ID), []ledger.State{state})
+	}
+}
+
+// entry is one record with that referId.
+func entry(referID string) ledger.Entry {
+	e := ledger.Entry{Line: 2, Item: item(1)}
+	e.Item.ReferID = referID
+	return e
+}
+
+func onlyTheClaimerSettles(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	b := w.claim(run.ID, 1)
+	other := w.open()
+	if err := other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); err == nil {
+		w.Error("another process settled it")
+	}
+	w.counts(run.ID, ledger.Counts{Sending: 3})
+	w.settle(ledger.Accepted, b...)
+}
+
+func outcomesOutliveTheProcess(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	b := w.claim(run.ID, 2)
+	w.settle(ledger.Accepted, b[0])
+	w.settle(ledger.Pending, b[1])
+	w.kill()
+	n, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown", n, int64(0))
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Pending: 6})
+	w.same("left", len(w.claim(run.ID, 5)), 2)
+}
+
+func deadSendersBatchesAreUnknown(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	w.settle(ledger.Accepted, w.claim(run.ID, 1)...)
+	b := w.claim(run.ID, 1)
+	w.kill()
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Sending: 3, Pending: 3})
+	n, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown", n, int64(3))
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Unknown: 3, Pending: 3})
+	n, err = w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown the second time", n, int64(0))
+	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		if (r.Reason != "") != (r.State == ledger.Unknown) {
+			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
+		}
+	}
+	if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); err == nil {
+		w.Error("a dead process's batch was settled")
+	}
+	sum, err := w.Run(w.Context(), run.ID)
+	w.must(err)
+	w.same("requests, one of which may have been sent", sum.Requests, int64(2))
+	if sum.LastSent.IsZero() {
+		w.Error("the last request has no time")
+	}
+	left := w.claim(run.ID, 5)
+	w.same("left", len(left), 1)
+	w.same("items", left[0].Items(), itemsOf(entries(7, 9)))
+}
+
+func livingSendersBatchesAreLeft(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	b := w.claim(run.ID, 1)
+	other := w.open()
+	for _, s := range []Store{w.Store, other} {
+		n, err := s.Recover(w.Context())
+		w.must(err)
+		w.same("unknown", n, int64(0))
+	}
+	w.counts(run.ID, ledger.Counts{Sending: 3})
+	w.settle(ledger.Accepted, b...)
+	// A process that ends in good order leaves nothing to others either.
+	b, err := other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1)
+	w.must(err)
+	w.same("batches", len(b), 1)
+	w.must(other.Close())
+	n, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown", n, int64(3))
+}
+
+func answersAreKeptAsTheyCame(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	b := w.claim(run.ID, 3)
+	raw := []byte("{\"a\":\x00\xff\r\n}")
+	outcomes := []ledger.Settlement{outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Accepted), outcome(b[2], ledger.Unknown)}
+	outcomes[0].Answer, outcomes[0].AnswerCut = raw, true
+	outcomes[1].Answer = []byte{}
+	outcomes[2].Answer, outcomes[2].HTTPStatus = nil, 0
+	w.must(w.Settle(w.Context(), outcomes))
+	got := collect(w, w.Batches(w.Context(), run.ID))
+	w.same("first", got[0].Answer, raw)
+	if got[1].Answer == nil || len(got[1].Answer) != 0 {
+		w.Errorf("empty answer: %v", got[1].Answer)
+	}
+	if got[2].Answer != nil {
+		w.Errorf("no answer: %v", got[2].Answer)
+	}
+}
+
+// reasonsAreMadeFit sees that an outcome is recorded whatever the service says.
+func reasonsAreMadeFit(w *world) {
+	run := w.run(plan(), entries(1, 2)...)
+	b := w.claim(run.ID, 1)
+	o := outcome(b[0], ledger.Rejected)
+	o.Reason = "bad \xff\x00 batch"
+	o.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: ledger.Rejected, Reason: "bad \x00 row \xfe"}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	rows := collect(w, w.Rows(w.Context(), run.ID))
+	w.same("reason of a row", rows[0].Reason, "bad \ufffd row \ufffd")
+	w.same("reason of the batch", rows[1].Reason, "bad \ufffd\ufffd batch")
+}
+
+func contextEndedBeforeClaim(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	_, err := w.Claim(ctx, run.ID, 1)
+	w.is("claim", err, context.Canceled)
+	_, err = w.Adopt(ctx, run.ID)
+	w.is("adopt", err, context.Canceled)
+	_, err = w.Recover(ctx)
+	w.is("recover", err, context.Canceled)
+	w.is("rows", end(w.Rows(ctx, run.ID)), context.Canceled)
+	w.counts(run.ID, ledger.Counts{Pending: 3})
+	b := w.claim(run.ID, 1)
+	w.is("settle", w.Settle(ctx, []ledger.Settlement{outcome(b[0], ledger.Accepted)}), context.Canceled)
+	w.counts(run.ID, ledger.Counts{Sending: 3})
+}
+
+func settlesManyFromManyGoroutines(w *world) {
+	const n = 240
+	run := w.run(plan(), entries(1, n)...)
+	stores := []Store{w.Store, w.open()}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			s := stores[i%2]
+			for {
+				batches, err := s.Claim(w.Context(), run.ID, 2)
+				if err != nil || len(batches) == 0 {
+					if err != nil {
+						w.Errorf("claim: %v", err)
+					}
+					return
+				}
+				for _, b := range batches {
+					// One that cannot be recorded does not take the others' with it.
+					if err := s.Settle(w.Context(), []ledger.Settlement{{Batch: -1, State: ledger.Accepted}}); err == nil {
+						w.Error("a batch that is not there was settled")
+					}
+					o := outcome(b, ledger.Accepted)
+					o.Took = time.Duration(i) * time.Millisecond
+					if err := s.Settle(w.Context(), []ledger.Settlement{o}); err != nil {
+						w.Errorf("settle: %v", err)
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	w.counts(run.ID, ledger.Counts{Accepted: n})
+	sum, err := w.Run(w.Context(), run.ID)
+	w.must(err)
+	w.same("requests", sum.Requests, int64(n/3))
+}

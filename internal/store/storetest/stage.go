@@ -1,0 +1,430 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var stageTests = map[string]func(*world){
+	"RunIsWhatWasPlanned":           runIsWhatWasPlanned,
+	"NobodySeesARunBeforeItIsOpen":  nobodySeesARunBeforeItIsOpen,
+	"OneStagesAtATime":              oneStagesAtATime,
+	"WaitsForTheOther":              waitsForTheOther,
+	"ContextEndedBefore":            contextEndedBefore,
+	"DeadOnesLeaveNothing":          deadOnesLeaveNothing,
+	"DiscardLeavesNothing":          discardLeavesNothing,
+	"EndsOnce":                      endsOnce,
+	"TellsNewFromKnownFromRepeated": tellsNewFromKnownFromRepeated,
+	"ContradictionsInOneInput":      contradictionsInOneInput,
+	"CarrierOfTheLedgerCounts":      carrierOfTheLedgerCounts,
+	"BatchesAreFull":                batchesAreFull,
+	"AccountsAreApart":              accountsAreApart,
+	"RefusesWhatIsNoText":           refusesWhatIsNoText,
+	"NoRecords":                     noRecords,
+	"ManyAtOnce":                    manyAtOnce,
+}
+
+func runIsWhatWasPlanned(w *world) {
+	before := time.Now().Add(-time.Second)
+	p := plan()
+	run := w.run(p, entries(1, 2)...)
+	p.Files[0] = "changed by the caller"
+	if run.Created.Before(before) || run.Created.After(time.Now().Add(time.Second)) {
+		w.Errorf("created %v", run.Created)
+	}
+	want := ledger.Run{ID: 1, Plan: plan(), Created: run.Created, Tally: ledger.Tally{New: 2}}
+	w.same("run", run, want)
+	w.kill()
+	got, err := w.Run(w.Context(), run.ID)
+	w.must(err)
+	w.same("run as kept", got.Run, want)
+}
+
+func nobodySeesARunBeforeItIsOpen(w *world) {
+	ctx := w.Context()
+	staging := w.begin(w.Store, plan(), entries(1, 5)...)
+	other := w.open()
+	for _, s := range []Store{w.Store, other} {
+		_, err := s.Run(ctx, 1)
+		w.is("Run", err, ledger.ErrNoRun)
+		_, err = s.CountRows(ctx, 1)
+		w.is("CountRows", err, ledger.ErrNoRun)
+		_, err = s.Claim(ctx, 1, 1)
+		w.is("Claim", err, ledger.ErrNoRun)
+		_, err = s.Adopt(ctx, 1)
+		w.is("Adopt", err, ledger.ErrNoRun)
+		w.is("Rows", end(s.Rows(ctx, 1)), ledger.ErrNoRun)
+		w.is("Batches", end(s.Batches(ctx, 1)), ledger.ErrNoRun)
+		w.is("Standings of the run", end(s.Standings(ctx, account, ledger.Filter{Run: 1})), ledger.ErrNoRun)
+		w.same("runs", collect(w, s.Runs(ctx, account, 0)), []ledger.RunSummary(nil))
+		w.same("standings", collect(w, s.Standings(ctx, account, ledger.Filter{})), []ledger.Standing(nil))
+		for _, by := range []tracking.Key{{ReferID: item(1).ReferID}, {Number: item(1).Number}} {
+			found, err := s.Find(ctx, account, by.ReferID, by.Number)
+			w.must(err)
+			w.same("found", found, []ledger.Standing(nil))
+		}
+		_, ok, err := s.Lookup(ctx, account, item(1).Key())
+		w.must(err)
+		w.same("looked up", ok, false)
+		n, err := s.Pending(ctx, account, 0)
+		w.must(err)
+		w.same("pending", n, int64(0))
+		news, err := s.SeeKey(ctx, account, "k")
+		w.must(err)
+		w.same("news", news, ledger.KeyNews{})
+	}
+	// What was seen of a tracking does not show its row either.
+	w.must(w.Learn(ctx, account, []ledger.Sighting{sighting(1, sent)}, nil))
+	w.same("standings", len(collect(w, other.Standings(ctx, account, ledger.Filter{}))), 1)
+	w.same("state", collect(w, other.Standings(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
+	run, err := staging.Open(ctx)
+	w.must(err)
+	w.counts(run.ID, ledger.Counts{Pending: 5})
+	state, ok, err := other.Lookup(ctx, account, item(1).Key())
+	if err != nil || !ok || state != ledger.Pending {
+		w.Errorf("looked up: %v, %v, %v", state, ok, err)
+	}
+}
+
+func oneStagesAtATime(w *world) {
+	staging := w.begin(w.Store, plan(), entries(1, 1)...)
+	other := w.open()
+	for _, s := range []Store{other, w.Store} {
+		ctx, cancel := context.WithTimeout(w.Context(), 50*time.Millisecond)
+		_, err := s.Stage(ctx, plan())
+		cancel()
+		w.is("second staging", err, ledger.ErrBusy)
+		w.is("second staging", err, context.DeadlineExceeded)
+	}
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	w.counts(run.ID, ledger.Counts{Pending: 1})
+	w.must(w.begin(other, plan(), entries(2, 2)...).Discard(w.Context()))
+}
+
+func waitsForTheOther(w *world) {
+	staging := w.begin(w.Store, plan(), entries(1, 3)...)
+	other := w.open()
+	type result struct {
+		run ledger.Run
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		second, err := other.Stage(w.Context(), plan())
+		if err != nil {
+			done <- result{err: err}
+			return
+		}
+		_, err = second.Add(w.Context(), entries(3, 4))
+		if err != nil {
+			done <- result{err: err}
+			return
+		}
+		run, err := second.Open(w.Context())
+		done <- result{run, err}
+	}()
+	_, err := staging.Open(w.Context())
+	w.must(err)
+	r := <-done
+	w.must(r.err)
+	w.same("tally", r.run.Tally, ledger.Tally{New: 1, Known: 1, KnownPending: 1})
+}
+
+func contextEndedBefore(w *world) {
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	_, err := w.Stage(ctx, plan())
+	w.is("staging", err, context.Canceled)
+	if errors.Is(err, ledger.ErrBusy) {
+		w.Errorf("staging: %v, but nobody was in the way", err)
+	}
+	staging := w.begin(w.Store, plan())
+	_, err = staging.Add(ctx, entries(1, 1))
+	w.is("adding", err, context.Canceled)
+	_, err = staging.Open(ctx)
+	w.is("opening", err, context.Canceled)
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	w.same("tally", run.Tally, ledger.Tally{})
+}
+
+func deadOnesLeaveNothing(w *world) {
+	w.run(plan(), entries(1, 4)...)
+	w.begin(w.Store, plan(), append(entries(3, 12), ledger.Entry{Line: 20, Item: item(12)})...)
+	w.kill()
+	run := w.run(plan(), entries(1, 12)...)
+	w.same("tally", run.Tally, ledger.Tally{New: 8, Known: 4, KnownPending: 4})
+	w.same("number", run.ID, int64(2))
+	w.same("records", len(collect(w, w.Rows(w.Context(), run.ID))), 12)
+	w.counts(run.ID, ledger.Counts{Pending: 12})
+	w.counts(1, ledger.Counts{Pending: 4})
+}
+
+func discardLeavesNothing(w *world) {
+	ctx := w.Context()
+	first := w.run(plan(), entries(1, 4)...)
+	staging := w.begin(w.Store, plan(), append(entries(3, 9), ledger.Entry{Line: 20, Item: item(9)})...)
+	w.must(staging.Discard(ctx))
+	w.must(staging.Discard(ctx))
+	w.same("runs", len(collect(w, w.Runs(ctx, "", 0))), 1)
+	_, ok, err := w.Lookup(ctx, account, item(9).Key())
+	w.must(err)
+	w.same("looked up", ok, false)
+	w.counts(first.ID, ledger.Counts{Pending: 4})
+	run := w.run(plan(), entries(5, 9)...)
+	w.same("tally", run.Tally, ledger.Tally{New: 5})
+	w.same("number", run.ID, first.ID+1)
+	n, err := w.Pending(ctx, account, 0)
+	w.must(err)
+	w.same("pending", n, int64(9))
+}
+
+func endsOnce(w *world) {
+	ctx := w.Context()
+	opened := w.begin(w.Store, plan(), entries(1, 1)...)
+	run, err := opened.Open(ctx)
+	w.must(err)
+	w.must(opened.Discard(ctx))
+	w.counts(run.ID, ledger.Counts{Pending: 1})
+	discarded := w.begin(w.Store, plan(), entries(2, 2)...)
+	w.must(discarded.Discard(ctx))
+	for name, s := range map[string]ledger.Staging{"opened": opened, "discarded": discarded} {
+		if _, err := s.Add(ctx, entries(3, 3)); err == nil {
+			w.Errorf("%s: something was added", name)
+		}
+		if _, err := s.Open(ctx); err == nil {
+			w.Errorf("%s: it was opened again", name)
+		}
+	}
+	w.same("runs", len(collect(w, w.Runs(ctx, "", 0))), 1)
+}
+
+func tellsNewFromKnownFromRepeated(w *world) {
+	first := w.run(plan(), entries(1, 6)...)
+	w.same("first tally", first.Tally, ledger.Tally{New: 6})
+	claimed := w.claim(first.ID, 2)
+	w.settle(ledger.Unknown, claimed[0])
+
+	staging := w.begin(w.Store, plan())
+	add := func(all ...ledger.Entry) {
+		w.Helper()
+		conflicts, err := staging.Add(w.Context(), all)
+		w.must(err)
+		w.same("conflicts", conflicts, []ledger.Conflict(nil))
+	}
+	at := func(file, line, n int) ledger.Entry { return ledger.Entry{File: file, Line: line, Item: item(n)} }
+	add(at(0, 2, 7), at(0, 3, 1), at(0, 4, 7), at(0, 5, 1), at(0, 6, 8))
+	add(at(1, 2, 8), at(1, 3, 4), at(1, 4, 1), at(1, 5, 9))
+	add()
+	add(at(1, 6, 4), at(1, 7, 9))
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	// 1 is unknown, 4 is being sent.
+	w.same("tally", run.Tally, ledger.Tally{New: 3, Known: 2, KnownOpen: 2, Repeats: 6})
+	want := []ledger.Row{
+		{File: "orders.csv", Line: 2, Item: item(7), State: ledger.Pending},
+		{File: "orders.csv", Line: 3, Item: item(1), State: ledger.Unknown, Reason: "because of the batch", Known: true},
+		{File: "orders.csv", Line: 4, Item: item(7), State: ledger.Pending, Repeat: true},
+		{File: "orders.csv", Line: 5, Item: item(1), State: ledger.Unknown, Reason: "because of the batch", Known: true, Repeat: true},
+		{File: "orders.csv", Line: 6, Item: item(8), State: ledger.Pending},
+		{File: "-", Line: 2, Item: item(8), State: ledger.Pending, Repeat: true},
+		{File: "-", Line: 3, Item: item(4), State: ledger.Sending, Known: true},
+		{File: "-", Line: 4, Item: item(1), State: ledger.Unknown, Reason: "because of the batch", Known: true, Repeat: true},
+		{File: "-", Line: 5, Item: item(9), State: ledger.Pending},
+		{File: "-", Line: 6, Item: item(4), State: ledger.Sending, Known: true, Repeat: true},
+		{File: "-", Line: 7, Item: item(9), State: ledger.Pending, Repeat: true},
+	}
+	got := collect(w, w.Rows(w.Context(), run.ID))
+	ids := map[tracking.Key]int64{}
+	for i := range got {
+		key := got[i].Item.Key()
+		if id, ok := ids[key]; ok && id != got[i].ID || got[i].ID == 0 {
+			w.Errorf("record %d has row %d, before it was %d", i, got[i].ID, id)
+		}
+		ids[key] = got[i].ID
+		got[i].ID = 0
+	}
+	w.same("rows", got, want)
+	w.counts(run.ID, ledger.Counts{Pending: 3, Unknown: 1, Sending: 1})
+	w.counts(first.ID, ledger.Counts{Unknown: 3, Sending: 3})
+}
+
+func contradictionsInOneInput(w *world) {
+	w.run(plan(), entries(1, 1)...)
+	staging := w.begin(w.Store, plan())
+	with := func(line, n int, carrier string) ledger.Entry {
+		e := ledger.Entry{Line: line, Item: item(n)}
+		e.Item.CarrierCode = carrier
+		return e
+	}
+	steps := []struct {
+		add  []ledger.Entry
+		want []ledger.Conflict
+	}{
+		{[]ledger.Entry{with(2, 5, "ups"), with(3, 5, "dhl"), with(4, 5, "ups"), with(5, 5, "")}, []ledger.Conflict{
+			{Entry: with(3, 5, "dhl"), First: with(2, 5, "ups")},
+			{Entry: with(5, 5, ""), First: with(2, 5, "ups")},
+		}},
+		// Against an earlier part of the input.
+		{[]ledger.Entry{with(6, 6, ""), with(7, 5, "gls"), with(8, 5, "gls")}, []ledger.Conflict{
+			{Entry: with(7, 5, "gls"), First: with(2, 5, "ups")},
+			{Entry: with(8, 5, "gls"), First: with(2, 5, "ups")},
+		}},
+		// With a row of an earlier run: what this input said first counts.
+		{[]ledger.Entry{with(9, 1, "fedex")}, nil},
+		{[]ledger.Entry{with(10, 1, "ups"), with(11, 1, "fedex")}, []ledger.Conflict{
+			{Entry: with(10, 1, "ups"), First: with(9, 1, "fedex")},
+		}},
+	}
+	for i, step := range steps {
+		got, err := staging.Add(w.Context(), step.add)
+		w.must(err)
+		if !slices.Equal(got, step.want) {
+			w.Errorf("step %d: conflicts %v, want %v", i, got, step.want)
+		}
+	}
+	// Whoever leaves the contradicting records out can go on.
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	w.same("tally", run.Tally, ledger.Tally{New: 2, Known: 1, Repeats: 2, KnownPending: 1, OtherCarrier: 1})
+	var lines []int
+	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		lines = append(lines, r.Line)
+	}
+	w.same("lines", lines, []int{2, 4, 6, 9, 11})
+}
+
+func carrierOfTheLedgerCounts(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	all := entries(1, 3)
+	all[0].Item.CarrierCode = "dhl"
+	all[1].Item.CarrierCode = ""
+	run := w.run(plan(), all...)
+	w.same("tally", run.Tally, ledger.Tally{Known: 3, KnownPending: 3, OtherCarrier: 2})
+	for i, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		w.same("item", r.Item, item(i+1))
+	}
+}
+
+func batchesAreFull(w *world) {
+	w.run(plan(), entries(2, 2)...)
+	staging := w.begin(w.Store, plan())
+	for _, n := range [][]int{{1, 1}, {2, 1, 3}, {3, 4, 5, 1, 6}, {7, 8}, {}, {7, 9, 10}} {
+		var all []ledger.Entry
+		for _, i := range n {
+			all = append(all, ledger.Entry{Line: i, Item: item(i)})
+		}
+		if _, err := staging.Add(w.Context(), all); err != nil {
+			w.Fatal(err)
+		}
+	}
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	var got [][]tracking.Item
+	last := int64(0)
+	for _, b := range w.claim(run.ID, 10) {
+		got = append(got, b.Items())
+		for _, r := range b.Rows {
+			if r.ID <= last {
+				w.Errorf("row %d comes after %d", r.ID, last)
+			}
+			last = r.ID
+		}
+	}
+	w.same("batches", got, [][]tracking.Item{{item(1), item(3), item(4)}, {item(5), item(6), item(7)}, {item(8), item(9), item(10)}})
+}
+
+func accountsAreApart(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	p := plan()
+	p.Account = "other"
+	run := w.run(p, entries(1, 3)...)
+	w.same("tally", run.Tally, ledger.Tally{New: 3})
+	for _, name := range []string{account, "other"} {
+		n, err := w.Pending(w.Context(), name, 0)
+		w.must(err)
+		w.same("pending of "+name, n, int64(3))
+		w.same("standings of "+name, len(collect(w, w.Standings(w.Context(), name, ledger.Filter{}))), 3)
+	}
+}
+
+func refusesWhatIsNoText(w *world) {
+	staging := w.begin(w.Store, plan())
+	for _, bad := range []string{"a\x00b", "a\xffb"} {
+		for _, it := range []tracking.Item{
+			{ReferID: bad, Number: "n"},
+			{ReferID: "r", Number: bad},
+			{ReferID: "r", Number: "n", CarrierCode: bad},
+		} {
+			if _, err := staging.Add(w.Context(), []ledger.Entry{{Item: item(1)}, {Item: it}}); err == nil {
+				w.Errorf("%q was added", it)
+			}
+		}
+	}
+	if _, err := staging.Add(w.Context(), []ledger.Entry{{File: 2, Item: item(1)}}); err == nil {
+		w.Error("a record of a file that is not in the plan was added")
+	}
+	run, err := staging.Open(w.Context())
+	w.must(err)
+	w.same("tally", run.Tally, ledger.Tally{})
+	bad := plan()
+	bad.Account = "a\x00"
+	if _, err := w.Stage(w.Context(), bad); err == nil {
+		w.Error("an account that is no text was taken")
+	}
+	bad = plan()
+	bad.BatchSize = 0
+	if _, err := w.Stage(w.Context(), bad); err == nil {
+		w.Error("batches without rows were taken")
+	}
+}
+
+func noRecords(w *world) {
+	run := w.run(plan())
+	w.counts(run.ID, ledger.Counts{})
+	w.same("rows", collect(w, w.Rows(w.Context(), run.ID)), []ledger.Row(nil))
+	w.same("batches", len(w.claim(run.ID, 1)), 0)
+	next := w.run(plan(), entries(1, 1)...)
+	w.same("rows", len(collect(w, w.Rows(w.Context(), run.ID))), 0)
+	got := collect(w, w.Standings(w.Context(), account, ledger.Filter{}))
+	w.same("run of the row", got[0].Run, next.ID)
+}
+
+// manyAtOnce goes beyond whatever a store does in one portion.
+func manyAtOnce(w *world) {
+	const n = 70_000
+	all := make([]ledger.Entry, n)
+	for i := range all {
+		all[i] = ledger.Entry{Line: i + 2, Item: item((i * 7919) % n)} // in no order, each once
+	}
+	p := plan()
+	p.BatchSize = 1000
+	run := w.run(p, all...)
+	w.same("tally", run.Tally, ledger.Tally{New: n})
+	i := 0
+	for r, err := range w.Rows(w.Context(), run.ID) {
+		w.must(err)
+		if r.Line != i+2 || r.Item != all[i].Item || r.State != ledger.Pending || r.Known || r.Repeat {
+			w.Fatalf("record %d: %v", i, r)
+		}
+		i++
+	}
+	w.same("records", i, n)
+	again := w.run(p, append(all, all[:10]...)...)
+	w.same("tally of the second", again.Tally, ledger.Tally{Known: n, KnownPending: n, Repeats: 10})
+	w.counts(again.ID, ledger.Counts{Pending: n})
+	staging := w.begin(w.Store, p, entries(n, n+69_999)...)
+	w.must(staging.Discard(w.Context()))
+	moved, err := w.Adopt(w.Context(), again.ID)
+	w.must(err)
+	w.same("adopted", moved, int64(n))
+	batches := w.claim(again.ID, 100)
+	w.same("batches", len(batches), n/1000)
+	w.same("first batch", batches[0].Items()[0], all[0].Item)
+}

@@ -1,0 +1,287 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var trackingTests = map[string]func(*world){
+	"RowsThenOnlySeen":         rowsThenOnlySeen,
+	"OlderNewsChangesNothing":  olderNewsChangesNothing,
+	"EveryFieldIsKept":         everyFieldIsKept,
+	"KeysMustBeText":           keysMustBeText,
+	"FindsByReferID":           findsByReferID,
+	"FindsByNumber":            findsByNumber,
+	"FindsAmongMany":           findsAmongMany,
+	"FiltersByStatus":          filtersByStatus,
+	"FiltersByRun":             filtersByRun,
+	"FiltersByTime":            filtersByTime,
+	"LimitsAndPages":           limitsAndPages,
+	"SightingsOutliveTheirRun": sightingsOutliveTheirRun,
+}
+
+// sighting is what is seen of the n-th item.
+func sighting(n int, seen time.Time) ledger.Sighting {
+	return ledger.Sighting{
+		Key: item(n).Key(), Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered",
+		LatestEvent: "Left with a neighbour", LatestTime: "2026-03-01T10:00:00.000Z", CarrierCode: "ups", Seen: seen, Source: ledger.FromQuery,
+	}
+}
+
+// learn records sightings.
+func (w *world) learn(seen ...ledger.Sighting) {
+	w.Helper()
+	w.must(w.Learn(w.Context(), account, seen, []byte(`{"raw":true}`)))
+}
+
+// list returns which items a filter leaves, by their referIds.
+func (w *world) list(f ledger.Filter) []string {
+	w.Helper()
+	ids := []string{}
+	for _, st := range collect(w, w.Standings(w.Context(), account, f)) {
+		ids = append(ids, st.Item.ReferID)
+	}
+	return ids
+}
+
+// ids are the referIds of the n-th items.
+func ids(n ...int) []string {
+	all := []string{}
+	for _, i := range n {
+		all = append(all, item(i).ReferID)
+	}
+	return all
+}
+
+func rowsThenOnlySeen(w *world) {
+	first := w.run(plan(), entries(4, 5)...)
+	second := w.run(plan(), entries(1, 4)...)
+	w.settle(ledger.Rejected, w.claim(first.ID, 1)...)
+	only := sighting(9, sent)
+	only.CarrierCode = "dhl"
+	w.learn(only, sighting(8, sent), sighting(2, sent))
+	must := func(n int, s *ledger.Sighting, state ledger.State, run int64, reason string) ledger.Standing {
+		return ledger.Standing{Item: item(n), State: state, Run: run, Reason: reason, Sighting: s}
+	}
+	seen8, seen2 := sighting(8, sent), sighting(2, sent)
+	want := []ledger.Standing{
+		must(4, nil, ledger.Rejected, first.ID, "because of the batch"),
+		must(5, nil, ledger.Rejected, first.ID, "because of the batch"),
+		must(1, nil, ledger.Pending, second.ID, ""),
+		must(2, &seen2, ledger.Pending, second.ID, ""),
+		must(3, nil, ledger.Pending, second.ID, ""),
+		must(9, &only, "", 0, ""),
+		must(8, &seen8, "", 0, ""),
+	}
+	want[5].Item.CarrierCode = "dhl"
+	w.same("standings", collect(w, w.Standings(w.Context(), account, ledger.Filter{})), want)
+	w.same("of another account", collect(w, w.Standings(w.Context(), "other", ledger.Filter{})), []ledger.Standing(nil))
+}
+
+func olderNewsChangesNothing(w *world) {
+	get := func() ledger.Sighting {
+		w.Helper()
+		found, err := w.Find(w.Context(), account, item(1).ReferID, "")
+		w.must(err)
+		w.same("found", len(found), 1)
+		return *found[0].Sighting
+	}
+	w.learn(sighting(1, sent))
+	older := sighting(1, sent.Add(-time.Millisecond))
+	older.Phase, older.StatusLabel = ledger.Absent, "OLD"
+	w.learn(older)
+	w.same("after older news", get(), sighting(1, sent))
+	equal := sighting(1, sent)
+	equal.LatestEvent = "said in the same moment, but later"
+	w.learn(equal)
+	w.same("after news of the same moment", get(), equal)
+	newer := sighting(1, sent.Add(time.Millisecond))
+	newer.Phase, newer.StatusTrack, newer.Source = ledger.Processing, "", ledger.FromEvent
+	w.learn(newer)
+	w.same("after newer news", get(), newer)
+	w.kill()
+	w.same("in another process", get(), newer)
+}
+
+func everyFieldIsKept(w *world) {
+	s := ledger.Sighting{
+		Key: tracking.Key{ReferID: "r é", Number: "N ünlü"}, Phase: ledger.Processing, Status: `"x\"y"`, StatusLabel: "L", StatusTrack: "t",
+		LatestEvent: "e\u202e", LatestTime: "yesterday", CarrierCode: "c", Seen: sent.Add(7 * time.Millisecond), Source: ledger.FromCreate,
+	}
+	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
+	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}
+	w.must(w.Learn(w.Context(), account, []ledger.Sighting{s, bare, odd}, nil))
+	odd.LatestEvent = "a\ufffdb\ufffd" // what only describes is made fit
+	for _, want := range []ledger.Sighting{s, bare, odd} {
+		found, err := w.Find(w.Context(), account, want.Key.ReferID, "")
+		w.must(err)
+		if len(found) != 1 {
+			w.Fatalf("found %v", found)
+		}
+		w.same("sighting", *found[0].Sighting, want)
+		w.same("item", found[0].Item, tracking.Item{ReferID: want.Key.ReferID, Number: want.Key.Number, CarrierCode: want.CarrierCode})
+	}
+}
+
+func keysMustBeText(w *world) {
+	for _, key := range []tracking.Key{{ReferID: "a\x00"}, {ReferID: "a", Number: "\xff"}} {
+		good := sighting(1, sent)
+		bad := sighting(1, sent)
+		bad.Key = key
+		if err := w.Learn(w.Context(), account, []ledger.Sighting{good, bad}, nil); err == nil {
+			w.Errorf("%q was learnt", key)
+		}
+	}
+	w.same("standings", w.list(ledger.Filter{}), []string{})
+	w.must(w.Learn(w.Context(), account, nil, []byte("x")))
+}
+
+// parcels are three parcels of one order, two of them in the ledger.
+func (w *world) parcels() ledger.Run {
+	w.Helper()
+	all := entries(1, 3)
+	for i := range all {
+		all[i].Item.ReferID = "order"
+	}
+	run := w.run(plan(), append(entries(9, 9), all[0], all[1])...)
+	seen := sighting(3, sent)
+	seen.Key.ReferID = "order"
+	second := sighting(2, sent)
+	second.Key.ReferID = "order"
+	w.learn(seen, second)
+	return run
+}
+
+func findsByReferID(w *world) {
+	run := w.parcels()
+	found, err := w.Find(w.Context(), account, "order", "")
+	w.must(err)
+	var got []string
+	for _, st := range found {
+		got = append(got, fmt.Sprintf("%s %s %d %t", st.Item.Number, st.State, st.Run, st.Sighting != nil))
+	}
+	w.same("parcels", got, []string{"1Z-0001 pending 1 false", "1Z-0002 pending 1 true", "1Z-0003  0 true"})
+	w.same("run", run.ID, int64(1))
+	for _, name := range []string{"other", account} {
+		found, err := w.Find(w.Context(), name, "orde", "")
+		w.must(err)
+		w.same("found", found, []ledger.Standing(nil))
+	}
+}
+
+func findsByNumber(w *world) {
+	w.parcels()
+	for number, want := range map[string]string{
+		"1Z-0001": "pending", "1z 00 01": "pending", "1Z-0002": "pending", "1Z-0003": "", "1z0003": "", "1Z-0009": "pending",
+	} {
+		found, err := w.Find(w.Context(), account, "", number)
+		w.must(err)
+		if len(found) != 1 || string(found[0].State) != want {
+			w.Errorf("%s: found %v, want one that is %q", number, found, want)
+		}
+	}
+	for _, number := range []string{"1Z-001", "1Z-0004", ""} {
+		found, err := w.Find(w.Context(), account, "", number)
+		w.must(err)
+		w.same("found "+number, found, []ledger.Standing(nil))
+	}
+	found, err := w.Find(w.Context(), "other", "", "1Z-0001")
+	w.must(err)
+	w.same("of another account", found, []ledger.Standing(nil))
+}
+
+// findsAmongMany has several rows of one number in each of several large runs.
+func findsAmongMany(w *world) {
+	p := plan()
+	p.BatchSize = 1000
+	for run := range 3 {
+		all := entries(1, 9000)
+		for i := range all {
+			all[i].Item.ReferID = fmt.Sprintf("run-%d-%s", run, all[i].Item.ReferID)
+		}
+		w.run(p, all...)
+		found, err := w.Find(w.Context(), account, "", "1z 4567")
+		w.must(err)
+		var got []string
+		for _, st := range found {
+			got = append(got, st.Item.ReferID)
+		}
+		w.same("rows", got, []string{"run-0-order-4567", "run-1-order-4567", "run-2-order-4567"}[:run+1])
+	}
+}
+
+func filtersByStatus(w *world) {
+	w.run(plan(), entries(1, 5)...)
+	moving := sighting(2, sent)
+	moving.Status, moving.StatusLabel, moving.StatusTrack = "7", "In Transit", "in_transit"
+	text := sighting(3, sent)
+	text.Status, text.StatusLabel, text.StatusTrack = `"X9"`, "", ""
+	only := sighting(6, sent)
+	w.learn(sighting(1, sent), moving, text, only)
+	for status, want := range map[string][]string{
+		"1": ids(1, 6), "delivered": ids(1, 6), "DeLiVeReD": ids(1, 6),
+		"7": ids(2), "in transit": ids(2), "IN_TRANSIT": ids(2),
+		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": ids(1, 2, 3, 4, 5, 6),
+	} {
+		w.same("status "+status, w.list(ledger.Filter{Status: status}), want)
+	}
+}
+
+func filtersByRun(w *world) {
+	first := w.run(plan(), entries(3, 6)...)
+	second := w.run(plan(), append(append(entries(7, 8), entries(5, 5)...), append(entries(4, 4), entries(7, 7)...)...)...)
+	w.learn(sighting(5, sent), sighting(99, sent))
+	w.same("first", w.list(ledger.Filter{Run: first.ID}), ids(3, 4, 5, 6))
+	w.same("second, in the order of creation", w.list(ledger.Filter{Run: second.ID}), ids(4, 5, 7, 8))
+	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Status: "1"}), ids(5))
+	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
+	w.is("no such run", end(w.Standings(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
+	w.same("of another account", len(collect(w, w.Standings(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
+}
+
+func filtersByTime(w *world) {
+	run := w.run(plan(), entries(1, 8)...)
+	b := w.claim(run.ID, 3)
+	w.settle(ledger.Accepted, b[0], b[1])
+	w.settle(ledger.Unknown, b[2]) // 7 and 8
+	at := func(n int, d time.Duration, label string) ledger.Sighting {
+		s := sighting(n, sent.Add(d))
+		s.Status, s.StatusLabel, s.StatusTrack = "", label, ""
+		return s
+	}
+	w.learn(at(1, 0, "MOVING"), at(2, time.Hour, "MOVING"), at(3, 0, "Delivered"), at(4, -time.Hour, ""), at(7, 0, "MOVING"), at(20, 0, "MOVING"), at(21, -time.Minute, "MOVING"))
+	w.same("seen since", w.list(ledger.Filter{SeenSince: sent}), ids(1, 2, 3, 7, 20))
+	w.same("stale", w.list(ledger.Filter{StaleSince: sent}), ids(4, 5, 6))
+	w.same("stale a little later", w.list(ledger.Filter{StaleSince: sent.Add(time.Millisecond)}), ids(1, 4, 5, 6))
+	w.same("stale but seen", w.list(ledger.Filter{StaleSince: sent.Add(2 * time.Hour), SeenSince: sent}), ids(1, 2))
+}
+
+func limitsAndPages(w *world) {
+	const n = 2300
+	p := plan()
+	p.BatchSize = 1000
+	w.run(p, entries(1, n)...)
+	var seen []ledger.Sighting
+	for i := range n {
+		seen = append(seen, sighting(i+1, sent), sighting(i+5001, sent))
+	}
+	w.must(w.Learn(w.Context(), account, seen, nil))
+	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
+		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
+	}
+	for range w.Standings(w.Context(), account, ledger.Filter{}) {
+		break
+	}
+}
+
+func sightingsOutliveTheirRun(w *world) {
+	staging := w.begin(w.Store, plan(), entries(1, 1)...)
+	w.learn(sighting(1, sent))
+	w.must(staging.Discard(w.Context()))
+	w.same("standings", w.list(ledger.Filter{}), ids(1))
+	w.run(plan(), entries(1, 1)...)
+	w.same("standings", w.list(ledger.Filter{}), ids(1))
+}
