@@ -109,8 +109,8 @@ func (c *creation) printDryRun(res dryRunResult) error {
 		return out.object(res)
 	}
 	err := out.fields([]render.Field{
-		{Name: "Input", Value: fmt.Sprintf("%d rows read: %d new, %d already there, %d duplicates, %d bad", res.Read, res.New, res.Already, res.Duplicates, res.Invalid)},
-		{Name: "Would send", Value: fmt.Sprintf("%d rows in %d calls of up to %d (%s)", res.Rows, res.Batches, res.BatchSize, res.Operation)},
+		{Name: "Input", Value: fmt.Sprintf("%s read: %d new, %d already there, %d duplicates, %d bad", plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
+		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", plural(res.Rows, "row"), plural(res.Batches, "call"), res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
 	})
 	if err != nil || len(res.FirstRows) == 0 {
@@ -128,7 +128,7 @@ func (c *creation) printDryRun(res dryRunResult) error {
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	c.s.IO.Note("dry run: nothing was sent and nothing recorded; the first %d rows are shown", len(res.FirstRows))
+	c.s.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", plural(len(res.FirstRows), "row"))
 	return nil
 }
 

@@ -166,13 +166,13 @@ func (r *runner) finish(ctx context.Context, err error) Code {
 	if err == nil {
 		return OK
 	}
-	if errors.Is(err, term.ErrClosed) {
-		return OK // the reader went away: nobody is left to be told
-	}
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) && !as[*signalError](err) {
 		err = errors.Join(cause, err)
 	}
 	code, hint := explain(err)
+	if errors.Is(err, term.ErrClosed) && code == Failed {
+		return OK // the reader went away, and nothing else is wrong
+	}
 	f := term.Failure{Code: code.word(), Message: messageOf(err), Hint: hint, Next: nextOf(err)}
 	if s := (*api.StatusError)(nil); errors.As(err, &s) {
 		f.HTTPStatus, f.RetryAfter = s.Status, s.RetryAfter

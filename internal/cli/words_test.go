@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -81,6 +82,7 @@ func TestExplain(t *testing.T) {
 		{&waitError{cause: errTimeUp, all: 1}, Pending},
 		{&waitError{cause: errTimeUp, all: 1, also: &api.StatusError{Status: 403}}, Auth},
 		{&outcomeError{code: Unknown, err: errors.New("x")}, Unknown},
+		{errors.Join(term.ErrClosed, &outcomeError{code: Unknown, err: errors.New("x")}), Unknown},
 		{errors.Join(&outcomeError{code: Refused, err: errors.New("x")}, &signalError{}), Interrupted},
 	}
 	for _, tt := range tests {
