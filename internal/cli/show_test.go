@@ -1,0 +1,116 @@
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/sandbox"
+)
+
+// recorder keeps the body of the last answer.
+type recorder struct {
+	http.ResponseWriter
+	body *bytes.Buffer
+}
+
+func (r recorder) Write(p []byte) (int, error) {
+	r.body.Write(p)
+	return r.ResponseWriter.Write(p)
+}
+
+// serveSandbox serves a sandbox and returns its URL and the last answer.
+func serveSandbox(t *testing.T, c sandbox.Config) (url string, last func() []byte) {
+	t.Helper()
+	box, err := sandbox.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var body *bytes.Buffer
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body = new(bytes.Buffer)
+		box.ServeHTTP(recorder{w, body}, r)
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		if err := box.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return srv.URL, func() []byte { return body.Bytes() }
+}
+
+func TestShowTellsTheSameOfEveryShape(t *testing.T) {
+	type shown struct {
+		ReferID, TrackingNumber, State, StatusLabel, StatusTrack, LatestEvent, CarrierCode string
+
+		Status      json.Number
+		Checkpoints []struct{ EventType, EventCity, GMTTimestamp string }
+		Others      []any
+		Raw         json.RawMessage
+	}
+	var want shown
+	for i, shape := range []string{"nested", "flat", "list", "deep", "noisy"} {
+		url, last := serveSandbox(t, sandbox.Config{QueryShape: shape})
+		env := []string{"WAYBILL_BASE_URL=" + url, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+		if code, _, stderr := run(t, env, "create", "--refer-id", "A1", "--tracking-number", "1Z999AA10123456784"); code != cli.OK {
+			t.Fatalf("create: %d %s", code, stderr)
+		}
+		code, stdout, stderr := run(t, env, "show", "A1", "-o", "json")
+		var got shown
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK {
+			t.Fatalf("%s: status %d, %v: %s%s", shape, code, err, stdout, stderr)
+		}
+		if len(got.Checkpoints) < 3 {
+			t.Errorf("%s: %d checkpoints; want three or more", shape, len(got.Checkpoints))
+		}
+		for n := 1; n < len(got.Checkpoints); n++ {
+			if got.Checkpoints[n-1].GMTTimestamp < got.Checkpoints[n].GMTTimestamp {
+				t.Errorf("%s: checkpoint %d is newer than the one before", shape, n)
+			}
+		}
+		var raw, served bytes.Buffer
+		if err := json.Compact(&raw, got.Raw); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Compact(&served, last()); err != nil {
+			t.Fatal(err)
+		}
+		if raw.String() != served.String() {
+			t.Errorf("%s: raw is not what was served:\n%s\n%s", shape, raw.String(), served.String())
+		}
+		got.Raw = nil
+		for n := range got.Checkpoints { // the journey begins when it is created
+			got.Checkpoints[n].GMTTimestamp = ""
+		}
+		if i == 0 {
+			want = got
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s tells something else than nested (-nested +%s):\n%s", shape, shape, diff)
+		}
+	}
+}
+
+func TestShowNeverTakesAnotherNumberForTheOneAskedFor(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"data":{"trackingNumber":"OTHER","status":1,"statusLabel":"DELIVERED"}}`)
+	}))
+	defer srv.Close()
+	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+	code, stdout, _ := run(t, env, "show", "MINE", "--by", "tracking-number", "-o", "json")
+	var got struct{ State, StatusLabel string }
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	if code != cli.Unknown || got.State != "undecided" || got.StatusLabel != "" {
+		t.Errorf("status %d, %+v; want 7 and undecided", code, got)
+	}
+}
