@@ -1,0 +1,261 @@
+package bulk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const account = "https://api.example.test"
+
+func open(t *testing.T) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "waybill.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return db
+}
+
+// rows yields n entries.
+func rows(n int) iter.Seq2[ledger.Entry, error] {
+	return func(yield func(ledger.Entry, error) bool) {
+		for i := range n {
+			e := ledger.Entry{Line: i + 2, Item: tracking.Item{ReferID: fmt.Sprintf("R%d", i), Number: fmt.Sprintf("N%d", i)}}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+func stage(t *testing.T, db *store.DB, mode ledger.Mode, size, n int) ledger.Run {
+	t.Helper()
+	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// service answers creates as a test wants.
+type service func(ctx context.Context, items []tracking.Item) *tracking.Reply
+
+func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Reply {
+	return s(ctx, items)
+}
+
+func replies(o tracking.Outcome) service {
+	return func(context.Context, []tracking.Item) *tracking.Reply {
+		r := &tracking.Reply{Outcome: o}
+		if o != tracking.OutcomeAccepted {
+			r.Err = errors.New(o.String())
+		}
+		return r
+	}
+}
+
+func counts(t *testing.T, db *store.DB, run ledger.Run) ledger.Counts {
+	t.Helper()
+	c, err := db.CountRows(context.WithoutCancel(t.Context()), run.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSendSettlesEveryOutcome(t *testing.T) {
+	tests := []struct {
+		outcome  tracking.Outcome
+		want     ledger.Counts
+		requests int64
+		stops    bool
+	}{
+		{tracking.OutcomeAccepted, ledger.Counts{Accepted: 50}, 5, false},
+		{tracking.OutcomeRows, ledger.Counts{Rejected: 50}, 5, false},
+		{tracking.OutcomeUnknown, ledger.Counts{Unknown: 30, Pending: 20}, 3, true},
+		{tracking.OutcomeUnauthorized, ledger.Counts{Pending: 50}, 1, true},
+		{tracking.OutcomeRefused, ledger.Counts{Pending: 50}, 1, true},
+		{tracking.OutcomeTooLarge, ledger.Counts{Pending: 50}, 1, true},
+		{tracking.OutcomeThrottled, ledger.Counts{Pending: 50}, 1, true},
+		{tracking.OutcomeNotSent, ledger.Counts{Pending: 50}, 0, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.outcome.String(), func(t *testing.T) {
+			db := open(t)
+			run := stage(t, db, ledger.Async, 10, 50)
+			s := bulk.Sender{Ledger: db, Service: replies(tt.outcome), Mode: ledger.Async, Workers: 1}
+			requests, err := s.Send(t.Context(), t.Context(), run.ID)
+			var stop *bulk.StopError
+			if errors.As(err, &stop) != tt.stops || (err != nil) != tt.stops {
+				t.Errorf("err = %v; want a StopError: %v", err, tt.stops)
+			}
+			if got := counts(t, db, run); got != tt.want || requests != tt.requests {
+				t.Errorf("%+v after %d requests; want %+v after %d", got, requests, tt.want, tt.requests)
+			}
+		})
+	}
+}
+
+func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 40)
+	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1}
+	var done int64
+	s.Service = service(func(context.Context, []tracking.Item) *tracking.Reply {
+		if c := counts(t, db, run); c.Sending != 10 || c.Accepted != done {
+			t.Errorf("while a batch is on its way: %+v; want 10 sending and %d accepted", c, done)
+		}
+		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+	})
+	s.Settled = func(ledger.Batch, *tracking.Reply) {
+		done += 10
+		if c := counts(t, db, run); c.Accepted != done || c.Sending != 0 {
+			t.Errorf("when a batch is reported: %+v; want %d accepted and none sending", c, done)
+		}
+	}
+	if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil || done != 40 {
+		t.Errorf("err = %v, %d rows reported; want 40", err, done)
+	}
+}
+
+func TestNoBatchIsSentTwiceByManyWorkers(t *testing.T) {
+	for _, mode := range []ledger.Mode{ledger.Async, ledger.Sync} {
+		db := open(t)
+		run := stage(t, db, mode, 7, 2000)
+		var mu sync.Mutex
+		seen := map[string]int{}
+		s := bulk.Sender{Ledger: db, Mode: mode, Workers: 8, Service: service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, it := range items {
+				seen[it.ReferID]++
+			}
+			return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+		})}
+		if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil {
+			t.Fatal(err)
+		}
+		for refer, n := range seen {
+			if n != 1 {
+				t.Errorf("%s: %s sent %d times", mode, refer, n)
+			}
+		}
+		if len(seen) != 2000 {
+			t.Errorf("%s: %d rows sent; want 2000", mode, len(seen))
+		}
+	}
+}
+
+func TestSoftEndLetsRequestsEndAndGivesTheRestBack(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Sync, 5, 100)
+	stopped := errors.New("stopped by its user")
+	soft, stop := context.WithCancelCause(t.Context())
+	s := bulk.Sender{Ledger: db, Mode: ledger.Sync, Workers: 1, Service: service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+		stop(stopped)
+		if ctx.Err() != nil {
+			t.Error("the request under way was ended")
+		}
+		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+	})}
+	_, err := s.Send(t.Context(), soft, run.ID)
+	if !errors.Is(err, stopped) {
+		t.Errorf("err = %v; want the cause", err)
+	}
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 5, Pending: 95}) {
+		t.Errorf("%+v; want 5 accepted and 95 pending", c)
+	}
+}
+
+func TestHardEndIsStillRecorded(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 5, 10)
+	hard, stop := context.WithCancel(t.Context())
+	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1, Service: service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+		stop()
+		return &tracking.Reply{Outcome: tracking.OutcomeUnknown, Err: ctx.Err()}
+	})}
+	if _, err := s.Send(hard, hard, run.ID); !errors.Is(err, context.Canceled) {
+		t.Errorf("err = %v", err)
+	}
+	if c := counts(t, db, run); c != (ledger.Counts{Unknown: 5, Pending: 5}) {
+		t.Errorf("%+v; want 5 unknown and 5 pending", c)
+	}
+}
+
+func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 10)
+	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1, Service: service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+		return &tracking.Reply{Outcome: tracking.OutcomeAccepted, Refused: []tracking.RowVerdict{{Key: items[3].Key(), Reason: "bad number"}}}
+	})}
+	if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	for row, err := range db.Rows(t.Context(), run.ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, reason := ledger.Accepted, ""
+		if row.Item.ReferID == "R3" {
+			want, reason = ledger.Rejected, "bad number"
+		}
+		if row.State != want || row.Reason != reason {
+			t.Errorf("%s is %s (%q); want %s (%q)", row.Item.ReferID, row.State, row.Reason, want, reason)
+		}
+	}
+}
+
+func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
+	boom := errors.New("boom")
+	failing := func(yield func(ledger.Entry, error) bool) {
+		for e, err := range rows(3000) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		yield(ledger.Entry{}, boom)
+	}
+	contradicting := func(yield func(ledger.Entry, error) bool) {
+		for e, err := range rows(3000) {
+			if !yield(e, err) {
+				return
+			}
+		}
+		yield(ledger.Entry{Line: 9999, Item: tracking.Item{ReferID: "R7", Number: "N7", CarrierCode: "dhl"}}, nil)
+	}
+	db := open(t)
+	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000}
+	if _, err := bulk.Stage(t.Context(), db, plan, failing); !errors.Is(err, boom) {
+		t.Errorf("err = %v; want boom", err)
+	}
+	var conflict *bulk.ConflictError
+	if _, err := bulk.Stage(t.Context(), db, plan, contradicting); !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].First.Line != 9 {
+		t.Errorf("err = %v (%+v); want one conflict with line 9", err, conflict)
+	}
+	for run, err := range db.Runs(t.Context(), "", 0) {
+		t.Errorf("left behind: %+v, %v", run, err)
+	}
+	if _, found, err := db.Lookup(t.Context(), account, tracking.Key{ReferID: "R1", Number: "N1"}); found || err != nil {
+		t.Errorf("a row was left behind (%v)", err)
+	}
+}
