@@ -113,7 +113,7 @@ func (r *runner) run(do action) func(*cobra.Command, []string) error {
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
-		if r.out, err = newResult(cmd, r.app, s.Config.Output, cmd.Name() == "listen"); err != nil {
+		if r.out, err = newResult(cmd, r.app, s.Config.Output, serves(cmd)); err != nil {
 			return err
 		}
 		defer r.out.discard()

@@ -23,9 +23,15 @@ type result struct {
 	out  *term.Writer
 }
 
+// serves reports whether a command tells things as they happen.
+func serves(cmd *cobra.Command) bool { return cmd.Name() == "listen" || cmd.Name() == "sandbox" }
+
 // newResult checks --jq and --out before anything is done. live writes every
-// result out at once.
+// result out at once, and JSON as JSON Lines.
 func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*result, error) {
+	if live && format == string(render.JSON) {
+		format = string(render.JSONL)
+	}
 	jq, err := cmd.Flags().GetString("jq")
 	if err != nil {
 		return nil, err

@@ -155,11 +155,11 @@ func (l *list) next(ctx context.Context, d *DB) ([]ledger.Standing, error) {
 func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, error) {
 	if run == 0 {
 		return []*list{
-			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: seenColumns + "AND s.id > $1 AND s.account_id = " + accountOf("$3") + " ORDER BY s.id LIMIT $2", args: []any{account}},
+			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
+			{query: seenColumns + "AND s.id > $1 AND +s.account_id = " + accountOf("$3") + " ORDER BY s.id LIMIT $2", args: []any{account}},
 		}, nil
 	}
-	const of = "AND r.account_id = (SELECT account_id FROM runs WHERE id = $3) AND r.account_id = "
+	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
 	return []*list{
 		{query: rowColumns + "FROM known k JOIN rows r ON r.id = k.row_id" + rowJoins + "WHERE k.run_id = $3 AND k.row_id > $1 " +
 			of + accountOf("$4") + " ORDER BY k.row_id LIMIT $2", args: []any{run, account}},
