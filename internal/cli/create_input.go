@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 
@@ -57,6 +58,14 @@ func openInput(files []string, stdin io.Reader) (*input, error) {
 	return in, nil
 }
 
+// cause is an error of the file system without the name that it repeats.
+func cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
 // openSource opens a file, or keeps what can't be read twice in a temporary one.
 func openSource(name string, stdin io.Reader) (source, error) {
 	if name == stdinName {
@@ -64,16 +73,16 @@ func openSource(name string, stdin io.Reader) (source, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return source{}, usagef("", "input: %w", err)
+		return source{}, usagef("check the name; `-` is standard input", "input %s: %w", tracking.Quote(name), cause(err))
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 		_ = f.Close()
-		return source{}, usagef("", "input: %w", err)
+		return source{}, usagef("", "input %s: %w", tracking.Quote(name), cause(err))
 	case info.IsDir():
 		_ = f.Close()
-		return source{}, usagef("name the files in it one by one", "input: %s is a folder", name)
+		return source{}, usagef("name the files in it one by one", "input %s is a folder", tracking.Quote(name))
 	case !info.Mode().IsRegular():
 		src, err := spool(name, f)
 		return src, errors.Join(err, f.Close())

@@ -80,7 +80,7 @@ func (c *creation) notes() {
 }
 
 func (c *creation) summaryNotes(s sourceSummary) {
-	note := func(format string, args ...any) { c.s.IO.Note(s.Name+": "+format, args...) }
+	note := func(format string, args ...any) { c.s.IO.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
 	if len(s.Ignored) > 0 {
 		note("columns not used and not stored: %s", quotedList(s.Ignored))
 	}

@@ -35,7 +35,7 @@ func (r *runner) help() *cobra.Command {
 			if len(args) == 1 {
 				for _, t := range topics() {
 					if t.name == args[0] {
-						_, err := r.app.IO.Out.Write([]byte(t.text()))
+						_, err := r.app.IO.Out.Write([]byte(wrapText(t.text(), r.app.IO.Out.Width())))
 						return err
 					}
 				}

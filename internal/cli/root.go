@@ -58,6 +58,7 @@ Try it without an account:  waybill demo`,
 		return &usageError{err: err, hint: "run `" + cmd.CommandPath() + " --help` for its flags"}
 	})
 	root.Flags().BoolP("version", "V", false, "print the version")
+	r.wrapHelp(root)
 	strict(root)
 	group := root.RunE
 	version := r.run(func(context.Context, *app.Session, []string) error { return r.printVersion() })

@@ -143,3 +143,14 @@ func TestParseSince(t *testing.T) {
 		t.Error("yesterday was taken")
 	}
 }
+
+func TestWrapText(t *testing.T) {
+	const text = "Words that are wider than the terminal is.\n\nExamples:\n  waybill create orders.csv --wait --and --more\n\nFlags:\n      --store FILE   FILE that keeps runs and trackings\n"
+	const want = "Words that are wider than the terminal\nis.\n\nExamples:\n  waybill create orders.csv --wait --and --more\n\nFlags:\n      --store FILE   FILE that keeps\n          runs and trackings\n"
+	if got := wrapText(text, 40); got != want {
+		t.Errorf("at 40 columns:\n%s\nwant:\n%s", got, want)
+	}
+	if got := wrapText(text, 0); got != text {
+		t.Errorf("without a terminal it was changed:\n%s", got)
+	}
+}

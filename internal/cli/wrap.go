@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// narrowest is the width below which help is not wrapped: nothing readable
+// would be left.
+const narrowest = 40
+
+// wrapHelp lets the help of every command fit the terminal.
+func (r *runner) wrapHelp(root *cobra.Command) {
+	plain := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		var b bytes.Buffer
+		cmd.SetOut(&b)
+		plain(cmd, args)
+		cmd.SetOut(r.app.IO.Out)
+		_, _ = r.app.IO.Out.Write([]byte(wrapText(b.String(), r.app.IO.Out.Width()))) // help has no other place to fail
+	})
+}
+
+// wrapText breaks lines that are wider than width between words. What follows
+// goes under the text of the line: behind its first wide gap, or its indent.
+// Examples stay as they are, to be copied. 0 is no width.
+func wrapText(text string, width int) string {
+	if width < narrowest {
+		return text
+	}
+	var b strings.Builder
+	examples := false
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" || line[0] != ' ' {
+			examples = line == "Examples:"
+		}
+		if examples {
+			b.WriteString(line + "\n")
+			continue
+		}
+		wrapLine(&b, line, width)
+	}
+	return b.String()
+}
+
+func wrapLine(b *strings.Builder, line string, width int) {
+	indent := hanging(line)
+	if indent > width/2 {
+		indent = width / 4
+	}
+	for term.DisplayWidth(line) > width {
+		end := strings.LastIndexByte(term.Truncate(line, width+1), ' ')
+		if end <= indent || strings.TrimSpace(line[:end]) == "" {
+			break // one long word
+		}
+		b.WriteString(strings.TrimRight(line[:end], " ") + "\n")
+		line = strings.Repeat(" ", indent) + strings.TrimLeft(line[end:], " ")
+	}
+	b.WriteString(line + "\n")
+}
+
+// hanging is where the text of a line begins: behind a name and a gap of two
+// spaces or more, or behind its indent.
+func hanging(line string) int {
+	start := len(line) - len(strings.TrimLeft(line, " "))
+	if start == 0 {
+		return 0
+	}
+	if gap := strings.LastIndex(line, "  "); gap >= start {
+		return gap + 2
+	}
+	return start
+}
