@@ -132,8 +132,8 @@ func TestSpinnerLeavesNothingBehind(t *testing.T) {
 	w := newWorld(t, "--latency", "1s")
 	file := orders(t, w.home, 500, ascending)
 	code, raw := w.terminal(100, "create", file)
-	if code != 0 {
-		t.Fatalf("exit status %d: %q", code, raw)
+	if code != 0 || !colours.MatchString(raw) {
+		t.Fatalf("exit status %d, or no colour: %q", code, raw)
 	}
 	frame := regexp.MustCompile(`\r[-|/\\] creating: \d+ of 500 `)
 	if n := len(frame.FindAllString(raw, -1)); n < 3 {
@@ -197,8 +197,15 @@ func TestTerminalsThatOnlyPrint(t *testing.T) {
 	w := newWorld(t, "--latency", "300ms", "--processing", "0s")
 	file := orders(t, w.home, 500, ascending)
 	commands := [][]string{
-		{"create", file}, {"show", ascending(1)}, {"show", ascending(1), "NONE"}, {"wait", ascending(2)},
-		{"list", "--limit", "5"}, {"runs", "list"}, {"runs", "show", "1"}, {"--help"}, {"nonsense"},
+		{"create", file},
+		{"show", ascending(1)},
+		{"show", ascending(1), "NONE"},
+		{"wait", ascending(2)},
+		{"list", "--limit", "5"},
+		{"runs", "list"},
+		{"runs", "show", "1"},
+		{"--help"},
+		{"nonsense"},
 	}
 	for _, env := range []struct {
 		set  string
@@ -218,13 +225,6 @@ func TestTerminalsThatOnlyPrint(t *testing.T) {
 				t.Errorf("%s %q: %q in %q", env.set, args, raw[at[0]:at[1]], raw)
 			}
 		}
-	}
-}
-
-func TestColourOnATerminal(t *testing.T) {
-	w := newWorld(t)
-	if _, raw := w.terminal(100, "nonsense"); !colours.MatchString(raw) {
-		t.Errorf("no colour on a terminal that has it: %q", raw)
 	}
 }
 
@@ -445,6 +445,21 @@ func survive(t *testing.T, w *world, shows bool, args ...string) {
 }
 
 func accept(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, map[string]any{}) }
+
+func TestHostileFileName(t *testing.T) {
+	w := newHostileWorld(t, accept)
+	name := "\x1b[31mred\nwaybill: 100%d.csv"
+	if err := os.WriteFile(filepath.Join(w.home, name), []byte("referId,rawTrackingNumber,other\nR1,N1,\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	survive(t, w, false, "create", name, "--dry-run")
+	_, raw := w.terminal(300, "create", name, "--dry-run")
+	for _, bad := range []string{"\x1b[31mred", "\nwaybill: 100", "%!d"} {
+		if strings.Contains(raw, bad) {
+			t.Errorf("%q of the file's name is in %q", bad, raw)
+		}
+	}
+}
 
 func TestHostileAnswersToQueries(t *testing.T) {
 	w := newHostileWorld(t, accept)

@@ -237,7 +237,8 @@ func BenchmarkPut(b *testing.B) {
 			for range senders {
 				wg.Go(func() {
 					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						delivery := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes,
+						delivery := inbox.Delivery{
+							ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes,
 							Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "X-Signature", Value: "0123456789abcdef"}},
 							Body:   fmt.Appendf(nil, `[{"eventId":"%08x-9f2d-4c1e-8b3a-%012x","event":"router.delivered","data":{"trackingNumber":"1Z%d","status":1}}]`, rand.Uint32(), i, i),
 						}

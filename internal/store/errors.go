@@ -88,8 +88,7 @@ const primary = 0xff
 
 // sqliteCode returns the extended result code in err, 0 if there is none.
 func sqliteCode(err error) int {
-	var se *sqlite.Error
-	if errors.As(err, &se) {
+	if se, ok := errors.AsType[*sqlite.Error](err); ok {
 		return se.Code()
 	}
 	return 0

@@ -60,13 +60,13 @@ func matching(q inbox.Query) *conditions {
 		c.add("verified = %s", string(q.Verified))
 	}
 	if q.Marks != nil {
-		var any conditions
-		any.args = c.args
+		var either conditions
+		either.args = c.args
 		for _, m := range q.Marks {
-			any.add("mark = %s", string(m))
+			either.add("mark = %s", string(m))
 		}
-		c.args = any.args
-		c.terms = append(c.terms, "("+strings.Join(append(any.terms, "0 = 1"), " OR ")+")")
+		c.args = either.args
+		c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
 	}
 	return c
 }
@@ -85,22 +85,17 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 		for left > 0 {
 			n := min(left, pageRows)
 			page, err := d.eventPage(ctx, q, after, before, n)
-			for _, e := range page {
-				if err != nil {
-					break
-				}
-				if err = bodies.fill(ctx, d, &e); err == nil && !yield(e, nil) {
-					return
-				}
-				if q.Newest {
-					before = e.Seq
-				} else {
-					after = e.Seq
-				}
-			}
 			if err != nil {
 				yield(inbox.Event{}, err)
 				return
+			}
+			for _, e := range page {
+				// One body at a time: a page of them would be large.
+				err := bodies.fill(ctx, d, &e)
+				if !yield(e, err) || err != nil {
+					return
+				}
+				after, before = beyond(q, e.Seq, after, before)
 			}
 			if len(page) < n {
 				return
@@ -108,6 +103,14 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 			left -= n
 		}
 	}
+}
+
+// beyond returns the bounds of what follows a row.
+func beyond(q inbox.Query, seq, after, before int64) (int64, int64) {
+	if q.Newest {
+		return after, seq
+	}
+	return seq, before
 }
 
 // eventPage returns the next rows that match q, without their bytes.
@@ -139,13 +142,16 @@ type bodyReader struct {
 // fill adds the bytes of an event, if they are still there.
 func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event) error {
 	if r.delivery != e.Delivery {
-		r.body = nil
-		if _, err := d.row(ctx, []any{&r.body}, "SELECT body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
+		var pruned bool
+		if _, err := d.row(ctx, []any{&pruned, &r.body}, "SELECT body IS NULL, body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
 			return err
+		}
+		if r.body == nil && !pruned {
+			r.body = []byte{}
 		}
 		r.delivery = e.Delivery
 	}
-	if e.Offset+e.Length > len(r.body) {
+	if r.body == nil || e.Offset+e.Length > len(r.body) {
 		return nil
 	}
 	e.Raw = r.body[e.Offset : e.Offset+e.Length : e.Offset+e.Length]
@@ -167,7 +173,7 @@ func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
 
 // Delivery returns one delivery, see [inbox.Store].
 func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
-	found, err := d.oneDelivery(ctx, "SELECT seq, "+deliveryColumns+" FROM deliveries WHERE seq = $1", seq)
+	found, err := d.oneDelivery(ctx, selectDelivery+"deliveries WHERE seq = $1", seq)
 	if err == nil && found == nil {
 		return inbox.Delivery{}, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
 	}
@@ -192,7 +198,7 @@ func (d *DB) oneDelivery(ctx context.Context, query string, args ...any) (*inbox
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
 	return func(yield func(inbox.Delivery, error) bool) {
 		for {
-			found, err := d.oneDelivery(ctx, "SELECT seq, "+deliveryColumns+" FROM refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
+			found, err := d.oneDelivery(ctx, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
 			if err != nil {
 				yield(inbox.Delivery{}, err)
 				return
@@ -222,6 +228,6 @@ func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
 			c.Unverified += n
 		}
 		return err
-	}, "SELECT mark, verified, COUNT(*) FROM events WHERE seq <= $1 GROUP BY mark, verified", c.LastEvent)
+	}, "SELECT mark, verified, COUNT(*) FROM events WHERE +seq <= $1 GROUP BY mark, verified", c.LastEvent)
 	return c, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -31,11 +32,14 @@ func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 	var receipt inbox.Receipt
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
 		receipt = inbox.Receipt{Rows: make([]inbox.Placed, len(rows))}
-		if _, err := t.row(ctx, []any{&receipt.Delivery}, "INSERT INTO deliveries ("+deliveryColumns+") VALUES "+deliveryParams+" RETURNING seq", values...); err != nil {
+		var err error
+		if receipt.Delivery, err = t.next(ctx, "deliveries"); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, "INSERT INTO deliveries ("+deliveryColumns+", seq) VALUES "+numberedParams, append(values, receipt.Delivery)...); err != nil {
 			return err
 		}
 		for i, e := range rows {
-			var err error
 			if receipt.Rows[i], err = t.place(ctx, receipt.Delivery, delivery, e, sums[i]); err != nil {
 				return err
 			}
@@ -59,10 +63,14 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 		}
 		key = e.Key
 	}
-	_, err := t.row(ctx, []any{&p.Seq}, `INSERT INTO events (delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
+	var err error
+	if p.Seq, err = t.next(ctx, "events"); err != nil {
+		return p, err
+	}
+	_, err = t.exec(ctx, `INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
 			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) RETURNING seq`,
-		delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+		p.Seq, delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
 		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
 		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly))
 	return p, err
@@ -80,7 +88,7 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 	case verified == inbox.Yes && stands != string(inbox.Yes):
 		_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), seq)
 		return inbox.Standing, err
-	case string(same) == string(sum):
+	case bytes.Equal(same, sum):
 		return inbox.Duplicate, nil
 	default:
 		return inbox.Conflict, nil
@@ -93,7 +101,7 @@ func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
 	header, _ := values[len(values)-2].([]byte)
 	values = append(values, len(header)+len(delivery.Body))
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes) VALUES "+refusedParams, values...); err != nil {
+		if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes) VALUES "+numberedParams, values...); err != nil {
 			return err
 		}
 		for {
@@ -111,11 +119,11 @@ func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
 	})
 }
 
-// The columns of a delivery but for its number, and their parameters.
+// The columns of a delivery but for its number, and parameters for them and a
+// number.
 const (
 	deliveryColumns = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body"
-	deliveryParams  = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
-	refusedParams   = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+	numberedParams  = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 )
 
 // deliveryValues returns what deliveryColumns are to hold.
@@ -130,14 +138,22 @@ func deliveryValues(d inbox.Delivery) []any {
 	}
 }
 
-// scanDelivery reads seq and deliveryColumns.
+// selectDelivery begins a query for deliveries. That a body was pruned is told
+// apart, since the driver returns nil for an empty one.
+const selectDelivery = "SELECT body IS NULL, seq, " + deliveryColumns + " FROM "
+
+// scanDelivery reads a row of selectDelivery.
 func scanDelivery(s scanner) (inbox.Delivery, error) {
 	var d inbox.Delivery
 	var received int64
 	var header []byte
-	if err := s.Scan(&d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
+	var pruned bool
+	if err := s.Scan(&pruned, &d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
 		&d.Scheme, &d.SecretName, &d.BodyAuthenticated, &d.Single, &d.Anomaly, &header, &d.Body); err != nil {
 		return inbox.Delivery{}, err
+	}
+	if d.Body == nil && !pruned {
+		d.Body = []byte{}
 	}
 	d.ReceivedAt = instant(received)
 	var err error

@@ -17,7 +17,7 @@ const (
 // numbered finds the ids of the rows of account $1 whose folded number is $2.
 const numbered = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
 	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
-		AND account_id = (SELECT id FROM accounts WHERE name = $1) AND ` + folded + ` = $2`
+		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND ` + folded + ` = $2`
 
 // number brings the rows by number up to date. A store that cannot be written
 // is searched all the same, only more slowly.

@@ -185,8 +185,11 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
 	now := s.filling
 	for {
-		c := newChunk(s, entries, now)
-		err := s.d.run(ctx, c.add)
+		var c *chunk
+		err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
+			c = newChunk(s, entries, now)
+			return c.add(ctx, t)
+		})
 		switch {
 		case err == nil:
 			s.filling = c.filling

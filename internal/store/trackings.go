@@ -120,14 +120,8 @@ func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) ite
 					break
 				}
 				more = len(page) == pageRows
-				for _, st := range page {
-					if !fits(f, st) {
-						continue
-					}
-					if left == 0 || !yield(st, nil) {
-						return
-					}
-					left--
+				if left = give(page, f, left, yield); left < 0 {
+					return
 				}
 			}
 		}
@@ -135,6 +129,21 @@ func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) ite
 			yield(ledger.Standing{}, err)
 		}
 	}
+}
+
+// give yields what fits of a page, up to left of them, and returns how many
+// more may come: -1 for none, and when nobody wants more.
+func give(page []ledger.Standing, f ledger.Filter, left int, yield func(ledger.Standing, error) bool) int {
+	for _, st := range page {
+		if !fits(f, st) {
+			continue
+		}
+		if left == 0 || !yield(st, nil) {
+			return -1
+		}
+		left--
+	}
+	return left
 }
 
 // list is a list of standings that is read page by page.
@@ -209,14 +218,14 @@ func delivered(s ledger.Sighting) bool {
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].
 func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.Standing, error) {
-	where, seenWhere, value := "r.refer_id = $2", "s.refer_id = $2", referID
+	where, seenWhere, value := "r.account_id = "+accountOf("$1")+" AND r.refer_id = $2", "s.refer_id = $2", referID
 	if referID == "" {
 		if err := d.number(ctx); err != nil {
 			return nil, err
 		}
 		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", fold(number)
 	}
-	_, rows, err := d.standings(ctx, rowColumns+rowTables+"WHERE r.account_id = "+accountOf("$1")+visible+"AND "+where+" ORDER BY r.id", account, value)
+	_, rows, err := d.standings(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
 	if err != nil {
 		return nil, err
 	}

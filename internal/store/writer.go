@@ -14,7 +14,7 @@ import (
 const (
 	lockWait    = 10 * time.Second // how long other processes may hold the file before that is an error
 	lockPoll    = 3 * time.Millisecond
-	writerCache = 16000 // KiB
+	writerCache = 8000 // KiB
 )
 
 // writer is the connection that writes, and the queue before it. Whoever has
@@ -35,7 +35,8 @@ type writer struct {
 	closed bool
 }
 
-// work is one caller's part of a transaction. Its context never ends.
+// work is one caller's part of a transaction. Its context never ends. It may be
+// called again after what it did was taken back.
 type work func(context.Context, *tx) error
 
 type job struct {
@@ -158,32 +159,61 @@ func (w *writer) patiently(ctx context.Context, f func(context.Context) error) e
 }
 
 // commit does the work of jobs in the transaction that was begun, and leaves
-// in each what became of it. One that fails is taken back alone.
+// in each what became of it.
 func (w *writer) commit(ctx context.Context, jobs []*job) {
 	t := &tx{w: w}
-	var fatal error
-	for _, j := range jobs {
-		j.err = t.part(ctx, j.do, len(jobs) > 1)
-		if fatal = t.fatal; fatal != nil {
-			break
-		}
+	if len(jobs) == 1 {
+		jobs[0].err = jobs[0].do(ctx, t)
+		w.end(ctx, jobs, jobs[0].err)
+		return
 	}
-	if fatal == nil {
-		if _, fatal = w.conn.ExecContext(ctx, "COMMIT"); fatal == nil {
+	for _, j := range jobs {
+		if j.do(ctx, t) != nil {
+			w.commitApart(ctx, jobs)
 			return
 		}
 	}
+	w.end(ctx, jobs, nil)
+}
+
+// commitApart begins anew after one of the jobs failed, and takes those that
+// fail back alone. To be ready for that from the start would cost all of them
+// a copy of every page they change.
+func (w *writer) commitApart(ctx context.Context, jobs []*job) {
 	w.rollback(ctx)
-	w.afterFailure(fatal)
+	err := w.begin(ctx)
+	for _, j := range jobs {
+		if err == nil {
+			t := &tx{w: w}
+			j.err, err = t.part(ctx, j.do)
+		}
+	}
+	w.end(ctx, jobs, err)
+}
+
+// end commits, unless err says why that can't be done. If it is not done, all
+// jobs have failed.
+func (w *writer) end(ctx context.Context, jobs []*job, err error) {
+	if err == nil {
+		_, err = w.conn.ExecContext(ctx, "COMMIT")
+	}
+	if err == nil {
+		return
+	}
+	w.rollback(ctx)
+	w.afterFailure(err)
 	for _, j := range jobs {
 		if j.err == nil {
-			j.err = fatal
+			j.err = err
 		}
 	}
 }
 
 // rollback ends the transaction, which may have ended by itself.
 func (w *writer) rollback(ctx context.Context) {
+	if w.conn == nil {
+		return
+	}
 	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
 		w.drop()
 	}
@@ -250,36 +280,42 @@ func (w *writer) close() error {
 
 // tx is the transaction that a job is done in.
 type tx struct {
-	w     *writer
-	fatal error // the transaction as a whole is lost
+	w    *writer
+	last map[string]int64 // the last number given away in this transaction, by table
 }
 
-// part does one job of several. If it fails, what it did is taken back.
-func (t *tx) part(ctx context.Context, do work, several bool) error {
-	if !several {
-		err := do(ctx, t)
-		t.fatal = err
-		return err
-	}
+// part does a job so that it can be taken back if it fails. Its own error is
+// the first; the second is that of the whole transaction.
+func (t *tx) part(ctx context.Context, do work) (failed, lost error) {
 	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
-		t.fatal = err
-		return err
+		return nil, err
 	}
-	err := do(ctx, t)
-	if err != nil {
-		if spoils(err) {
-			t.fatal = err
-			return err
-		}
-		if _, back := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); back != nil {
-			t.fatal = back
-			return err
+	failed = do(ctx, t)
+	if failed != nil && spoils(failed) {
+		return failed, failed
+	}
+	if failed != nil {
+		if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); err != nil {
+			return failed, err
 		}
 	}
-	if _, end := t.exec(ctx, "RELEASE SAVEPOINT job"); end != nil {
-		t.fatal = end
+	_, lost = t.exec(ctx, "RELEASE SAVEPOINT job")
+	return failed, lost
+}
+
+// next returns the next number of a table that counts its rows by seq.
+func (t *tx) next(ctx context.Context, table string) (int64, error) {
+	last, ok := t.last[table]
+	if !ok {
+		if _, err := t.row(ctx, []any{&last}, "SELECT COALESCE(MAX(seq), 0) FROM "+table); err != nil {
+			return 0, err
+		}
+		if t.last == nil {
+			t.last = map[string]int64{}
+		}
 	}
-	return err
+	t.last[table] = last + 1
+	return last + 1, nil
 }
 
 // prepare returns the statement for a query. Each is compiled once.
@@ -296,7 +332,7 @@ func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	s, err := t.prepare(ctx, query)
+	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
 	if err != nil {
 		return 0, err
 	}
@@ -310,7 +346,7 @@ func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error)
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
-	s, err := t.prepare(ctx, query)
+	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
 	if err != nil {
 		return false, err
 	}
@@ -319,7 +355,7 @@ func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bo
 
 // each runs a query and calls f for each of its rows. f may not use t.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	s, err := t.prepare(ctx, query)
+	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
 	if err != nil {
 		return err
 	}

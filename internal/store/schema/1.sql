@@ -62,8 +62,9 @@ CREATE TABLE batches (
 	http_status BIGINT NOT NULL,
 	reason      TEXT NOT NULL
 );
-CREATE INDEX batches_of_run ON batches (run_id, state);
-CREATE INDEX batches_sending ON batches (owner) WHERE state = 'sending';
+CREATE INDEX batches_of_run ON batches (run_id);
+CREATE INDEX batches_pending ON batches (run_id) WHERE state = 'pending';
+CREATE INDEX batches_sending ON batches (run_id, owner) WHERE state = 'sending';
 
 CREATE TABLE batch_answers (
 	batch_id INTEGER PRIMARY KEY,

@@ -390,7 +390,7 @@ func contextEndedBeforeClaim(w *world) {
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 }
 
-func settlesManyFromManyGoroutines(w *world) {
+func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 	const n = 240
 	run := w.run(plan(), entries(1, n)...)
 	stores := []Store{w.Store, w.open()}
@@ -426,3 +426,17 @@ func settlesManyFromManyGoroutines(w *world) {
 	w.must(err)
 	w.same("requests", sum.Requests, int64(n/3))
 }
+
+// settlements accepts the batches, and those with the further numbers.
+func settlements(batches []ledger.Batch, more ...int64) []ledger.Settlement {
+	var all []ledger.Settlement
+	for _, b := range batches {
+		all = append(all, outcome(b, ledger.Accepted))
+	}
+	for _, id := range more {
+		all = append(all, ledger.Settlement{Batch: id, State: ledger.Accepted})
+	}
+	return all
+}
+
+func sightings(n int) []ledger.Sighting { return []ledger.Sighting{sighting(n, sent)} }

@@ -416,7 +416,7 @@ func manyAtOnce(w *world) {
 		i++
 	}
 	w.same("records", i, n)
-	again := w.run(p, append(all, all[:10]...)...)
+	again := w.run(p, slices.Concat(all, all[:10])...)
 	w.same("tally of the second", again.Tally, ledger.Tally{Known: n, KnownPending: n, Repeats: 10})
 	w.counts(again.ID, ledger.Counts{Pending: n})
 	staging := w.begin(w.Store, p, entries(n, n+69_999)...)

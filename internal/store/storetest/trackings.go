@@ -272,7 +272,8 @@ func limitsAndPages(w *world) {
 	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
 		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
 	}
-	for range w.Standings(w.Context(), account, ledger.Filter{}) {
+	for _, err := range w.Standings(w.Context(), account, ledger.Filter{}) {
+		w.must(err)
 		break
 	}
 }

@@ -1,0 +1,127 @@
+package storetest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+func refusedAreApart(w *world) {
+	first, second := delivery("\x00\xff", inbox.No), delivery("", inbox.No)
+	second.Body, second.Anomaly = []byte{}, "odd"
+	w.must(w.PutRefused(w.Context(), first))
+	w.must(w.PutRefused(w.Context(), second))
+	got := collect(w, w.Refused(w.Context(), 0))
+	if len(got) != 2 || got[0].Seq >= got[1].Seq || got[0].Seq < 1 {
+		w.Fatalf("refused: %v", got)
+	}
+	first.Seq, second.Seq = got[0].Seq, got[1].Seq
+	w.same("refused", got, []inbox.Delivery{first, second})
+	w.same("after the first", collect(w, w.Refused(w.Context(), first.Seq)), []inbox.Delivery{second})
+	w.same("after both", collect(w, w.Refused(w.Context(), second.Seq)), []inbox.Delivery(nil))
+	w.same("rows", len(w.marks()), 0)
+	r := w.put("["+event(uuid(1), "")+"]", inbox.Yes)
+	w.same("numbers of their own", r.Delivery, int64(1))
+}
+
+func refusedAreBoundInNumber(w *world) {
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range (inbox.MaxRefused + 80) / 8 {
+				if err := w.PutRefused(w.Context(), delivery("x", inbox.No)); err != nil {
+					w.Errorf("put: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	got := collect(w, w.Refused(w.Context(), 0))
+	w.same("kept", len(got), inbox.MaxRefused)
+	w.same("oldest", got[0].Seq, int64(81))
+}
+
+func refusedAreBoundInBytes(w *world) {
+	big := delivery(strings.Repeat("x", inbox.MaxRefusedBytes/4), inbox.No)
+	for range 6 {
+		w.must(w.PutRefused(w.Context(), big))
+	}
+	kept := 0
+	last := int64(0)
+	for d, err := range w.Refused(w.Context(), 0) {
+		w.must(err)
+		kept += len(d.Body)
+		last = d.Seq
+		if !bytes.Equal(d.Body, big.Body) {
+			w.Error("a body changed")
+		}
+	}
+	w.same("kept bytes", kept, 3*len(big.Body)) // the headers need room too
+	w.must(w.PutRefused(w.Context(), delivery("small", inbox.No)))
+	got := collect(w, w.Refused(w.Context(), last))
+	w.same("newest", string(got[0].Body), "small")
+}
+
+// writersOfAllKindsTogether lets everything that writes happen at once, with
+// something among it that fails.
+func writersOfAllKindsTogether(w *world) {
+	const each = 30
+	run := w.run(plan(), entries(1, 3*each)...)
+	stores := []Store{w.Store, w.open()}
+	bad := errors.New("it was stored")
+	var wg sync.WaitGroup
+	for i, s := range stores {
+		for name, do := range map[string]func(n int) error{
+			"put": func(n int) error {
+				d := delivery("["+event(fmt.Sprintf("%d-%d", i, n), "")+"]", inbox.Yes)
+				_, err := s.Put(w.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body)))
+				return err
+			},
+			"bad put": func(int) error {
+				d := delivery("x", inbox.Yes)
+				if _, err := s.Put(w.Context(), d, []inbox.Event{{Length: 1}}); err == nil {
+					return bad
+				}
+				return nil
+			},
+			"refused": func(int) error { return s.PutRefused(w.Context(), delivery("x", inbox.No)) },
+			"learn":   func(n int) error { return s.Learn(w.Context(), account, sightings(n), nil) },
+			"trust":   func(n int) error { return s.TrustKey(w.Context(), account, fmt.Sprint(n)) },
+			"send": func(int) error {
+				b, err := s.Claim(w.Context(), run.ID, 1)
+				if err != nil || len(b) == 0 {
+					return err
+				}
+				return s.Settle(w.Context(), settlements(b))
+			},
+			"bad settle": func(int) error {
+				if s.Settle(w.Context(), settlements(nil, -1)) == nil {
+					return bad
+				}
+				return nil
+			},
+		} {
+			wg.Go(func() {
+				for n := range each {
+					if err := do(n); err != nil {
+						w.Errorf("%s: %v", name, err)
+						return
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	c, err := w.Counts(w.Context())
+	w.must(err)
+	w.same("deliveries", c.Deliveries, int64(2*each))
+	w.same("refused", c.Refused, int64(2*each))
+	counts, err := w.CountRows(w.Context(), run.ID)
+	w.must(err)
+	w.same("accepted", counts.Accepted, int64(3*each))
+}
