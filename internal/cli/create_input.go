@@ -73,16 +73,16 @@ func openSource(name string, stdin io.Reader) (source, error) {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return source{}, usagef("check the name; `-` is standard input", "input %s: %w", tracking.Quote(name), cause(err))
+		return source{}, usagef("check the name; `-` is standard input", "input %s: %w", quoted(name), cause(err))
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 		_ = f.Close()
-		return source{}, usagef("", "input %s: %w", tracking.Quote(name), cause(err))
+		return source{}, usagef("", "input %s: %w", quoted(name), cause(err))
 	case info.IsDir():
 		_ = f.Close()
-		return source{}, usagef("name the files in it one by one", "input %s is a folder", tracking.Quote(name))
+		return source{}, usagef("name the files in it one by one", "input %s is a folder", quoted(name))
 	case !info.Mode().IsRegular():
 		src, err := spool(name, f)
 		return src, errors.Join(err, f.Close())

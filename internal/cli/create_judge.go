@@ -32,7 +32,7 @@ func (e *inputError) warning() term.Failure {
 
 func badRows(j judgement) string {
 	if j.Invalid == 1 {
-		return fmt.Sprintf("1 of %d rows is bad", j.Read)
+		return fmt.Sprintf("1 of %s is bad", plural(j.Read, "row"))
 	}
 	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
 }
@@ -40,7 +40,7 @@ func badRows(j judgement) string {
 // hint says what to do about an input with bad rows.
 func (e *inputError) hint() string {
 	if e.rejects != "" {
-		return "the bad rows are in " + tracking.Quote(e.rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
+		return "the bad rows are in " + quoted(e.rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
 	}
 	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
 }
@@ -54,11 +54,11 @@ func problemLine(p intake.Problem) string {
 		fmt.Fprintf(&b, ":%d", p.Column)
 	}
 	if p.Header != "" {
-		fmt.Fprintf(&b, " (%s)", tracking.Quote(p.Header))
+		fmt.Fprintf(&b, " (%s)", quoted(p.Header))
 	}
 	b.WriteString(": " + p.Message)
 	if p.Value != "" {
-		b.WriteString(": " + tracking.Quote(p.Value))
+		b.WriteString(": " + quoted(p.Value))
 	}
 	if p.Hint != "" {
 		b.WriteString("; " + p.Hint)
@@ -89,7 +89,7 @@ func (c *creation) summaryNotes(s sourceSummary) {
 		var list []string
 		for _, l := range s.LeftOut {
 			rows += l.Rows
-			list = append(list, fmt.Sprintf("%s (%d)", tracking.Quote(l.Name), l.Rows))
+			list = append(list, fmt.Sprintf("%s (%d)", quoted(l.Name), l.Rows))
 		}
 		rows += s.LeftOutMore
 		const most = 8
@@ -111,11 +111,11 @@ func (c *creation) summaryNotes(s sourceSummary) {
 }
 
 func quotedList(names []string) string {
-	quoted := make([]string, len(names))
+	list := make([]string, len(names))
 	for i, n := range names {
-		quoted[i] = tracking.Quote(n)
+		list[i] = quoted(n)
 	}
-	return strings.Join(quoted, ", ")
+	return strings.Join(list, ", ")
 }
 
 // conflicts reports rows that contradict each other, as the error of an input
@@ -149,7 +149,7 @@ func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
 		Problem: tracking.Problem{
 			Field: tracking.FieldCarrierCode, Value: conflict.Entry.Item.CarrierCode,
 			Message: fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s",
-				files[conflict.First.File], conflict.First.Line, tracking.Quote(conflict.First.Item.CarrierCode)),
+				files[conflict.First.File], conflict.First.Line, quoted(conflict.First.Item.CarrierCode)),
 			Hint: "keep one of the two",
 		},
 	}

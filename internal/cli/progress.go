@@ -23,9 +23,11 @@ type countProgress struct {
 	extra func() string
 }
 
-func newCountProgress(io *term.IO, label string, total int64) *countProgress {
-	p := &countProgress{bar: io.Progress(label), unit: "trackings", total: total, began: time.Now()}
-	p.add(0)
+func newCountProgress(io *term.IO, label, unit string, total int64) *countProgress {
+	p := &countProgress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
+	if total > 0 {
+		p.add(0)
+	}
 	return p
 }
 
@@ -63,8 +65,7 @@ type sendProgress struct {
 
 func newSendProgress(io *term.IO, run ledger.Run) *sendProgress {
 	rows := run.Tally.New + run.Tally.KnownPending
-	p := &sendProgress{countProgress: newCountProgress(io, "creating", rows)}
-	p.unit = "rows"
+	p := &sendProgress{countProgress: newCountProgress(io, "creating", "rows", rows)}
 	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
 	return p
 }

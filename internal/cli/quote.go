@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // shellWord returns s so that the shell at hand reads it as one word.
@@ -36,6 +38,11 @@ func needsQuote(r rune) bool {
 		return false
 	}
 	return !strings.ContainsRune("-_./=+,@%#~", r)
+}
+
+// quoted shows foreign text between quotes, every character in it visible.
+func quoted(s string) string {
+	return `"` + strings.ReplaceAll(term.Visible(s), `"`, `\"`) + `"`
 }
 
 // plural is n and its noun.

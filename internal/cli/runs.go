@@ -188,6 +188,9 @@ func (r *runner) showRun(ctx context.Context, s *app.Session, id string) error {
 }
 
 func printRun(out *result, s ledger.RunSummary, batches []ledger.BatchSummary) error {
+	if out.csv() {
+		return printBatches(out, batches)
+	}
 	state := "ended"
 	if s.Live {
 		state = "a waybill is working on it"
@@ -208,6 +211,10 @@ func printRun(out *result, s ledger.RunSummary, batches []ledger.BatchSummary) e
 	if err := out.line(""); err != nil {
 		return err
 	}
+	return printBatches(out, batches)
+}
+
+func printBatches(out *result, batches []ledger.BatchSummary) error {
 	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
 		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", From: 100}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
 	for _, b := range batches {

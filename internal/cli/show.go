@@ -200,7 +200,7 @@ func named(l looked) error {
 	if l.err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", tracking.Quote(l.view.Ref), l.err)
+	return fmt.Errorf("%s: %w", quoted(l.view.Ref), l.err)
 }
 
 // several is the error of many questions: nil if all were answered, the common

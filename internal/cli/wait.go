@@ -133,7 +133,7 @@ type waitError struct {
 func (e *waitError) Error() string {
 	what := fmt.Sprintf("%d of %d are", e.left, e.all)
 	if e.all == 1 {
-		what = tracking.Quote(strings.Join(e.refs.Refs, "")) + " is"
+		what = quoted(strings.Join(e.refs.Refs, "")) + " is"
 	}
 	return fmt.Sprintf("%v: %s not yet %s", e.cause, what, e.cond)
 }
@@ -205,7 +205,7 @@ func (w *waiting) each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, errTimeUp)
 	defer cancel()
-	p := newCountProgress(w.s.IO, "waiting", int64(total))
+	p := newCountProgress(w.s.IO, "waiting", "trackings", int64(total))
 	defer p.stop()
 	left, err := poll.All(timed, qs, w.s.Config.Concurrency, poll.Pauses{First: firstPause, Max: longestPause},
 		func(ctx context.Context, q api.Query) (poll.Verdict, error) {
