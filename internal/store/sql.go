@@ -17,7 +17,7 @@ import (
 const (
 	maxReaders  = 8
 	idleReaders = 2
-	readerCache = 2000 // KiB each
+	readerCache = 1000 // KiB each
 )
 
 func newReaders(path string) (*sql.DB, error) {

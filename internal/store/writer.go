@@ -14,7 +14,7 @@ import (
 const (
 	lockWait    = 10 * time.Second // how long other processes may hold the file before that is an error
 	lockPoll    = 3 * time.Millisecond
-	writerCache = 8000 // KiB
+	writerCache = 4000 // KiB
 )
 
 // writer is the connection that writes, and the queue before it. Whoever has
