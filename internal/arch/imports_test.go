@@ -15,6 +15,7 @@ var rooms = map[string][]string{
 	// Nouns: the standard library only, and no I/O.
 	"internal/tracking": {},
 	"internal/webhook":  {},
+	"internal/pace":     {},
 
 	// Edges: one foreign technology each.
 	"internal/term":      {},
@@ -34,8 +35,8 @@ var rooms = map[string][]string{
 	"internal/store/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
-	"internal/bulk":   {"internal/ledger", "internal/tracking"},
-	"internal/poll":   {"internal/tracking"},
+	"internal/bulk":   {"internal/ledger", "internal/tracking", "internal/pace"},
+	"internal/poll":   {"internal/tracking", "internal/pace"},
 	"internal/listen": {"internal/inbox", "internal/webhook"},
 
 	// Composition.
@@ -50,7 +51,7 @@ var rooms = map[string][]string{
 
 // program lists what the composition may put together.
 var program = []string{
-	"internal/tracking", "internal/webhook",
+	"internal/tracking", "internal/webhook", "internal/pace",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
@@ -88,6 +89,7 @@ var owners = map[string][]string{
 // outside the standard library.
 var nouns = map[string][]string{
 	"internal/tracking": {},
+	"internal/pace":     {},
 	"internal/webhook":  {"golang.org/x/text/unicode/norm"},
 }
 
