@@ -67,7 +67,7 @@ func (e *StopError) Unwrap() error { return e.Reply.Err }
 // under way are waited for, and the cause of soft is returned; ctx ends those
 // too, and their rows are unknown. requests is how many left this machine.
 func (s *Sender) Send(ctx, soft context.Context, run int64) (requests int64, err error) {
-	if _, err := s.Ledger.Adopt(ctx, run); err != nil {
+	if _, err := s.Ledger.Adopt(ctx, run, 1<<30); err != nil {
 		return 0, err
 	}
 	d := &dispatch{Sender: s, run: run, claims: 1}
@@ -133,7 +133,7 @@ func (d *dispatch) next(ctx context.Context) (ledger.Batch, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.queue) == 0 {
-		claimed, err := d.Ledger.Claim(ctx, d.run, d.claims)
+		claimed, err := d.Ledger.Claim(ctx, d.run, d.claims, tracking.MaxAsyncBatch)
 		if err != nil {
 			return ledger.Batch{}, false, err
 		}

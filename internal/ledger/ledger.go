@@ -38,7 +38,7 @@ func next(s State) []State {
 	case Sending:
 		return []State{Accepted, Rejected, Unknown, Pending}
 	case Unknown:
-		return []State{Accepted, Pending}
+		return []State{Accepted, Pending} // by proof only, see [Doubts]
 	case Rejected:
 		return []State{Pending}
 	default:
@@ -75,6 +75,10 @@ type Plan struct {
 	Files     []string // names of the inputs in order, "-" for standard input
 	Mode      Mode
 	BatchSize int // rows in a full batch
+
+	// CheckFirst makes rows that the ledger did not hold Unknown instead of
+	// Pending: the service is asked for each before it is sent.
+	CheckFirst bool
 }
 
 // Run is one execution of create over one input.
@@ -150,6 +154,7 @@ func (b Batch) Items() []tracking.Item {
 type Settlement struct {
 	Batch      int64
 	State      State // of every row not in Rows
+	Halve      bool  // State is Pending: they are to be sent in two halves
 	Reason     string
 	HTTPStatus int    // 0 if no answer came
 	Answer     []byte // as received; nil if none came
@@ -211,6 +216,31 @@ type BatchSummary struct {
 	Began      time.Time // zero if never sent
 	Took       time.Duration
 	Answer     []byte // as received; nil if none came
+	AnswerCut  bool   // the answer was longer than what is kept
+}
+
+// Doubt is a row whose outcome is unknown, with what helps to settle it.
+type Doubt struct {
+	Row, Batch int64
+	Item       tracking.Item
+	Siblings   int64     // other rows of the account with the same referId
+	Unsent     bool      // it was never sent from here, see [Plan.CheckFirst]
+	Ended      time.Time // when its request ended; zero if it was never sent
+	Absent     time.Time // when its absence was first proven; zero if it was not
+	Look       string    // what that absence looked like
+}
+
+// Finding is what was found out about a doubt. It changes nothing if the row
+// is not unknown any more, or went out again with another batch.
+type Finding struct {
+	Row, Batch int64
+	State      State // Accepted or Pending; Unknown keeps it, with what follows
+	// Alone says that the finding holds only while the account has no other
+	// row of that referId.
+	Alone  bool
+	Reason string    // Unknown: why it stays so, and what would settle it
+	Absent time.Time // Unknown: when its absence was first proven; zero forgets that
+	Look   string    // of that absence
 }
 
 // Phase is how far the service is with a tracking, as last seen.

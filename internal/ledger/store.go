@@ -23,15 +23,17 @@ type Store interface {
 	// died, and returns their number.
 	Recover(ctx context.Context) (int64, error)
 
-	// Adopt brings the known rows of the run that are still pending, and that
-	// no living process is about to send, into batches of the run. It returns
-	// their number.
-	Adopt(ctx context.Context, run int64) (int64, error)
+	// Adopt brings rows of the run's input that are pending in other runs
+	// into batches of the run: some n of them, whole batches where it can. It
+	// returns their number. Runs of living processes give some of theirs too,
+	// so that several processes share the work.
+	Adopt(ctx context.Context, run int64, n int) (int64, error)
 
 	// Claim moves up to n pending batches of the run to Sending and returns
-	// them in order, each with its rows in the order of the input. No batch
-	// is ever returned to two callers. It returns none when none is left.
-	Claim(ctx context.Context, run int64, n int) ([]Batch, error)
+	// them in order, each with its rows in the order of the input and no more
+	// than size of them: larger ones are cut. No row is ever returned to two
+	// callers. It returns none when none is left.
+	Claim(ctx context.Context, run int64, n, size int) ([]Batch, error)
 
 	// Settle records outcomes of claimed batches in one transaction, or none
 	// of them. A batch that becomes Pending can be claimed again.
@@ -44,6 +46,26 @@ type Store interface {
 	// Rows yields the records of the run's input in input order, known ones
 	// and repeats included.
 	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
+}
+
+// Doubts is how rows of unknown outcome are settled.
+type Doubts interface {
+	// Unknown yields the rows of the run's input that are unknown, batch by
+	// batch.
+	Unknown(ctx context.Context, run int64) iter.Seq2[Doubt, error]
+
+	// Resolve records findings in one transaction. Rows that become Pending
+	// go into batches of the run. It returns how many findings still held.
+	Resolve(ctx context.Context, run int64, findings []Finding) (int64, error)
+
+	// Reopen makes the rows of the run's input that are Rejected, or Unknown,
+	// pending in batches of the run, and returns their number. The user
+	// decided so: nothing is proven by it.
+	Reopen(ctx context.Context, run int64, from State) (int64, error)
+
+	// Controls returns up to n rows of the account that are accepted, those
+	// without siblings and the latest first.
+	Controls(ctx context.Context, account string, n int) ([]Doubt, error)
 }
 
 // Staging is a run being filled. It is used by one goroutine, and ends with
@@ -90,6 +112,16 @@ type Accounts interface {
 
 	// TrustKey records the key as one of the account's.
 	TrustKey(ctx context.Context, account, key string) error
+
+	// Contacted reports whether a row sent for the account was found by a
+	// query once, see [Accounts.NoteContact].
+	Contacted(ctx context.Context, account string) (bool, error)
+	NoteContact(ctx context.Context, account string) error
+
+	// BatchLimit returns how many rows the service took at most in one
+	// request of that mode, 0 if none was too large yet; LimitBatches lowers it.
+	BatchLimit(ctx context.Context, account string, mode Mode) (int, error)
+	LimitBatches(ctx context.Context, account string, mode Mode, rows int) error
 }
 
 // KeyNews is what [Accounts.SeeKey] found out.

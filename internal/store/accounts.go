@@ -40,19 +40,12 @@ func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, e
 
 // TrustKey records the key as one of the account's, see [ledger.Accounts].
 func (d *DB) TrustKey(ctx context.Context, account, key string) error {
-	if err := checkText("account", account); err != nil {
-		return err
-	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		id, err := t.account(ctx, account)
-		if err != nil {
-			return err
-		}
+	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
 		var salt []byte
 		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
 			return err
 		}
-		_, err = t.exec(ctx, "INSERT INTO keyprints (account_id, print) VALUES ($1, $2) ON CONFLICT DO NOTHING", id, fingerprint(salt, key))
+		_, err := t.exec(ctx, "INSERT INTO keyprints (account_id, print) VALUES ($1, $2) ON CONFLICT DO NOTHING", id, fingerprint(salt, key))
 		return err
 	})
 }

@@ -167,7 +167,7 @@ func sendAll(b *testing.B, d *DB, run int64, take int) {
 	for range 2 {
 		wg.Go(func() {
 			for {
-				batches, err := d.Claim(b.Context(), run, take)
+				batches, err := d.Claim(b.Context(), run, take, 1000)
 				if err != nil {
 					b.Error(err)
 				}

@@ -274,7 +274,11 @@ func (c *chunk) addFresh(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.s.d.sql.batches.do(ctx, t, len(c.filled), func(args []any, n int) []any {
+	batches := &c.s.d.sql.batches
+	if c.s.run.Plan.CheckFirst {
+		batches = &c.s.d.sql.unchecked
+	}
+	_, err = batches.do(ctx, t, len(c.filled), func(args []any, n int) []any {
 		b := &c.filled[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,10 +13,13 @@ import (
 const reasonDied = "the process that sent it ended before the answer was on disk"
 
 // Claim moves batches to sending and returns them, see [ledger.Store].
-func (d *DB) Claim(ctx context.Context, run int64, n int) ([]ledger.Batch, error) {
+func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
 	me, err := d.owner.get()
 	if err != nil {
 		return nil, d.fail("lock", err)
+	}
+	if size < 1 {
+		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
 	var batches []ledger.Batch
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -25,7 +27,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n int) ([]ledger.Batch, error
 			return err
 		}
 		var err error
-		batches, err = t.claim(ctx, run, n, me)
+		batches, err = t.claim(ctx, run, n, int64(size), me)
 		return err
 	})
 	if err != nil {
@@ -40,7 +42,7 @@ func (d *DB) workOn(ctx context.Context, t *tx, run int64, me string) error {
 	var owner string
 	ok, err := t.row(ctx, []any{&owner}, "SELECT owner FROM runs WHERE id = $1 AND state = 'open'", run)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: %d", ledger.ErrNoRun, run)
+		err = noRun(run)
 	}
 	if err != nil || owner == me {
 		return err
@@ -52,21 +54,17 @@ func (d *DB) workOn(ctx context.Context, t *tx, run int64, me string) error {
 	return err
 }
 
-func (t *tx) claim(ctx context.Context, run int64, n int, me string) ([]ledger.Batch, error) {
-	var claimed []batch
-	if err := t.each(ctx, func(s scanner) error {
-		var b batch
-		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
-		claimed = append(claimed, b)
-		return err
-	}, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
-		WHERE id IN (SELECT id FROM batches WHERE run_id = $3 AND state = 'pending' ORDER BY id LIMIT $4)
-		RETURNING id, first_row, last_row, rows`, me, millis(time.Now()), run, n); err != nil {
+func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]ledger.Batch, error) {
+	next, err := t.nextPending(ctx, run, n, size)
+	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(claimed, func(a, b batch) int { return cmp.Compare(a.id, b.id) })
-	batches := make([]ledger.Batch, len(claimed))
-	for i, b := range claimed {
+	now := millis(time.Now())
+	batches := make([]ledger.Batch, len(next))
+	for i, b := range next {
+		if _, err := t.exec(ctx, "UPDATE batches SET state = 'sending', owner = $1, claimed = $2 WHERE id = $3", me, now, b.id); err != nil {
+			return nil, err
+		}
 		batches[i] = ledger.Batch{ID: b.id, Rows: make([]ledger.BatchRow, 0, b.rows)}
 		if err := t.each(ctx, func(s scanner) error {
 			var r ledger.BatchRow
@@ -79,6 +77,72 @@ func (t *tx) claim(ctx context.Context, run int64, n int, me string) ([]ledger.B
 		}
 	}
 	return batches, nil
+}
+
+// nextPending returns up to n pending batches of the run, none of them with
+// more than size rows to send.
+func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
+	var all []batch
+	if err := t.each(ctx, func(s scanner) error {
+		var b batch
+		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
+		all = append(all, b)
+		return err
+	}, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n); err != nil {
+		return nil, err
+	}
+	for i := 0; i < len(all); i++ {
+		if all[i].rows <= size {
+			continue
+		}
+		pieces, err := t.cut(ctx, all[i], run, n-i, size)
+		if err != nil {
+			return nil, err
+		}
+		all = slices.Replace(all, i, i+1, pieces...)
+		i += len(pieces) - 1
+	}
+	return all[:min(n, len(all))], nil
+}
+
+// cut takes up to n pieces of size rows off a batch, and returns them with the
+// batch itself if what is left of it is no larger.
+func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]batch, error) {
+	rows, err := t.own(ctx, b, b.rows)
+	if err != nil || int64(len(rows)) <= size {
+		return []batch{b}, err
+	}
+	m := t.move()
+	if err := m.leave(ctx, b); err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for len(rows) > 0 && len(ids) < n && int64(len(rows)) > size {
+		id, err := t.addBatch(ctx, run)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+		for _, row := range rows[:size] {
+			if err := m.put(ctx, row, id); err != nil {
+				return nil, err
+			}
+		}
+		rows = rows[size:]
+	}
+	if err := m.finish(ctx); err != nil {
+		return nil, err
+	}
+	if int64(len(rows)) <= size {
+		ids = append(ids, b.id)
+	}
+	pieces := make([]batch, len(ids))
+	for i, id := range ids {
+		if pieces[i], err = t.batch(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return pieces, nil
 }
 
 // Recover makes unknown what dead processes were sending, see [ledger.Store].

@@ -54,10 +54,12 @@ func (d *DB) exists(ctx context.Context, run int64) error {
 	var one int
 	ok, err := d.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND state = 'open'", run)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: %d", ledger.ErrNoRun, run)
+		err = noRun(run)
 	}
 	return err
 }
+
+func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
 
 const runColumns = `SELECT r.id, a.name, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.requests, r.last_sent
@@ -180,7 +182,7 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 		for after := int64(0); ; {
 			page, err := d.batches(ctx, run, after)
 			for _, b := range page {
-				if b.Answer, err = d.answer(ctx, b.ID); err != nil {
+				if b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID); err != nil {
 					break
 				}
 				if !yield(b, nil) {
@@ -214,13 +216,15 @@ func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSumma
 	return page, err
 }
 
-// answer returns what the service answered to a batch, nil if it did not.
-func (d *DB) answer(ctx context.Context, batch int64) ([]byte, error) {
+// answer returns what the service answered to a batch, nil if it did not, and
+// whether the answer was longer.
+func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err error) {
 	var packed []byte
-	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM batch_answers WHERE batch_id = $1", batch); err != nil {
-		return nil, err
+	if _, err := d.row(ctx, []any{&packed, &cut}, "SELECT raw, cut FROM batch_answers WHERE batch_id = $1", batch); err != nil {
+		return nil, false, err
 	}
-	return unpack(packed)
+	raw, err = unpack(packed)
+	return raw, cut, err
 }
 
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
@@ -269,7 +273,7 @@ func (d *DB) inputPages(ctx context.Context, run int64) iter.Seq2[[]ledger.Row, 
 		var text []byte
 		ok, err := d.row(ctx, []any{&first, &last, &text}, "SELECT first_row, last_row, files FROM runs WHERE id = $1 AND state = 'open'", run)
 		if err == nil && !ok {
-			err = fmt.Errorf("%w: %d", ledger.ErrNoRun, run)
+			err = noRun(run)
 		}
 		var files []string
 		if err == nil {

@@ -35,6 +35,9 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 // check returns an error that matches [ErrNotClaimed] if a row would go where
 // it can't.
 func check(s ledger.Settlement) error {
+	if s.Halve && s.State != ledger.Pending {
+		return fmt.Errorf("settle batch %d: %s rows are not sent again in halves: %w", s.Batch, s.State, ErrNotClaimed)
+	}
 	if !ledger.Sending.CanBecome(s.State) {
 		return fmt.Errorf("settle batch %d: sending cannot become %q: %w", s.Batch, s.State, ErrNotClaimed)
 	}
@@ -84,10 +87,43 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 			return err
 		}
 	}
-	if s.State == ledger.Pending && len(s.Rows) > 0 {
+	switch {
+	case s.Halve:
+		return t.halve(ctx, s.Batch, run)
+	case s.State == ledger.Pending && len(s.Rows) > 0:
 		return t.retire(ctx, s.Batch)
 	}
 	return nil
+}
+
+// halve moves the rows that a batch has left to send into two new ones. It
+// stays, with its answer.
+func (t *tx) halve(ctx context.Context, id, run int64) error {
+	b, err := t.batch(ctx, id)
+	if err != nil {
+		return err
+	}
+	rows, err := t.own(ctx, b, b.rows)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "UPDATE batches SET state = 'rejected' WHERE id = $1", id); err != nil {
+		return err
+	}
+	g := t.gather(run, (int64(len(rows))+1)/2)
+	for _, row := range rows {
+		if err := g.take(ctx, row, b); err != nil {
+			return err
+		}
+	}
+	return g.finish(ctx)
+}
+
+// batch returns what is kept of a batch.
+func (t *tx) batch(ctx context.Context, id int64) (batch, error) {
+	b := batch{id: id}
+	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, "SELECT first_row, last_row, rows FROM batches WHERE id = $1", id)
+	return b, err
 }
 
 // verdicts records the rows whose outcome is not that of their batch. Those
@@ -117,19 +153,29 @@ func (t *tx) verdicts(ctx context.Context, s ledger.Settlement, run int64) error
 	if len(again) == 0 {
 		return nil
 	}
-	to, err := t.addBatch(ctx, run)
+	b, err := t.batch(ctx, s.Batch)
 	if err != nil {
 		return err
 	}
+	g := t.gather(run, int64(len(again)))
 	for _, row := range again {
-		n, err := t.exec(ctx, "UPDATE rows SET batch_id = $1 WHERE id = $2 AND batch_id = $3 AND state IS NULL", to.id, row, s.Batch)
-		if err == nil && n != 1 {
-			err = fmt.Errorf("row %d is not one of it: %w", row, ErrNotClaimed)
-		}
-		if err != nil {
+		if err := t.stands(ctx, row, s.Batch); err != nil {
 			return err
 		}
-		to.grow(row, row, 1)
+		if err := g.take(ctx, row, b); err != nil {
+			return err
+		}
 	}
-	return t.moved(ctx, s.Batch, to, to.first, to.last, to.rows)
+	return g.finish(ctx)
+}
+
+// stands returns an error unless the row is in the batch and has no state of
+// its own.
+func (t *tx) stands(ctx context.Context, row, batch int64) error {
+	var one int
+	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
+	if err == nil && !ok {
+		err = fmt.Errorf("row %d is not one of it: %w", row, ErrNotClaimed)
+	}
+	return err
 }

@@ -3,17 +3,16 @@ package store
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, known, repeats, parts insert
-	lookUp                               lookUp
+	rows, batches, unchecked, known, repeats, parts insert
+	lookUp                                          lookUp
 }
 
 func newStatements() *statements {
 	return &statements{
 		rows: inserting("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
 			" ON CONFLICT DO NOTHING"),
-		batches: inserting(`INSERT INTO batches (id, run_id, rows, first_row, last_row,
-			state, claimed, began, took, http_status, reason)`, 5, " ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row",
-			"'pending', 0, 0, 0, 0, ''"),
+		batches:   insertingBatches("'pending'", "''"),
+		unchecked: insertingBatches("'unknown'", "'"+reasonUnchecked+"'"),
 		known: inserting("INSERT INTO known (run_id, pos, row_id, file, line, carrier)", 6,
 			" ON CONFLICT DO NOTHING"),
 		repeats: inserting("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
@@ -21,4 +20,11 @@ func newStatements() *statements {
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
 		lookUp: lookingUp(),
 	}
+}
+
+// insertingBatches returns the statement that adds new batches in that state,
+// and makes larger those that are there.
+func insertingBatches(state, reason string) insert {
+	return inserting(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, 5,
+		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row", state, reason, "0", "0", "0", "0")
 }

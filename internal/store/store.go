@@ -28,6 +28,7 @@ import (
 // DB keeps every contract of the ledger, and the inbox.
 var (
 	_ ledger.Store     = (*DB)(nil)
+	_ ledger.Doubts    = (*DB)(nil)
 	_ ledger.History   = (*DB)(nil)
 	_ ledger.Accounts  = (*DB)(nil)
 	_ ledger.Trackings = (*DB)(nil)

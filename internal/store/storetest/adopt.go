@@ -8,7 +8,7 @@ import (
 var adoptTests = map[string]func(*world){
 	"TakesWhatIsPending":         takesWhatIsPending,
 	"LeavesWhatIsNotItsOwn":      leavesWhatIsNotItsOwn,
-	"LeavesWhatTheLivingSend":    leavesWhatTheLivingSend,
+	"SharesWithTheLiving":        sharesWithTheLiving,
 	"TakesWhatTheDeadLeft":       takesWhatTheDeadLeft,
 	"FillsBatchesOfItsOwnSize":   fillsBatchesOfItsOwnSize,
 	"FromSeveralRuns":            fromSeveralRuns,
@@ -26,7 +26,7 @@ func itemsOf(all []ledger.Entry) []tracking.Item {
 // adopt adopts for a run and checks how many rows that were.
 func (w *world) adopt(run, want int64) {
 	w.Helper()
-	got, err := w.Adopt(w.Context(), run)
+	got, err := w.Adopt(w.Context(), run, 1<<20)
 	w.must(err)
 	w.same("adopted", got, want)
 }
@@ -59,7 +59,7 @@ func takesWhatIsPending(w *world) {
 	for _, b := range b {
 		items = append(items, b.Items()...)
 	}
-	w.same("items", items, append(itemsOf(entries(13, 13)), itemsOf(entries(10, 12))...))
+	w.same("items", items, itemsOf(entries(10, 13)))
 	w.settle(ledger.Accepted, b...)
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
 	w.same("input of the first", len(collect(w, w.Rows(w.Context(), first.ID))), 12)
@@ -87,24 +87,29 @@ func leavesWhatIsNotItsOwn(w *world) {
 	w.pending(0, 0)
 	none := w.run(plan(), entries(1, 9)...)
 	w.adopt(none.ID, 0)
-	_, err := w.Adopt(w.Context(), 99)
+	_, err := w.Adopt(w.Context(), 99, 1)
 	w.is("no such run", err, ledger.ErrNoRun)
 }
 
-func leavesWhatTheLivingSend(w *world) {
-	first := w.run(plan(), entries(1, 6)...)
+func sharesWithTheLiving(w *world) {
+	first := w.run(plan(), entries(1, 9)...)
+	sending := w.claim(first.ID, 1)
 	other := w.open()
-	run, err := w.begin(other, plan(), entries(1, 6)...).Open(w.Context())
+	run, err := w.begin(other, plan(), entries(1, 9)...).Open(w.Context())
 	w.must(err)
-	n, err := other.Adopt(w.Context(), run.ID)
+	for _, want := range []int64{3, 3, 0} { // what is being sent stays where it is
+		n, err := other.Adopt(w.Context(), run.ID, 3)
+		w.must(err)
+		w.same("adopted", n, want)
+	}
+	w.same("left", len(w.claim(first.ID, 9)), 0)
+	mine, err := other.Claim(w.Context(), run.ID, 9, 3)
 	w.must(err)
-	w.same("adopted", n, int64(0))
-	w.settle(ledger.Accepted, w.claim(first.ID, 1)...)
-	w.must(w.Close())
-	w.Store = w.open()
-	n, err = other.Adopt(w.Context(), run.ID)
-	w.must(err)
-	w.same("adopted when the other had ended", n, int64(3))
+	w.same("batches", len(mine), 2)
+	w.settle(ledger.Accepted, sending...)
+	w.must(other.Settle(w.Context(), settlements(mine)))
+	w.counts(first.ID, ledger.Counts{Accepted: 9})
+	w.counts(run.ID, ledger.Counts{Accepted: 9})
 }
 
 func takesWhatTheDeadLeft(w *world) {
@@ -120,18 +125,6 @@ func takesWhatTheDeadLeft(w *world) {
 	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 6, Unknown: 3})
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3})
-
-	// Whoever works on a run keeps others away, also if it is not the one
-	// that opened it.
-	second := w.run(plan(), entries(11, 16)...)
-	w.kill()
-	w.settle(ledger.Accepted, w.claim(second.ID, 1)...)
-	other := w.open()
-	third, err := w.begin(other, plan(), entries(11, 16)...).Open(w.Context())
-	w.must(err)
-	n, err = other.Adopt(w.Context(), third.ID)
-	w.must(err)
-	w.same("adopted from a run that was resumed", n, int64(0))
 }
 
 func fillsBatchesOfItsOwnSize(w *world) {
@@ -144,15 +137,17 @@ func fillsBatchesOfItsOwnSize(w *world) {
 	for _, b := range w.claim(run.ID, 9) {
 		sizes = append(sizes, len(b.Rows))
 	}
-	w.same("batches", sizes, []int{4, 4, 1})
+	w.same("batches, taken as they are", sizes, []int{3, 3, 3})
 	w.same("batches left in the first", len(collect(w, w.Batches(w.Context(), first.ID))), 0)
 	w.counts(first.ID, ledger.Counts{Sending: 9})
 	p.BatchSize = 2
 	w.settle(ledger.Pending, ledger.Batch{ID: collect(w, w.Batches(w.Context(), run.ID))[0].ID})
 	small := w.run(p, entries(1, 9)...)
-	w.adopt(small.ID, 4)
+	w.adopt(small.ID, 3)
 	for _, b := range w.claim(small.ID, 9) {
-		w.same("rows", len(b.Rows), 2)
+		if len(b.Rows) > 2 {
+			w.Errorf("%d rows in a batch of two", len(b.Rows))
+		}
 	}
 	w.counts(first.ID, ledger.Counts{Sending: 9})
 }

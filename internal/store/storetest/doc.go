@@ -20,6 +20,7 @@ import (
 // Store is all that the suites ask for.
 type Store interface {
 	ledger.Store
+	ledger.Doubts
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
@@ -143,7 +144,7 @@ func (w *world) run(p ledger.Plan, all ...ledger.Entry) ledger.Run {
 // claim claims up to n batches.
 func (w *world) claim(run int64, n int) []ledger.Batch {
 	w.Helper()
-	batches, err := w.Claim(w.Context(), run, n)
+	batches, err := w.Claim(w.Context(), run, n, 1000)
 	w.must(err)
 	return batches
 }

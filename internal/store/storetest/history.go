@@ -88,7 +88,7 @@ func liveWhileWorkedOn(w *world) {
 	w.settle(ledger.Accepted, b...)
 	live(true)
 	other := w.open()
-	b, err := other.Claim(w.Context(), run.ID, 1)
+	b, err := other.Claim(w.Context(), run.ID, 1, 1000)
 	w.must(err)
 	w.kill()
 	live(true)

@@ -13,6 +13,7 @@ func Ledger(t *testing.T, h Harness) {
 		"Stage":     stageTests,
 		"Send":      sendTests,
 		"Adopt":     adoptTests,
+		"Doubts":    doubtTests,
 		"History":   historyTests,
 		"Accounts":  accountTests,
 		"Trackings": trackingTests,

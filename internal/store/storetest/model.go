@@ -42,6 +42,7 @@ type modelRow struct {
 	tracking.Item
 	state  ledger.State
 	sentBy int64 // the run whose batches it is in
+	unsent bool  // to be checked first
 }
 
 type modelRun struct {
@@ -51,15 +52,19 @@ type modelRun struct {
 }
 
 func (m *modelled) step() {
-	switch n := m.rng.IntN(10); {
+	switch n := m.rng.IntN(14); {
 	case n < 3 || len(m.runs) == 0:
 		m.stage(m.rng.IntN(5) > 0)
-	case n < 5:
+	case n < 6:
 		m.claimSome()
-	case n < 8:
-		m.settleSome()
 	case n < 9:
+		m.settleSome()
+	case n < 10:
 		m.adoptSome()
+	case n < 12:
+		m.resolveSome()
+	case n < 13:
+		m.reopenSome()
 	default:
 		m.dieAndRecover()
 	}
@@ -80,6 +85,7 @@ func (m *modelled) entry(line int) ledger.Entry {
 func (m *modelled) stage(open bool) {
 	p := plan()
 	p.BatchSize = 1 + m.rng.IntN(5)
+	p.CheckFirst = m.rng.IntN(4) == 0
 	staging, err := m.Stage(m.Context(), p)
 	m.must(err)
 	run := &modelRun{Run: ledger.Run{Plan: p}, keys: map[tracking.Key]bool{}}
@@ -143,6 +149,9 @@ func (m *modelled) record(run *modelRun, first map[tracking.Key]ledger.Entry, ad
 	default:
 		run.Tally.New++
 		added[key] = &modelRow{Item: e.Item, state: ledger.Pending}
+		if run.Plan.CheckFirst {
+			added[key].state, added[key].unsent = ledger.Unknown, true
+		}
 	}
 	if !again {
 		first[key] = e
@@ -161,7 +170,9 @@ func (m *modelled) anyRun() *modelRun { return m.runs[m.rng.IntN(len(m.runs))] }
 func (m *modelled) claimSome() {
 	run := m.anyRun()
 	n := 1 + m.rng.IntN(3)
-	batches := m.claim(run.ID, n)
+	size := 1 + m.rng.IntN(5)
+	batches, err := m.Claim(m.Context(), run.ID, n, size)
+	m.must(err)
 	left := 0
 	for _, row := range m.rows {
 		if row.sentBy == run.ID && row.state == ledger.Pending {
@@ -172,8 +183,8 @@ func (m *modelled) claimSome() {
 		m.Errorf("claimed %d batches of at most %d, while %d rows were pending", len(batches), n, left)
 	}
 	for _, b := range batches {
-		if len(b.Rows) == 0 {
-			m.Errorf("batch %d has no rows", b.ID)
+		if len(b.Rows) == 0 || len(b.Rows) > size {
+			m.Errorf("batch %d has %d rows of at most %d", b.ID, len(b.Rows), size)
 		}
 		if !slices.IsSortedFunc(b.Rows, func(x, y ledger.BatchRow) int { return int(x.ID - y.ID) }) {
 			m.Errorf("batch %d is in no order: %v", b.ID, b.Rows)
@@ -184,7 +195,7 @@ func (m *modelled) claimSome() {
 				m.Errorf("claimed %v for run %d, but it is %v", r, run.ID, row)
 				continue
 			}
-			row.state = ledger.Sending
+			row.state, row.unsent = ledger.Sending, false
 		}
 	}
 	m.claimed = append(m.claimed, batches...)
@@ -201,6 +212,7 @@ func (m *modelled) settleSome() {
 		b := m.claimed[i]
 		m.claimed = slices.Delete(m.claimed, i, i+1)
 		s := outcome(b, outcomes[m.rng.IntN(len(outcomes))])
+		s.Halve = s.State == ledger.Pending && m.rng.IntN(2) == 0
 		for _, r := range b.Rows {
 			row := m.rows[r.Item.Key()]
 			row.state = s.State
@@ -224,6 +236,67 @@ func (m *modelled) adoptSome() {
 		}
 	}
 	m.adopt(run.ID, want)
+}
+
+// resolveSome settles some unknown rows of a run's input.
+func (m *modelled) resolveSome() {
+	run := m.anyRun()
+	var findings []ledger.Finding
+	unknown := 0
+	for _, x := range m.unknown(run.ID) {
+		row := m.rows[x.Item.Key()]
+		if row == nil || row.state != ledger.Unknown || row.unsent != x.Unsent || !run.keys[x.Item.Key()] {
+			m.Errorf("unknown %v, but it is %v", x, row)
+			continue
+		}
+		unknown++
+		f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Absent: sent, Look: "none"}
+		switch m.rng.IntN(4) {
+		case 0:
+			continue
+		case 1:
+			f.State = ledger.Accepted
+		case 2:
+			f.State = ledger.Pending
+			row.sentBy = run.ID
+		}
+		row.state = f.State
+		findings = append(findings, f)
+	}
+	want := 0
+	for key := range run.keys {
+		if m.rows[key].state == ledger.Unknown {
+			want++
+		}
+	}
+	for _, f := range findings {
+		if f.State != ledger.Unknown {
+			want++
+		}
+	}
+	m.same("unknown", unknown, want)
+	held, err := m.Resolve(m.Context(), run.ID, findings)
+	m.must(err)
+	m.same("held", held, int64(len(findings)))
+}
+
+// reopenSome makes what a run's input has rejected or unknown pending.
+func (m *modelled) reopenSome() {
+	run := m.anyRun()
+	from := ledger.Rejected
+	if m.rng.IntN(3) == 0 {
+		from = ledger.Unknown
+	}
+	var want int64
+	for key := range run.keys {
+		if row := m.rows[key]; row.state == from {
+			row.state, row.sentBy = ledger.Pending, run.ID
+			want++
+		}
+	}
+	got, err := m.Reopen(m.Context(), run.ID, from)
+	m.must(err)
+	m.same("reopened", got, want)
 }
 
 func (m *modelled) dieAndRecover() {

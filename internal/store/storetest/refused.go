@@ -93,7 +93,7 @@ func writersOfAllKindsTogether(w *world) {
 			"learn":   func(n int) error { return s.Learn(w.Context(), account, sightings(n), nil) },
 			"trust":   func(n int) error { return s.TrustKey(w.Context(), account, fmt.Sprint(n)) },
 			"send": func(int) error {
-				b, err := s.Claim(w.Context(), run.ID, 1)
+				b, err := s.Claim(w.Context(), run.ID, 1, 1000)
 				if err != nil || len(b) == 0 {
 					return err
 				}

@@ -39,7 +39,7 @@ func claimsInOrderUntilNoneIsLeft(w *world) {
 	w.same("batches", len(rest), 1)
 	w.same("third", rest[0].Items(), itemsOf(entries(7, 8)))
 	w.same("none left", len(w.claim(run.ID, 5)), 0)
-	_, err := w.Claim(w.Context(), 99, 1)
+	_, err := w.Claim(w.Context(), 99, 1, 1000)
 	w.is("no such run", err, ledger.ErrNoRun)
 	rows := collect(w, w.Rows(w.Context(), run.ID))
 	for i, r := range append(append(first[0].Rows, first[1].Rows...), rest[0].Rows...) {
@@ -60,7 +60,7 @@ func noBatchGoesToTwo(w *world) {
 	for i := range 6 {
 		wg.Go(func() {
 			for {
-				batches, err := stores[i%2].Claim(w.Context(), run.ID, 1+i%3)
+				batches, err := stores[i%2].Claim(w.Context(), run.ID, 1+i%3, 1000)
 				if err != nil {
 					w.Errorf("claim: %v", err)
 					return
@@ -332,7 +332,7 @@ func livingSendersBatchesAreLeft(w *world) {
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 	w.settle(ledger.Accepted, b...)
 	// A process that ends in good order leaves nothing to others either.
-	b, err := other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1)
+	b, err := other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1, 1000)
 	w.must(err)
 	w.same("batches", len(b), 1)
 	w.must(other.Close())
@@ -377,9 +377,9 @@ func contextEndedBeforeClaim(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	ctx, cancel := context.WithCancel(w.Context())
 	cancel()
-	_, err := w.Claim(ctx, run.ID, 1)
+	_, err := w.Claim(ctx, run.ID, 1, 1000)
 	w.is("claim", err, context.Canceled)
-	_, err = w.Adopt(ctx, run.ID)
+	_, err = w.Adopt(ctx, run.ID, 1<<20)
 	w.is("adopt", err, context.Canceled)
 	_, err = w.Recover(ctx)
 	w.is("recover", err, context.Canceled)
@@ -399,7 +399,7 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 		wg.Go(func() {
 			s := stores[i%2]
 			for {
-				batches, err := s.Claim(w.Context(), run.ID, 2)
+				batches, err := s.Claim(w.Context(), run.ID, 2, 1000)
 				if err != nil || len(batches) == 0 {
 					if err != nil {
 						w.Errorf("claim: %v", err)

@@ -1,0 +1,220 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// reasonUnchecked is why a row is unknown that is to be asked for before it is
+// sent.
+const reasonUnchecked = "not sent from here: whether the service has it is asked first"
+
+// Unknown yields the unknown rows of a run's input, see [ledger.Doubts].
+func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
+	return func(yield func(ledger.Doubt, error) bool) {
+		err := d.exists(ctx, run)
+		var after batch
+		for ok := true; err == nil; {
+			var page []ledger.Doubt
+			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, with, run, after.id, string(ledger.Unknown), 1); !ok || err != nil {
+				break
+			}
+			if page, err = d.doubts(ctx, run, after); err != nil {
+				break
+			}
+			for _, x := range page {
+				if !yield(x, nil) {
+					return
+				}
+			}
+		}
+		if err != nil {
+			yield(ledger.Doubt{}, err)
+		}
+	}
+}
+
+// with finds the next batches that may hold rows of a run's input in a state.
+const with = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN batches b ON b.id = p.batch_id
+	WHERE p.run_id = $1 AND p.batch_id > $2
+	AND (b.state = $3 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $3))
+	ORDER BY p.batch_id LIMIT $4`
+
+// What of a row r, with its batch b, makes a doubt.
+const (
+	siblings = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
+	doubted  = "SELECT r.id, b.id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
+		COALESCE(d.absent, 0), COALESCE(d.look, '') FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
+)
+
+func scanDoubt(s scanner) (ledger.Doubt, error) {
+	var x ledger.Doubt
+	var began, ended, absent int64
+	err := s.Scan(&x.Row, &x.Batch, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look)
+	if x.Unsent = began == 0; !x.Unsent {
+		x.Ended = instant(ended)
+	}
+	x.Absent = instant(absent)
+	return x, err
+}
+
+// doubts returns the unknown rows of the run's input in a batch.
+func (d *DB) doubts(ctx context.Context, run int64, b batch) ([]ledger.Doubt, error) {
+	var page []ledger.Doubt
+	err := d.each(ctx, func(s scanner) error {
+		x, err := scanDoubt(s)
+		page = append(page, x)
+		return err
+	}, doubted+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = 'unknown' AND "+inInput+" ORDER BY r.id", run, b.id)
+	return page, err
+}
+
+// Resolve records what was found out about doubts, see [ledger.Doubts].
+func (d *DB) Resolve(ctx context.Context, run int64, findings []ledger.Finding) (int64, error) {
+	for _, f := range findings {
+		if f.State != ledger.Unknown && !ledger.Unknown.CanBecome(f.State) {
+			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ErrNotClaimed)
+		}
+	}
+	var held int64
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		size, err := t.batchSize(ctx, run)
+		if err != nil {
+			return err
+		}
+		held = 0
+		g := t.gather(run, size)
+		for _, f := range findings {
+			ok, err := g.resolve(ctx, f)
+			if err != nil {
+				return fmt.Errorf("resolve row %d: %w", f.Row, err)
+			}
+			held += flag(ok)
+		}
+		return g.finish(ctx)
+	})
+	return held, err
+}
+
+// resolve records one finding, and reports whether it still held.
+func (g *gather) resolve(ctx context.Context, f ledger.Finding) (bool, error) {
+	var others int64
+	b := batch{id: f.Batch}
+	ok, err := g.t.row(ctx, []any{&b.first, &b.last, &b.rows, &others}, "SELECT b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r JOIN batches b ON b.id = r.batch_id
+		WHERE r.id = $1 AND b.id = $2 AND COALESCE(r.state, b.state) = 'unknown'`, f.Row, f.Batch)
+	if !ok || err != nil || f.Alone && others > 0 {
+		return false, err
+	}
+	if err := g.t.noteAbsence(ctx, f); err != nil {
+		return false, err
+	}
+	if f.State == ledger.Pending {
+		return true, g.take(ctx, f.Row, b)
+	}
+	_, err = g.t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3", string(f.State), clean(f.Reason), f.Row)
+	return true, err
+}
+
+// noteAbsence keeps the first proven absence of a row that stays unknown.
+func (t *tx) noteAbsence(ctx context.Context, f ledger.Finding) error {
+	if f.Absent.IsZero() || f.State != ledger.Unknown {
+		_, err := t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", f.Row)
+		return err
+	}
+	_, err := t.exec(ctx, `INSERT INTO doubts (row_id, batch_id, absent, look) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, look = excluded.look`,
+		f.Row, f.Batch, millis(f.Absent), clean(f.Look))
+	return err
+}
+
+// Reopen makes rows pending again, see [ledger.Doubts].
+func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, error) {
+	if from != ledger.Rejected && from != ledger.Unknown {
+		return 0, fmt.Errorf("reopen %s rows: %w", from, ErrNotClaimed)
+	}
+	if err := d.exists(ctx, run); err != nil {
+		return 0, err
+	}
+	var total int64
+	for after := int64(0); ; {
+		var n, last int64
+		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
+			var err error
+			n, last, err = t.reopen(ctx, run, from, after)
+			return err
+		}); err != nil || last == 0 {
+			return total, err
+		}
+		total, after = total+n, last
+	}
+}
+
+// reopen makes rows of the next batches after that one pending, and returns
+// how many, and the last of these batches.
+func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int64) (rows, last int64, err error) {
+	size, err := t.batchSize(ctx, run)
+	if err != nil {
+		return 0, 0, err
+	}
+	var sources []batch
+	if err := t.each(ctx, func(s scanner) error {
+		var b batch
+		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
+		sources = append(sources, b)
+		return err
+	}, with, run, after, string(from), adoptAtOnce); err != nil {
+		return 0, 0, err
+	}
+	g := t.gather(run, size)
+	for _, b := range sources {
+		n, err := g.reopen(ctx, b, from)
+		if err != nil {
+			return 0, 0, err
+		}
+		rows, last = rows+n, b.id
+	}
+	return rows, last, g.finish(ctx)
+}
+
+// reopen takes the rows of the run's input out of a batch that are in that
+// state.
+func (g *gather) reopen(ctx context.Context, b batch, from ledger.State) (int64, error) {
+	rows, err := g.t.ids(ctx, `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", g.run, b.id, string(from))
+	for _, row := range rows {
+		if err == nil {
+			_, err = g.t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", row)
+		}
+		if err == nil {
+			err = g.take(ctx, row, b)
+		}
+	}
+	return int64(len(rows)), err
+}
+
+// controlBatches is how many batches are looked through for controls.
+const controlBatches = 8
+
+// Controls returns accepted rows of the account, see [ledger.Doubts].
+func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doubt, error) {
+	var alone, others []ledger.Doubt
+	err := d.each(ctx, func(s scanner) error {
+		x, err := scanDoubt(s)
+		if x.Siblings == 0 {
+			alone = append(alone, x)
+		} else {
+			others = append(others, x)
+		}
+		return err
+	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOf("$1")+` AND n.state = 'open'
+			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
+			ORDER BY b.id DESC LIMIT $2)
+		`+doubted+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
+		account, controlBatches, max(n, 0)*controlBatches)
+	all := append(alone, others...)
+	return all[:min(len(all), max(n, 0))], err
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// inInput says that a row r is in the input of a run n.
+const inInput = "(r.id BETWEEN n.first_row AND n.last_row OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = n.id AND k.row_id = r.id))"
+
+// move is rows on their way from one batch to another. What is kept of the
+// batches it touched is right again after finish.
+type move struct {
+	t       *tx
+	touched map[int64]batch // with the range that their rows lie in at most
+	runs    []int64         // whose input has rows in one of them
+}
+
+func (t *tx) move() *move { return &move{t: t, touched: map[int64]batch{}} }
+
+// leave notes that rows will leave a batch.
+func (m *move) leave(ctx context.Context, b batch) error {
+	if _, ok := m.touched[b.id]; ok {
+		return nil
+	}
+	m.touched[b.id] = b
+	return m.t.each(ctx, func(s scanner) error {
+		var run int64
+		err := s.Scan(&run)
+		if !slices.Contains(m.runs, run) {
+			m.runs = append(m.runs, run)
+		}
+		return err
+	}, "SELECT run_id FROM parts WHERE batch_id = $1", b.id)
+}
+
+// put moves a row into a batch, which it then shares the state of.
+func (m *move) put(ctx context.Context, row int64, to int64) error {
+	b, ok := m.touched[to]
+	if !ok {
+		b = batch{id: to, first: row, last: row}
+	}
+	b.first, b.last = min(b.first, row), max(b.last, row)
+	m.touched[to] = b
+	_, err := m.t.exec(ctx, "UPDATE rows SET batch_id = $1, state = NULL, reason = NULL WHERE id = $2", to, row)
+	return err
+}
+
+// finish counts the touched batches again.
+func (m *move) finish(ctx context.Context) error {
+	for _, id := range slices.Sorted(maps.Keys(m.touched)) {
+		b := m.touched[id]
+		if _, err := m.t.row(ctx, []any{&b.rows, &b.first, &b.last}, `SELECT COUNT(*), COALESCE(MIN(id), 0), COALESCE(MAX(id), 0)
+			FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3`, b.first, b.last, id); err != nil {
+			return err
+		}
+		if _, err := m.t.exec(ctx, "UPDATE batches SET rows = $1, first_row = $2, last_row = $3 WHERE id = $4", b.rows, b.first, b.last, id); err != nil {
+			return err
+		}
+		for _, run := range m.runs {
+			if err := m.t.countPart(ctx, run, b); err != nil {
+				return err
+			}
+		}
+		if err := m.t.retire(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countPart counts the rows of a run's input in a batch.
+func (t *tx) countPart(ctx context.Context, run int64, b batch) error {
+	var rows int64
+	if b.rows > 0 {
+		if _, err := t.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND "+inInput,
+			run, b.first, b.last, b.id); err != nil {
+			return err
+		}
+	}
+	if rows == 0 {
+		_, err := t.exec(ctx, "DELETE FROM parts WHERE run_id = $1 AND batch_id = $2", run, b.id)
+		return err
+	}
+	_, err := t.exec(ctx, `INSERT INTO parts (run_id, batch_id, rows) VALUES ($1, $2, $3)
+		ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = excluded.rows`, run, b.id, rows)
+	return err
+}
+
+// ids returns the numbers that a query finds.
+func (t *tx) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
+	var ids []int64
+	err := t.each(ctx, func(s scanner) error {
+		var id int64
+		err := s.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, query, args...)
+	return ids, err
+}
+
+// own returns up to limit rows of a batch that have no state of their own, in
+// order.
+func (t *tx) own(ctx context.Context, b batch, limit int64) ([]int64, error) {
+	return t.ids(ctx, "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
+}
+
+// gather moves rows into new pending batches of a run, of up to size rows.
+type gather struct {
+	*move
+	run, size int64
+	into      int64 // the batch being filled
+	in        int64 // rows in it
+}
+
+func (t *tx) gather(run, size int64) *gather { return &gather{move: t.move(), run: run, size: size} }
+
+// take moves a row that is in that batch.
+func (g *gather) take(ctx context.Context, row int64, from batch) error {
+	if err := g.leave(ctx, from); err != nil {
+		return err
+	}
+	if g.into == 0 || g.in == g.size {
+		id, err := g.t.addBatch(ctx, g.run)
+		if err != nil {
+			return err
+		}
+		g.into, g.in = id, 0
+	}
+	g.in++
+	return g.put(ctx, row, g.into)
+}
+
+// addBatch adds an empty pending batch to a run.
+func (t *tx) addBatch(ctx context.Context, run int64) (int64, error) {
+	id, err := t.nextBatch(ctx)
+	if err != nil {
+		return 0, err
+	}
+	_, err = t.exec(ctx, `INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
+		VALUES ($1, $2, 'pending', 0, 0, 0, 0, 0, 0, 0, '')`, id, run)
+	return id, err
+}
+
+// batchSize returns how many rows a full batch of the run has.
+func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
+	var size int64
+	ok, err := t.row(ctx, []any{&size}, "SELECT batch_size FROM runs WHERE id = $1 AND state = 'open'", run)
+	if err == nil && !ok {
+		err = noRun(run)
+	}
+	return size, err
+}
+
+// retire removes a pending batch whose rows all went elsewhere, and sees to it
+// that one whose rows all have states of their own is not taken for pending.
+func (t *tx) retire(ctx context.Context, id int64) error {
+	for _, query := range []string{
+		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
+		"DELETE FROM batch_answers WHERE batch_id = $1 AND NOT EXISTS (SELECT 1 FROM batches WHERE id = $1)",
+	} {
+		if _, err := t.exec(ctx, query, id); err != nil {
+			return err
+		}
+	}
+	_, err := t.exec(ctx, `UPDATE batches SET state = (SELECT MIN(r.state) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)
+		WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)`, id)
+	return err
+}

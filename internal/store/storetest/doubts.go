@@ -1,0 +1,343 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+var doubtTests = map[string]func(*world){
+	"CutsToSize":                cutsToSize,
+	"SendsInHalves":             sendsInHalves,
+	"HalvesKeepVerdicts":        halvesKeepVerdicts,
+	"YieldsWhatIsUnknown":       yieldsWhatIsUnknown,
+	"AcceptsWhatIsFound":        acceptsWhatIsFound,
+	"SendsAgainWhatIsAbsent":    sendsAgainWhatIsAbsent,
+	"FindingsThatNoLongerHold":  findingsThatNoLongerHold,
+	"FindingsThatNeedNoSibling": findingsThatNeedNoSibling,
+	"FirstAbsenceIsKept":        firstAbsenceIsKept,
+	"ReopensRejected":           reopensRejected,
+	"ReopensUnknownOfOneInput":  reopensUnknownOfOneInput,
+	"ChecksFirst":               checksFirst,
+	"Controls":                  controls,
+	"Contact":                   contact,
+	"BatchLimits":               batchLimits,
+}
+
+// unknown returns the unknown rows of a run's input.
+func (w *world) unknown(run int64) []ledger.Doubt {
+	w.Helper()
+	return collect(w, w.Unknown(w.Context(), run))
+}
+
+// resolve makes rows end in that state and checks how many did.
+func (w *world) resolve(run int64, state ledger.State, want int64, doubts ...ledger.Doubt) {
+	w.Helper()
+	var all []ledger.Finding
+	for _, x := range doubts {
+		all = append(all, ledger.Finding{Row: x.Row, Batch: x.Batch, State: state})
+	}
+	got, err := w.Resolve(w.Context(), run, all)
+	w.must(err)
+	w.same("findings that held", got, want)
+}
+
+func sizes(batches []ledger.Batch) []int {
+	all := []int{}
+	for _, b := range batches {
+		all = append(all, len(b.Rows))
+	}
+	return all
+}
+
+func cutsToSize(w *world) {
+	p := plan()
+	p.BatchSize = 10
+	run := w.run(p, entries(1, 23)...)
+	b, err := w.Claim(w.Context(), run.ID, 1, 1)
+	w.must(err)
+	w.same("one alone", sizes(b), []int{1})
+	w.same("the first", b[0].Items(), itemsOf(entries(1, 1)))
+	rest, err := w.Claim(w.Context(), run.ID, 9, 4)
+	w.must(err)
+	w.same("the rest", sizes(rest), []int{4, 4, 1, 4, 4, 2, 3})
+	seen := map[int64]bool{b[0].Rows[0].ID: true}
+	for _, b := range rest {
+		for _, r := range b.Rows {
+			if seen[r.ID] {
+				w.Errorf("row %d was claimed twice", r.ID)
+			}
+			seen[r.ID] = true
+		}
+	}
+	w.same("rows", len(seen), 23)
+	w.counts(run.ID, ledger.Counts{Sending: 23})
+	_, err = w.Claim(w.Context(), run.ID, 1, 0)
+	if err == nil {
+		w.Error("claimed batches of no rows")
+	}
+}
+
+func sendsInHalves(w *world) {
+	p := plan()
+	p.BatchSize = 5
+	run := w.run(p, entries(1, 5)...)
+	known := w.run(plan(), entries(2, 4)...)
+	b := w.claim(run.ID, 1)
+	o := outcome(b[0], ledger.Pending)
+	o.Halve, o.HTTPStatus, o.Reason, o.Answer = true, 422, "one is bad", []byte("which?")
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.counts(run.ID, ledger.Counts{Pending: 5})
+	w.counts(known.ID, ledger.Counts{Pending: 3})
+	halves := w.claim(run.ID, 9)
+	w.same("halves", sizes(halves), []int{3, 2})
+	w.settle(ledger.Accepted, halves[0])
+	w.settle(ledger.Rejected, halves[1])
+	w.counts(known.ID, ledger.Counts{Accepted: 2, Rejected: 1})
+	all := collect(w, w.Batches(w.Context(), run.ID))
+	w.same("batches", len(all), 3)
+	w.same("the refused one keeps its answer", string(all[0].Answer), "which?")
+	w.same("and has no rows", all[0].Rows, int64(0))
+	if err := w.Settle(w.Context(), []ledger.Settlement{o}); err == nil {
+		w.Error("settled a batch that was halved")
+	}
+	o.State = ledger.Accepted
+	if err := w.Settle(w.Context(), []ledger.Settlement{o}); err == nil {
+		w.Error("accepted in halves")
+	}
+}
+
+func halvesKeepVerdicts(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	b := w.claim(run.ID, 1)
+	o := outcome(b[0], ledger.Pending)
+	o.Halve = true
+	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.counts(run.ID, ledger.Counts{Pending: 2, Rejected: 1})
+	halves := w.claim(run.ID, 9)
+	w.same("halves", sizes(halves), []int{1, 1})
+	w.settle(ledger.Accepted, halves...)
+	w.same("states", w.states(run.ID), []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Accepted})
+}
+
+func yieldsWhatIsUnknown(w *world) {
+	all := entries(1, 7)
+	all[6].Item.ReferID = all[3].Item.ReferID // a second parcel of one order
+	run := w.run(plan(), all...)
+	b := w.claim(run.ID, 3)
+	o := outcome(b[0], ledger.Accepted)
+	o.Rows = []ledger.Verdict{{Row: b[0].Rows[2].ID, State: ledger.Unknown, Reason: "not told"}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Unknown), outcome(b[2], ledger.Accepted)}))
+	ended := sent.Add(20 * time.Millisecond)
+	var want []ledger.Doubt
+	for i, r := range append(b[0].Rows[2:3:3], b[1].Rows...) {
+		batch, others := b[1].ID, int64(0)
+		if i == 0 {
+			batch = b[0].ID
+		}
+		if i == 1 {
+			others = 1
+		}
+		want = append(want, ledger.Doubt{Row: r.ID, Batch: batch, Item: r.Item, Siblings: others, Ended: ended})
+	}
+	w.same("doubts", w.unknown(run.ID), want)
+	w.same("of a later input", w.unknown(w.run(plan(), entries(5, 9)...).ID), want[2:])
+	w.is("no such run", end(w.Unknown(w.Context(), 99)), ledger.ErrNoRun)
+}
+
+func acceptsWhatIsFound(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	doubts := w.unknown(run.ID)
+	w.resolve(run.ID, ledger.Accepted, 2, doubts[:2]...)
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 1})
+	w.same("left", w.unknown(run.ID), doubts[2:])
+	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		if (r.Reason != "") != (r.State == ledger.Unknown) {
+			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
+		}
+	}
+	for _, bad := range []ledger.State{ledger.Sending, ledger.Rejected, ""} {
+		if _, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{{Row: doubts[2].Row, Batch: doubts[2].Batch, State: bad}}); err == nil {
+			w.Errorf("unknown became %q", bad)
+		}
+	}
+}
+
+func sendsAgainWhatIsAbsent(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 3)...)
+	doubts := w.unknown(run.ID)
+	other := w.run(plan(), entries(5, 6)...)
+	w.resolve(run.ID, ledger.Pending, 4, doubts[1], doubts[4], doubts[5], doubts[8])
+	w.counts(run.ID, ledger.Counts{Unknown: 5, Pending: 4})
+	w.counts(other.ID, ledger.Counts{Pending: 2})
+	again := w.claim(run.ID, 9)
+	w.same("batches", sizes(again), []int{3, 1})
+	w.kill()
+	n, err := w.Recover(w.Context())
+	w.must(err)
+	w.same("unknown again", n, int64(4))
+	w.same("all", len(w.unknown(run.ID)), 9)
+}
+
+func findingsThatNoLongerHold(w *world) {
+	run := w.run(plan(), entries(1, 3)...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	old := w.unknown(run.ID)
+	w.resolve(run.ID, ledger.Pending, 3, old...)
+	w.resolve(run.ID, ledger.Accepted, 0, old...)
+	w.counts(run.ID, ledger.Counts{Pending: 3})
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	w.resolve(run.ID, ledger.Pending, 0, old...) // they went out with another batch since
+	w.counts(run.ID, ledger.Counts{Unknown: 3})
+}
+
+func findingsThatNeedNoSibling(w *world) {
+	run := w.run(plan(), entries(1, 1)...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	x := w.unknown(run.ID)[0]
+	e := entry(x.Item.ReferID)
+	e.Item.Number = "another parcel"
+	w.run(plan(), e)
+	f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, Alone: true}
+	held, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	w.must(err)
+	w.same("held", held, int64(0))
+	w.counts(run.ID, ledger.Counts{Unknown: 1})
+	f.Alone = false
+	held, err = w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	w.must(err)
+	w.same("held", held, int64(1))
+	w.counts(run.ID, ledger.Counts{Accepted: 1})
+}
+
+func firstAbsenceIsKept(w *world) {
+	run := w.run(plan(), entries(1, 2)...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	x := w.unknown(run.ID)[0]
+	f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: "absent once", Absent: sent.Add(time.Hour), Look: "404 no\x00ne"}
+	_, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	w.must(err)
+	w.kill()
+	got := w.unknown(run.ID)
+	w.same("absent", got[0].Absent, f.Absent)
+	w.same("look", got[0].Look, "404 no\ufffdne")
+	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, f.Reason)
+	if !got[1].Absent.IsZero() {
+		w.Error("another row is absent too")
+	}
+	f.Absent, f.Look = time.Time{}, ""
+	_, err = w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	w.must(err)
+	if got := w.unknown(run.ID)[0]; !got.Absent.IsZero() || got.Look != "" {
+		w.Errorf("an absence that was forgotten is there: %v", got)
+	}
+}
+
+func reopensRejected(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	o := outcome(b[0], ledger.Accepted)
+	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Rejected)}))
+	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected)
+	w.must(err)
+	w.same("reopened", n, int64(4))
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
+	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
+	w.counts(run.ID, ledger.Counts{Accepted: 6})
+	for _, s := range []ledger.State{ledger.Accepted, ledger.Sending, ledger.Pending} {
+		if _, err := w.Reopen(w.Context(), run.ID, s); err == nil {
+			w.Errorf("reopened %s rows", s)
+		}
+	}
+	_, err = w.Reopen(w.Context(), 99, ledger.Rejected)
+	w.is("no such run", err, ledger.ErrNoRun)
+}
+
+func reopensUnknownOfOneInput(w *world) {
+	first := w.run(plan(), entries(1, 6)...)
+	w.settle(ledger.Unknown, w.claim(first.ID, 2)...)
+	second := w.run(plan(), entries(3, 4)...)
+	n, err := w.Reopen(w.Context(), second.ID, ledger.Unknown)
+	w.must(err)
+	w.same("reopened", n, int64(2))
+	w.counts(first.ID, ledger.Counts{Unknown: 4, Pending: 2})
+	w.same("rows", sizes(w.claim(second.ID, 9)), []int{2})
+}
+
+func checksFirst(w *world) {
+	w.settle(ledger.Accepted, w.claim(w.run(plan(), entries(1, 2)...).ID, 1)...)
+	p := plan()
+	p.CheckFirst = true
+	run := w.run(p, entries(1, 7)...)
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 5})
+	w.same("to be sent", len(w.claim(run.ID, 9)), 0)
+	doubts := w.unknown(run.ID)
+	w.same("doubts", len(doubts), 5)
+	for _, x := range doubts {
+		if !x.Unsent || !x.Ended.IsZero() {
+			w.Errorf("%v was sent", x)
+		}
+	}
+	w.resolve(run.ID, ledger.Pending, 5, doubts...)
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
+	if x := w.unknown(run.ID)[0]; x.Unsent || x.Ended.IsZero() {
+		w.Errorf("%v was not sent", x)
+	}
+	sum, err := w.Run(w.Context(), run.ID)
+	w.must(err)
+	w.same("requests", sum.Requests, int64(1))
+}
+
+func controls(w *world) {
+	none, err := w.Controls(w.Context(), account, 3)
+	w.must(err)
+	w.same("of no account", len(none), 0)
+	all := entries(1, 6)
+	all[4].Item.ReferID = all[3].Item.ReferID
+	run := w.run(plan(), all...)
+	b := w.claim(run.ID, 2)
+	w.settle(ledger.Unknown, b[0])
+	w.settle(ledger.Accepted, b[1])
+	got, err := w.Controls(w.Context(), account, 2)
+	w.must(err)
+	w.same("controls", len(got), 2)
+	w.same("the first, alone of its order", got[0].Item, all[5].Item)
+	w.same("siblings of the second", got[1].Siblings, int64(1))
+	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
+	got, err = w.Controls(w.Context(), account, 9)
+	w.must(err)
+	w.same("controls", len(got), 4)
+	got, err = w.Controls(w.Context(), "https://another.example.test", 9)
+	w.must(err)
+	w.same("of another account", len(got), 0)
+}
+
+func contact(w *world) {
+	for _, want := range []bool{false, true, true} {
+		got, err := w.Contacted(w.Context(), account)
+		w.must(err)
+		w.same("contacted", got, want)
+		w.must(w.NoteContact(w.Context(), account))
+		w.kill()
+	}
+	got, err := w.Contacted(w.Context(), "another")
+	w.must(err)
+	w.same("another account", got, false)
+}
+
+func batchLimits(w *world) {
+	for _, step := range []struct{ limit, want int }{{500, 500}, {800, 500}, {250, 250}, {0, 1}} {
+		w.must(w.LimitBatches(w.Context(), account, ledger.Async, step.limit))
+		got, err := w.BatchLimit(w.Context(), account, ledger.Async)
+		w.must(err)
+		w.same(fmt.Sprintf("after %d", step.limit), got, step.want)
+	}
+	got, err := w.BatchLimit(w.Context(), account, ledger.Sync)
+	w.must(err)
+	w.same("of the other mode", got, 0)
+}
