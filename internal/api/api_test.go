@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -290,5 +291,61 @@ func TestTraceNeverSeesTheKey(t *testing.T) {
 	c.CreateAsync(context.Background(), items(1))
 	if len(seen) != 1 || strings.Contains(seen[0], "s3cret") {
 		t.Errorf("trace %q; want one exchange without the key", seen)
+	}
+}
+
+func TestCreateReadsRowsThatAreNamed(t *testing.T) {
+	two := items(2)
+	tests := []struct {
+		name    string
+		status  int
+		body    string
+		want    tracking.Outcome
+		refused int
+	}{
+		{"accepted but for one", 200, `{"failed":[{"referId":"R1","reason":"x"}]}`, tracking.OutcomeAccepted, 1},
+		{"accepted but for all", 200, `{"failed":[{"referId":"R0","reason":"x"},{"referId":"R1","reason":"y"}]}`, tracking.OutcomeAccepted, 2},
+		{"accepted, and all listed as refused", 200, `{"failed":[{"referId":"R0"},{"referId":"R1"}]}`, tracking.OutcomeUnknown, 0},
+		{"refused for one", 422, `{"errors":[{"rawTrackingNumber":"N0","message":"x"}]}`, tracking.OutcomeRows, 1},
+		{"refused, the request repeated", 422, `{"error":{"message":"no","rows":[{"referId":"R0"},{"referId":"R1"}]}}`, tracking.OutcomeRows, 0},
+		{"refused by a status that is not about rows", 500, `{"errors":[{"rawTrackingNumber":"N0","message":"x"}]}`, tracking.OutcomeUnknown, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			r := client(t, url, nil).CreateAsync(t.Context(), two)
+			if r.Outcome != tt.want || len(r.Refused) != tt.refused {
+				t.Errorf("outcome %v (%v), %d rows refused; want %v and %d", r.Outcome, r.Err, len(r.Refused), tt.want, tt.refused)
+			}
+			if blanket := tt.status == 200 && tt.want == tracking.OutcomeUnknown; r.Systemic != blanket {
+				t.Errorf("systemic %v; want %v", r.Systemic, blanket)
+			}
+		})
+	}
+}
+
+// However many ask at once, there are as many connections as workers.
+func TestConnectionsAreAsManyAsWorkers(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, `{}`)
+	})
+	c := client(t, url, func(o *api.Options) { o.Timeout = time.Minute })
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 20 {
+				if r := c.CreateAsync(t.Context(), items(2)); r.Outcome != tracking.OutcomeAccepted {
+					t.Error(r.Err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := c.Connections(); n > 2 {
+		t.Errorf("%d connections; want 2 at most", n)
 	}
 }

@@ -52,7 +52,7 @@ type Options struct {
 	BaseURL   string // normalised: scheme, host and an optional path, no trailing slash
 	Key       string // value of the Authorization header
 	UserAgent string
-	Workers   int    // connections kept open
+	Workers   int    // connections there may be
 	CAFile    string // further certificate authorities, PEM; empty for none
 
 	// Timeout bounds one request; 0 means 30s, and 120s for a synchronous create.
@@ -123,7 +123,7 @@ func New(o Options) (*Client, error) {
 		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{}, // HTTP/1.1 only
 		MaxIdleConns:           workers,
 		MaxIdleConnsPerHost:    workers,
-		MaxConnsPerHost:        0,
+		MaxConnsPerHost:        workers,
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: 1 << 20,

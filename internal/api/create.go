@@ -27,11 +27,23 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 		Took:       x.took,
 	}
 	r.Outcome, r.Err = c.judge(x)
-	r.Systemic = systemic(r)
-	if r.Outcome == tracking.OutcomeAccepted {
-		r.Refused = tracking.Refusals(x.answer, items)
+	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
+		readRows(r, items)
 	}
+	r.Systemic = systemic(r)
 	return r
+}
+
+// readRows takes the verdicts on rows that the answer names. Success that
+// lists every row as refused, and not why, can't be believed.
+func readRows(r *tracking.Reply, items []tracking.Item) {
+	rows, blanket := tracking.Refusals(r.Answer, items)
+	if blanket && r.Outcome == tracking.OutcomeAccepted {
+		r.Outcome = tracking.OutcomeUnknown
+		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "lists every row as refused and doesn't say why", Excerpt: excerpt(r.Answer)}
+		return
+	}
+	r.Refused = rows
 }
 
 // systemic reports whether the next batch would surely meet the same answer:
@@ -49,7 +61,7 @@ func systemic(r *tracking.Reply) bool {
 func (c *Client) judge(x exchange) (tracking.Outcome, error) {
 	if x.status == 0 || x.err != nil {
 		if !x.sent {
-			return tracking.OutcomeNotSent, &ConnectError{Host: c.Host(), Err: x.err}
+			return tracking.OutcomeNotSent, c.unanswered(x)
 		}
 		return tracking.OutcomeUnknown, fmt.Errorf("no complete answer: %w", x.err)
 	}

@@ -26,21 +26,26 @@ type Query struct {
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Detail(ctx context.Context, q Query) (tracking.Answer, error) {
+	x := c.ask(ctx, q)
+	if x.status == 0 {
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return tracking.Answer{}, ctx.Err()
+		}
+		return tracking.Answer{}, c.unanswered(x)
+	}
+	a := tracking.ReadAnswer(x.answer)
+	return a, c.readDetail(x, a)
+}
+
+// ask sends one query.
+func (c *Client) ask(ctx context.Context, q Query) exchange {
 	values := url.Values{}
 	if q.ReferID != "" {
 		values.Set(tracking.FieldReferID, q.ReferID)
 	} else {
 		values.Set(c.opts.NumberParam, q.Number)
 	}
-	x := c.do(ctx, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
-	if x.status == 0 {
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return tracking.Answer{}, ctx.Err()
-		}
-		return tracking.Answer{}, &ConnectError{Host: c.Host(), Err: x.err}
-	}
-	a := tracking.ReadAnswer(x.answer)
-	return a, c.readDetail(x, a)
+	return c.do(ctx, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
 }
 
 func (c *Client) readDetail(x exchange, a tracking.Answer) error {

@@ -18,13 +18,20 @@ var (
 	ErrUndecided = errors.New("the answer does not tell whether the tracking exists")
 )
 
-// ConnectError says that a request did not leave: repeating it is safe.
+// ConnectError says that no answer came at all. Repeating a query is safe;
+// repeating a create only if nothing was sent.
 type ConnectError struct {
 	Host string
+	Sent bool // a byte of the request may have left
 	Err  error
 }
 
-func (e *ConnectError) Error() string { return fmt.Sprintf("connect to %s: %v", e.Host, e.Err) }
+func (e *ConnectError) Error() string {
+	if e.Sent {
+		return fmt.Sprintf("no answer from %s: %v", e.Host, e.Err)
+	}
+	return fmt.Sprintf("connect to %s: %v", e.Host, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }

@@ -56,6 +56,11 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, lim
 	return x
 }
 
+// unanswered is the error of an exchange that brought no status.
+func (c *Client) unanswered(x exchange) error {
+	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.err}
+}
+
 func (c *Client) request(ctx context.Context, method, target string, body []byte) (*http.Request, error) {
 	if c.opts.Key == "" {
 		return nil, errNoKey

@@ -221,7 +221,7 @@ func TestSettings(t *testing.T) {
 	t.Run("items", func(t *testing.T) {
 		b := start(t, sandbox.Config{CreateShape: "items", Reject: "^BAD$"})
 		status, raw := b.do(http.MethodPost, v2, data("A 1", "BAD 2"))
-		refused := tracking.Refusals([]byte(raw), []tracking.Item{{ReferID: "A", Number: "1"}, {ReferID: "BAD", Number: "2"}})
+		refused, _ := tracking.Refusals([]byte(raw), []tracking.Item{{ReferID: "A", Number: "1"}, {ReferID: "BAD", Number: "2"}})
 		if status != 200 || len(refused) != 1 || refused[0].Key.ReferID != "BAD" || b.Stats().Distinct != 1 {
 			t.Errorf("status %d, refused %v, %d stored: %s", status, refused, b.Stats().Distinct, raw)
 		}

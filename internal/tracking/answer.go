@@ -75,6 +75,8 @@ type Answer struct {
 	Processing bool   // its message is Processing
 	Message    string // message of the envelope, empty if none
 	Trackings  []Tracking
+
+	named []Key // every number and referId that stands in the answer, told of or not
 }
 
 // processing is the message of a tracking that is still being worked on.
@@ -100,6 +102,9 @@ func ReadAnswer(raw []byte) Answer {
 		a.Message = messages[0]
 	}
 	for _, f := range collect(root, "") {
+		if f.Number != "" || f.ReferID != "" {
+			a.named = append(a.named, Key{ReferID: f.ReferID, Number: f.Number})
+		}
 		if t := f.settled(); t.Known() || t.Processing || t.Error != "" {
 			a.Trackings = append(a.Trackings, t)
 		}

@@ -115,31 +115,6 @@ func TestDecisive(t *testing.T) {
 	}
 }
 
-func TestRefusalsTakeOnlyRowsThatAreNamed(t *testing.T) {
-	items := []tracking.Item{{ReferID: "A", Number: "N 1"}, {ReferID: "A", Number: "N2"}, {ReferID: "B", Number: "N3"}}
-	tests := []struct {
-		name, raw string
-		want      []tracking.RowVerdict
-	}{
-		{"empty", ``, nil},
-		{"all good", `{"items":[{"referId":"A","rawTrackingNumber":"N1","success":true,"error":null}]}`, nil},
-		{"pair named", `{"items":[{"referId":"A","rawTrackingNumber":"n-1","success":false,"message":"bad number"}]}`, []tracking.RowVerdict{{Key: items[0].Key(), Reason: "bad number"}}},
-		{"number named", `{"data":[{"trackingNumber":"N3","error":{"message":"no carrier"}}]}`, []tracking.RowVerdict{{Key: items[2].Key(), Reason: "no carrier"}}},
-		{"referId of two parcels decides nothing", `{"failed":[{"referId":"A","reason":"x"}]}`, nil},
-		{"listed as failed", `{"failed":[{"referId":"B","reason":"x"}]}`, []tracking.RowVerdict{{Key: items[2].Key(), Reason: "x"}}},
-		{"a status word", `[{"rawTrackingNumber":"N2","status":"rejected"}]`, []tracking.RowVerdict{{Key: items[1].Key(), Reason: "the service refused this row without saying why"}}},
-		{"a tracking's status is no verdict", `{"data":[{"referId":"B","trackingNumber":"N3","status":9002,"error":null,"summary":{"status":404}}]}`, nil},
-		{"unknown row", `{"failed":[{"referId":"Z","rawTrackingNumber":"N9"}]}`, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tracking.Refusals([]byte(tt.raw), items)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 func TestPointer(t *testing.T) {
 	raw := []byte(`{"a/b":[{"~":7}],"":1}`)
 	tests := []struct {

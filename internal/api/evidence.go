@@ -1,0 +1,53 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Evidence asks once for what q names, and returns what the answer proves
+// about item. It tries nothing again.
+//
+// A query by number can't tell whose tracking it found, if the answer names no
+// referId: it is for the caller to ask so only where one row has that number.
+//
+// Interface: Endpoints, 3. Query a tracking.
+func (c *Client) Evidence(ctx context.Context, q Query, item tracking.Item) tracking.Evidence {
+	x := c.ask(ctx, q)
+	if x.status == 0 || x.err != nil || x.cut {
+		return c.noEvidence(ctx, x)
+	}
+	a := tracking.ReadAnswer(x.answer)
+	absent, success := c.absent(x, a), x.status >= 200 && x.status < 300
+	switch e := a.Evidence(item); {
+	case absent && e.Presence != tracking.PresenceUndecided:
+		return tracking.Evidence{Why: fmt.Sprintf("says that there is no such tracking (status %d), and shows it", x.status)}
+	case absent:
+		return tracking.Evidence{Presence: tracking.PresenceAbsent, Look: a.Look(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
+	case success:
+		return e
+	}
+	err := newStatusError(x)
+	return tracking.Evidence{Err: err, Passing: err.Temporary(), Unauthorized: errors.Is(err, ErrUnauthorized), RetryAfter: err.RetryAfter}
+}
+
+// noEvidence says why no whole answer came.
+func (c *Client) noEvidence(ctx context.Context, x exchange) tracking.Evidence {
+	e := tracking.Evidence{Passing: true, RetryAfter: x.retryAfter}
+	switch {
+	case ctx.Err() != nil:
+		e.Err = context.Cause(ctx)
+	case errors.Is(x.err, errNoKey):
+		e.Err, e.Passing, e.Unauthorized = x.err, false, true
+	case x.status == 0:
+		e.Err, e.Unconnected = c.unanswered(x), !x.sent
+	case x.err != nil:
+		e.Err = fmt.Errorf("the answer with status %d broke off: %w", x.status, x.err)
+	default:
+		e.Err = &AnswerError{Status: x.status, Problem: "is longer than what is read"}
+	}
+	return e
+}

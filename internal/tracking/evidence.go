@@ -1,0 +1,212 @@
+package tracking
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Presence is what one answer proves about one tracking.
+type Presence string
+
+// The presences. The zero value proves nothing.
+const (
+	PresenceUndecided  Presence = ""
+	PresenceNamed      Presence = "named"      // the answer shows the tracking itself
+	PresenceProcessing Presence = "processing" // what was asked for is being worked on; which number is not told
+	PresenceAbsent     Presence = "absent"     // there is no such tracking, the service says
+)
+
+// Evidence is what one query brought to light of one tracking. It is for
+// reconciling: whatever could be read in two ways is undecided.
+type Evidence struct {
+	Presence Presence
+	Look     string // of an absence: status and words without the reference, to compare two absences; short, printable
+	Why      string // of an undecided answer: what it was; printable
+
+	// Err says that no usable answer came; Presence is undecided then. The
+	// marks say what it means.
+	Err          error
+	Passing      bool          // the same query may do better later
+	Unauthorized bool          // the key was refused
+	Unconnected  bool          // no connection came about, nothing was sent
+	RetryAfter   time.Duration // how long the service asked to wait; 0 if it did not say
+}
+
+// Evidence returns what a whole 2xx answer proves about item: that it is
+// there, that what was asked for is being worked on, or nothing. Absence is
+// for the caller to see first.
+//
+// An answer that only repeats what was asked for proves nothing: a tracking is
+// shown by what the service alone can know of it, and without an error on it.
+//
+// Assumed: the shape of an answer to a query is not shown.
+func (a Answer) Evidence(item Item) Evidence {
+	undecided := func(why string) Evidence { return Evidence{Why: why} }
+	if !a.JSON {
+		return undecided(kindOfText(a.Raw))
+	}
+	if _, wrong := Decisive(a.Raw); wrong {
+		return undecided("sign of error: " + brief(ErrorText(a.Raw), 100))
+	}
+	why := ""
+	for _, t := range a.Trackings {
+		switch {
+		case !SameNumber(t.Number, item.Number):
+		case t.ReferID != "" && t.ReferID != item.ReferID:
+			why = "names the number under another referId"
+		case t.Error != "":
+			why = "names the number with an error: " + brief(t.Error, 100)
+		case !t.shown():
+			why = "names the number, but tells nothing of the tracking"
+		default:
+			return Evidence{Presence: PresenceNamed}
+		}
+	}
+	switch {
+	case why != "":
+		return undecided(why)
+	case a.namesOther(item):
+		return undecided("names other numbers only")
+	case a.Processing:
+		return Evidence{Presence: PresenceProcessing}
+	case len(a.Trackings) > 0:
+		return undecided("shows a tracking without its number")
+	}
+	return undecided("tells nothing of a tracking")
+}
+
+// shown reports whether the answer tells what no echo of a question could. A
+// status alone might be the envelope's own.
+func (t Tracking) shown() bool {
+	return t.Processing || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0 ||
+		(t.RouterID != "" && t.Status != "")
+}
+
+// namesOther reports whether the answer names numbers, or a referId, and
+// item's is not among them.
+func (a Answer) namesOther(item Item) bool {
+	other := false
+	for _, k := range a.named {
+		if SameNumber(k.Number, item.Number) && (k.ReferID == "" || k.ReferID == item.ReferID) {
+			return false
+		}
+		other = other || k.Number != "" || k.ReferID != item.ReferID
+	}
+	return other
+}
+
+// Look returns how an answer that says "no such tracking" looks: its status
+// and words, with every reference that was asked for cut out, so that two such
+// answers can be compared. It is short and printable.
+func (a Answer) Look(status int, references ...string) string {
+	words := ErrorText(a.Raw)
+	switch {
+	case !a.JSON:
+		words = kindOfText(a.Raw)
+	case words == "":
+		words = outline(a.Raw)
+	}
+	for _, r := range references {
+		words = cutOut(words, r)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, brief(words, 160)))
+}
+
+// kindOfText says what an answer is that is not JSON.
+func kindOfText(raw []byte) string {
+	text := bytes.TrimSpace(raw)
+	switch {
+	case len(text) == 0:
+		return "empty"
+	case text[0] == '<':
+		return "HTML"
+	}
+	return "text: " + brief(string(text[:min(len(text), 400)]), 100)
+}
+
+// outline names the members of a JSON answer without words.
+func outline(raw []byte) string {
+	root, ok := parse(raw)
+	switch {
+	case !ok:
+		return ""
+	case root.kind == list && len(root.items) == 0:
+		return "[]"
+	case root.kind == list:
+		return "[…]"
+	case root.kind == scalar:
+		return string(root.raw)
+	}
+	names := make([]string, len(root.members))
+	for i, m := range root.members {
+		names[i] = m.name
+		switch {
+		case m.value.null():
+			names[i] += ":null"
+		case m.value.kind != scalar && len(m.value.members)+len(m.value.items) == 0:
+			names[i] += ":" + string(m.value.raw[0]) + string(m.value.raw[len(m.value.raw)-1])
+		}
+	}
+	return "{" + strings.Join(names, ",") + "}"
+}
+
+// cutOut replaces reference by an ellipsis wherever it stands as a word of its
+// own, in any case.
+func cutOut(s, reference string) string {
+	if reference == "" {
+		return s
+	}
+	var out strings.Builder
+	before := ' '
+	for len(s) > 0 {
+		if n, ok := hasFold(s, reference); ok && !wordRune(before) {
+			after, _ := utf8.DecodeRuneInString(s[n:])
+			if n == len(s) || !wordRune(after) {
+				out.WriteRune('…')
+				s, before = s[n:], '…'
+				continue
+			}
+		}
+		r, size := utf8.DecodeRuneInString(s)
+		out.WriteString(s[:size])
+		s, before = s[size:], r
+	}
+	return out.String()
+}
+
+// hasFold reports whether s begins with prefix in any case, and where that ends.
+func hasFold(s, prefix string) (end int, ok bool) {
+	for range prefix {
+		if end >= len(s) {
+			return 0, false
+		}
+		_, size := utf8.DecodeRuneInString(s[end:])
+		end += size
+	}
+	return end, strings.EqualFold(s[:end], prefix)
+}
+
+func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// brief returns the first characters of foreign text on one line, each made
+// visible.
+func brief(s string, most int) string {
+	var out strings.Builder
+	n := 0
+	for _, r := range strings.Join(strings.Fields(s), " ") {
+		if n == most {
+			out.WriteRune('…')
+			break
+		}
+		if n++; unicode.IsGraphic(r) && r != utf8.RuneError {
+			out.WriteRune(r)
+		} else {
+			fmt.Fprintf(&out, `\u{%x}`, r)
+		}
+	}
+	return out.String()
+}

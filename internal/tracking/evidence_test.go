@@ -1,0 +1,130 @@
+package tracking_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func TestEvidence(t *testing.T) {
+	item := tracking.Item{ReferID: "A1", Number: "1Z 999-a"}
+	const named, processing = tracking.PresenceNamed, tracking.PresenceProcessing
+	tests := []struct {
+		name, raw string
+		want      tracking.Presence
+		why       string // how it begins
+	}{
+		{"shown", `{"trackingNumber":"1z999A","statusLabel":"DELIVERED"}`, named, ""},
+		{"shown with its referId", `{"data":{"referId":"A1","trackingNumber":"1Z999A","statusTrack":"delivered"}}`, named, ""},
+		{"shown as one of two parcels", `{"referId":"A1","data":[{"trackingNumber":"9","statusLabel":"X"},{"rawTrackingNumber":"1Z999A","latestEvent":"e"}]}`, named, ""},
+		{"shown by its events", `[{"trackingNumber":"1Z999A","trackingEvents":[{"eventType":"e"}]}]`, named, ""},
+		{"shown by the service's identifier", `{"trackingNumber":"1Z999A","status":1,"routerId":"7f0e"}`, named, ""},
+		{"processing itself", `{"data":{"trackingNumber":"1Z999A","message":"Processing"}}`, named, ""},
+		{"processing itself, among others", `{"data":[{"trackingNumber":"9","statusLabel":"X"},{"trackingNumber":"1Z999A","message":"Processing"}]}`, named, ""},
+
+		{"processing as a whole", `{"message":"Processing"}`, processing, ""},
+		{"processing as a whole, with the question", `{"message":"Processing","request":{"trackingNumber":"8"},"data":{"referId":"A1"}}`, processing, ""},
+		{"processing as a whole, naming the number", `{"message":"Processing","data":{"trackingNumber":"1Z999A"}}`, processing, ""},
+
+		{"another number", `{"data":{"trackingNumber":"9","statusLabel":"X"}}`, "", "names other numbers only"},
+		{"another number, processing", `{"data":{"trackingNumber":"9","message":"Processing"}}`, "", "names other numbers only"},
+		{"another number beside processing", `{"message":"Processing","data":{"trackingNumber":"9"}}`, "", "names other numbers only"},
+		{"another referId beside processing", `{"message":"Processing","referId":"B"}`, "", "names other numbers only"},
+		{"another referId", `{"data":{"referId":"B","trackingNumber":"1Z999A","statusLabel":"X"}}`, "", "names the number under another referId"},
+		{"part of the number", `{"data":{"trackingNumber":"1Z999","statusLabel":"X"}}`, "", "names other numbers only"},
+		{"no number", `{"data":{"statusLabel":"X"}}`, "", "shows a tracking without its number"},
+		{"related only", `{"related":[{"trackingNumber":"1Z999A","statusLabel":"X"}]}`, "", "tells nothing of a tracking"},
+
+		{"echo", `{"referId":"A1","rawTrackingNumber":"1Z 999-a"}`, "", "tells nothing of a tracking"},
+		{"echo with the envelope's status", `{"trackingNumber":"1Z999A","status":200,"message":"no data"}`, "", "names the number, but tells nothing of the tracking"},
+		{"with an error", `{"data":{"trackingNumber":"1Z999A","statusLabel":"X","error":{"code":"nope"}}}`, "", `names the number with an error: {"code":"nope"}`},
+
+		{"error envelope", `{"code":401,"message":"bad\u001b[2J key","data":{"trackingNumber":"1Z999A","statusLabel":"X"}}`, "", `sign of error: bad\u{1b}[2J key`},
+		{"success false", `{"success":false}`, "", "sign of error"},
+		{"empty", ``, "", "empty"},
+		{"HTML", ` <html>1Z999A</html>`, "", "HTML"},
+		{"text", "try\nlater", "", "text: try later"},
+		{"half an answer", `{"trackingNumber":"1Z999A","statusLabel":"X"`, "", "text: {"},
+		{"nothing", `{}`, "", "tells nothing of a tracking"},
+		{"null", `null`, "", "tells nothing of a tracking"},
+		{"a number alone", `"1Z999A"`, "", "tells nothing of a tracking"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e := tracking.ReadAnswer([]byte(tt.raw)).Evidence(item)
+			if e.Presence != tt.want || !strings.HasPrefix(e.Why, tt.why) || (e.Why == "") != (tt.want != "") {
+				t.Errorf("%q because it %q; want %q, %q", e.Presence, e.Why, tt.want, tt.why)
+			}
+			if e.Err != nil || e.Look != "" {
+				t.Errorf("error %v, look %q; want none", e.Err, e.Look)
+			}
+		})
+	}
+}
+
+// Where an answer stands or what surrounds it must not change what it proves.
+func TestEvidenceInEveryShape(t *testing.T) {
+	shapes := map[string]string{
+		"bare": `%`, "data": `{"success":true,"data":%}`, "list": `[%]`, "list in data": `{"code":200,"data":[%]}`,
+		"deep":  `{"result":{"payload":{"tracking":%}}}`,
+		"noisy": `{"status":200,"code":0,"message":"OK","error":null,"request":{"trackingNumber":"other","status":9,"statusLabel":"X"},"data":{"carrier":{"id":"q"},"tracking":%},"related":[{"trackingNumber":"2","statusLabel":"LOST"}]}`,
+	}
+	for name, shape := range shapes {
+		for number, want := range map[string]tracking.Presence{"1Z999": tracking.PresenceNamed, "2": "", "other": "", "1Z99": ""} {
+			raw := strings.Replace(shape, "%", object, 1)
+			if e := tracking.ReadAnswer([]byte(raw)).Evidence(tracking.Item{ReferID: "A", Number: number}); e.Presence != want {
+				t.Errorf("%s proves %q of %s (%s); want %q", name, e.Presence, number, e.Why, want)
+			}
+		}
+	}
+}
+
+func TestLook(t *testing.T) {
+	tests := []struct {
+		name   string
+		status int
+		raw    string
+		refs   []string
+		want   string
+	}{
+		{"words", 404, `{"message":"not found"}`, []string{"A1"}, "404 not found"},
+		{"the reference", 404, `{"message":"tracking 'a1' (1Z-9) not found, A12"}`, []string{"A1", "1z-9", ""}, "404 tracking '…' (…) not found, A12"},
+		{"a reference like a word", 404, `{"message":"no such tracking: s"}`, []string{"s"}, "404 no such tracking: …"},
+		{"a reference of many bytes", 404, `{"message":"Ä→ß: none"}`, []string{"ä→ß"}, "404 …: none"},
+		{"an error object", 200, `{"error":{"message":"none"}}`, nil, "200 none"},
+		{"no words", 200, `{"code":0,"data":null,"items":[],"x":{}}`, nil, "200 {code,data:null,items:[],x:{}}"},
+		{"nothing", 200, `{}`, nil, "200 {}"},
+		{"empty list", 200, `[]`, nil, "200 []"},
+		{"null", 200, `null`, nil, "200 null"},
+		{"no body", 404, ``, nil, "404 empty"},
+		{"HTML", 404, `<!doctype html>`, nil, "404 HTML"},
+		{"text", 404, "404 page\nnot found", nil, "404 text: 404 page not found"},
+		{"controls", 404, `{"message":"a\u001b]0;x\u0007\u202eb"}`, nil, `404 a\u{1b}]0;x\u{7}\u{202e}b`},
+		{"long", 404, `{"message":"` + strings.Repeat("ab", 500) + `"}`, nil, "404 " + strings.Repeat("ab", 80) + "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tracking.ReadAnswer([]byte(tt.raw)).Look(tt.status, tt.refs...); got != tt.want {
+				t.Errorf("look %q; want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func FuzzEvidence(f *testing.F) {
+	f.Add([]byte(object), "A", "1Z999")
+	f.Add([]byte(`{"message":"A not found"}`), "A", "1")
+	f.Fuzz(func(t *testing.T, raw []byte, refer, number string) {
+		a := tracking.ReadAnswer(raw)
+		e := a.Evidence(tracking.Item{ReferID: refer, Number: number})
+		if (e.Presence == tracking.PresenceUndecided) != (e.Why != "") {
+			t.Errorf("presence %q because %q", e.Presence, e.Why)
+		}
+		for _, s := range []string{e.Why, a.Look(200, refer, number)} {
+			if len(s) > 4000 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				t.Errorf("%q is not short and printable", s)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package tracking
+
+// Refusals returns the rows of items that a create's answer names together
+// with a sign of error. A row that the answer does not name has the verdict
+// of its batch.
+//
+// An object decides one row at most: the one whose referId and number it names
+// as they are, else the only one that it can mean. blanket says that every row
+// of several was listed as refused, some without a word of their own: that is
+// what an answer does which repeats the request beside its error. Those rows
+// have no verdict.
+//
+// Assumed: per-row verdicts in an answer to a create are not shown.
+func Refusals(raw []byte, items []Item) (rows []RowVerdict, blanket bool) {
+	root, ok := parse(raw)
+	if !ok {
+		return nil, false
+	}
+	r := refusals{items: items}
+	r.walk(root, false)
+	return r.verdicts()
+}
+
+type refusals struct {
+	items  []Item
+	exact  index // by referId and number
+	folded index // the same, however the number is written
+	taken  map[int]bool
+	found  []refusal
+}
+
+type refusal struct {
+	row int
+	own bool   // the object itself says so, or why
+	why string // the service's own words; empty if there are none
+}
+
+// index finds a row by referId and number, or by one of them with the other
+// left empty; several is what can't be told apart.
+type index map[Key]int
+
+const several = -1
+
+func (x index) add(k Key, i int) {
+	if _, twice := x[k]; twice {
+		i = several
+	}
+	x[k] = i
+}
+
+func (x index) row(k Key) (int, bool) {
+	i, ok := x[k]
+	return i, ok && i != several
+}
+
+// refusedUnder are names of lists that hold what was not taken.
+func refusedUnder(name string) bool {
+	switch name {
+	case "failed", "failures", "rejected", "refused", "invalid", "errors", "error":
+		return true
+	}
+	return false
+}
+
+// walk looks for objects that name a row. bad is true inside a list of what
+// was not taken.
+func (r *refusals) walk(v *value, bad bool) {
+	switch v.kind {
+	case list:
+		for _, item := range v.items {
+			r.walk(item, bad)
+		}
+	case object:
+		if i, ok := r.row(v); ok {
+			if own := rowError(v); bad || own {
+				r.refuse(i, v, own)
+			}
+			return
+		}
+		for _, m := range v.members {
+			r.walk(m.value, bad || refusedUnder(m.name))
+		}
+	}
+}
+
+// row returns the index of the row that v names.
+func (r *refusals) row(v *value) (int, bool) {
+	refer := v.str(FieldReferID)
+	number := v.str(FieldNumber)
+	if number == "" {
+		number = v.str("trackingNumber")
+	}
+	if refer == "" && number == "" {
+		if item := v.get("item"); item != nil && item.kind == object {
+			return r.row(item)
+		}
+		return 0, false
+	}
+	r.prepare()
+	if i, ok := r.exact.row(Key{refer, number}); ok {
+		return i, true
+	}
+	return r.folded.row(Key{refer, bareNumber(number)})
+}
+
+// prepare makes the indexes when the first object names a row: most answers
+// name none.
+func (r *refusals) prepare() {
+	if r.exact != nil {
+		return
+	}
+	r.exact, r.folded = make(index, 3*len(r.items)), make(index, 2*len(r.items))
+	r.taken = make(map[int]bool)
+	for i, it := range r.items {
+		bare := bareNumber(it.Number)
+		r.exact.add(it.Key(), i)
+		r.exact.add(Key{Number: it.Number}, i)
+		r.exact.add(Key{ReferID: it.ReferID}, i)
+		r.folded.add(Key{it.ReferID, bare}, i)
+		r.folded.add(Key{Number: bare}, i)
+	}
+}
+
+// rowError reports whether the object that names a row says it was not taken.
+func rowError(v *value) bool {
+	if signOfError(v) {
+		return true
+	}
+	for _, name := range []string{"accepted", "created", "ok"} {
+		if m := v.get(name); m != nil && m.kind == scalar && string(m.raw) == "false" {
+			return true
+		}
+	}
+	// A number under `status` is the tracking's status, not an error's.
+	return refusedWord(v.str("status")) || refusedWord(v.str("result"))
+}
+
+func refusedWord(s string) bool {
+	switch s {
+	case "rejected", "refused", "failed", "invalid", "error", "REJECTED", "REFUSED", "FAILED", "INVALID", "ERROR":
+		return true
+	}
+	return false
+}
+
+func (r *refusals) refuse(i int, v *value, own bool) {
+	if r.taken[i] {
+		return
+	}
+	r.taken[i] = true
+	why := errorText(v, 0)
+	r.found = append(r.found, refusal{row: i, own: own || why != "", why: why})
+}
+
+// verdicts leaves out what is only said of all rows together.
+func (r *refusals) verdicts() (rows []RowVerdict, blanket bool) {
+	all := len(r.items) > 1 && len(r.found) == len(r.items)
+	for _, f := range r.found {
+		if all && !f.own {
+			blanket = true
+			continue
+		}
+		if f.why == "" {
+			f.why = "the service refused this row without saying why"
+		}
+		rows = append(rows, RowVerdict{Key: r.items[f.row].Key(), Reason: f.why})
+	}
+	return rows, blanket
+}
