@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -31,7 +32,11 @@ func (c *Client) Evidence(ctx context.Context, q Query, item tracking.Item) trac
 		return e
 	}
 	err := newStatusError(x)
-	return tracking.Evidence{Err: err, Passing: err.Temporary(), Unauthorized: errors.Is(err, ErrUnauthorized), RetryAfter: err.RetryAfter}
+	return tracking.Evidence{
+		Err: err, Passing: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.RetryAfter,
+		Unauthorized: errors.Is(err, ErrUnauthorized),
+		Throttled:    err.Status == http.StatusTooManyRequests || err.Status == http.StatusServiceUnavailable,
+	}
 }
 
 // noEvidence says why no whole answer came.

@@ -10,10 +10,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // App is one run of the program. Tests build their own.
@@ -36,6 +35,9 @@ type Session struct {
 	IO     *term.IO
 	Config config.Config
 
+	// Gate is what every request of the command passes.
+	Gate *pace.Gate
+
 	app    *App
 	client *api.Client
 	db     *store.DB
@@ -47,7 +49,7 @@ func (a *App) Session(flags []config.Flag) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Session{IO: a.IO, Config: cfg, app: a}, nil
+	return &Session{IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a}, nil
 }
 
 // Hard returns the context that ends requests under way.
@@ -146,27 +148,4 @@ func (s *Session) open(ctx context.Context, o store.Options) (*store.DB, error) 
 	}
 	s.db = db
 	return db, nil
-}
-
-// Creator returns the create operation of a mode.
-func (s *Session) Creator(mode ledger.Mode) (*Creator, error) {
-	c, err := s.Client()
-	if err != nil {
-		return nil, err
-	}
-	return &Creator{client: c, mode: mode}, nil
-}
-
-// Creator creates trackings by one of the two operations.
-type Creator struct {
-	client *api.Client
-	mode   ledger.Mode
-}
-
-// Create sends one batch, once. The reply is never nil.
-func (c *Creator) Create(ctx context.Context, items []tracking.Item) *tracking.Reply {
-	if c.mode == ledger.Sync {
-		return c.client.CreateSync(ctx, items)
-	}
-	return c.client.CreateAsync(ctx, items)
 }

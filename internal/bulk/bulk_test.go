@@ -13,6 +13,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -56,11 +57,23 @@ func stage(t *testing.T, db *store.DB, mode ledger.Mode, size, n int) ledger.Run
 	return run
 }
 
-// service answers creates as a test wants.
+// service answers creates as a test wants, and tells of nothing else.
 type service func(ctx context.Context, items []tracking.Item) *tracking.Reply
 
 func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Reply {
 	return s(ctx, items)
+}
+
+func (s service) Evidence(context.Context, tracking.Item, bool) tracking.Evidence {
+	return tracking.Evidence{Why: "tells nothing"}
+}
+
+// job is a run to be carried by one worker that leaves unknown rows alone.
+func job(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
+	return &bulk.Job{
+		Ledger: db, Service: s, Gate: pace.New(8, 0), Run: run,
+		Policy: bulk.Policy{Unknown: bulk.Keep, NoneTaken: true, Workers: 1},
+	}
 }
 
 func replies(o tracking.Outcome) service {
@@ -82,7 +95,7 @@ func counts(t *testing.T, db *store.DB, run ledger.Run) ledger.Counts {
 	return c
 }
 
-func TestSendSettlesEveryOutcome(t *testing.T) {
+func TestEveryOutcomeIsSettled(t *testing.T) {
 	tests := []struct {
 		outcome  tracking.Outcome
 		want     ledger.Counts
@@ -90,11 +103,9 @@ func TestSendSettlesEveryOutcome(t *testing.T) {
 		stops    bool
 	}{
 		{tracking.OutcomeAccepted, ledger.Counts{Accepted: 50}, 5, false},
-		{tracking.OutcomeRows, ledger.Counts{Rejected: 50}, 5, false},
 		{tracking.OutcomeUnknown, ledger.Counts{Unknown: 30, Pending: 20}, 3, true},
 		{tracking.OutcomeUnauthorized, ledger.Counts{Pending: 50}, 1, true},
 		{tracking.OutcomeRefused, ledger.Counts{Pending: 50}, 1, true},
-		{tracking.OutcomeTooLarge, ledger.Counts{Pending: 50}, 1, true},
 		{tracking.OutcomeThrottled, ledger.Counts{Pending: 50}, 1, true},
 		{tracking.OutcomeNotSent, ledger.Counts{Pending: 50}, 0, true},
 	}
@@ -102,11 +113,13 @@ func TestSendSettlesEveryOutcome(t *testing.T) {
 		t.Run(tt.outcome.String(), func(t *testing.T) {
 			db := open(t)
 			run := stage(t, db, ledger.Async, 10, 50)
-			s := bulk.Sender{Ledger: db, Service: replies(tt.outcome), Mode: ledger.Async, Workers: 1}
-			requests, err := s.Send(t.Context(), t.Context(), run.ID)
+			requests, err := job(db, run, replies(tt.outcome)).Carry(t.Context(), t.Context())
 			var stop *bulk.StopError
 			if errors.As(err, &stop) != tt.stops || (err != nil) != tt.stops {
 				t.Errorf("err = %v; want a StopError: %v", err, tt.stops)
+			}
+			if stop != nil && stop.Cause != tt.outcome {
+				t.Errorf("stopped because of %v", stop.Cause)
 			}
 			if got := counts(t, db, run); got != tt.want || requests != tt.requests {
 				t.Errorf("%+v after %d requests; want %+v after %d", got, requests, tt.want, tt.requests)
@@ -116,24 +129,29 @@ func TestSendSettlesEveryOutcome(t *testing.T) {
 }
 
 func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
-	db := open(t)
-	run := stage(t, db, ledger.Async, 10, 40)
-	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1}
-	var done int64
-	s.Service = service(func(context.Context, []tracking.Item) *tracking.Reply {
-		if c := counts(t, db, run); c.Sending != 10 || c.Accepted != done {
-			t.Errorf("while a batch is on its way: %+v; want 10 sending and %d accepted", c, done)
+	for _, mode := range []ledger.Mode{ledger.Async, ledger.Sync} {
+		db := open(t)
+		run := stage(t, db, mode, 10, 40)
+		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+			for _, it := range items {
+				if state, _, err := db.Lookup(t.Context(), account, it.Key()); state != ledger.Sending || err != nil {
+					t.Errorf("%s on its way is %s (%v)", it.ReferID, state, err)
+				}
+			}
+			return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+		}))
+		done := 0
+		j.Settled = func(b ledger.Batch, _ *tracking.Reply) {
+			for _, it := range b.Items() {
+				done++
+				if state, _, err := db.Lookup(t.Context(), account, it.Key()); state != ledger.Accepted || err != nil {
+					t.Errorf("%s, reported, is %s (%v)", it.ReferID, state, err)
+				}
+			}
 		}
-		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
-	})
-	s.Settled = func(ledger.Batch, *tracking.Reply) {
-		done += 10
-		if c := counts(t, db, run); c.Accepted != done || c.Sending != 0 {
-			t.Errorf("when a batch is reported: %+v; want %d accepted and none sending", c, done)
+		if _, err := j.Carry(t.Context(), t.Context()); err != nil || done != 40 {
+			t.Errorf("err = %v, %d rows reported; want 40", err, done)
 		}
-	}
-	if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil || done != 40 {
-		t.Errorf("err = %v, %d rows reported; want 40", err, done)
 	}
 }
 
@@ -143,15 +161,16 @@ func TestNoBatchIsSentTwiceByManyWorkers(t *testing.T) {
 		run := stage(t, db, mode, 7, 2000)
 		var mu sync.Mutex
 		seen := map[string]int{}
-		s := bulk.Sender{Ledger: db, Mode: mode, Workers: 8, Service: service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, it := range items {
 				seen[it.ReferID]++
 			}
 			return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
-		})}
-		if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil {
+		}))
+		j.Workers = 8
+		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for refer, n := range seen {
@@ -170,14 +189,13 @@ func TestSoftEndLetsRequestsEndAndGivesTheRestBack(t *testing.T) {
 	run := stage(t, db, ledger.Sync, 5, 100)
 	stopped := errors.New("stopped by its user")
 	soft, stop := context.WithCancelCause(t.Context())
-	s := bulk.Sender{Ledger: db, Mode: ledger.Sync, Workers: 1, Service: service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+	_, err := job(db, run, service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
 		stop(stopped)
 		if ctx.Err() != nil {
 			t.Error("the request under way was ended")
 		}
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
-	})}
-	_, err := s.Send(t.Context(), soft, run.ID)
+	})).Carry(t.Context(), soft)
 	if !errors.Is(err, stopped) {
 		t.Errorf("err = %v; want the cause", err)
 	}
@@ -190,11 +208,11 @@ func TestHardEndIsStillRecorded(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 5, 10)
 	hard, stop := context.WithCancel(t.Context())
-	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1, Service: service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+	_, err := job(db, run, service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
 		stop()
 		return &tracking.Reply{Outcome: tracking.OutcomeUnknown, Err: ctx.Err()}
-	})}
-	if _, err := s.Send(hard, hard, run.ID); !errors.Is(err, context.Canceled) {
+	})).Carry(hard, hard)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 	if c := counts(t, db, run); c != (ledger.Counts{Unknown: 5, Pending: 5}) {
@@ -205,10 +223,9 @@ func TestHardEndIsStillRecorded(t *testing.T) {
 func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 10, 10)
-	s := bulk.Sender{Ledger: db, Mode: ledger.Async, Workers: 1, Service: service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+	if _, err := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted, Refused: []tracking.RowVerdict{{Key: items[3].Key(), Reason: "bad number"}}}
-	})}
-	if _, err := s.Send(t.Context(), t.Context(), run.ID); err != nil {
+	})).Carry(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for row, err := range db.Rows(t.Context(), run.ID) {

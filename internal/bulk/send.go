@@ -3,152 +3,262 @@ package bulk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Limits of patience.
+// Batches that are claimed, or settled, in one commit: an fsync for every 40
+// rows would cost more than the rest.
 const (
-	// syncClaims is how many v1 batches are claimed in one commit: an fsync
-	// for every 40 rows would cost more than the rest.
-	syncClaims = 32
-	// unknownInRow is how many unknown outcomes in a row stop a run. Each
-	// leaves up to a thousand rows to be asked for one by one.
-	unknownInRow = 3
-	firstPause   = time.Second
-	longestPause = 30 * time.Second
+	claimsAsync = 1
+	claimsSync  = 32
+	mostSettled = 32
 )
 
-// creator is the one operation a run needs of the service.
-type creator interface {
-	Create(ctx context.Context, items []tracking.Item) *tracking.Reply
+// send sends every pending row of the run's input.
+func (j *Job) send(ctx, soft context.Context) error {
+	d := &dispatch{Job: j, claims: claimsAsync, size: j.Run.Plan.BatchSize, outcomes: make(chan outcome, j.workers())}
+	if j.Run.Plan.Mode == ledger.Sync {
+		d.claims = claimsSync
+	}
+	d.news = sync.NewCond(&d.mu)
+	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Account, j.Run.Plan.Mode)
+	if err != nil {
+		return err
+	}
+	d.limit(limit)
+	if err := d.contact(ctx, soft); err != nil {
+		return err
+	}
+	return d.all(ctx, soft)
 }
 
-// Sender sends the pending rows of a run.
-type Sender struct {
-	Ledger  ledger.Store
-	Service creator
-	Mode    ledger.Mode
-	Workers int
-	// GiveUp is how long to go on while no connection comes about, or the
-	// service asks for one pause after the other.
-	GiveUp time.Duration
-	// Settled is told of every batch after its outcome is on disk. It is
-	// called by several goroutines.
-	Settled func(ledger.Batch, *tracking.Reply)
-}
+func (j *Job) workers() int { return max(j.Workers, 1) }
 
-// StopError says why a run stopped before all its rows were sent. What is left
-// is pending.
-type StopError struct {
-	Reply *tracking.Reply // the answer it stopped on
-	Why   string
-}
-
-func (e *StopError) Error() string {
-	if e.Reply.Err == nil {
-		return e.Why
-	}
-	return fmt.Sprintf("%s: %v", e.Why, e.Reply.Err)
-}
-
-// Unwrap returns what was wrong with the answer.
-func (e *StopError) Unwrap() error { return e.Reply.Err }
-
-// Send sends every pending row of the run, and returns nil when none is left
-// to send, whatever became of them; a [*StopError] when it stopped early; or
-// the error of the ledger. When soft ends, nothing more is sent, requests
-// under way are waited for, and the cause of soft is returned; ctx ends those
-// too, and their rows are unknown. requests is how many left this machine.
-func (s *Sender) Send(ctx, soft context.Context, run int64) (requests int64, err error) {
-	if _, err := s.Ledger.Adopt(ctx, run, 1<<30); err != nil {
-		return 0, err
-	}
-	d := &dispatch{Sender: s, run: run, claims: 1}
-	if s.Mode == ledger.Sync {
-		d.claims = syncClaims
-	}
-	g, gctx := errgroup.WithContext(soft)
-	for range max(s.Workers, 1) {
-		g.Go(func() error { return d.work(ctx, gctx) })
-	}
-	err = g.Wait()
-	if e := d.giveBack(context.WithoutCancel(ctx)); e != nil {
-		return d.requests, errors.Join(e, err)
-	}
-	if err == nil && soft.Err() != nil {
-		err = context.Cause(soft)
-	}
-	return d.requests, err
+// outcome is a batch and what came of it.
+type outcome struct {
+	batch ledger.Batch
+	reply *tracking.Reply
+	found ledger.Settlement
 }
 
 // dispatch hands claimed batches to workers and keeps what they share.
+//
+// Workers send; one goroutine records outcomes, several in one commit, while
+// they go on. A worker that finds nothing to send waits while others are
+// sending, for a batch may come back in halves.
 type dispatch struct {
-	*Sender
-	run    int64
-	claims int
+	*Job
+	claims   int
+	outcomes chan outcome
+
+	claiming sync.Mutex // one claims at a time
+	queue    []ledger.Batch
 
 	mu       sync.Mutex
-	queue    []ledger.Batch // claimed, not yet sent
-	requests int64
-	unknowns int       // in a row
-	troubled time.Time // since when nothing got through; zero if the last one did
-	pause    time.Duration
-	until    time.Time // nobody sends before
+	news     *sync.Cond // an outcome was recorded, or it all ends
+	size     int        // rows that one request may carry
+	open     int        // batches claimed and not settled
+	changes  int        // outcomes recorded
+	ended    bool
+	rejected int64
+	unknowns int // in a row
+}
+
+// all runs the workers until nothing is left to send, and returns why they
+// stopped if something is.
+func (d *dispatch) all(ctx, soft context.Context) error {
+	g, gctx := errgroup.WithContext(soft)
+	defer context.AfterFunc(gctx, d.end)()
+	settled := make(chan error, 1)
+	stop := make(chan struct{})
+	go func() { settled <- d.settleAll(context.WithoutCancel(ctx), stop) }()
+	for range d.workers() {
+		g.Go(func() error { return d.work(ctx, gctx, stop) })
+	}
+	err := g.Wait()
+	close(d.outcomes)
+	if e := <-settled; e != nil {
+		return errors.Join(e, err)
+	}
+	return errors.Join(d.giveBack(context.WithoutCancel(ctx)), err)
+}
+
+// end wakes up those who wait for others.
+func (d *dispatch) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = true
+	d.news.Broadcast()
 }
 
 // work sends one batch after the other until there is none, soft ends, or an
-// answer stops the run.
-func (d *dispatch) work(ctx, soft context.Context) error {
+// answer stops the run. broken ends when outcomes can't be recorded.
+func (d *dispatch) work(ctx, soft context.Context, broken <-chan struct{}) error {
 	for {
-		if err := d.wait(soft); err != nil {
-			return nil //nolint:nilerr // stopping is not this worker's failure
-		}
-		b, ok, err := d.next(context.WithoutCancel(soft))
-		if err != nil || !ok {
+		b, pass, err := d.next(soft)
+		if pass == nil || err != nil {
 			return err
 		}
 		reply := d.Service.Create(ctx, b.Items())
-		// The outcome is recorded even when we are being stopped.
-		if err := d.Ledger.Settle(context.WithoutCancel(ctx), []ledger.Settlement{settlement(b, reply)}); err != nil {
-			return err
+		stop := d.learn(pass, reply)
+		o := outcome{b, reply, d.settlement(ctx, b, reply)}
+		select {
+		case d.outcomes <- o:
+		case <-broken:
+			return nil // its rows stay as sending, and are unknown to the next
 		}
-		if d.Settled != nil {
-			d.Settled(b, reply)
+		if stop == nil {
+			stop = d.react(ctx, o)
 		}
-		if err := d.learn(reply); err != nil {
-			return err
+		if stop != nil {
+			return stop
 		}
 	}
 }
 
-// next returns a claimed batch, and false when no more is pending.
-func (d *dispatch) next(ctx context.Context) (ledger.Batch, bool, error) {
+// next returns a claimed batch and leave to send it. There is no pass when
+// nothing is left to send, or soft has ended.
+func (d *dispatch) next(soft context.Context) (ledger.Batch, *pace.Pass, error) {
+	for {
+		before := d.recorded()
+		pass, err := d.Gate.Enter(soft)
+		if err != nil {
+			return ledger.Batch{}, nil, nil //nolint:nilerr // stopping is not this worker's failure
+		}
+		b, ok, err := d.claim(context.WithoutCancel(soft))
+		if ok {
+			return b, pass, nil
+		}
+		pass.Neither()
+		if err != nil || !d.await(before) {
+			return ledger.Batch{}, nil, err
+		}
+	}
+}
+
+// recorded returns how many outcomes were recorded.
+func (d *dispatch) recorded() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.changes
+}
+
+// await returns true when more outcomes are recorded than before, and false
+// when no batch is under way any more.
+func (d *dispatch) await(before int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.changes == before && d.open > 0 && !d.ended {
+		d.news.Wait()
+	}
+	return d.changes != before && !d.ended
+}
+
+// claim returns a batch of the run, and false when no more is pending.
+func (d *dispatch) claim(ctx context.Context) (ledger.Batch, bool, error) {
+	d.claiming.Lock()
+	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
-		claimed, err := d.Ledger.Claim(ctx, d.run, d.claims, tracking.MaxAsyncBatch)
-		if err != nil {
+		var err error
+		if d.queue, err = d.claimSome(ctx, d.claims, d.limit(0)); err != nil || len(d.queue) == 0 {
 			return ledger.Batch{}, false, err
 		}
-		d.queue = claimed
-	}
-	if len(d.queue) == 0 {
-		return ledger.Batch{}, false, nil
 	}
 	b := d.queue[0]
 	d.queue = d.queue[1:]
 	return b, true, nil
 }
 
+// claimSome claims up to n batches of up to size rows that are pending in the
+// run, or else in the runs of others.
+func (d *dispatch) claimSome(ctx context.Context, n, size int) ([]ledger.Batch, error) {
+	claimed, err := d.Ledger.Claim(ctx, d.Run.ID, n, size)
+	if err == nil && len(claimed) == 0 {
+		var adopted int64
+		if adopted, err = d.Ledger.Adopt(ctx, d.Run.ID, n*d.Run.Plan.BatchSize); err == nil && adopted > 0 {
+			claimed, err = d.Ledger.Claim(ctx, d.Run.ID, n, size)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open += len(claimed)
+	return claimed, err
+}
+
+// limit lowers how many rows one request may carry, unless rows is 0, and
+// returns it.
+func (d *dispatch) limit(rows int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if rows > 0 {
+		d.size = min(d.size, rows)
+	}
+	return d.size
+}
+
+// settleAll records outcomes as they come, those that came meanwhile together.
+// When it can't, it closes broken.
+func (d *dispatch) settleAll(ctx context.Context, broken chan<- struct{}) error {
+	for o := range d.outcomes {
+		some := d.gathered(o)
+		if err := d.record(ctx, some); err != nil {
+			close(broken)
+			d.end()
+			return err
+		}
+	}
+	return nil
+}
+
+// gathered returns an outcome with those that came after it.
+func (d *dispatch) gathered(o outcome) []outcome {
+	some := []outcome{o}
+	for len(some) < mostSettled {
+		select {
+		case next, ok := <-d.outcomes:
+			if !ok {
+				return some
+			}
+			some = append(some, next)
+		default:
+			return some
+		}
+	}
+	return some
+}
+
+// record puts outcomes on disk and then reports them.
+func (d *dispatch) record(ctx context.Context, some []outcome) error {
+	all := make([]ledger.Settlement, len(some))
+	for i, o := range some {
+		all[i] = o.found
+	}
+	if err := d.Ledger.Settle(ctx, all); err != nil {
+		return err
+	}
+	for _, o := range some {
+		if d.Settled != nil {
+			d.Settled(o.batch, o.reply)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes += len(some)
+	d.open -= len(some)
+	d.news.Broadcast()
+	return nil
+}
+
 // giveBack makes batches pending again that were claimed and not sent.
 func (d *dispatch) giveBack(ctx context.Context) error {
+	d.claiming.Lock()
+	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
 		return nil
 	}
@@ -156,121 +266,12 @@ func (d *dispatch) giveBack(ctx context.Context) error {
 	for i, b := range d.queue {
 		back[i] = ledger.Settlement{Batch: b.ID, State: ledger.Pending}
 	}
-	return d.Ledger.Settle(ctx, back)
-}
-
-// wait returns when sending is allowed, or with the error of ctx.
-func (d *dispatch) wait(ctx context.Context) error {
-	for {
-		d.mu.Lock()
-		left := time.Until(d.until)
-		d.mu.Unlock()
-		if left <= 0 {
-			return ctx.Err()
-		}
-		t := time.NewTimer(left)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
-		}
+	if err := d.Ledger.Settle(ctx, back); err != nil {
+		return err
 	}
-}
-
-// settlement says what a reply means for the rows of its batch.
-func settlement(b ledger.Batch, r *tracking.Reply) ledger.Settlement {
-	s := ledger.Settlement{
-		Batch:      b.ID,
-		State:      state(r.Outcome),
-		Reason:     r.Reason(),
-		HTTPStatus: r.HTTPStatus,
-		Answer:     r.Answer,
-		AnswerCut:  r.AnswerCut,
-		Began:      r.Began,
-		Took:       r.Took,
-	}
-	if len(r.Refused) == 0 {
-		return s
-	}
-	rows := make(map[tracking.Key]int64, len(b.Rows))
-	for _, row := range b.Rows {
-		rows[row.Item.Key()] = row.ID
-	}
-	for _, v := range r.Refused {
-		if id, ok := rows[v.Key]; ok {
-			s.Rows = append(s.Rows, ledger.Verdict{Row: id, State: ledger.Rejected, Reason: v.Reason})
-		}
-	}
-	return s
-}
-
-// state is what an outcome means for a batch.
-func state(o tracking.Outcome) ledger.State {
-	switch o {
-	case tracking.OutcomeAccepted:
-		return ledger.Accepted
-	case tracking.OutcomeRows:
-		return ledger.Rejected
-	case tracking.OutcomeNotSent, tracking.OutcomeUnauthorized, tracking.OutcomeTooLarge,
-		tracking.OutcomeThrottled, tracking.OutcomeRefused:
-		return ledger.Pending
-	default:
-		return ledger.Unknown
-	}
-}
-
-// learn draws from a reply what it means for the batches to come: nothing, a
-// pause for all workers, or the end of the run.
-func (d *dispatch) learn(r *tracking.Reply) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if r.Outcome != tracking.OutcomeNotSent {
-		d.requests++
-	}
-	switch r.Outcome {
-	case tracking.OutcomeAccepted, tracking.OutcomeRows:
-		d.unknowns, d.troubled, d.pause = 0, time.Time{}, 0
-		return nil
-	case tracking.OutcomeNotSent, tracking.OutcomeThrottled:
-		return d.slowDown(r)
-	case tracking.OutcomeUnauthorized:
-		return &StopError{Reply: r, Why: "stopped: the API key was refused"}
-	case tracking.OutcomeTooLarge:
-		return &StopError{Reply: r, Why: "stopped: the batch is too large for the service, use a smaller --batch-size"}
-	case tracking.OutcomeRefused:
-		return &StopError{Reply: r, Why: "stopped: the service refuses the request, not its rows"}
-	}
-	d.unknowns++
-	switch {
-	case r.Systemic:
-		return &StopError{Reply: r, Why: "stopped: the answer can't be believed"}
-	case d.unknowns >= unknownInRow:
-		return &StopError{Reply: r, Why: fmt.Sprintf("stopped after %d unknown outcomes in a row", d.unknowns)}
-	}
+	d.queue, d.open, d.changes = nil, d.open-len(back), d.changes+len(back)
+	d.news.Broadcast()
 	return nil
-}
-
-// slowDown sets the next pause, or gives up.
-func (d *dispatch) slowDown(r *tracking.Reply) error {
-	now := time.Now()
-	if d.troubled.IsZero() {
-		d.troubled = now
-	}
-	pause := min(max(2*d.pause, firstPause), longestPause)
-	if now.Before(d.until) {
-		pause = d.pause // another worker met the same trouble meanwhile
-	}
-	d.pause = pause
-	if until := now.Add(max(pause, r.RetryAfter)); until.After(d.until) {
-		d.until = until
-	}
-	if d.until.Sub(d.troubled) <= d.GiveUp {
-		return nil
-	}
-	why := "stopped: no connection"
-	if r.Outcome == tracking.OutcomeThrottled {
-		why = "stopped: the service keeps asking for a pause"
-	}
-	return &StopError{Reply: r, Why: why}
 }

@@ -24,9 +24,8 @@ type createOptions struct {
 	SkipInvalid, AllowEmpty  bool
 	Rejects, Format          string
 	SameAccount              bool
+	policyOptions
 }
-
-const connectPatience = 2 * time.Minute
 
 func (r *runner) create() *cobra.Command {
 	var o createOptions
@@ -39,21 +38,31 @@ the ledger does not hold already: in batches of up to 1000 (asynchronous), or
 with --sync of up to 40. The same command again sends only what is new or still
 pending, so after any interruption run it again.
 
-A row whose outcome nobody knows is recorded as unknown and never sent again.
+A row whose outcome nobody knows (the request left, no answer came that can be
+believed) is recorded as unknown. The service is asked for it, and it is sent
+again only when the service has said twice, --settle apart, that it does not
+have it. Rejected rows are sent again with --retry-rejected only.
 See "waybill help input" for what is read.`,
 		Example: example(
 			"waybill create orders.csv --dry-run",
 			"waybill create orders.csv --wait",
 			`waybill create export.csv --map referId="Order No" --rejects bad.csv`,
 			"waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784"),
-		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
-			o.Files = args
-			return r.runCreate(ctx, s, o)
-		}),
 	}
+	cmd.RunE = r.run(func(ctx context.Context, s *app.Session, args []string) error {
+		o.Files = args
+		policy, err := o.policy(cmd, s.Config)
+		if err != nil {
+			return err
+		}
+		if s.Config.Timeout > 0 && !o.Wait {
+			policy.GiveUp, policy.Query = s.Config.Timeout, s.Config.Timeout
+		}
+		return r.runCreate(ctx, s, o, policy)
+	})
 	f := cmd.Flags()
 	f.SortFlags = false
-	settingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency")
+	settingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency", "rate")
 	f.StringVar(&o.ReferID, "refer-id", "", "create one tracking with this identifier of yours")
 	f.StringVar(&o.Number, "tracking-number", "", "the one tracking's number")
 	f.StringVar(&o.Carrier, "carrier-code", "", "the one tracking's carrier code")
@@ -64,6 +73,9 @@ See "waybill help input" for what is read.`,
 	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
 	f.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
 	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
+	o.flags(cmd)
+	f.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
+	f.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, and send only what it proves not to have (a lost store, another machine)")
 	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
 	return cmd
 }
@@ -76,12 +88,13 @@ type creation struct {
 	o       createOptions
 	in      *input
 	plan    ledger.Plan
+	policy  bulk.Policy
 	judged  judgement
 	started time.Time
 }
 
-func (r *runner) runCreate(ctx context.Context, s *app.Session, o createOptions) error {
-	c := &creation{r: r, s: s, soft: ctx, o: o, started: time.Now()}
+func (r *runner) runCreate(ctx context.Context, s *app.Session, o createOptions, policy bulk.Policy) error {
+	c := &creation{r: r, s: s, soft: ctx, o: o, policy: policy, started: time.Now()}
 	if err := c.prepare(); err != nil {
 		return err
 	}
@@ -109,7 +122,7 @@ func (c *creation) prepare() error {
 		Map: cfg.Map, Encoding: cfg.Encoding, StripSpaces: cfg.StripSpaces, Carriers: cfg.Carriers,
 		Format: intake.Format(c.o.Format), KeepText: c.o.Rejects != "",
 	}
-	c.plan = ledger.Plan{Account: cfg.Account, Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch}
+	c.plan = ledger.Plan{Account: cfg.Account, Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: c.o.CheckFirst}
 	if c.o.Sync {
 		c.plan.Mode, c.plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
 	}
@@ -191,8 +204,7 @@ func (c *creation) elapsed() float64 { return elapsedSeconds(c.started) }
 
 // send stages the input, sends what is pending and reports the outcome.
 func (c *creation) send(ctx context.Context) error {
-	creator, err := c.s.Creator(c.plan.Mode)
-	if err != nil {
+	if _, err := c.s.Client(); err != nil {
 		return err
 	}
 	db, err := c.s.Store(ctx)
@@ -207,7 +219,7 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	if lost > 0 {
-		c.s.IO.Warning("an earlier waybill was killed while sending %s: the outcome is unknown", plural(lost, "row"))
+		c.s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", plural(lost, "row"))
 	}
 	run, err := c.stage(ctx, db)
 	if err != nil {
@@ -217,24 +229,12 @@ func (c *creation) send(ctx context.Context) error {
 		c.s.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
 	}
 	c.announce(run, db)
-	progress := newSendProgress(c.s.IO, run)
-	sender := &bulk.Sender{
-		Ledger: db, Service: creator, Mode: c.plan.Mode, Workers: c.s.Config.Concurrency,
-		GiveUp: c.patience(), Settled: c.settled(ctx, db, progress),
-	}
-	requests, sendErr := sender.Send(c.s.Hard(ctx), ctx, run.ID)
-	progress.stop()
+	k := &carriage{s: c.s, db: db, run: run, policy: c.policy}
+	requests, sendErr := k.carry(ctx)
 	if as[*store.Error](sendErr) {
 		return sendErr
 	}
 	return c.finish(context.WithoutCancel(ctx), db, run, requests, sendErr)
-}
-
-func (c *creation) patience() time.Duration {
-	if c.s.Config.Timeout > 0 && !c.o.Wait {
-		return c.s.Config.Timeout
-	}
-	return connectPatience
 }
 
 // checkKey refuses a key never seen on an account that has runs: created with
@@ -292,18 +292,4 @@ func (c *creation) announce(run ledger.Run, db *store.DB) {
 
 func calls(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
-}
-
-// settled is told of every settled batch: progress, and for synchronous
-// creates what the answer said of each tracking.
-func (c *creation) settled(ctx context.Context, db ledger.Trackings, p *sendProgress) func(ledger.Batch, *tracking.Reply) {
-	return func(b ledger.Batch, reply *tracking.Reply) {
-		p.settled(b, reply)
-		if c.plan.Mode != ledger.Sync || reply.Outcome != tracking.OutcomeAccepted {
-			return
-		}
-		if err := c.s.LearnCreated(context.WithoutCancel(ctx), db, c.plan.Account, b.Items(), reply); err != nil {
-			c.s.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
-		}
-	}
 }

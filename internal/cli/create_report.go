@@ -115,13 +115,15 @@ func stopCode(err error) Code {
 	case !errors.As(err, &stop):
 		return Failed
 	}
-	switch stop.Reply.Outcome {
+	switch stop.Cause {
 	case tracking.OutcomeUnauthorized:
 		return Auth
 	case tracking.OutcomeNotSent:
 		return Unreachable
 	case tracking.OutcomeUnknown:
 		return Unknown
+	case tracking.OutcomeRows:
+		return Partial
 	default:
 		return Refused
 	}

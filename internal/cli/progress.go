@@ -57,26 +57,34 @@ func shortDuration(d time.Duration) string {
 	return d.Round(time.Minute / 6).String()
 }
 
-// sendProgress shows rows and batches on their way.
-type sendProgress struct {
+// carryProgress shows rows and batches on their way.
+type carryProgress struct {
 	*countProgress
 	batches int64
 }
 
-func newSendProgress(io *term.IO, run ledger.Run) *sendProgress {
-	rows := run.Tally.New + run.Tally.KnownPending
-	p := &sendProgress{countProgress: newCountProgress(io, "creating", "rows", rows)}
+func newCarryProgress(io *term.IO, run ledger.Run) *carryProgress {
+	rows := run.Tally.New + run.Tally.KnownPending + run.Tally.KnownOpen
+	p := &carryProgress{countProgress: newCountProgress(io, "creating", "rows", rows)}
 	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
 	return p
 }
 
-// settled counts a batch whose outcome is on disk.
-func (p *sendProgress) settled(b ledger.Batch, r *tracking.Reply) {
-	if r.Outcome == tracking.OutcomeNotSent || r.Outcome == tracking.OutcomeThrottled {
+// settled counts a batch whose outcome is on disk. Rows that go again, or that
+// nobody knows of, are not done.
+func (p *carryProgress) settled(b ledger.Batch, r *tracking.Reply) {
+	if r.Outcome != tracking.OutcomeAccepted && (r.Outcome != tracking.OutcomeRows || len(b.Rows) > 1) {
 		return
 	}
 	p.mu.Lock()
 	p.batches++
 	p.mu.Unlock()
 	p.add(int64(len(b.Rows)))
+}
+
+// resolved counts rows that the service turned out to have.
+func (p *carryProgress) resolved(state ledger.State, rows int64) {
+	if state == ledger.Accepted {
+		p.add(rows)
+	}
 }

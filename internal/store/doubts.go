@@ -17,8 +17,9 @@ func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, err
 	return func(yield func(ledger.Doubt, error) bool) {
 		err := d.exists(ctx, run)
 		var after batch
-		for ok := true; err == nil; {
+		for err == nil {
 			var page []ledger.Doubt
+			var ok bool
 			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, with, run, after.id, string(ledger.Unknown), 1); !ok || err != nil {
 				break
 			}
@@ -215,6 +216,6 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doub
 			ORDER BY b.id DESC LIMIT $2)
 		`+doubted+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
 		account, controlBatches, max(n, 0)*controlBatches)
-	all := append(alone, others...)
-	return all[:min(len(all), max(n, 0))], err
+	alone = append(alone, others...)
+	return alone[:min(len(alone), max(n, 0))], err
 }

@@ -24,6 +24,7 @@ const (
 // reconciling: whatever could be read in two ways is undecided.
 type Evidence struct {
 	Presence Presence
+	Own      bool   // the tracking that was named stands there with the item's referId
 	Look     string // of an absence: status and words without the reference, to compare two absences; short, printable
 	Why      string // of an undecided answer: what it was; printable
 
@@ -33,6 +34,7 @@ type Evidence struct {
 	Passing      bool          // the same query may do better later
 	Unauthorized bool          // the key was refused
 	Unconnected  bool          // no connection came about, nothing was sent
+	Throttled    bool          // the service asked for a pause, or is overloaded
 	RetryAfter   time.Duration // how long the service asked to wait; 0 if it did not say
 }
 
@@ -63,7 +65,7 @@ func (a Answer) Evidence(item Item) Evidence {
 		case !t.shown():
 			why = "names the number, but tells nothing of the tracking"
 		default:
-			return Evidence{Presence: PresenceNamed}
+			return Evidence{Presence: PresenceNamed, Own: t.ReferID != ""}
 		}
 	}
 	switch {

@@ -1,0 +1,236 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Limits of patience.
+const (
+	// mostTroubles is how often a run goes on after several unknown outcomes
+	// in a row, once the rows were asked for.
+	mostTroubles = 5
+	// othersPause is between two looks at rows that another process sends.
+	othersPause = 250 * time.Millisecond
+)
+
+// Store is all of the ledger that carrying a run asks for.
+type Store interface {
+	ledger.Store
+	ledger.Doubts
+	ledger.Accounts
+	ledger.Trackings
+}
+
+// Service is what a run needs of the tracking service. Each call is one
+// request.
+type Service interface {
+	Create(ctx context.Context, items []tracking.Item) *tracking.Reply
+	// Evidence asks for an item by its referId, or by its number.
+	Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence
+}
+
+// Unknown says what is done about rows of unknown outcome.
+type Unknown string
+
+// The ways. Resend and Keep are the user's decision: nothing proves that
+// resending creates no second tracking.
+const (
+	Reconcile Unknown = "reconcile" // ask the service, and go by proof
+	Resend    Unknown = "resend"    // send them again
+	Keep      Unknown = "keep"      // leave them as they are
+)
+
+// Policy is how a run is carried.
+type Policy struct {
+	Unknown       Unknown
+	Settle        time.Duration // between the two proofs of an absence
+	RetryRejected bool          // rejected rows of the input are sent again
+	// Canary sends one row alone, and asks for it, before the first run of an
+	// account with more than one batch.
+	Canary     bool
+	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
+	// NoneTaken says that a batch refused because of rows was refused whole;
+	// otherwise its rows are unknown.
+	NoneTaken bool
+	// GiveUp is how long to go on while no connection comes about, or the
+	// service asks for one pause after the other.
+	GiveUp time.Duration
+	// Query is how long to go on trying to get an answer to one query, and to
+	// be shown the first row of an account.
+	Query   time.Duration
+	Workers int
+}
+
+// Watch is told what happens. Any of it may be nil.
+type Watch struct {
+	// Settled is told of every batch after its outcome is on disk, by one
+	// goroutine.
+	Settled func(ledger.Batch, *tracking.Reply)
+	// Resolved is told how many unknown rows were settled, with which state.
+	Resolved func(state ledger.State, rows int64)
+	// Say is told in words what is about to take time.
+	Say func(format string, args ...any)
+}
+
+// Job is one run to be carried to the service.
+type Job struct {
+	Ledger  Store
+	Service Service
+	Gate    *pace.Gate
+	Run     ledger.Run
+	Policy
+	Watch
+
+	requests  int64
+	troubles  int       // see mostTroubles
+	odds      int       // see mostOdd
+	busySince time.Time // see busyPatience
+}
+
+// StopError says why a run stopped before all its rows were settled. What is
+// left is pending or unknown.
+type StopError struct {
+	// Cause is what kind of answer it stopped on.
+	Cause tracking.Outcome
+	Why   string
+	Err   error // nil if there is no more to say
+	// again says that the run may go on once the unknown rows were asked for.
+	again bool
+}
+
+func (e *StopError) Error() string {
+	if e.Err == nil {
+		return e.Why
+	}
+	return fmt.Sprintf("%s: %v", e.Why, e.Err)
+}
+
+// Unwrap returns what was wrong with the answer.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// Carry brings every row of the run's input as far as it can be brought: asks
+// for what is unknown, sends what is pending, and waits for what others send.
+// It returns nil when no more can be done, whatever became of the rows; a
+// [*StopError] when it stopped early; or the error of the ledger. When soft
+// ends, nothing more is begun, requests under way are waited for, and the cause
+// of soft is returned; ctx ends those too, and their rows are unknown. requests
+// is how many creates left this machine.
+func (j *Job) Carry(ctx, soft context.Context) (requests int64, err error) {
+	err = j.reopen(soft)
+	for more := true; more && err == nil; {
+		more, err = j.round(ctx, soft)
+	}
+	if soft.Err() != nil && (err == nil || errors.Is(err, soft.Err())) {
+		err = context.Cause(soft)
+	}
+	return j.requests, err
+}
+
+// reopen makes pending what the user wants to be sent again.
+func (j *Job) reopen(ctx context.Context) error {
+	for state, wanted := range map[ledger.State]bool{ledger.Rejected: j.RetryRejected, ledger.Unknown: j.Unknown == Resend} {
+		if !wanted {
+			continue
+		}
+		n, err := j.Ledger.Reopen(ctx, j.Run.ID, state)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			j.say("%d %s rows are sent again", n, state)
+		}
+	}
+	return nil
+}
+
+// round asks once for what is unknown and sends all that is pending. It
+// reports whether there is reason for another round, and waits until then.
+func (j *Job) round(ctx, soft context.Context) (bool, error) {
+	if _, err := j.Ledger.Recover(soft); err != nil {
+		return false, err
+	}
+	p, err := j.reconcile(soft)
+	if err != nil {
+		return false, err
+	}
+	err = j.send(ctx, soft)
+	var stop *StopError
+	switch {
+	case errors.As(err, &stop) && stop.again && j.Unknown == Reconcile && j.troubles < mostTroubles:
+		j.troubles++
+		j.say("%s: asking what became of the rows", stop.Why)
+		return true, nil
+	case err != nil || soft.Err() != nil:
+		return false, err
+	}
+	return j.next(soft, p)
+}
+
+// next decides whether a further round can bring rows further, and waits until
+// it can.
+func (j *Job) next(ctx context.Context, p *pass) (bool, error) {
+	c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case c.Pending > 0:
+		return true, nil
+	case c.Sending > 0:
+		return true, j.waitForOthers(ctx, c.Sending)
+	case c.Unknown == 0 || j.Unknown != Reconcile:
+		return false, nil
+	case c.Unknown > p.left:
+		return true, nil // rows became unknown since
+	}
+	if again, err := p.again(ctx); again || err != nil {
+		return again, err
+	}
+	return p.wait(ctx)
+}
+
+// waitForOthers waits until rows that another process sends have an outcome,
+// or the process has died.
+func (j *Job) waitForOthers(ctx context.Context, rows int64) error {
+	j.say("another waybill is sending %d rows of this input: waiting for their outcome", rows)
+	for rows > 0 {
+		if err := pause(ctx, othersPause); err != nil {
+			return err
+		}
+		if _, err := j.Ledger.Recover(ctx); err != nil {
+			return err
+		}
+		c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+		if err != nil {
+			return err
+		}
+		if rows = c.Sending; c.Pending > 0 {
+			return nil // some came back
+		}
+	}
+	return nil
+}
+
+func (j *Job) say(format string, args ...any) {
+	if j.Say != nil {
+		j.Say(format, args...)
+	}
+}
+
+// pause waits, or returns the cause of ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}

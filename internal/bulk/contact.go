@@ -1,0 +1,128 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Patience with the first row of an account.
+const (
+	firstWait   = 250 * time.Millisecond
+	longestWait = 4 * time.Second
+	// mostCanaries is how many first rows may be rejected, one by one.
+	mostCanaries = 5
+)
+
+// contact makes sure, before an account's first run with more than one batch,
+// that a row which the service accepted is found by a query: one row is sent
+// alone, and the rest goes when it is found.
+func (d *dispatch) contact(ctx, soft context.Context) error {
+	if needed, err := d.needsContact(soft); !needed || err != nil {
+		return err
+	}
+	known, err := d.Ledger.Controls(soft, d.Run.Plan.Account, 1)
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 {
+		return d.findFirst(soft, known[0].Item)
+	}
+	d.say("first contact with this account: one row goes alone, the rest when the service shows it (--canary=false goes without)")
+	for range mostCanaries {
+		o, err := d.sendOne(ctx, soft)
+		switch {
+		case err != nil || o == nil:
+			return err
+		case o.found.State == ledger.Accepted && len(o.found.Rows) == 0:
+			return d.findFirst(soft, o.batch.Rows[0].Item)
+		case o.found.State == ledger.Unknown:
+			e := stopped(o.reply, "stopped: the outcome of the first row is unknown")
+			e.again = !o.reply.Systemic
+			return e
+		}
+	}
+	return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: the service rejected the first %d rows", mostCanaries)}
+}
+
+// needsContact reports whether the account was never in contact and there is
+// more than one batch to send.
+func (d *dispatch) needsContact(ctx context.Context) (bool, error) {
+	if !d.Canary {
+		return false, nil
+	}
+	if done, err := d.Ledger.Contacted(ctx, d.Run.Plan.Account); done || err != nil {
+		return false, err
+	}
+	c, err := d.Ledger.CountRows(ctx, d.Run.ID)
+	return c.Pending > int64(d.limit(0)), err
+}
+
+// sendOne sends one row alone and records its outcome. It returns nil if there
+// was none left, or soft ended.
+func (d *dispatch) sendOne(ctx, soft context.Context) (*outcome, error) {
+	for {
+		pass, err := d.Gate.Enter(soft)
+		if err != nil {
+			return nil, nil //nolint:nilerr,nilnil // stopping is no failure here
+		}
+		claimed, err := d.claimSome(context.WithoutCancel(soft), 1, 1)
+		if err != nil || len(claimed) == 0 {
+			pass.Neither()
+			return nil, err
+		}
+		o := outcome{batch: claimed[0]}
+		o.reply = d.Service.Create(ctx, o.batch.Items())
+		stop := d.learn(pass, o.reply)
+		o.found = d.settlement(ctx, o.batch, o.reply)
+		if err := d.record(context.WithoutCancel(ctx), []outcome{o}); err != nil {
+			return nil, err
+		}
+		if stop == nil {
+			stop = d.react(ctx, o)
+		}
+		if stop != nil {
+			return nil, stop
+		}
+		if o.found.State != ledger.Pending {
+			return &o, nil
+		}
+	}
+}
+
+// findFirst asks for a row that was accepted until the service shows it.
+func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
+	end := time.Now().Add(d.Query)
+	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+		e, err := d.ask(ctx, item, false)
+		if err != nil {
+			return err
+		}
+		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing {
+			return d.Ledger.NoteContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
+		}
+		if time.Now().Add(wait).After(end) {
+			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
+				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s); --canary=false goes on without this check",
+				item.ReferID, said(e))}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// said tells in a few words what an answer was that does not show a row.
+func said(e tracking.Evidence) string {
+	switch {
+	case e.Presence == tracking.PresenceAbsent:
+		return "it says there is none: " + e.Look
+	case e.Err != nil:
+		return e.Err.Error()
+	default:
+		return "its answer " + e.Why
+	}
+}

@@ -1,0 +1,174 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// unknownInRow is how many unknown outcomes in a row stop the sending. Each
+// leaves up to a thousand rows to be asked for one by one.
+const unknownInRow = 3
+
+// settlement says what a reply means for the rows of its batch.
+func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
+	s := ledger.Settlement{
+		Batch: b.ID, State: state(r.Outcome), Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
+		Answer: r.Answer, AnswerCut: r.AnswerCut, Began: r.Began, Took: r.Took,
+	}
+	switch {
+	case r.Outcome == tracking.OutcomeTooLarge && len(b.Rows) > 1:
+		s.Halve = true
+	case r.Outcome == tracking.OutcomeTooLarge:
+		s.State = ledger.Rejected // nothing smaller can be sent
+	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
+		d.refusedAlone(ctx, b.Rows[0].Item, &s)
+	case r.Outcome == tracking.OutcomeRows:
+		s.Rows = named(b, r)
+		if s.State = ledger.Unknown; d.NoneTaken {
+			s.State, s.Halve = ledger.Pending, len(s.Rows) == 0
+		}
+	case r.Outcome == tracking.OutcomeAccepted:
+		s.Rows = named(b, r)
+	}
+	return s
+}
+
+// refusedAlone settles a row that was refused with nothing else in its batch.
+// Of a conflict it is asked first whether the service has the row already.
+func (d *dispatch) refusedAlone(ctx context.Context, item tracking.Item, s *ledger.Settlement) {
+	s.State = ledger.Rejected
+	if s.HTTPStatus != http.StatusConflict {
+		return
+	}
+	// Another row of the account may have the same referId: only an answer
+	// with the number counts.
+	p, err := d.prove(ctx, ledger.Doubt{Item: item, Siblings: 1})
+	switch {
+	case err != nil || p.verdict == busy:
+		s.State, s.Reason = ledger.Unknown, s.Reason+"; whether it is there could not be told"
+	case p.verdict == present:
+		s.State, s.Reason = ledger.Accepted, ""
+	}
+}
+
+// named returns the rows of a batch that its answer refuses by name.
+func named(b ledger.Batch, r *tracking.Reply) []ledger.Verdict {
+	if len(r.Refused) == 0 {
+		return nil
+	}
+	rows := make(map[tracking.Key]int64, len(b.Rows))
+	for _, row := range b.Rows {
+		rows[row.Item.Key()] = row.ID
+	}
+	var verdicts []ledger.Verdict
+	for _, v := range r.Refused {
+		if id, ok := rows[v.Key]; ok {
+			verdicts = append(verdicts, ledger.Verdict{Row: id, State: ledger.Rejected, Reason: v.Reason})
+		}
+	}
+	return verdicts
+}
+
+// state is what an outcome means for a batch.
+func state(o tracking.Outcome) ledger.State {
+	switch o {
+	case tracking.OutcomeAccepted:
+		return ledger.Accepted
+	case tracking.OutcomeRows, tracking.OutcomeNotSent, tracking.OutcomeUnauthorized,
+		tracking.OutcomeTooLarge, tracking.OutcomeThrottled, tracking.OutcomeRefused:
+		return ledger.Pending
+	default:
+		return ledger.Unknown
+	}
+}
+
+// learn draws from a reply what it means for the batches to come: nothing, a
+// pause for all workers, or the end of the sending. It ends the pass.
+func (d *dispatch) learn(pass *pace.Pass, r *tracking.Reply) error {
+	d.mu.Lock()
+	if r.Outcome != tracking.OutcomeNotSent {
+		d.requests++
+	}
+	if d.unknowns++; r.Outcome != tracking.OutcomeUnknown {
+		d.unknowns = 0
+	}
+	unknowns := d.unknowns
+	d.mu.Unlock()
+	switch r.Outcome {
+	case tracking.OutcomeAccepted, tracking.OutcomeRows, tracking.OutcomeTooLarge:
+		pass.Fine()
+		return nil
+	case tracking.OutcomeThrottled:
+		pass.Troubled(r.RetryAfter)
+		return d.patience(r, "stopped: the service keeps asking for a pause")
+	case tracking.OutcomeNotSent:
+		pass.Unconnected()
+		return d.patience(r, "stopped: no connection")
+	}
+	if r.HTTPStatus == http.StatusServiceUnavailable {
+		pass.Troubled(r.RetryAfter)
+	} else {
+		pass.Neither()
+	}
+	switch {
+	case r.Outcome == tracking.OutcomeUnauthorized:
+		return stopped(r, "stopped: the API key was refused")
+	case r.Outcome == tracking.OutcomeRefused:
+		return stopped(r, "stopped: the service refuses the request, not its rows")
+	case r.Systemic:
+		return stopped(r, "stopped: the answer can't be believed")
+	case unknowns >= unknownInRow:
+		e := stopped(r, fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns))
+		e.again = true
+		return e
+	}
+	return nil
+}
+
+// stopped is why the sending ends with that reply.
+func stopped(r *tracking.Reply, why string) *StopError {
+	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
+}
+
+// patience gives up when nothing got through for too long, or would not before
+// the pause that the service asks for has ended.
+func (d *dispatch) patience(r *tracking.Reply, why string) error {
+	since := d.Gate.Trouble()
+	if since.IsZero() || time.Since(since)+r.RetryAfter < d.GiveUp {
+		return nil
+	}
+	return stopped(r, why)
+}
+
+// react does what an outcome asks for besides being recorded, and returns why
+// the sending ends with it, if it does.
+func (d *dispatch) react(ctx context.Context, o outcome) error {
+	ctx = context.WithoutCancel(ctx)
+	switch o.reply.Outcome {
+	case tracking.OutcomeTooLarge:
+		half := (len(o.batch.Rows) + 1) / 2
+		d.limit(half)
+		return d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, half)
+	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
+		return d.giveBack(ctx) // nothing is sent for a while
+	}
+	rejected := int64(0)
+	if o.found.State == ledger.Rejected {
+		rejected = int64(len(o.batch.Rows) - len(o.found.Rows))
+	}
+	rejected += int64(len(o.found.Rows)) // all of them are
+	d.mu.Lock()
+	d.rejected += rejected
+	rejected = d.rejected
+	d.mu.Unlock()
+	if d.MaxRejects > 0 && rejected > d.MaxRejects {
+		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
+	}
+	return nil
+}

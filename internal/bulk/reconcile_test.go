@@ -1,0 +1,227 @@
+package bulk_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// losing loses the answers to the calls from..to, which are taken or not.
+func losing(from, to int, taken bool) func(int, []tracking.Item) (bool, *tracking.Reply) {
+	return func(call int, _ []tracking.Item) (bool, *tracking.Reply) {
+		if from <= call && call <= to {
+			return taken, lost()
+		}
+		return true, took()
+	}
+}
+
+func TestUnknownRowsThatArePresentAreAccepted(t *testing.T) {
+	for _, processing := range []bool{false, true} {
+		db, f := open(t), newFake()
+		f.create, f.processing = losing(2, 3, true), processing
+		run := stage(t, db, ledger.Async, 10, 50)
+		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 50})
+		if len(f.sizes) != 5 || f.twice() > 0 {
+			t.Errorf("processing %v: %d requests, %d twice; want 5 and none", processing, len(f.sizes), f.twice())
+		}
+	}
+}
+
+func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(2, 3, false)
+	run := stage(t, db, ledger.Async, 10, 50)
+	began := time.Now()
+	j := proving(db, run, f)
+	j.Settle = 300 * time.Millisecond
+	carry(t, j, db, ledger.Counts{Accepted: 50})
+	if f.twice() > 0 || len(f.created) != 50 {
+		t.Errorf("%d rows created, %d twice", len(f.created), f.twice())
+	}
+	if took := time.Since(began); took < j.Settle {
+		t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.Settle)
+	}
+}
+
+// Whoever goes on after a kill need not begin again with the waiting.
+func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(2, 2, false)
+	run := stage(t, db, ledger.Async, 10, 20)
+	j := proving(db, run, f)
+	j.Settle = time.Hour
+	soft, stop := timeout(t, 500*time.Millisecond)
+	defer stop()
+	if _, err := j.Carry(t.Context(), soft); !errors.Is(err, soft.Err()) {
+		t.Errorf("err = %v", err)
+	}
+	n := 0
+	for x, err := range db.Unknown(t.Context(), run.ID) {
+		if n++; x.Absent.IsZero() || err != nil {
+			t.Errorf("%+v, %v", x, err)
+		}
+	}
+	if n != 10 {
+		t.Errorf("%d rows are unknown; want 10", n)
+	}
+	asked := f.asked
+	j = proving(db, run, f)
+	carry(t, j, db, ledger.Counts{Accepted: 20})
+	if f.asked > asked+11 {
+		t.Errorf("asked %d times more; want once for each row and for a control", f.asked-asked)
+	}
+}
+
+func TestAbsenceProvesNothingWithoutAControl(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(1, 1, false)
+	run := stage(t, db, ledger.Async, 10, 10)
+	carry(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
+	if len(f.sizes) != 1 {
+		t.Errorf("%d requests", len(f.sizes))
+	}
+	for _, r := range reasons(t, db, run, ledger.Unknown) {
+		if !strings.Contains(r, "no accepted row") {
+			t.Errorf("reason %q", r)
+		}
+	}
+	// With an accepted row, and queries that find nothing at all, neither.
+	one := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "A", Number: "1"})
+	carry(t, proving(db, one, f), db, ledger.Counts{Accepted: 1})
+	f.blind = true
+	carry(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
+	if r := reasons(t, db, run, ledger.Unknown)[0]; !strings.Contains(r, "is not found either") {
+		t.Errorf("reason %q", r)
+	}
+	f.blind = false
+	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 10})
+}
+
+func TestAbsencesThatLookDifferentProveNothing(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(2, 2, false)
+	n := 0
+	f.look = func() string { n++; return fmt.Sprint("request ", n) }
+	run := stage(t, db, ledger.Async, 10, 20)
+	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 10, Unknown: 10})
+}
+
+func TestProcessingTellsNothingOfASibling(t *testing.T) {
+	a, b := tracking.Item{ReferID: "R", Number: "1"}, tracking.Item{ReferID: "R", Number: "2"}
+	for name, tt := range map[string]struct {
+		taken []tracking.Item
+		want  ledger.Counts
+	}{
+		"both are there":     {[]tracking.Item{a, b}, ledger.Counts{Accepted: 3}},
+		"only the other one": {[]tracking.Item{b}, ledger.Counts{Accepted: 2, Unknown: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			f.processing = true
+			f.create = func(call int, _ []tracking.Item) (bool, *tracking.Reply) {
+				if call == 2 {
+					f.takes(tt.taken...)
+					return false, lost()
+				}
+				return true, took()
+			}
+			run := stageItems(t, db, ledger.Plan{BatchSize: 1}, tracking.Item{ReferID: "C", Number: "0"})
+			carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
+			run = stageItems(t, db, ledger.Plan{BatchSize: 10}, a, b, tracking.Item{ReferID: "C", Number: "0"})
+			j := proving(db, run, f)
+			soft, stop := timeout(t, time.Second) // it would wait for the order to be worked out
+			defer stop()
+			_, _ = j.Carry(t.Context(), soft)
+			if got := counts(t, db, run); got != tt.want || f.twice() > 0 {
+				t.Errorf("%+v, %d twice; want %+v", got, f.twice(), tt.want)
+			}
+		})
+	}
+}
+
+func TestAbsentParcelOfAKnownOrderGoesAgain(t *testing.T) {
+	a, b := tracking.Item{ReferID: "R", Number: "1"}, tracking.Item{ReferID: "R", Number: "2"}
+	db, f := open(t), newFake()
+	first := stageItems(t, db, ledger.Plan{BatchSize: 10}, a)
+	carry(t, proving(db, first, f), db, ledger.Counts{Accepted: 1})
+	f.create = losing(2, 2, false)
+	second := stageItems(t, db, ledger.Plan{BatchSize: 10}, b)
+	carry(t, proving(db, second, f), db, ledger.Counts{Accepted: 1})
+	if len(f.sizes) != 3 || f.twice() > 0 {
+		t.Errorf("%d requests, %d twice", len(f.sizes), f.twice())
+	}
+	// Where queries by number tell nothing, it stays unknown and says so.
+	f.create, f.noNumbers = losing(4, 4, false), true
+	third := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "R", Number: "3"})
+	carry(t, proving(db, third, f), db, ledger.Counts{Unknown: 1})
+	if r := reasons(t, db, third, ledger.Unknown)[0]; !strings.Contains(r, "names other numbers only") {
+		t.Errorf("reason %q", r)
+	}
+}
+
+func TestKeepAndResendAreTheUsersDecision(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(1, 1, true)
+	run := stage(t, db, ledger.Async, 10, 10)
+	j := proving(db, run, f)
+	j.Unknown = bulk.Keep
+	carry(t, j, db, ledger.Counts{Unknown: 10})
+	if f.asked > 0 {
+		t.Error("the service was asked")
+	}
+	j = proving(db, run, f)
+	j.Unknown = bulk.Resend
+	carry(t, j, db, ledger.Counts{Accepted: 10})
+	if f.asked > 0 || f.twice() != 10 {
+		t.Errorf("asked %d times, created twice %d; want what the user decided", f.asked, f.twice())
+	}
+}
+
+func TestTroubleIsAskedAboutAndGoesOn(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(3, 8, true)
+	run := stage(t, db, ledger.Async, 10, 200)
+	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 200})
+	if f.twice() > 0 {
+		t.Errorf("%d twice", f.twice())
+	}
+	f.create = losing(0, 1000, false)
+	more := stageItems(t, db, ledger.Plan{BatchSize: 1}, manyItems("x", 60)...)
+	_, err := proving(db, more, f).Carry(t.Context(), t.Context())
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown || len(f.created) != 200 {
+		t.Errorf("err = %v, %d created", err, len(f.created))
+	}
+}
+
+func TestCheckFirst(t *testing.T) {
+	items := manyItems("c", 30)
+	for name, lostLedger := range map[string]bool{"with a row known": false, "with nothing known": true} {
+		db, f := open(t), newFake()
+		f.takes(items[:20]...)
+		if !lostLedger {
+			run := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "known", Number: "1"})
+			carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
+		}
+		run := stageItems(t, db, ledger.Plan{BatchSize: 10, CheckFirst: true}, items...)
+		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 30})
+		if f.twice() > 0 || len(f.created) < 30 {
+			t.Errorf("%s: %d created, %d twice", name, len(f.created), f.twice())
+		}
+	}
+}
+
+func manyItems(prefix string, n int) []tracking.Item {
+	items := make([]tracking.Item, n)
+	for i := range items {
+		items[i] = tracking.Item{ReferID: fmt.Sprint(prefix, i), Number: fmt.Sprint("N", prefix, i)}
+	}
+	return items
+}
