@@ -23,6 +23,7 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 		Answer:     x.answer,
 		AnswerCut:  x.cut,
 		RetryAfter: x.retryAfter,
+		Body:       x.body,
 		Began:      x.began,
 		Took:       x.took,
 	}
@@ -37,7 +38,7 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 // readRows takes the verdicts on rows that the answer names. Success that
 // lists every row as refused, and not why, can't be believed.
 func readRows(r *tracking.Reply, items []tracking.Item) {
-	rows, blanket := tracking.Refusals(r.Answer, items)
+	rows, blanket := r.Body.Refusals(items)
 	if blanket && r.Outcome == tracking.OutcomeAccepted {
 		r.Outcome = tracking.OutcomeUnknown
 		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "lists every row as refused and doesn't say why", Excerpt: excerpt(r.Answer)}
@@ -65,17 +66,16 @@ func (c *Client) judge(x exchange) (tracking.Outcome, error) {
 		}
 		return tracking.OutcomeUnknown, fmt.Errorf("no complete answer: %w", x.err)
 	}
-	status := newStatusError(x)
 	switch {
 	case slices.Contains(c.opts.Unprocessed, x.status):
-		return tracking.OutcomeThrottled, status
+		return tracking.OutcomeThrottled, newStatusError(x)
 	case x.status >= 200 && x.status < 300:
 		if err := c.credible(x); err != nil {
 			return tracking.OutcomeUnknown, err
 		}
 		return tracking.OutcomeAccepted, nil
 	}
-	return outcomeOf(x.status), status
+	return outcomeOf(x.status), newStatusError(x)
 }
 
 func outcomeOf(status int) tracking.Outcome {
@@ -101,25 +101,24 @@ func (c *Client) credible(x exchange) error {
 		return &AnswerError{Status: x.status, Problem: "is longer than what is read"}
 	}
 	body := bytes.TrimSpace(x.answer)
-	isJSON, wrong := tracking.Decisive(body)
 	switch {
-	case len(body) > 0 && !isJSON:
+	case len(body) > 0 && !x.body.JSON():
 		return &AnswerError{Status: x.status, Problem: "is neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
-			if !m.holds(body) {
+			if !m.holds(x.body) {
 				return &AnswerError{Status: x.status, Problem: "does not meet create.accepted at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
-	case wrong:
+	case x.body.Wrong():
 		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(body)}
 	}
 	return nil
 }
 
-// holds reports whether raw has the JSON value m.Equals at m.Path.
-func (m Match) holds(raw []byte) bool {
-	got, ok := tracking.Pointer(raw, m.Path)
+// holds reports whether body has the JSON value m.Equals at m.Path.
+func (m Match) holds(body *tracking.Body) bool {
+	got, ok := body.Pointer(m.Path)
 	return ok && sameJSON(got, []byte(m.Equals))
 }
 

@@ -33,7 +33,7 @@ func (c *Client) Detail(ctx context.Context, q Query) (tracking.Answer, error) {
 		}
 		return tracking.Answer{}, c.unanswered(x)
 	}
-	a := tracking.ReadAnswer(x.answer)
+	a := x.body.Answer()
 	return a, c.readDetail(x, a)
 }
 
@@ -50,7 +50,7 @@ func (c *Client) ask(ctx context.Context, q Query) exchange {
 
 func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 	switch {
-	case c.absent(x, a):
+	case c.absent(x):
 		return tracking.ErrAbsent
 	case x.status < 200 || x.status > 299:
 		return newStatusError(x)
@@ -62,8 +62,7 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 		return nil
 	case !a.JSON:
 		return &AnswerError{Status: x.status, Problem: "is not JSON", Excerpt: excerpt(x.answer)}
-	}
-	if _, wrong := tracking.Decisive(x.answer); wrong {
+	case x.body.Wrong():
 		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(x.answer)}
 	}
 	return ErrUndecided
@@ -72,24 +71,24 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 // absent reports whether the answer says that there is no such tracking.
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
-func (c *Client) absent(x exchange, a tracking.Answer) bool {
+func (c *Client) absent(x exchange) bool {
 	if x.status == http.StatusNotFound {
 		return true
 	}
 	for _, f := range c.opts.Absent {
-		if f.holds(x.status, a) {
+		if f.holds(x.status, x.body) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f Absent) holds(status int, a tracking.Answer) bool {
+func (f Absent) holds(status int, body *tracking.Body) bool {
 	if f == (Absent{}) || (f.Status != 0 && f.Status != status) {
 		return false
 	}
-	if f.Message != "" && f.Message != a.Message {
+	if f.Message != "" && f.Message != body.Answer().Message {
 		return false
 	}
-	return f.Match == (Match{}) || f.Match.holds(a.Raw)
+	return f.Match == (Match{}) || f.Match.holds(body)
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"time"
-
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Errors that callers tell apart.
@@ -60,7 +58,7 @@ type StatusError struct {
 }
 
 func newStatusError(x exchange) *StatusError {
-	e := &StatusError{Status: x.status, RetryAfter: x.retryAfter, Message: tracking.ErrorText(x.answer)}
+	e := &StatusError{Status: x.status, RetryAfter: x.retryAfter, Message: x.body.ErrorText()}
 	if x.status >= 300 && x.status < 400 {
 		e.Location = x.header.Get("Location")
 	}

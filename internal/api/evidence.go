@@ -21,13 +21,12 @@ func (c *Client) Evidence(ctx context.Context, q Query, item tracking.Item) trac
 	if x.status == 0 || x.err != nil || x.cut {
 		return c.noEvidence(ctx, x)
 	}
-	a := tracking.ReadAnswer(x.answer)
-	absent, success := c.absent(x, a), x.status >= 200 && x.status < 300
-	switch e := a.Evidence(item); {
+	absent, success := c.absent(x), x.status >= 200 && x.status < 300
+	switch e := x.body.Evidence(item); {
 	case absent && e.Presence != tracking.PresenceUndecided:
 		return tracking.Evidence{Why: fmt.Sprintf("says that there is no such tracking (status %d), and shows it", x.status)}
 	case absent:
-		return tracking.Evidence{Presence: tracking.PresenceAbsent, Look: a.Look(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
+		return tracking.Evidence{Presence: tracking.PresenceAbsent, Look: x.body.Look(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
 	case success:
 		return e
 	}

@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -14,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // exchange is one request and what came back of it.
@@ -22,6 +23,7 @@ type exchange struct {
 	status     int  // 0 if no answer came
 	header     http.Header
 	answer     []byte
+	body       *tracking.Body // answer, parsed; nil if none came
 	cut        bool
 	retryAfter time.Duration
 	began      time.Time
@@ -49,7 +51,7 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, lim
 	} else {
 		x.sent, x.status, x.header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
-		x.answer, x.cut, x.err = readAnswer(res)
+		x.answer, x.body, x.cut, x.err = readAnswer(res)
 	}
 	x.took = time.Since(x.began)
 	c.tell(method, target, body, x)
@@ -127,19 +129,20 @@ func (w *wire) touched() bool {
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
 // neither its length nor where it ends is whole only if it is empty or JSON.
-func readAnswer(res *http.Response) (body []byte, cut bool, err error) {
+func readAnswer(res *http.Response) (raw []byte, body *tracking.Body, cut bool, err error) {
 	defer res.Body.Close()
-	body, err = io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
-	if err != nil {
-		return body, true, plainError(err)
+	raw, err = io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+	if len(raw) > MaxAnswer {
+		raw, cut = raw[:MaxAnswer], true
 	}
-	if len(body) > MaxAnswer {
-		return body[:MaxAnswer], true, nil
+	body = tracking.ReadBody(raw)
+	switch {
+	case err != nil:
+		return raw, body, true, plainError(err)
+	case unframed(res) && !cut && len(bytes.TrimSpace(raw)) > 0 && !body.JSON():
+		return raw, body, true, io.ErrUnexpectedEOF
 	}
-	if unframed(res) && len(bytes.TrimSpace(body)) > 0 && !json.Valid(body) {
-		return body, true, io.ErrUnexpectedEOF
-	}
-	return body, false, nil
+	return raw, body, cut, nil
 }
 
 func unframed(res *http.Response) bool {

@@ -302,7 +302,7 @@ func RawJSON(raw []byte) json.RawMessage {
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func (s *Session) LearnCreated(ctx context.Context, db ledger.Trackings, account string, items []tracking.Item, reply *tracking.Reply) error {
-	answer := tracking.ReadAnswer(reply.Answer)
+	answer := reply.Body.Answer()
 	byNumber := make(map[string]tracking.Tracking, len(answer.Trackings))
 	for _, t := range answer.Trackings {
 		byNumber[t.Number] = t

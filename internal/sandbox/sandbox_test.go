@@ -88,7 +88,7 @@ func TestEveryShapeTellsTheSame(t *testing.T) {
 		b := start(t, sandbox.Config{QueryShape: shape, Seed: 3})
 		b.do(http.MethodPost, v2, data("A 1Z999AA10123456784"))
 		_, raw := b.do(http.MethodGet, detail+"?referId=A", "")
-		a := tracking.ReadAnswer([]byte(raw))
+		a := tracking.ReadBody([]byte(raw)).Answer()
 		if len(a.Trackings) != 1 {
 			t.Fatalf("%s: %d trackings in %s", shape, len(a.Trackings), raw)
 		}
@@ -221,7 +221,7 @@ func TestSettings(t *testing.T) {
 	t.Run("items", func(t *testing.T) {
 		b := start(t, sandbox.Config{CreateShape: "items", Reject: "^BAD$"})
 		status, raw := b.do(http.MethodPost, v2, data("A 1", "BAD 2"))
-		refused, _ := tracking.Refusals([]byte(raw), []tracking.Item{{ReferID: "A", Number: "1"}, {ReferID: "BAD", Number: "2"}})
+		refused, _ := tracking.ReadBody([]byte(raw)).Refusals([]tracking.Item{{ReferID: "A", Number: "1"}, {ReferID: "BAD", Number: "2"}})
 		if status != 200 || len(refused) != 1 || refused[0].Key.ReferID != "BAD" || b.Stats().Distinct != 1 {
 			t.Errorf("status %d, refused %v, %d stored: %s", status, refused, b.Stats().Distinct, raw)
 		}
@@ -242,7 +242,7 @@ func TestSettings(t *testing.T) {
 			b.do(http.MethodPost, v2, data("A 1", "A 2"))
 			_, raw := b.do(http.MethodGet, detail+"?referId=A", "")
 			var got []string
-			for _, tr := range tracking.ReadAnswer([]byte(raw)).Trackings {
+			for _, tr := range tracking.ReadBody([]byte(raw)).Answer().Trackings {
 				got = append(got, tr.Number)
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
@@ -298,7 +298,7 @@ func TestSettings(t *testing.T) {
 		b.do(http.MethodPost, v1, data("B 2"))
 		_, a := b.do(http.MethodGet, detail+"?referId=A", "")
 		_, v := b.do(http.MethodGet, detail+"?referId=B", "")
-		if !tracking.ReadAnswer([]byte(a)).Processing || tracking.ReadAnswer([]byte(v)).Processing {
+		if !tracking.ReadBody([]byte(a)).Answer().Processing || tracking.ReadBody([]byte(v)).Answer().Processing {
 			t.Errorf("by v2: %s; by v1: %.100s", a, v)
 		}
 	})
@@ -382,7 +382,7 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 		t.Errorf("events %v, forged %d; want one delivered of each and one forged", kinds, forged)
 	}
 	_, raw := b.do(http.MethodGet, detail+"?referId=A", "")
-	if tr := tracking.ReadAnswer([]byte(raw)).Trackings[0]; tr.StatusLabel != "DELIVERED" || tr.Status != "1" {
+	if tr := tracking.ReadBody([]byte(raw)).Answer().Trackings[0]; tr.StatusLabel != "DELIVERED" || tr.Status != "1" {
 		t.Errorf("after sixty days: %+v", tr)
 	}
 }

@@ -75,8 +75,6 @@ type Answer struct {
 	Processing bool   // its message is Processing
 	Message    string // message of the envelope, empty if none
 	Trackings  []Tracking
-
-	named []Key // every number and referId that stands in the answer, told of or not
 }
 
 // processing is the message of a tracking that is still being worked on.
@@ -84,26 +82,34 @@ type Answer struct {
 // Interface: Endpoints, 3. Query a tracking.
 const processing = "Processing"
 
-// ReadAnswer finds the known objects wherever they stand in an answer. It
-// never fails: what is not JSON, or holds nothing known, is an Answer without
+// Answer finds the known objects wherever they stand in the body. It never
+// fails: what is not JSON, or holds nothing known, is an Answer without
 // trackings, and its bytes are kept.
 //
 // Assumed: the place of summary, detail and trackingEvents in an answer is not
 // shown, so they are looked for at every depth.
-func ReadAnswer(raw []byte) Answer {
-	a := Answer{Raw: raw}
-	root, ok := parse(raw)
-	if !ok {
+func (b *Body) Answer() Answer {
+	if b == nil {
+		return Answer{}
+	}
+	if b.answer == nil {
+		b.answer = b.read()
+	}
+	return *b.answer
+}
+
+func (b *Body) read() *Answer {
+	a := &Answer{Raw: b.raw, JSON: b.JSON()}
+	if b.root == nil {
 		return a
 	}
-	a.JSON = true
-	messages := envelopeMessages(nil, root, 0)
+	messages := envelopeMessages(nil, b.root, 0)
 	if len(messages) > 0 {
 		a.Message = messages[0]
 	}
-	for _, f := range collect(root, "") {
+	for _, f := range collect(b.root, "") {
 		if f.Number != "" || f.ReferID != "" {
-			a.named = append(a.named, Key{ReferID: f.ReferID, Number: f.Number})
+			b.named = append(b.named, Key{ReferID: f.ReferID, Number: f.Number})
 		}
 		if t := f.settled(); t.Known() || t.Processing || t.Error != "" {
 			a.Trackings = append(a.Trackings, t)
@@ -134,19 +140,6 @@ func envelopeMessages(dst []string, v *value, depth int) []string {
 	return dst
 }
 
-// Decisive reports whether a body is JSON, and if so whether it carries a sign
-// that something went wrong: `success: false`, a non-null `error`, or `code`
-// or `meta.code` of 400 and above.
-//
-// Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
-func Decisive(raw []byte) (isJSON, wrong bool) {
-	root, ok := parse(raw)
-	if !ok {
-		return false, false
-	}
-	return true, signOfError(root)
-}
-
 func signOfError(v *value) bool {
 	if v.kind != object {
 		return false
@@ -175,18 +168,6 @@ func errorCode(v *value) bool {
 	return err == nil && n >= 400
 }
 
-// ErrorText returns the words an error body has for its reader: the text of
-// `message`, `error`, `error.message`, `detail` or `title`, or empty.
-//
-// Assumed: the structure of error bodies is not shown.
-func ErrorText(raw []byte) string {
-	root, ok := parse(raw)
-	if !ok || root.kind != object {
-		return ""
-	}
-	return errorText(root, 0)
-}
-
 func errorText(v *value, depth int) string {
 	for _, name := range []string{"message", "error", "detail", "reason", "title", "errors"} {
 		m := v.get(name)
@@ -211,23 +192,4 @@ func errorText(v *value, depth int) string {
 		}
 	}
 	return ""
-}
-
-// Pointer returns the JSON literal that an RFC 6901 pointer names in raw, and
-// false if raw is not JSON or has no such value.
-func Pointer(raw []byte, pointer string) (json.RawMessage, bool) {
-	v, ok := parse(raw)
-	if !ok {
-		return nil, false
-	}
-	if pointer == "" {
-		return v.raw, true
-	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		if v = v.child(part); v == nil {
-			return nil, false
-		}
-	}
-	return v.raw, true
 }

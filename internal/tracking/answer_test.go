@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,7 +17,7 @@ const (
 	object  = `{"trackingNumber":"1Z999","status":1,"statusTrack":"delivered","routerId":"7f0e",` + summary + `,` + detail + `,"error":null}`
 )
 
-func TestReadAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
+func TestAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
 	want := tracking.Tracking{
 		Number: "1Z999", RouterID: "7f0e", Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", StatusSummary: "Delivered",
 		LatestEvent: "Delivered", LatestTime: "2026-11-20T10:00:00.000Z", TransitTime: "3",
@@ -34,7 +35,7 @@ func TestReadAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
 	}
 	for name, raw := range shapes {
 		t.Run(name, func(t *testing.T) {
-			a := tracking.ReadAnswer([]byte(raw))
+			a := tracking.ReadBody([]byte(raw)).Answer()
 			if !a.JSON || a.Processing || len(a.Trackings) != 1 {
 				t.Fatalf("JSON %v, Processing %v, %d trackings; want one processed tracking: %+v", a.JSON, a.Processing, len(a.Trackings), a.Trackings)
 			}
@@ -56,9 +57,9 @@ func TestReadAnswerFindsTheSameTrackingWhereverItStands(t *testing.T) {
 	}
 }
 
-func TestReadAnswerKeepsParcelsApart(t *testing.T) {
+func TestAnswerKeepsParcelsApart(t *testing.T) {
 	raw := `{"referId":"A1","data":[{"trackingNumber":"P1","statusLabel":"DELIVERED","status":1},{"trackingNumber":"P2","message":"Processing"}]}`
-	a := tracking.ReadAnswer([]byte(raw))
+	a := tracking.ReadBody([]byte(raw)).Answer()
 	if a.Processing || len(a.Trackings) != 2 {
 		t.Fatalf("Processing %v, trackings %+v; want two, not processing as a whole", a.Processing, a.Trackings)
 	}
@@ -70,7 +71,7 @@ func TestReadAnswerKeepsParcelsApart(t *testing.T) {
 	}
 }
 
-func TestReadAnswerProcessing(t *testing.T) {
+func TestAnswerProcessing(t *testing.T) {
 	tests := map[string]bool{
 		`{"message":"Processing"}`:                              true,
 		`{"message":"OK","data":{"message":"Processing"}}`:      true,
@@ -82,13 +83,13 @@ func TestReadAnswerProcessing(t *testing.T) {
 		`Processing`:   false,
 	}
 	for raw, want := range tests {
-		if got := tracking.ReadAnswer([]byte(raw)).Processing; got != want {
+		if got := tracking.ReadBody([]byte(raw)).Answer().Processing; got != want {
 			t.Errorf("Processing of %s = %v; want %v", raw, got, want)
 		}
 	}
 }
 
-func TestDecisive(t *testing.T) {
+func TestSignsOfError(t *testing.T) {
 	tests := []struct {
 		raw         string
 		json, wrong bool
@@ -108,9 +109,9 @@ func TestDecisive(t *testing.T) {
 		{``, false, false},
 	}
 	for _, tt := range tests {
-		isJSON, wrong := tracking.Decisive([]byte(tt.raw))
-		if isJSON != tt.json || wrong != tt.wrong {
-			t.Errorf("Decisive(%s) = %v, %v; want %v, %v", tt.raw, isJSON, wrong, tt.json, tt.wrong)
+		b := tracking.ReadBody([]byte(tt.raw))
+		if b.JSON() != tt.json || b.Wrong() != tt.wrong {
+			t.Errorf("%s: JSON %v, wrong %v; want %v, %v", tt.raw, b.JSON(), b.Wrong(), tt.json, tt.wrong)
 		}
 	}
 }
@@ -122,7 +123,7 @@ func TestPointer(t *testing.T) {
 		ok            bool
 	}{{"/a~1b/0/~0", "7", true}, {"/", "1", true}, {"", string(raw), true}, {"/x", "", false}, {"/a~1b/1", "", false}, {"/a~1b/-1", "", false}}
 	for _, tt := range tests {
-		got, ok := tracking.Pointer(raw, tt.pointer)
+		got, ok := tracking.ReadBody(raw).Pointer(tt.pointer)
 		if string(got) != tt.want || ok != tt.ok {
 			t.Errorf("Pointer(%q) = %s, %v; want %s, %v", tt.pointer, got, ok, tt.want, tt.ok)
 		}
@@ -154,12 +155,13 @@ func TestAppendBatchIsWhatTheServiceReads(t *testing.T) {
 }
 
 // What was read must be refused, or nothing of it lost; nothing may panic.
-func FuzzReadAnswer(f *testing.F) {
+func FuzzBody(f *testing.F) {
 	for _, s := range []string{object, `[` + object + `]`, `{"message":"Processing"}`, `{"data":[{"trackingNumber":"1","status":{}}]}`, `[[[]]]`, `{"a":{"a":1},"a":2}`, "\xff"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		a := tracking.ReadAnswer(raw)
+		b := tracking.ReadBody(raw)
+		a := b.Answer()
 		if !bytes.Equal(a.Raw, raw) {
 			t.Fatal("bytes changed")
 		}
@@ -176,8 +178,30 @@ func FuzzReadAnswer(f *testing.F) {
 				}
 			}
 		}
-		tracking.Decisive(raw)
-		tracking.ErrorText(raw)
-		tracking.Refusals(raw, []tracking.Item{{ReferID: "A", Number: "1"}})
+		if b.Wrong() && !b.JSON() {
+			t.Errorf("%q is wrong, and no JSON", raw)
+		}
+		if s := b.ErrorText(); !utf8.ValidString(s) {
+			t.Errorf("error text %q", s)
+		}
+		if rows, _ := b.Refusals([]tracking.Item{{ReferID: "A", Number: "1"}}); len(rows) > 1 {
+			t.Errorf("%d verdicts on one row", len(rows))
+		}
 	})
+}
+
+// No answer has no body, and nothing can be read out of it.
+func TestNoBody(t *testing.T) {
+	var b *tracking.Body
+	_, found := b.Pointer("")
+	rows, blanket := b.Refusals([]tracking.Item{{ReferID: "A", Number: "1"}})
+	if b.JSON() || b.Wrong() || b.ErrorText() != "" || found || rows != nil || blanket || b.Answer().JSON {
+		t.Error("something was found in no body")
+	}
+	if e := b.Evidence(tracking.Item{ReferID: "A", Number: "1"}); e.Presence != tracking.PresenceUndecided || e.Why != "empty" {
+		t.Errorf("evidence %+v", e)
+	}
+	if got := b.Look(404); got != "404 empty" {
+		t.Errorf("look %q", got)
+	}
 }

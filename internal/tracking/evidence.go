@@ -46,15 +46,15 @@ type Evidence struct {
 // shown by what the service alone can know of it, and without an error on it.
 //
 // Assumed: the shape of an answer to a query is not shown.
-func (a Answer) Evidence(item Item) Evidence {
+func (b *Body) Evidence(item Item) Evidence {
 	undecided := func(why string) Evidence { return Evidence{Why: why} }
-	if !a.JSON {
-		return undecided(kindOfText(a.Raw))
+	switch {
+	case !b.JSON():
+		return undecided(b.kindOfText())
+	case b.Wrong():
+		return undecided("sign of error: " + brief(b.ErrorText(), 100))
 	}
-	if _, wrong := Decisive(a.Raw); wrong {
-		return undecided("sign of error: " + brief(ErrorText(a.Raw), 100))
-	}
-	why := ""
+	a, why := b.Answer(), ""
 	for _, t := range a.Trackings {
 		switch {
 		case !SameNumber(t.Number, item.Number):
@@ -71,7 +71,7 @@ func (a Answer) Evidence(item Item) Evidence {
 	switch {
 	case why != "":
 		return undecided(why)
-	case a.namesOther(item):
+	case b.namesOther(item):
 		return undecided("names other numbers only")
 	case a.Processing:
 		return Evidence{Presence: PresenceProcessing}
@@ -90,9 +90,9 @@ func (t Tracking) shown() bool {
 
 // namesOther reports whether the answer names numbers, or a referId, and
 // item's is not among them.
-func (a Answer) namesOther(item Item) bool {
+func (b *Body) namesOther(item Item) bool {
 	other := false
-	for _, k := range a.named {
+	for _, k := range b.named {
 		if SameNumber(k.Number, item.Number) && (k.ReferID == "" || k.ReferID == item.ReferID) {
 			return false
 		}
@@ -104,13 +104,13 @@ func (a Answer) namesOther(item Item) bool {
 // Look returns how an answer that says "no such tracking" looks: its status
 // and words, with every reference that was asked for cut out, so that two such
 // answers can be compared. It is short and printable.
-func (a Answer) Look(status int, references ...string) string {
-	words := ErrorText(a.Raw)
+func (b *Body) Look(status int, references ...string) string {
+	words := b.ErrorText()
 	switch {
-	case !a.JSON:
-		words = kindOfText(a.Raw)
+	case !b.JSON():
+		words = b.kindOfText()
 	case words == "":
-		words = outline(a.Raw)
+		words = outline(b.root)
 	}
 	for _, r := range references {
 		words = cutOut(words, r)
@@ -119,8 +119,11 @@ func (a Answer) Look(status int, references ...string) string {
 }
 
 // kindOfText says what an answer is that is not JSON.
-func kindOfText(raw []byte) string {
-	text := bytes.TrimSpace(raw)
+func (b *Body) kindOfText() string {
+	if b == nil {
+		return "empty"
+	}
+	text := bytes.TrimSpace(b.raw)
 	switch {
 	case len(text) == 0:
 		return "empty"
@@ -131,11 +134,8 @@ func kindOfText(raw []byte) string {
 }
 
 // outline names the members of a JSON answer without words.
-func outline(raw []byte) string {
-	root, ok := parse(raw)
+func outline(root *value) string {
 	switch {
-	case !ok:
-		return ""
 	case root.kind == list && len(root.items) == 0:
 		return "[]"
 	case root.kind == list:

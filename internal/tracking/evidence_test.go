@@ -52,7 +52,7 @@ func TestEvidence(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := tracking.ReadAnswer([]byte(tt.raw)).Evidence(item)
+			e := tracking.ReadBody([]byte(tt.raw)).Evidence(item)
 			if e.Presence != tt.want || !strings.HasPrefix(e.Why, tt.why) || (e.Why == "") != (tt.want != "") {
 				t.Errorf("%q because it %q; want %q, %q", e.Presence, e.Why, tt.want, tt.why)
 			}
@@ -73,7 +73,7 @@ func TestEvidenceInEveryShape(t *testing.T) {
 	for name, shape := range shapes {
 		for number, want := range map[string]tracking.Presence{"1Z999": tracking.PresenceNamed, "2": "", "other": "", "1Z99": ""} {
 			raw := strings.Replace(shape, "%", object, 1)
-			if e := tracking.ReadAnswer([]byte(raw)).Evidence(tracking.Item{ReferID: "A", Number: number}); e.Presence != want {
+			if e := tracking.ReadBody([]byte(raw)).Evidence(tracking.Item{ReferID: "A", Number: number}); e.Presence != want {
 				t.Errorf("%s proves %q of %s (%s); want %q", name, e.Presence, number, e.Why, want)
 			}
 		}
@@ -105,7 +105,7 @@ func TestLook(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tracking.ReadAnswer([]byte(tt.raw)).Look(tt.status, tt.refs...); got != tt.want {
+			if got := tracking.ReadBody([]byte(tt.raw)).Look(tt.status, tt.refs...); got != tt.want {
 				t.Errorf("look %q; want %q", got, tt.want)
 			}
 		})
@@ -116,12 +116,12 @@ func FuzzEvidence(f *testing.F) {
 	f.Add([]byte(object), "A", "1Z999")
 	f.Add([]byte(`{"message":"A not found"}`), "A", "1")
 	f.Fuzz(func(t *testing.T, raw []byte, refer, number string) {
-		a := tracking.ReadAnswer(raw)
-		e := a.Evidence(tracking.Item{ReferID: refer, Number: number})
+		b := tracking.ReadBody(raw)
+		e := b.Evidence(tracking.Item{ReferID: refer, Number: number})
 		if (e.Presence == tracking.PresenceUndecided) != (e.Why != "") {
 			t.Errorf("presence %q because %q", e.Presence, e.Why)
 		}
-		for _, s := range []string{e.Why, a.Look(200, refer, number)} {
+		for _, s := range []string{e.Why, b.Look(200, refer, number)} {
 			if len(s) > 4000 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				t.Errorf("%q is not short and printable", s)
 			}

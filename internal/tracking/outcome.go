@@ -47,6 +47,7 @@ type Reply struct {
 	Refused    []RowVerdict  // rows that the answer refuses by name, if it took the batch or refused it for its rows
 	HTTPStatus int           // 0 if no answer came
 	Answer     []byte        // as received; nil if none came
+	Body       *Body         // Answer, parsed; nil if none came
 	AnswerCut  bool          // more came than was read, or it broke off
 	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not say
 	Began      time.Time

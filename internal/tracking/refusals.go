@@ -11,13 +11,12 @@ package tracking
 // have no verdict.
 //
 // Assumed: per-row verdicts in an answer to a create are not shown.
-func Refusals(raw []byte, items []Item) (rows []RowVerdict, blanket bool) {
-	root, ok := parse(raw)
-	if !ok {
+func (b *Body) Refusals(items []Item) (rows []RowVerdict, blanket bool) {
+	if !b.JSON() {
 		return nil, false
 	}
 	r := refusals{items: items}
-	r.walk(root, false)
+	r.walk(b.root, false)
 	return r.verdicts()
 }
 

@@ -52,7 +52,7 @@ func TestRefusalsTakeOnlyRowsThatAreNamed(t *testing.T) {
 					want = append(want, tracking.RowVerdict{Key: it.Key(), Reason: why})
 				}
 			}
-			got, blanket := tracking.Refusals([]byte(tt.raw), items)
+			got, blanket := tracking.ReadBody([]byte(tt.raw)).Refusals(items)
 			if diff := cmp.Diff(want, got); diff != "" || blanket {
 				t.Errorf("blanket %v, (-want +got):\n%s", blanket, diff)
 			}
@@ -77,7 +77,7 @@ func TestRefusalOfAllRowsTogetherIsNoVerdictOnEach(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rows, blanket := tracking.Refusals([]byte(tt.raw), tt.items)
+			rows, blanket := tracking.ReadBody([]byte(tt.raw)).Refusals(tt.items)
 			if len(rows) != tt.refused || blanket != tt.blanket {
 				t.Errorf("%d rows, blanket %v; want %d, %v", len(rows), blanket, tt.refused, tt.blanket)
 			}

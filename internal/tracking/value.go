@@ -3,9 +3,8 @@ package tracking
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"strconv"
+	"unicode/utf8"
 )
 
 // maxDepth is how deeply an answer may be nested before it is taken as
@@ -33,81 +32,122 @@ type member struct {
 	value *value
 }
 
-var errDepth = errors.New("nested too deeply")
-
-// parse reads one whole JSON value; false if raw is anything else.
+// parse reads one whole JSON value; false if raw is anything else, or nested
+// too deeply. The value shares the bytes of raw.
 func parse(raw []byte) (*value, bool) {
 	if !json.Valid(raw) {
 		return nil, false
 	}
-	p := parser{raw: raw, dec: json.NewDecoder(bytes.NewReader(raw))}
-	p.dec.UseNumber()
-	v, err := p.value(0)
-	if err != nil {
-		return nil, false
-	}
-	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, false
-	}
-	return v, true
+	p := parser{raw: raw, names: map[string]string{}}
+	v := p.value(0)
+	return v, !p.deep
 }
 
+// parser walks over bytes that are known to be valid JSON.
 type parser struct {
-	raw []byte
-	dec *json.Decoder
+	raw   []byte
+	at    int
+	deep  bool
+	free  []value           // made at once, to be handed out one by one
+	names map[string]string // each name is made once
 }
 
-func (p *parser) value(depth int) (*value, error) {
-	if depth > maxDepth {
-		return nil, errDepth
+// grown is how many values are made at once.
+const grown = 64
+
+func (p *parser) value(depth int) *value {
+	if len(p.free) == 0 {
+		p.free = make([]value, grown)
 	}
-	before := p.dec.InputOffset()
-	tok, err := p.dec.Token()
-	if err != nil {
-		return nil, err
-	}
-	v := &value{kind: scalar}
-	switch tok {
-	case json.Delim('{'):
+	v := &p.free[0]
+	p.free = p.free[1:]
+	start := p.skip()
+	switch c := p.raw[start]; {
+	case depth > maxDepth:
+		p.deep = true
+		p.at = len(p.raw)
+	case c == '{':
 		v.kind = object
-		err = p.members(v, depth)
-	case json.Delim('['):
+		p.elements(func() {
+			name := p.name()
+			p.skip()
+			p.at++ // the colon
+			v.members = append(v.members, member{name, p.value(depth + 1)})
+		})
+	case c == '[':
 		v.kind = list
-		for p.dec.More() && err == nil {
-			var item *value
-			item, err = p.value(depth + 1)
-			v.items = append(v.items, item)
+		p.elements(func() { v.items = append(v.items, p.value(depth+1)) })
+	case c == '"':
+		p.text()
+	default:
+		for p.at < len(p.raw) && !endsLiteral(p.raw[p.at]) {
+			p.at++
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	if v.kind != scalar {
-		if _, err := p.dec.Token(); err != nil { // the closing delimiter
-			return nil, err
-		}
-	}
-	v.raw = bytes.TrimLeft(p.raw[before:p.dec.InputOffset()], " \t\r\n,:")
-	return v, nil
+	v.raw = p.raw[start:p.at]
+	return v
 }
 
-func (p *parser) members(v *value, depth int) error {
-	for p.dec.More() {
-		tok, err := p.dec.Token()
-		if err != nil {
-			return err
+// elements reads what stands between an opening bracket and its closing one.
+func (p *parser) elements(one func()) {
+	p.at++
+	for !p.deep {
+		switch p.raw[p.skip()] {
+		case ',':
+			p.at++
+		case '}', ']':
+			p.at++
+			return
+		default:
+			one()
 		}
-		name, ok := tok.(string)
-		if !ok {
-			return errDepth
-		}
-		m, err := p.value(depth + 1)
-		if err != nil {
-			return err
-		}
-		v.members = append(v.members, member{name, m})
 	}
-	return nil
+}
+
+// skip goes over white space and returns where it is then.
+func (p *parser) skip() int {
+	for p.raw[p.at] <= ' ' {
+		p.at++
+	}
+	return p.at
+}
+
+func endsLiteral(c byte) bool { return c <= ' ' || c == ',' || c == '}' || c == ']' }
+
+// text goes over a string.
+func (p *parser) text() {
+	for p.at++; p.raw[p.at] != '"'; p.at++ {
+		if p.raw[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
+}
+
+// name reads the name of a member.
+func (p *parser) name() string {
+	start := p.at
+	p.text()
+	literal := p.raw[start:p.at]
+	name, ok := p.names[string(literal)]
+	if !ok {
+		name = unquote(literal)
+		p.names[string(literal)] = name
+	}
+	return name
+}
+
+// unquote returns the text of a JSON string.
+func unquote(literal []byte) string {
+	inner := literal[1 : len(literal)-1]
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	var s string
+	if json.Unmarshal(literal, &s) != nil {
+		return ""
+	}
+	return s
 }
 
 // get returns the first member of that exact name, or nil.
@@ -139,11 +179,7 @@ func (v *value) text() string {
 	if v == nil || v.kind != scalar || len(v.raw) == 0 || v.raw[0] != '"' {
 		return ""
 	}
-	var s string
-	if json.Unmarshal(v.raw, &s) != nil {
-		return ""
-	}
-	return s
+	return unquote(v.raw)
 }
 
 // str returns the string member of that name, else empty.

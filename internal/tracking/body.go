@@ -1,0 +1,64 @@
+package tracking
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Body is the body of an answer, parsed once. A nil Body is that of no answer:
+// it is not JSON and holds nothing. It is not for concurrent use.
+type Body struct {
+	raw    []byte
+	root   *value  // nil if raw is not one whole JSON value
+	answer *Answer // nil until asked for
+	named  []Key   // every number and referId that stands in the answer, told of or not
+}
+
+// ReadBody parses raw, which must not change afterwards.
+func ReadBody(raw []byte) *Body {
+	b := &Body{raw: raw}
+	if root, ok := parse(raw); ok {
+		b.root = root
+	}
+	return b
+}
+
+// JSON reports whether the body is one whole JSON value.
+func (b *Body) JSON() bool { return b != nil && b.root != nil }
+
+// Wrong reports whether the body carries a sign that something went wrong:
+// `success: false`, a non-null `error`, or `code` or `meta.code` of 400 and
+// above. What is not JSON carries none.
+//
+// Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
+func (b *Body) Wrong() bool { return b.JSON() && signOfError(b.root) }
+
+// ErrorText returns the words an error body has for its reader: the text of
+// `message`, `error`, `error.message`, `detail` or `title`, or empty.
+//
+// Assumed: the structure of error bodies is not shown.
+func (b *Body) ErrorText() string {
+	if !b.JSON() || b.root.kind != object {
+		return ""
+	}
+	return errorText(b.root, 0)
+}
+
+// Pointer returns the JSON literal that an RFC 6901 pointer names, and false
+// if the body is not JSON or has no such value.
+func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
+	if !b.JSON() {
+		return nil, false
+	}
+	v := b.root
+	if pointer == "" {
+		return v.raw, true
+	}
+	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+		if v = v.child(part); v == nil {
+			return nil, false
+		}
+	}
+	return v.raw, true
+}
