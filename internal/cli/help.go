@@ -147,6 +147,8 @@ errors go to standard error.
   -o table   aligned columns on a terminal, tab-separated values otherwise
   -o json    one object for one result, an array for lists
   -o jsonl   one object a line
+  -o csv     for spreadsheets: identifiers that they would change are ="00123",
+             other cells that they would run begin with '; not so with --csv-raw
   --jq EXPR  a jq filter over the JSON
   --out FILE the result into a file, whole or not at all
 

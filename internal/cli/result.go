@@ -40,6 +40,10 @@ func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*resul
 	if err != nil {
 		return nil, err
 	}
+	raw, err := cmd.Flags().GetBool("csv-raw")
+	if err != nil {
+		return nil, err
+	}
 	r := &result{ctx: cmd.Context(), out: a.IO.Out}
 	if a.Hard != nil {
 		r.ctx = a.Hard
@@ -50,7 +54,7 @@ func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*resul
 		}
 		r.out = term.Plain(r.file)
 	}
-	r.Printer, err = render.New(r.out, render.Options{Format: format, JQ: jq, Live: live})
+	r.Printer, err = render.New(r.out, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live})
 	if err != nil {
 		r.discard()
 		return nil, err

@@ -78,6 +78,7 @@ func globalFlags(f *pflag.FlagSet) {
 	f.StringP("output", "o", "", "output: table, json, jsonl or csv")
 	f.Bool("json", false, "same as -o json")
 	f.String("jq", "", "filter JSON output with a jq `EXPR`")
+	f.Bool("csv-raw", false, "CSV cells as they are, unguarded against spreadsheets")
 	f.String("out", "", "write the result to `FILE` (through a temporary file)")
 	f.String("profile", "", "settings profile `NAME`")
 	f.String("account", "", "`NAME` of the account whose trackings these are")
