@@ -232,16 +232,22 @@ func (a *Absent) set(key string, n *yaml.Node) string {
 	case "equals":
 		lit, ok := jsonLiteral(n)
 		if !ok {
-			return "one text, number, true, false or null"
+			return "one text, number, true, false, null, {} or []"
 		}
 		a.Match.Equals = lit
 	}
 	return ""
 }
 
-// jsonLiteral writes a scalar as JSON does. A number stays as written.
+// jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays
+// as written.
 func jsonLiteral(n *yaml.Node) (string, bool) {
-	if n.Kind != yaml.ScalarNode {
+	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) == 0:
+		return "{}", true
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		return "[]", true
+	case n.Kind != yaml.ScalarNode:
 		return "", false
 	}
 	switch n.ShortTag() {

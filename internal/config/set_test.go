@@ -1,0 +1,121 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+const absentValue = `[{"status":200,"message":"none: \"x\""},{"path":"","equals":{}},{"path":"/a~1b","equals":null}]`
+
+func absentWanted() []config.Absent {
+	return []config.Absent{
+		{Status: 200, Message: `none: "x"`},
+		{Match: config.Match{Path: "", Equals: "{}"}},
+		{Match: config.Match{Path: "/a~1b", Equals: "null"}},
+	}
+}
+
+// userFile is a home with a user file in it; no file if it is empty.
+func userFile(t *testing.T, text string) (config.Sources, string) {
+	t.Helper()
+	home := t.TempDir()
+	path := filepath.Join(home, ".config", "waybill", "config.yaml")
+	if text != "" {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return config.Sources{WorkDir: t.TempDir(), Home: home}, path
+}
+
+func TestSet(t *testing.T) {
+	param := config.Assignment{Key: "query.tracking_number_param", Value: "number"}
+	absent := config.Assignment{Key: "query.absent", Value: absentValue}
+	tests := []struct {
+		name, file, profile string
+		kept                []string // text that must still stand there
+	}{
+		{"no file", "", "", nil},
+		{"no file, a profile", "", "test", nil},
+		{"comments alone", "# mine\n# to keep\n", "", []string{"# mine", "# to keep"}},
+		{"a file", "# mine\nbase_url: https://x.example # live\napi_key: s3cret\n", "", []string{"# mine", "https://x.example # live", "api_key: s3cret"}},
+		{"a section", "query: # how\n  tracking_number_param: old # said support\n", "", []string{"# how", "number # said support"}},
+		{"an empty section", "query:\nquiet: true\n", "", []string{"quiet: true"}},
+		{"a profile", "quiet: true\nprofiles:\n  test:\n    base_url: https://t.example # test\n  live: {quiet: false}\n", "test", []string{"quiet: true", "https://t.example # test", "live:"}},
+		{"in one line", `{"base_url": "https://x.example", "query": {"tracking_number_param": "old"}}`, "", []string{`"https://x.example"`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			src, path := userFile(t, tt.file)
+			for range 2 { // again changes nothing
+				if got, err := config.Set(src, tt.profile, param, absent); err != nil || got != path {
+					t.Fatalf("%q, %v; want %q", got, err, path)
+				}
+			}
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, k := range tt.kept {
+				if !strings.Contains(string(data), k) {
+					t.Errorf("%q is gone from\n%s", k, data)
+				}
+			}
+			if tt.profile != "" {
+				src.Flags = []config.Flag{{Name: "profile", Values: []string{tt.profile}, Changed: true}}
+			}
+			c, err := config.Load(src)
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, data)
+			}
+			if c.Query.TrackingNumberParam != "number" || !reflect.DeepEqual(c.Query.Absent, absentWanted()) {
+				t.Errorf("read again: %+v\n%s", c.Query, data)
+			}
+			if c.Origin("query.absent").Profile != tt.profile {
+				t.Errorf("it stands at %v", c.Origin("query.absent"))
+			}
+			info, err := os.Stat(path)
+			if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+			}
+			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
+}
+
+func TestSetRefuses(t *testing.T) {
+	tests := []struct{ name, file, key, value, want string }{
+		{"unknown key", "", "query.absnt", "[]", "did you mean query.absent?"},
+		{"a secret", "", "api_key", "k", "is a secret"},
+		{"nothing", "", "query.tracking_number_param", "", "wants"},
+		{"no such value", "", "concurrency", "many", "wants"},
+		{"an entry that asks nothing", "", "query.absent", "[{}]", "an entry wants"},
+		{"a broken file", "query: [\n", "query.tracking_number_param", "n", "not valid YAML"},
+		{"no section", "query: 7\n", "query.tracking_number_param", "n", "wants keys and values below it"},
+		{"another fault in the file", "colour: red\n", "query.tracking_number_param", "n", "colour: unknown key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			src, path := userFile(t, tt.file)
+			_, err := config.Set(src, "", config.Assignment{Key: tt.key, Value: tt.value})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v; want %q", err, tt.want)
+			}
+			data, _ := os.ReadFile(path)
+			if string(data) != tt.file {
+				t.Errorf("the file became %q", data)
+			}
+		})
+	}
+}
