@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 type Query struct {
 	ReferID string
 	Number  string
+	Param   string // the query parameter for Number; empty for the configured one
 }
 
 // Detail asks for the status and timeline of a tracking.
@@ -43,7 +45,7 @@ func (c *Client) ask(ctx context.Context, q Query) exchange {
 	if q.ReferID != "" {
 		values.Set(tracking.FieldReferID, q.ReferID)
 	} else {
-		values.Set(c.opts.NumberParam, q.Number)
+		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
 	return c.do(ctx, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
 }
@@ -76,14 +78,15 @@ func (c *Client) absent(x exchange) bool {
 		return true
 	}
 	for _, f := range c.opts.Absent {
-		if f.holds(x.status, x.body) {
+		if f.Holds(x.status, x.body) {
 			return true
 		}
 	}
 	return false
 }
 
-func (f Absent) holds(status int, body *tracking.Body) bool {
+// Holds reports whether an answer has this form.
+func (f Absent) Holds(status int, body *tracking.Body) bool {
 	if f == (Absent{}) || (f.Status != 0 && f.Status != status) {
 		return false
 	}

@@ -17,7 +17,26 @@ import (
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Evidence(ctx context.Context, q Query, item tracking.Item) tracking.Evidence {
+	return c.evidence(ctx, c.ask(ctx, q), q, item)
+}
+
+// Finding is an answer with what it proves, for those who learn what answers
+// look like.
+type Finding struct {
+	tracking.Evidence
+	Status int            // 0 if no answer came
+	Body   *tracking.Body // nil if no answer came
+}
+
+// Find is [Client.Evidence] with the answer.
+//
+// Interface: Endpoints, 3. Query a tracking.
+func (c *Client) Find(ctx context.Context, q Query, item tracking.Item) Finding {
 	x := c.ask(ctx, q)
+	return Finding{c.evidence(ctx, x, q, item), x.status, x.body}
+}
+
+func (c *Client) evidence(ctx context.Context, x exchange, q Query, item tracking.Item) tracking.Evidence {
 	if x.status == 0 || x.err != nil || x.cut {
 		return c.noEvidence(ctx, x)
 	}

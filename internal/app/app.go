@@ -38,18 +38,20 @@ type Session struct {
 	// Gate is what every request of the command passes.
 	Gate *pace.Gate
 
-	app    *App
-	client *api.Client
-	db     *store.DB
+	app     *App
+	sources config.Sources
+	client  *api.Client
+	db      *store.DB
 }
 
 // Session loads the settings. Errors are those of [config.Load].
 func (a *App) Session(flags []config.Flag) (*Session, error) {
-	cfg, err := config.Load(a.Sources(flags))
+	sources := a.Sources(flags)
+	cfg, err := config.Load(sources)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a}, nil
+	return &Session{IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a, sources: sources}, nil
 }
 
 // Hard returns the context that ends requests under way.

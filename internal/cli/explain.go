@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/intake"
@@ -46,6 +47,7 @@ func outcomes() []outcome {
 		{as[*outcomeError], Failed, ""}, // brings its own code
 		{as[*partialError], Partial, ""},
 		{as[*waitError], Pending, ""},
+		{is(app.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},

@@ -44,7 +44,7 @@ Try it without an account:  waybill demo`,
 	root.AddCommand(
 		r.create(), r.runs(), r.show(), r.wait(), r.list(),
 		r.listen(), r.events(),
-		r.sandbox(), r.demo(), r.config(), r.version(),
+		r.sandbox(), r.demo(), r.probe(), r.config(), r.version(),
 	)
 	root.SetOut(r.app.IO.Out)
 	root.SetErr(r.app.IO.Err)

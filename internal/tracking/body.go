@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"encoding/json"
+	"iter"
 	"strings"
 )
 
@@ -62,3 +63,25 @@ func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 	}
 	return v.raw, true
 }
+
+// Marks yields pointers to what could tell one kind of answer from another: the
+// whole body if it is a scalar or empty, else the scalars and what is empty at
+// its top level, in their order.
+func (b *Body) Marks() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !b.JSON() {
+			return
+		}
+		if b.root.mark() {
+			yield("")
+			return
+		}
+		for _, m := range b.root.members {
+			if m.value.mark() && !yield("/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(m.name)) {
+				return
+			}
+		}
+	}
+}
+
+func (v *value) mark() bool { return v.kind == scalar || len(v.members)+len(v.items) == 0 }
