@@ -57,6 +57,9 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
 	done
 
+torture: ## kill, cut, lie, fill the disk, and count (hours; needs strace, and root for a small disk)
+	TORTURE=full go test -timeout 150m -run 'Torture|Killed|Misorders' -v $(TESTFLAGS) ./cmd/waybill
+
 bench: $(BIN)/.benchstat-$(BENCHSTAT) ## run the benchmarks (BENCH, BENCHTIME, COUNT) and compare with the last run
 	@mkdir -p dist
 	@if [ -f dist/bench.txt ]; then mv dist/bench.txt dist/bench.last.txt; fi
@@ -104,4 +107,4 @@ CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test race lint fmt fuzz bench completions man snapshot check-release vuln clean
+.PHONY: help demo build test race lint fmt fuzz torture bench completions man snapshot check-release vuln clean

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -40,10 +41,24 @@ type world struct {
 	env  []string
 }
 
-func newWorld(tb testing.TB, sandboxFlags ...string) *world {
+// newHome is a world without a service.
+func newHome(tb testing.TB) *world {
 	tb.Helper()
 	w := &world{tb: tb, home: tb.TempDir()}
 	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "WAYBILL_API_KEY=k1", "TZ=UTC"}
+	return w
+}
+
+// at gives the world a service that is there already.
+func (w *world) at(url string) *world {
+	w.url = url
+	w.env = append(w.env, "WAYBILL_BASE_URL="+url)
+	return w
+}
+
+func newWorld(tb testing.TB, sandboxFlags ...string) *world {
+	tb.Helper()
+	w := newHome(tb)
 	ready := filepath.Join(w.home, "sandbox.url")
 	cmd := w.command(append([]string{"sandbox", "--addr", "127.0.0.1:0", "--ready-file", ready, "-q"}, sandboxFlags...)...)
 	if err := cmd.Start(); err != nil {
@@ -51,20 +66,50 @@ func newWorld(tb testing.TB, sandboxFlags ...string) *world {
 	}
 	tb.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
-		if err := cmd.Wait(); err != nil {
-			tb.Errorf("sandbox: %v: %s", err, cmd.Stderr)
+		if code, err := ended(cmd, patience); code != 0 || err != nil {
+			tb.Errorf("sandbox: ended with %d: %v: %s", code, err, cmd.Stderr)
 		}
 	})
-	for end := time.Now().Add(20 * time.Second); w.url == ""; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if b, err := os.ReadFile(ready); err == nil {
-			w.url = strings.TrimSpace(string(b))
+			return w.at(strings.TrimSpace(string(b)))
 		}
 		if time.Now().After(end) {
 			tb.Fatal("the sandbox was not ready in time")
 		}
 	}
-	w.env = append(w.env, "WAYBILL_BASE_URL="+w.url)
-	return w
+}
+
+// patience is how long a process may take. It is generous: what it holds off
+// is a hang.
+const patience = time.Minute
+
+// ended waits for a started command and returns its exit status, -1 for one
+// that was killed. One that is still there after its time shows its goroutines
+// on stderr, and is an error.
+func ended(cmd *exec.Cmd, limit time.Duration) (int, error) {
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = cmd.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		_ = cmd.Process.Signal(syscall.SIGQUIT)
+		select {
+		case <-done:
+		case <-time.After(5 * time.Second):
+			_ = cmd.Process.Kill()
+			<-done
+		}
+		return -1, fmt.Errorf("%q was still running after %v", cmd.Args, limit)
+	}
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
 }
 
 // command is one waybill process with nothing of the machine's environment.
@@ -78,6 +123,7 @@ func (w *world) command(args ...string) *exec.Cmd {
 	cmd.Env = w.env
 	cmd.Dir = w.home
 	cmd.Stdout, cmd.Stderr = new(bytes.Buffer), new(bytes.Buffer)
+	cmd.WaitDelay = 5 * time.Second // for what it started itself
 	return cmd
 }
 
@@ -85,11 +131,12 @@ func (w *world) command(args ...string) *exec.Cmd {
 func (w *world) run(args ...string) (code int, stdout, stderr []byte) {
 	w.tb.Helper()
 	cmd := w.command(args...)
-	err := cmd.Run()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		code = exit.ExitCode()
-	} else if err != nil {
+	if err := cmd.Start(); err != nil {
 		w.tb.Fatal(err)
+	}
+	code, err := ended(cmd, allowed())
+	if err != nil {
+		w.tb.Fatalf("%v\nstderr: %s", err, cmd.Stderr)
 	}
 	return code, cmd.Stdout.(*bytes.Buffer).Bytes(), cmd.Stderr.(*bytes.Buffer).Bytes()
 }
