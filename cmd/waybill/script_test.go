@@ -19,11 +19,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli"
 )
 
-// TestMain lets the test binary be waybill when a script runs it.
+// TestMain lets the test binary be waybill when a script runs it, and what
+// waybill is measured against when a benchmark does.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"waybill": func() { os.Exit(int(cli.Main())) },
-	})
+	commands := peers()
+	commands["waybill"] = func() { os.Exit(int(cli.Main())) }
+	testscript.Main(m, commands)
 }
 
 // scripts is the folder of transcripts; every file in it is run.
