@@ -213,15 +213,3 @@ func orders(tb testing.TB, dir string, n int, refer func(int) string) string {
 }
 
 func ascending(i int) string { return fmt.Sprintf("ORD-%09d", i) }
-
-func post(tb testing.TB, url string) {
-	tb.Helper()
-	res, err := http.Post(url, "application/json", strings.NewReader("{}"))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode/100 != 2 {
-		tb.Fatalf("%s answered %s", url, res.Status)
-	}
-}
