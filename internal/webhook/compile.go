@@ -93,7 +93,7 @@ func (c *compiled) checkTemplate() *SchemeError {
 	if !slices.ContainsFunc(c.parts, varies) {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
-	if s.Kind == KindDigest && !has(c.parts, slotSecret) {
+	if !c.keyed() && !s.AcceptWeak {
 		return wrong("signed", "%q lacks {secret}: anybody can make a plain hash without one; kind %s needs none", s.Signed, KindHMAC)
 	}
 	return nil
@@ -179,7 +179,12 @@ func (c *compiled) checkURL() *SchemeError {
 	return nil
 }
 
-func (c *compiled) coversBody() bool { return has(c.parts, slotBody) }
+// keyed reports whether making a signature takes the secret.
+func (c *compiled) keyed() bool {
+	return c.scheme.Kind != KindDigest || has(c.parts, slotSecret)
+}
+
+func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, slotBody) }
 
 // sum returns the hash of a delivery's pieces under one key.
 func (c *compiled) sum(pieces [][]byte, key []byte) []byte {

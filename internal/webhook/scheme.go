@@ -73,6 +73,9 @@ type Scheme struct {
 	Signature Signature
 	Timestamp Timestamp
 	PublicURL string // for {url}, as the sender knows it; never taken from a request
+	// AcceptWeak allows a digest without {secret}, which anybody can make:
+	// what it confirms is that bytes arrived whole, not who sent them.
+	AcceptWeak bool
 }
 
 // Key says how a secret becomes a key, in the order of the fields.
@@ -146,8 +149,8 @@ func (s Scheme) Check() error {
 
 // CoversBody reports whether every byte of the body is among what is signed.
 // Where it is not, whoever sees one delivery can make up others. {json:PATH}
-// covers parts only, and {formsorted} leaves open where a name ends.
-// It is false for a scheme that can't be used.
+// covers parts only, {formsorted} leaves open where a name ends, and a hash
+// without a secret covers nothing. It is false for a scheme that can't be used.
 func (s Scheme) CoversBody() bool {
 	c, err := compile(s)
 	return err == nil && c.coversBody()

@@ -1,0 +1,215 @@
+package webhook
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Bounds of what a search looks at in one delivery. They keep a body that was
+// made for it from costing more than a search is worth.
+const (
+	maxScalars   = 200 // values of a body
+	maxDepthSeen = 5   // levels of a body
+	maxLeads     = 48  // values that may be signatures
+	maxTimes     = 14  // values that may be the time of signing
+	maxPieces    = 24  // values that may be signed beside the body
+	maxPieceSize = 256 // bytes of such a value
+)
+
+// found is a value of a delivery and where it stands.
+type found struct {
+	at   string // as in signature.from
+	text string
+}
+
+// headersOf returns the headers of r that stand there once.
+func headersOf(r Request) []found {
+	var all []found
+	for _, f := range r.Header {
+		if isToken(f.Name) && len(r.values(f.Name)) == 1 {
+			all = append(all, found{"header:" + f.Name, f.Value})
+		}
+	}
+	return all
+}
+
+// parametersOf returns the parameters of the query that stand there once,
+// without their escapes if bare.
+func parametersOf(r Request, bare bool) []found {
+	var all []found
+	for pair := range strings.SplitSeq(r.RawQuery, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		if err != nil || name == "" {
+			continue
+		}
+		if _, times := (&delivery{Request: r}).parameter(name); times != 1 {
+			continue
+		}
+		if bare {
+			if value, err = url.PathUnescape(value); err != nil {
+				continue
+			}
+		}
+		all = append(all, found{"query:" + name, value})
+	}
+	return all
+}
+
+// scalarsOf returns the texts, numbers and booleans of a JSON body, of arrays
+// those of the first element alone: a delivery may hold one event or many.
+func scalarsOf(body []byte) []found {
+	if !json.Valid(body) {
+		return nil
+	}
+	var all []found
+	var walk func(raw []byte, pointer string, depth int)
+	walk = func(raw []byte, pointer string, depth int) {
+		switch {
+		case len(all) == maxScalars || depth > maxDepthSeen:
+		case raw[0] == '{':
+			for name, value := range members(raw) {
+				walk(value, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(string(name)), depth+1)
+			}
+		case raw[0] == '[':
+			for e := range elements(raw, 0) {
+				walk(e.raw, pointer+"/0", depth+1)
+				break
+			}
+		default:
+			if s, ok := scalar(raw); ok && pointer != "" {
+				all = append(all, found{"json:" + pointer, s})
+			}
+		}
+	}
+	start := skipSpace(body, 0)
+	end, _ := skipValue(body, start)
+	walk(body[start:end], "", 0)
+	return all
+}
+
+// lead is a value that has the form of a signature, and which form that is.
+type lead struct {
+	signature Signature
+	algorithm string
+	stamps    []found // in kv and list: the other entries, at sig:K
+}
+
+// leads returns every way to read a value of r as a signature.
+func leads(r Request) []lead {
+	var all []lead
+	for _, values := range [][]found{headersOf(r), parametersOf(r, true), scalarsOf(r.Body)} {
+		for _, v := range values {
+			all = append(all, v.leads()...)
+		}
+	}
+	// What is called a signature is looked at first, should there be too many.
+	slices.SortStableFunc(all, func(a, b lead) int { return cmp.Compare(a.unlikely(), b.unlikely()) })
+	return all[:min(len(all), maxLeads)]
+}
+
+// unlikely is 0 for a value whose name says that it is a signature, else 1.
+func (l lead) unlikely() int {
+	name := strings.ToLower(l.signature.From)
+	for _, word := range []string{"sig", "hmac", "hash", "mac", "digest", "auth", "token", "verif"} {
+		if strings.Contains(name, word) {
+			return 0
+		}
+	}
+	return 1
+}
+
+func (v found) leads() []lead {
+	var all []lead
+	for _, format := range []string{FormatKV, FormatList} {
+		all = append(all, v.entries(format)...)
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for _, prefix := range prefixes(v.text) {
+		for _, f := range forms(v.text[len(prefix):]) {
+			all = append(all, lead{Signature{From: v.at, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
+		}
+	}
+	return all
+}
+
+// entries reads a value as one with several entries.
+func (v found) entries(format string) []lead {
+	between, within := separators(format)
+	if !strings.Contains(v.text, between) && format != FormatList {
+		return nil // one entry is a signature with a prefix
+	}
+	var all []lead
+	var stamps []found
+	seen := map[string]bool{}
+	for item := range strings.SplitSeq(v.text, between) {
+		tag, value, ok := strings.Cut(strings.Trim(item, " \t"), within)
+		if !ok || tag == "" {
+			return nil
+		}
+		of := forms(value)
+		if len(of) == 0 {
+			stamps = append(stamps, found{"sig:" + tag, value})
+		}
+		for _, f := range of {
+			if key := tag + " " + f.encoding + " " + f.algorithm; !seen[key] {
+				seen[key] = true
+				all = append(all, lead{Signature{From: v.at, Format: format, Tag: tag, Encoding: f.encoding}, f.algorithm, nil})
+			}
+		}
+	}
+	for i := range all {
+		all[i].stamps = stamps
+	}
+	return all
+}
+
+// prefixes returns what may stand before a signature: nothing, or a word and
+// what parts it from the signature.
+func prefixes(s string) []string {
+	all := []string{""}
+	for i := range min(len(s), 40) {
+		if strings.IndexByte("=: ,", s[i]) >= 0 && i+1 < len(s) {
+			all = append(all, s[:i+1])
+		}
+	}
+	return all
+}
+
+// form is how the bytes of a hash are written, and which hash is so long.
+type form struct{ encoding, algorithm string }
+
+// forms returns the forms that s has.
+func forms(s string) []form {
+	var all []form
+	add := func(encoding string, b []byte, err error) {
+		if err != nil {
+			return
+		}
+		for algorithm, size := range map[string]int{AlgorithmSHA256: 32, AlgorithmSHA512: 64, AlgorithmSHA1: 20, AlgorithmMD5: 16} {
+			if len(b) == size {
+				all = append(all, form{encoding, algorithm})
+			}
+		}
+	}
+	if len(s) < 22 || len(s) > 128 {
+		return nil
+	}
+	b, err := hex.DecodeString(s)
+	add(EncodingHex, b, err)
+	b, err = strictBase64(base64.StdEncoding, s)
+	add(EncodingBase64, b, err)
+	b, err = strictBase64(base64.URLEncoding, s)
+	if !strings.HasSuffix(s, "=") {
+		b, err = strictBase64(base64.RawURLEncoding, s)
+	}
+	add(EncodingBase64URL, b, err)
+	return all
+}

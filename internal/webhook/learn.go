@@ -1,0 +1,469 @@
+package webhook
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LearnFrom is how many deliveries with different bodies a scheme must match
+// before it is taken for the sender's.
+const LearnFrom = 3
+
+// Bounds of a search.
+const (
+	learnSeeds  = 3       // deliveries that are searched from the ground up
+	learnTrials = 500_000 // ways of signing that are tried
+	learnBytes  = 1 << 30 // that are hashed on the way
+	minToken    = 6       // bytes of a secret that is looked for in clear
+)
+
+// ErrControl says that a search found the deliveries to be signed with a
+// secret that was made up. What it finds is worth nothing then.
+var ErrControl = errors.New("the search found a scheme for a secret that was made up")
+
+// Sample is a delivery to learn from.
+type Sample struct {
+	Request
+
+	At time.Time // when it was received; zero if that is not known
+}
+
+// Lesson is what was learnt from samples.
+type Lesson struct {
+	Candidates []Candidate // schemes that every sample matches, best first
+	Partial    []Candidate // without candidates: schemes that some samples match, best first
+	Bodies     int         // how many different bodies the samples have
+	Cut        bool        // the search ended before everything was tried: bodies or headers are too large
+}
+
+// Candidate is a scheme that samples match.
+type Candidate struct {
+	Scheme   Scheme
+	Strength Strength
+	Secrets  []int  // which secrets matched a sample, from 0, ascending
+	Matched  []bool // which samples match
+	// Obstacle says why the scheme verifies nothing as things are: the secret
+	// has space around it, or bodies are changed on their way. Empty if it does.
+	Obstacle string
+}
+
+// Learn finds the schemes in which samples were signed with one of secrets: in
+// every header, parameter and value of the body that has the form of a
+// signature, under every form of key and some hundred templates. A scheme is
+// found only if it matches; so for samples that are not signed, or with
+// another secret, or were altered, there are no candidates. Times are not
+// judged. The error is [ErrControl], or that of ctx.
+//
+// Schemes over several values of the body, and over sorted forms, are not
+// looked for. It costs well under a second for bodies of a few kB, and some
+// seconds at most.
+func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (Lesson, error) {
+	t := teacher{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), left: &budget{learnTrials, learnBytes}}
+	lesson := Lesson{Bodies: differentBodies(samples)}
+	var all []Candidate
+	for _, seed := range t.seeds() {
+		found, err := t.search(seed.Request)
+		if err != nil {
+			return Lesson{}, err
+		}
+		for _, c := range found {
+			if !slices.ContainsFunc(all, func(o Candidate) bool { return o.Scheme == c.Scheme }) {
+				all = append(all, c)
+			}
+		}
+		if slices.ContainsFunc(all, Candidate.whole) {
+			break
+		}
+	}
+	if len(all) == 0 {
+		var err error
+		if all, err = t.obstacles(); err != nil {
+			return Lesson{}, err
+		}
+	}
+	slices.SortStableFunc(all, Candidate.compare)
+	for _, c := range all {
+		switch {
+		case c.whole():
+			lesson.Candidates = append(lesson.Candidates, c)
+		default:
+			lesson.Partial = append(lesson.Partial, c)
+		}
+	}
+	if len(lesson.Candidates) > 0 {
+		lesson.Partial = nil
+	}
+	lesson.Cut = len(all) == 0 && t.left.spent()
+	return lesson, nil
+}
+
+// budget is what a search may still cost.
+type budget struct{ trials, bytes int }
+
+func (b *budget) spend(bytes int) {
+	b.trials--
+	b.bytes -= bytes
+}
+
+func (b *budget) spent() bool { return b.trials < 0 || b.bytes < 0 }
+
+func differentBodies(samples []Sample) int {
+	bodies := map[string]bool{}
+	for _, s := range samples {
+		bodies[string(s.Body)] = true
+	}
+	return len(bodies)
+}
+
+// teacher is one search.
+type teacher struct {
+	ctx     context.Context //nolint:containedctx // a search is one call
+	samples []Sample
+	secrets []Secret
+	url     string
+	few     bool // only the commonest templates
+	left    *budget
+}
+
+// seeds returns the samples to search in, those with the smallest bodies.
+func (t *teacher) seeds() []Sample {
+	seeds := slices.Clone(t.samples)
+	slices.SortStableFunc(seeds, func(a, b Sample) int { return cmp.Compare(len(a.Body), len(b.Body)) })
+	return seeds[:min(len(seeds), learnSeeds)]
+}
+
+// search returns what matches one delivery, checked against all.
+func (t *teacher) search(r Request) ([]Candidate, error) {
+	schemes, err := t.schemes(r, t.secrets)
+	if err != nil || len(schemes) == 0 {
+		return nil, err
+	}
+	c := *t
+	c.left = &budget{learnTrials, learnBytes}
+	control, err := c.schemes(r, madeUp(t.secrets))
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(control, func(s Scheme) bool { return !s.AcceptWeak }) {
+		return nil, ErrControl
+	}
+	var all []Candidate
+	for _, s := range schemes {
+		if c, ok := t.check(s); ok {
+			all = append(all, c)
+		}
+	}
+	return all, nil
+}
+
+// check verifies all samples in a scheme, as a listener would.
+func (t *teacher) check(s Scheme) (Candidate, bool) {
+	c := Candidate{Scheme: s.WithDefaults(), Strength: s.Strength(), Matched: make([]bool, len(t.samples))}
+	var usable []Secret
+	var index []int
+	for i, secret := range t.secrets {
+		if _, bad := s.Key.derive(secret, ""); bad == nil {
+			usable, index = append(usable, secret), append(index, i)
+		}
+	}
+	v, err := NewVerifier(s, usable)
+	if err != nil {
+		return c, false
+	}
+	for i, sample := range t.samples {
+		if verdict := v.Verify(sample.Request, sample.At); verdict.SecretIndex >= 0 {
+			c.Matched[i] = true
+			c.Secrets = append(c.Secrets, index[verdict.SecretIndex])
+		}
+	}
+	slices.Sort(c.Secrets)
+	c.Secrets = slices.Compact(c.Secrets)
+	return c, len(c.Secrets) > 0
+}
+
+func (c Candidate) whole() bool { return !slices.Contains(c.Matched, false) }
+
+// compare puts the better candidate first: what matches more, proves more, and
+// is simpler.
+func (c Candidate) compare(o Candidate) int {
+	hits := func(c Candidate) int {
+		n := 0
+		for _, m := range c.Matched {
+			if m {
+				n++
+			}
+		}
+		return n
+	}
+	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, before(s)) }
+	plain := func(k Key) int {
+		n := 0
+		for _, word := range []bool{k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone} {
+			if word {
+				n++
+			}
+		}
+		return n
+	}
+	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
+	return cmp.Or(
+		cmp.Compare(hits(o), hits(c)),
+		cmp.Compare(rewritten(c), rewritten(o)),
+		cmp.Compare(c.Strength.rank(), o.Strength.rank()),
+		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
+		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
+		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),
+		cmp.Compare(len(c.Scheme.Signed), len(o.Scheme.Signed)),
+	)
+}
+
+func before(s string) string {
+	kind, _, _ := strings.Cut(s, ":")
+	return kind
+}
+
+// schemes returns the schemes in which r was signed with one of secrets.
+func (t *teacher) schemes(r Request, secrets []Secret) ([]Scheme, error) {
+	all := tokens(r, secrets)
+	keys := keysOf(secrets)
+	for _, l := range leads(r) {
+		if t.left.spent() {
+			break
+		}
+		m := materialsOf(r, l, t.url)
+		for _, kind := range []string{KindHMAC, KindDigest, ""} {
+			found, err := t.try(r, l, m, kind, keys)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+// patterns returns what is tried for a kind; none stands for a keyless digest.
+func (t *teacher) patterns(kind string) []string {
+	switch {
+	case kind == KindHMAC && t.few:
+		return []string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}
+	case kind == KindHMAC:
+		return hmacPatterns
+	case kind == KindDigest && t.few:
+		return []string{"B/K", "KB", "BK"}
+	case kind == KindDigest:
+		return digestPatterns
+	case t.few:
+		return nil
+	default:
+		return keylessPatterns
+	}
+}
+
+// try returns the schemes of one kind for one value that may be a signature.
+func (t *teacher) try(r Request, l lead, m materials, kind string, keys []derived) ([]Scheme, error) {
+	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
+		return nil, nil // no scheme has it
+	}
+	s := Scheme{Kind: kind, Algorithm: l.algorithm, Signature: l.signature}
+	if kind == "" {
+		s.Kind, s.AcceptWeak, keys = KindDigest, true, []derived{{}}
+	}
+	var all []Scheme
+	d := &delivery{Request: r}
+	for tpl := range m.templates(t.patterns(kind)) {
+		if err := t.ctx.Err(); err != nil {
+			return nil, err
+		}
+		if t.left.spent() {
+			break
+		}
+		s.Signed, s.Timestamp, s.PublicURL = tpl.signed, tpl.timestamp, ""
+		if strings.Contains(tpl.signed, "{url}") {
+			s.PublicURL = t.url
+		}
+		for _, key := range t.hits(d, s, keys) {
+			s.Key = key
+			all = append(all, s)
+		}
+		s.Key = Key{}
+	}
+	return all, nil
+}
+
+// hits returns the keys that sign d in a scheme.
+func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
+	c, bad := compile(s)
+	if bad != nil {
+		return nil
+	}
+	t.left.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
+	e, why := c.entries(d)
+	if why != "" {
+		return nil
+	}
+	stamp, why := c.stamp(d, e)
+	if why != "" {
+		return nil
+	}
+	pieces, why := c.fill(d, stamp)
+	if why != "" {
+		return nil
+	}
+	size := 0
+	for _, p := range pieces {
+		size += len(p)
+	}
+	var hits []Key
+	for _, key := range keys {
+		t.left.spend(size)
+		sum := c.sum(pieces, key.bytes)
+		if slices.ContainsFunc(e.macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
+			hits = append(hits, key.form)
+		}
+	}
+	return hits
+}
+
+// derived is a key and how it is made of its secret.
+type derived struct {
+	form  Key
+	bytes []byte
+}
+
+// namedPrefix is how some senders begin their secrets.
+var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
+
+// keysOf returns every key that secrets may stand for, each once.
+func keysOf(secrets []Secret) []derived {
+	var all []derived
+	for _, secret := range secrets {
+		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}, {Normalize: NormalizeNFKD}, {Normalize: NormalizeNFC}}
+		if p := string(namedPrefix.Find(secret.Value)); p != "" {
+			forms = append(forms, Key{StripPrefix: p}, Key{StripPrefix: p, Encoding: EncodingBase64}, Key{StripPrefix: p, Encoding: EncodingHex})
+		}
+		for _, form := range forms {
+			key, bad := Scheme{Key: form}.WithDefaults().Key.derive(secret, "")
+			if bad == nil && !slices.ContainsFunc(all, func(d derived) bool { return bytes.Equal(d.bytes, key) }) {
+				all = append(all, derived{form, key})
+			}
+		}
+	}
+	return all
+}
+
+// tokens returns the schemes in which r shows one of secrets in clear.
+func tokens(r Request, secrets []Secret) []Scheme {
+	var all []Scheme
+	for _, values := range [][]found{headersOf(r), parametersOf(r, true), scalarsOf(r.Body)} {
+		for _, v := range values {
+			for _, secret := range secrets {
+				prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
+				if !ok || len(secret.Value) < minToken || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
+					continue
+				}
+				s := Scheme{Kind: KindToken, Signature: Signature{From: v.at, Prefix: prefix}}
+				if s.Check() == nil && !slices.Contains(all, s) {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// madeUp returns secrets of the same form that nobody has.
+func madeUp(secrets []Secret) []Secret {
+	all := make([]Secret, len(secrets))
+	for i, s := range secrets {
+		sum := sha256.Sum256(append([]byte("control\x00"), s.Value...))
+		all[i] = Secret{Value: append(namedPrefix.Find(s.Value), hex.EncodeToString(sum[:])...)}
+	}
+	return all
+}
+
+// obstacles looks for schemes that only match other secrets or bodies than
+// there are: without the space around a secret, or as a body may have been
+// before somebody wrote it anew.
+func (t *teacher) obstacles() ([]Candidate, error) {
+	for _, form := range secretForms() {
+		o := *t
+		o.secrets = form.of(t.secrets)
+		if found, err := o.hindered(form.why); err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	for _, w := range rewritings() {
+		o := *t
+		var changed bool
+		if o.samples, changed = w.all(t.samples); !changed {
+			continue
+		}
+		if found, err := o.hindered("the body was changed on its way: " + w.name); err != nil || len(found) > 0 {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// hindered searches once, and says of what it finds why it does not verify.
+func (t *teacher) hindered(why string) ([]Candidate, error) {
+	t.few = true
+	seeds := t.seeds()
+	if len(seeds) == 0 || t.left.spent() {
+		return nil, nil
+	}
+	found, err := t.search(seeds[0].Request)
+	for i := range found {
+		found[i].Obstacle = why
+	}
+	return found, err
+}
+
+// all returns samples as they may have been before, and whether that is
+// different.
+func (w rewriting) all(samples []Sample) ([]Sample, bool) {
+	before := slices.Clone(samples)
+	changed := false
+	for i, s := range samples {
+		if body, ok := w.of(s.Body); ok && len(body) > 0 && !bytes.Equal(body, s.Body) {
+			before[i].Body, changed = body, true
+		}
+	}
+	return before, changed
+}
+
+// secretForm is a way in which a secret may differ from the sender's.
+type secretForm struct {
+	why string
+	of  func([]Secret) []Secret
+}
+
+func secretForms() []secretForm {
+	each := func(f func([]byte) []byte) func([]Secret) []Secret {
+		return func(secrets []Secret) []Secret {
+			var all []Secret
+			for _, s := range secrets {
+				if s.Value = f(bytes.Clone(s.Value)); len(s.Value) > 0 {
+					all = append(all, s)
+				}
+			}
+			return all
+		}
+	}
+	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(b, end...) } }
+	return []secretForm{
+		{"the secret here has white space around it that the sender's has not", each(bytes.TrimSpace)},
+		{"the sender's secret ends in a line break, which this one lacks", each(add("\n"))},
+		{"the sender's secret ends in a line break (CRLF), which this one lacks", each(add("\r\n"))},
+		{"the sender's secret ends in a space, which this one lacks", each(add(" "))},
+	}
+}

@@ -1,0 +1,239 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// samples are n deliveries with different bodies, signed in a scheme.
+func samples(t testing.TB, s webhook.Scheme, secret string, n int) []webhook.Sample {
+	t.Helper()
+	all := make([]webhook.Sample, n)
+	for i := range all {
+		r := post(strings.Replace(body, `"1Z"`, fmt.Sprintf(`"1Z%d","note":"K\u00f6ln a/b"`, i), 1), "Content-Type", "application/json", "X-Request-Id", fmt.Sprintf("req-%d", i))
+		when := at.Add(time.Duration(i) * time.Minute)
+		out, err := webhook.Sign(s, webhook.Secret{Value: []byte(secret)}, r, when)
+		if err != nil {
+			t.Fatalf("Sign(%+v): %v", s, err)
+		}
+		all[i] = webhook.Sample{Request: signedRequest(r, out), At: when}
+	}
+	return all
+}
+
+func learn(t testing.TB, all []webhook.Sample, secretValues ...string) webhook.Lesson {
+	t.Helper()
+	got, err := webhook.Learn(t.Context(), all, secrets(secretValues...), "https://hooks.example/in")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// Whatever is learnt from signed deliveries is the scheme itself, whichever of
+// many it is.
+func TestLearnRoundTrip(t *testing.T) {
+	const hexKey = "whsec_00112233445566778899aabbccddeeff"
+	var all []webhook.Scheme
+	for _, p := range webhook.Presets() {
+		all = append(all, p.Scheme)
+	}
+	header := webhook.Timestamp{From: "header:X-Time"}
+	url := "https://hooks.example/in"
+	all = append(all, []webhook.Scheme{
+		{Algorithm: "sha512", Signature: webhook.Signature{From: "query:sig", Encoding: "base64"}},
+		{Algorithm: "sha1", Signature: webhook.Signature{From: "header:X-Sha", Encoding: "hex", Prefix: "sha1="}},
+		{Key: webhook.Key{StripPrefix: "whsec_", Encoding: "hex"}},
+		{Key: webhook.Key{StripPrefix: "whsec_"}, Signed: "{timestamp}:{body}", Timestamp: webhook.Timestamp{From: "header:Date", Unit: "rfc2822"}},
+		{Signed: "{timestamp}{body}", Timestamp: webhook.Timestamp{From: "header:X-Time", Unit: "rfc3339"}},
+		{Signed: "{header:X-Request-Id}.{timestamp}.{body}", Timestamp: webhook.Timestamp{From: "sig:t"}, Signature: webhook.Signature{Format: "kv", Tag: "s"}},
+		{Signed: "{method}{path}{timestamp}{body}", Timestamp: header},
+		{Signed: "{method}\n{path}\n{timestamp}\n{body}", Timestamp: header},
+		{Signed: "{url}{body}", PublicURL: url},
+		{Signed: "{body}{timestamp}", Timestamp: header},
+		{Signed: "{json:/0}"},
+		{Signed: "{timestamp}.{json:/0/data}", Timestamp: header},
+		{Signed: "{json:/0/data/trackingNumber}"},
+		{Kind: "digest", Signed: "{secret}{body}"},
+		{Kind: "digest", Algorithm: "md5", Signed: "{body}{secret}"},
+		{Kind: "digest", Algorithm: "sha1", Signed: "{secret}{timestamp}{body}", Timestamp: header},
+		{Kind: "token", Signature: webhook.Signature{From: "query:token"}},
+		{Kind: "digest", AcceptWeak: true, Signature: webhook.Signature{From: "header:Digest", Prefix: "SHA-256=", Encoding: "base64"}},
+	}...)
+	for _, s := range all {
+		secret := hexKey
+		if s.Key.Normalize == "nfkd" {
+			secret = "whsec_\ufb01\u2460"
+		}
+		got := learn(t, samples(t, s, secret, 3), "another", secret)
+		if len(got.Candidates) == 0 {
+			t.Errorf("%+v: nothing learnt, partial %+v", s, got.Partial)
+			continue
+		}
+		first := got.Candidates[0]
+		want := s.WithDefaults()
+		want.Signature.Tag, first.Scheme.Signature.Tag = "", ""
+		if want.Signature.Format != webhook.FormatPlain {
+			want.Signature.Tag, first.Scheme.Signature.Tag = s.WithDefaults().Signature.Tag, got.Candidates[0].Scheme.Signature.Tag
+		}
+		if first.Scheme != want || first.Obstacle != "" || first.Strength != s.Strength() {
+			t.Errorf("learnt %+v (%s, %s)\nwant   %+v", first.Scheme, first.Strength, first.Obstacle, want)
+		}
+		if none := learn(t, samples(t, s, secret, 3), "another", "whsec_00112233445566778899aabbccddee00"); s.Strength() != webhook.StrengthKeyless && (len(none.Candidates) > 0 || len(none.Partial) > 0) {
+			t.Errorf("%+v: learnt %+v, %+v with wrong secrets", s, none.Candidates, none.Partial)
+		}
+	}
+}
+
+func TestLearnTellsWhatMatchesInPart(t *testing.T) {
+	all := samples(t, webhook.Scheme{}, "secret-k", 4)
+	all[2].Body = append(bytes.Clone(all[2].Body), ' ')
+	got := learn(t, all, "secret-k")
+	if len(got.Candidates) != 0 || len(got.Partial) != 1 || !slices.Equal(got.Partial[0].Matched, []bool{true, true, false, true}) {
+		t.Errorf("lesson %+v; want one scheme that matches all but the third", got)
+	}
+	// Neither may hide behind the smallest body.
+	all[2].Body = []byte(`[1]`)
+	if got = learn(t, all, "secret-k"); len(got.Candidates) != 0 || len(got.Partial) != 1 {
+		t.Errorf("lesson %+v; want one scheme that matches in part", got)
+	}
+}
+
+func TestLearnFromSecretsThatChanged(t *testing.T) {
+	all := slices.Concat(samples(t, webhook.Scheme{}, "the old one", 2), samples(t, webhook.Scheme{}, "the new one", 3)[2:])
+	got := learn(t, all, "the new one", "unused", "the old one")
+	if len(got.Candidates) != 1 || !slices.Equal(got.Candidates[0].Secrets, []int{0, 2}) {
+		t.Errorf("lesson %+v; want one scheme with the first and the last secret", got)
+	}
+}
+
+func TestLearnTellsObstacles(t *testing.T) {
+	const secret = "secret-k"
+	signed := samples(t, webhook.Scheme{}, secret, 3)
+	change := func(f func([]byte) []byte) []webhook.Sample {
+		all := slices.Clone(signed)
+		for i := range all {
+			all[i].Body = f(bytes.Clone(all[i].Body))
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name   string
+		all    []webhook.Sample
+		secret string
+		says   string
+	}{
+		{"space in the secret", signed, " " + secret + " ", "white space around it"},
+		{"line break in the sender's secret", samples(t, webhook.Scheme{}, secret+"\n", 3), secret, "ends in a line break"},
+		{"indented", change(func(b []byte) []byte {
+			var out bytes.Buffer
+			if err := json.Indent(&out, b, "", " "); err != nil {
+				t.Fatal(err)
+			}
+			return out.Bytes()
+		}), secret, "signed was the compact form"},
+		{"line break added", change(func(b []byte) []byte { return append(b, '\n') }), secret, "a line break was added"},
+		{"not escaped", change(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`\u00f6`), []byte("\u00f6")) }), secret, `with \u escapes`},
+		{"slashes escaped", change(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`/`), []byte(`\/`)) }), secret, "without escaped slashes"},
+	} {
+		got := learn(t, tt.all, tt.secret)
+		if len(got.Candidates) == 0 || !strings.Contains(got.Candidates[0].Obstacle, tt.says) {
+			t.Errorf("%s: %+v; want an obstacle that says %q", tt.name, got, tt.says)
+		}
+	}
+}
+
+func TestLearnFromDeliveriesThatProveNothing(t *testing.T) {
+	plain := samples(t, webhook.Scheme{}, "k", 3)
+	for i := range plain {
+		sum := sha256.Sum256(plain[i].Body)
+		plain[i].Header = []webhook.Field{
+			{Name: "Content-Digest", Value: "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"},
+			{Name: "ETag", Value: fmt.Sprintf("%x", sum[:16])},
+			{Name: "X-Id", Value: fmt.Sprintf("%032x", i)},
+			{Name: "X-Short", Value: "k"},
+			{Name: "X-Empty", Value: ""},
+		}
+	}
+	if got := learn(t, plain, "k"); len(got.Candidates)+len(got.Partial) != 0 {
+		t.Errorf("unsigned: %+v; want nothing", got)
+	}
+	for i := range plain {
+		sum := sha256.Sum256(plain[i].Body)
+		plain[i].Header = append(plain[i].Header, webhook.Field{Name: "X-Sum", Value: fmt.Sprintf("%x", sum)})
+	}
+	got := learn(t, plain, "k", "a longer secret")
+	if len(got.Candidates) != 1 || got.Candidates[0].Strength != webhook.StrengthKeyless || !got.Candidates[0].Scheme.AcceptWeak {
+		t.Errorf("keyless: %+v; want a keyless hash and nothing else", got)
+	}
+	for _, all := range [][]webhook.Sample{nil, {{}}, {{Request: post("")}}, {{Request: post("{")}}} {
+		if got := learn(t, all, "secret"); len(got.Candidates)+len(got.Partial) != 0 {
+			t.Errorf("%+v: learnt %+v", all, got)
+		}
+	}
+	if got := learn(t, plain[:2]); got.Bodies != 2 || len(got.Candidates) != 0 {
+		t.Errorf("without secrets: %+v; want nothing", got)
+	}
+}
+
+func TestLearnEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := webhook.Learn(ctx, samples(t, webhook.Scheme{}, "k", 3), secrets("k"), ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v; want context.Canceled", err)
+	}
+}
+
+// A body made to be expensive costs little more than another.
+func TestLearnIsBounded(t *testing.T) {
+	var hostile strings.Builder
+	hostile.WriteString(`{"a":"x"`)
+	for i := range 2000 {
+		fmt.Fprintf(&hostile, `,"k%d":"%064x","t%d":%d`, i, i, i, 1700000000+i)
+	}
+	hostile.WriteString("}")
+	all := []webhook.Sample{{Request: post(hostile.String())}, {Request: post(hostile.String() + " ")}, {Request: post(hostile.String() + "  ")}}
+	for i := range 100 {
+		all[0].Header = append(all[0].Header, webhook.Field{Name: fmt.Sprintf("X-%d", i), Value: fmt.Sprintf("%064x", i)})
+	}
+	began := time.Now()
+	got := learn(t, all, "secret-k")
+	if took := time.Since(began); took > 30*time.Second || len(got.Candidates) != 0 || !got.Cut {
+		t.Errorf("took %v, cut %v, found %+v; want nothing, cut, in some seconds", took, got.Cut, got.Candidates)
+	}
+}
+
+func TestParseCaptures(t *testing.T) {
+	one := `{"receivedAt":"2026-01-01T00:00:00Z","method":"PUT","path":"/p","query":"a=b","headers":[{"name":"A","value":"1"},{"name":"A","value":"2"}],"body":"x"}`
+	two := `{"headers":{"B":"1","A":["2","3"]},"bodyBase64":"/w=="}`
+	for _, text := range []string{one + "\n" + two + "\n", "[" + one + "," + two + "]"} {
+		got, err := webhook.ParseCaptures([]byte(text))
+		if err != nil || len(got) != 2 {
+			t.Fatalf("%s: %+v, %v", text, got, err)
+		}
+		want := webhook.Request{Method: "PUT", Path: "/p", RawQuery: "a=b", Header: []webhook.Field{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}}, Body: []byte("x")}
+		if fmt.Sprint(got[0].Request) != fmt.Sprint(want) || got[0].At.Year() != 2026 {
+			t.Errorf("first %+v; want %+v", got[0], want)
+		}
+		want = webhook.Request{Method: "POST", Path: "/", Header: []webhook.Field{{Name: "A", Value: "2"}, {Name: "A", Value: "3"}, {Name: "B", Value: "1"}}, Body: []byte{0xff}}
+		if fmt.Sprint(got[1].Request) != fmt.Sprint(want) || !got[1].At.IsZero() {
+			t.Errorf("second %+v; want %+v", got[1], want)
+		}
+	}
+	for _, bad := range []string{"{", `{"headers":[]}`, `{"body":"x","headers":[1]}`, `{"body":"x","headers":{"A":1}}`, `[{]`, `{"body":1}`} {
+		if got, err := webhook.ParseCaptures([]byte(bad)); err == nil {
+			t.Errorf("%s: read as %+v", bad, got)
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package webhook
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Patterns of what senders sign. A capital stands for a placeholder: B the
+// body or a part of it, T the timestamp, I another value of the delivery, K
+// the secret, M the method, P the path, U the public URL, V the version that
+// stands before the signature. All else stands for itself. The order is that
+// of preference among equals.
+var (
+	hmacPatterns = []string{
+		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T", "B&T",
+		"I.T.B", "T.I.B", "I.B", "IB", "I:B", "I|B", "B.I", "BI", "I:T:B", "I|T|B", "ITB", "TIB", "I\nT\nB",
+		"UB", "BU", "U.B", "U:B", "U\nB", "U|B", "TUB", "T.U.B", "UTB", "U.T.B", "MUB", "M.U.B", "TMUB", "M\nU\nB",
+		"PB", "P.B", "P:B", "MPB", "M.P.B", "M\nP\nB", "TPB", "T.P.B", "TMPB", "T.M.P.B", "MPTB", "M\nP\nT\nB", "T\nM\nP\nB", "M:P:T:B",
+		"T", "I", "I.T", "T.I", "IT", "TI", "I:T", "T:I", "P", "U", "TP", "T.P", "TK", "KT",
+	}
+	digestPatterns = []string{
+		"B/K", "KB", "BK", "K.B", "B.K", "K:B", "B:K", "K/B", "K|B", "B|K", "K&B", "B&K", "K\nB", "B\nK", "KBK",
+		"TBK", "KTB", "TKB", "BTK", "KBT", "T.B.K", "K.T.B", "T.K.B", "K:T:B", "T:B:K", "K&T&B", "T&B&K", "KTBK",
+		"IBK", "KIB", "KITB", "ITBK", "UBK", "KUB",
+		"K&T&I&K", "K&T&I", "T&I&K", "KTIK", "KTI", "KIT", "TIK", "ITK", "KTK", "K&T&K", "KT", "TK", "K&T", "T&K", "K.T", "T.K", "K:T", "T:K",
+		"KI", "IK", "K&I", "I&K", "K.I", "I.K", "KIK",
+	}
+	keylessPatterns = []string{"B"}
+)
+
+// materials are the values of a delivery that may be signed beside its body.
+type materials struct {
+	body   []string    // {body} and parts of it
+	times  []Timestamp // outside the body, and beside a signature only if it is read so
+	inside []Timestamp // in the body
+	pieces []string    // placeholders of other values outside the body
+	fields []string    // and in the body
+	words  []string    // versions
+	url    string
+}
+
+// unsigned lists headers that the way sets, not the sender.
+var unsigned = []string{
+	"accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding", "content-length", "content-type", "cookie",
+	"forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent", "via", "x-real-ip", "cdn-loop",
+}
+
+// materialsOf returns what may be signed in r if its signature is read as l.
+func materialsOf(r Request, l lead, publicURL string) materials {
+	m := materials{body: bodyParts(r.Body), url: publicURL, words: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
+	for _, v := range l.stamps {
+		m.addTime(&m.times, v)
+	}
+	for _, v := range headersOf(r) {
+		name := strings.ToLower(strings.TrimPrefix(v.at, "header:"))
+		if v.at == l.signature.From || len(v.text) > maxPieceSize || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(unsigned, name) {
+			continue
+		}
+		if !m.addTime(&m.times, v) {
+			m.pieces = append(m.pieces, "{"+v.at+"}")
+		}
+	}
+	for _, v := range parametersOf(r, false) {
+		if v.at != l.signature.From && len(v.text) <= maxPieceSize {
+			m.pieces = append(m.pieces, "{"+v.at+"}") // a timestamp in the query can be signed, but not judged
+		}
+	}
+	for _, v := range scalarsOf(r.Body) {
+		if v.at == l.signature.From || len(v.text) > maxPieceSize {
+			continue
+		}
+		if !m.addTime(&m.inside, v) {
+			m.fields = append(m.fields, "{"+v.at+"}")
+		}
+	}
+	m.pieces = m.pieces[:min(len(m.pieces), maxPieces)]
+	m.fields = m.fields[:min(len(m.fields), maxPieces)]
+	return m
+}
+
+// bodyParts returns the placeholder of the body and, of JSON, those of the
+// first element and of the data in it.
+func bodyParts(body []byte) []string {
+	all := []string{"{body}"}
+	d := &delivery{Request: Request{Body: body}}
+	for _, pointer := range []string{"/0", "/0/data", "/data"} {
+		at, _ := parsePlace("json:" + pointer)
+		if value, times := d.find(at); times == 1 && len(value) > 0 && (value[0] == '{' || value[0] == '[') {
+			all = append(all, "{json:"+pointer+"}")
+		}
+	}
+	return all
+}
+
+// addTime adds a value to times if it is a plausible time of signing.
+func (*materials) addTime(times *[]Timestamp, v found) bool {
+	unit, ok := timeUnit(v.text)
+	if ok && len(*times) < maxTimes {
+		*times = append(*times, Timestamp{From: v.at, Unit: unit})
+	}
+	return ok
+}
+
+// timeUnit returns the unit in which s is a time of this century.
+func timeUnit(s string) (string, bool) {
+	for _, unit := range []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822} {
+		if t, ok := parseTime(s, unit); ok && t.Year() > 2000 && t.Year() < 2100 {
+			return unit, true
+		}
+	}
+	return "", false
+}
+
+// template is a template to try, and where its timestamp stands.
+type template struct {
+	signed    string
+	timestamp Timestamp
+}
+
+// templates yields every way to fill patterns with what a delivery has. Values
+// of the body are tried where the body itself is not signed, which would cover
+// them.
+func (m materials) templates(patterns []string) iter.Seq[template] {
+	return func(yield func(template) bool) {
+		for _, p := range patterns {
+			for _, t := range m.timesFor(p) {
+				for signed := range m.fillings(p) {
+					if !yield(template{signed, t}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// timesFor returns the timestamps to try in a pattern, an empty one if it has
+// none.
+func (m materials) timesFor(pattern string) []Timestamp {
+	switch {
+	case !strings.Contains(pattern, "T"):
+		return []Timestamp{{}}
+	case strings.Contains(pattern, "B") && strings.Contains(pattern, "I"):
+		return m.times
+	default:
+		return append(slices.Clip(m.times), m.inside...)
+	}
+}
+
+// fillings yields what a pattern may stand for.
+func (m materials) fillings(pattern string) iter.Seq[string] {
+	pieces := m.pieces
+	if !strings.Contains(pattern, "B") {
+		pieces = append(slices.Clip(pieces), m.fields...)
+	}
+	return func(yield func(string) bool) {
+		for _, b := range choices(pattern, "B", m.body) {
+			for _, piece := range choices(pattern, "I", pieces) {
+				for _, v := range choices(pattern, "V", m.words) {
+					if signed := m.fill(pattern, b, piece, v); signed != "" && !yield(signed) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// choices returns what a capital may stand for in a pattern; one empty choice
+// if the pattern lacks it.
+func choices(pattern, capital string, values []string) []string {
+	if !strings.Contains(pattern, capital) {
+		return []string{""}
+	}
+	return values
+}
+
+// fill returns a pattern with its placeholders, empty if one has no value.
+func (m materials) fill(pattern, body, piece, version string) string {
+	var out strings.Builder
+	for _, c := range pattern {
+		if !unicode.IsUpper(c) {
+			out.WriteRune(c)
+			continue
+		}
+		value := map[rune]string{
+			'B': body, 'T': "{timestamp}", 'I': piece, 'K': "{secret}", 'M': "{method}", 'P': "{path}", 'V': version, 'U': "",
+		}[c]
+		if c == 'U' && m.url != "" {
+			value = "{url}"
+		}
+		if value == "" {
+			return ""
+		}
+		out.WriteString(value)
+	}
+	return out.String()
+}

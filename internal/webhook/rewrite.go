@@ -1,0 +1,159 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// rewriting is one way in which a body may have been written anew between
+// being signed and being received.
+type rewriting struct {
+	name string
+	of   func([]byte) ([]byte, bool) // what may have been signed; false if it doesn't apply
+}
+
+// rewritings returns the ways that are tried. The service signs no such form
+// of a body on purpose; a proxy, a framework or an editor makes them.
+func rewritings() []rewriting {
+	plain := func(f func([]byte) []byte) func([]byte) ([]byte, bool) {
+		return func(b []byte) ([]byte, bool) { return f(b), true }
+	}
+	return []rewriting{
+		{"a line break was added at its end", plain(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
+		{"the line break at its end was cut off", plain(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
+		{"its line breaks were changed from LF to CRLF", plain(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) })},
+		{"its line breaks were changed from CRLF to LF", plain(func(b []byte) []byte {
+			return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+		})},
+		{"its JSON was written anew; signed was the compact form", compact},
+		{"its JSON was written anew; signed was the form with a space after each comma and colon", chain(compact, spaced)},
+		{"its JSON was written anew; signed was the form indented by 2", indented("  ")},
+		{"its JSON was written anew; signed was the form indented by 4", indented("    ")},
+		{"its JSON was written anew; signed was the compact form with \\u escapes", chain(compact, escaped)},
+		{"its JSON was written anew; signed was the spaced form with \\u escapes", chain(compact, escaped, spaced)},
+		{"its JSON was written anew; signed was the compact form without \\u escapes", chain(compact, unescaped)},
+		{"its JSON was written anew; signed was the spaced form without \\u escapes", chain(compact, unescaped, spaced)},
+		{"its JSON was written anew; signed was the compact form with escaped slashes", chain(compact, slashed)},
+		{"its JSON was written anew; signed was the compact form without escaped slashes", chain(compact, unslashed)},
+	}
+}
+
+func chain(steps ...func([]byte) ([]byte, bool)) func([]byte) ([]byte, bool) {
+	return func(b []byte) ([]byte, bool) {
+		for _, step := range steps {
+			next, ok := step(b)
+			if !ok {
+				return nil, false
+			}
+			b = next
+		}
+		return b, true
+	}
+}
+
+// compact returns JSON without white space between its parts. What the
+// strings and numbers in it are written like stays.
+func compact(b []byte) ([]byte, bool) {
+	var out bytes.Buffer
+	err := json.Compact(&out, b)
+	return out.Bytes(), err == nil
+}
+
+func indented(by string) func([]byte) ([]byte, bool) {
+	return func(b []byte) ([]byte, bool) {
+		var out bytes.Buffer
+		err := json.Indent(&out, b, "", by)
+		return out.Bytes(), err == nil
+	}
+}
+
+// spaced puts a space behind each comma and colon of compact JSON.
+func spaced(b []byte) ([]byte, bool) {
+	out := make([]byte, 0, len(b)+len(b)/8)
+	for i := 0; i < len(b); {
+		end := i + 1
+		if b[i] == '"' {
+			end = skipString(b, i)
+		}
+		out = append(out, b[i:end]...)
+		if b[i] == ',' || b[i] == ':' {
+			out = append(out, ' ')
+		}
+		i = end
+	}
+	return out, true
+}
+
+// escaped writes what is not ASCII as \u escapes.
+func escaped(b []byte) ([]byte, bool) {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, len(b)+len(b)/8)
+	for len(b) > 0 {
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 {
+			return nil, false
+		}
+		if r < utf8.RuneSelf {
+			out = append(out, b[0])
+		} else {
+			for _, u := range utf16.AppendRune(nil, r) {
+				out = append(out, '\\', 'u', digits[u>>12], digits[u>>8&15], digits[u>>4&15], digits[u&15])
+			}
+		}
+		b = b[size:]
+	}
+	return out, true
+}
+
+// unescaped writes \u escapes of what is not ASCII as the characters.
+func unescaped(b []byte) ([]byte, bool) {
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); {
+		if b[i] != '\\' {
+			out = append(out, b[i])
+			i++
+			continue
+		}
+		size := 2
+		if b[i+1] == 'u' {
+			size = 6
+			var pair string
+			if i+12 <= len(b) && json.Unmarshal(quote(b[i:i+12]), &pair) == nil && utf8.RuneCountInString(pair) == 1 {
+				size = 12
+			}
+			var s string
+			if json.Unmarshal(quote(b[i:i+size]), &s) == nil && s[0] >= utf8.RuneSelf && s != string(utf8.RuneError) {
+				out = append(out, s...)
+				i += size
+				continue
+			}
+		}
+		out = append(out, b[i:i+size]...)
+		i += size
+	}
+	return out, true
+}
+
+func quote(b []byte) []byte { return append(append([]byte{'"'}, b...), '"') }
+
+func slashed(b []byte) ([]byte, bool) {
+	b, _ = unslashed(b)
+	return bytes.ReplaceAll(b, []byte("/"), []byte(`\/`)), true
+}
+
+func unslashed(b []byte) ([]byte, bool) {
+	out := make([]byte, 0, len(b))
+	for i := 0; i < len(b); i++ {
+		if b[i] == '\\' && b[i+1] == '/' {
+			continue
+		}
+		out = append(out, b[i])
+		if b[i] == '\\' { // its other half is no escape of its own
+			i++
+			out = append(out, b[i])
+		}
+	}
+	return out, true
+}

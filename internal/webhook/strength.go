@@ -1,0 +1,77 @@
+package webhook
+
+// Strength says what a signature that verifies proves, at best.
+type Strength string
+
+// The strengths, from the best to none.
+const (
+	StrengthBody      Strength = "body"      // every byte of the body
+	StrengthParts     Strength = "parts"     // parts of the body
+	StrengthTimestamp Strength = "timestamp" // when it was signed, and nothing of the body
+	StrengthNothing   Strength = "nothing"   // that the sender once signed something
+	StrengthToken     Strength = "token"     // that the sender has the secret, which each delivery shows
+	StrengthKeyless   Strength = "keyless"   // nothing: anybody can make it
+)
+
+// String returns the strength in words for people.
+func (s Strength) String() string {
+	switch s {
+	case StrengthBody:
+		return "covers the body"
+	case StrengthParts:
+		return "covers only parts of the body: whoever sees one delivery can forge the rest of the next"
+	case StrengthTimestamp:
+		return "covers only the timestamp: whoever sees one delivery can forge the next"
+	case StrengthNothing:
+		return "covers neither body nor timestamp: whoever sees one delivery can forge the next"
+	case StrengthToken:
+		return "token in clear: whoever sees one delivery can forge the next"
+	case StrengthKeyless:
+		return "keyless hash: proves nothing"
+	default:
+		return "unknown"
+	}
+}
+
+// rank orders strengths, the best first.
+func (s Strength) rank() int {
+	for i, other := range []Strength{StrengthBody, StrengthParts, StrengthTimestamp, StrengthNothing, StrengthToken, StrengthKeyless} {
+		if s == other {
+			return i
+		}
+	}
+	return -1
+}
+
+// Strength says what a delivery that verifies in this scheme proves. It is
+// empty for a scheme that can't be used.
+func (s Scheme) Strength() Strength {
+	c, err := compile(s)
+	switch {
+	case err != nil:
+		return ""
+	case c.scheme.Kind == KindToken:
+		return StrengthToken
+	case !c.keyed():
+		return StrengthKeyless
+	case c.coversBody():
+		return StrengthBody
+	case has(c.parts, slotForm), c.coversPart():
+		return StrengthParts
+	case c.timestamp.source != nowhere:
+		return StrengthTimestamp
+	default:
+		return StrengthNothing
+	}
+}
+
+// coversPart reports whether a value of the body is signed, beside the
+// timestamp.
+func (c *compiled) coversPart() bool {
+	for _, p := range c.parts {
+		if p.slot == slotPlace && p.place.source == fromJSON && !p.place.same(c.timestamp) {
+			return true
+		}
+	}
+	return false
+}
