@@ -71,6 +71,6 @@ func schemeOf(c config.Scheme) webhook.Scheme {
 		Signed:    c.Signed,
 		Signature: webhook.Signature{From: c.Signature.From, Format: c.Signature.Format, Tag: c.Signature.Tag, Prefix: c.Signature.Prefix, Encoding: c.Signature.Encoding},
 		Timestamp: webhook.Timestamp{From: c.Timestamp.From, Unit: c.Timestamp.Unit, Tolerance: c.Timestamp.Tolerance},
-		PublicURL: c.PublicURL,
+		PublicURL: c.PublicURL, AcceptWeak: c.AcceptWeak,
 	}
 }

@@ -160,7 +160,11 @@ func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
 	}
 	s := newScheme()
 	for _, p := range parts {
-		t, problem := scalar(p.value, "!!str", "!!int", "!!float", "!!timestamp")
+		tags := []string{"!!str", "!!int", "!!float", "!!timestamp"}
+		if p.key == acceptWeak {
+			tags = []string{"!!bool"}
+		}
+		t, problem := scalar(p.value, tags...)
 		if problem != "" {
 			return Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "wants text" + problem}
 		}

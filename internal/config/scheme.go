@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Scheme says how a sender signs its deliveries. What the configuration leaves
@@ -18,6 +20,8 @@ type Scheme struct {
 	Signature SchemeSignature
 	Timestamp SchemeTimestamp
 	PublicURL string // for {url}; empty if not set
+	// AcceptWeak allows a digest without {secret}, which proves nothing.
+	AcceptWeak bool
 }
 
 // SchemeKey says how the secret becomes a key.
@@ -53,8 +57,11 @@ type schemePart struct {
 	text    func(*Scheme) *string
 }
 
-// tolerance is the one part of a scheme that is no text.
-const tolerance = "timestamp.tolerance"
+// The parts of a scheme that are no text.
+const (
+	tolerance  = "timestamp.tolerance"
+	acceptWeak = "accept_weak"
+)
 
 func schemeParts() []schemePart {
 	return []schemePart{
@@ -77,7 +84,7 @@ func schemeParts() []schemePart {
 
 // schemeNames returns the name of every part of a scheme.
 func schemeNames() []string {
-	all := []string{tolerance}
+	all := []string{tolerance, acceptWeak}
 	for _, p := range schemeParts() {
 		all = append(all, p.name)
 	}
@@ -101,6 +108,12 @@ func (s *Scheme) set(name, value string) *KeyError {
 			return wrong(err.Error(), "")
 		}
 		s.Timestamp.Tolerance = d
+		return nil
+	}
+	if name == acceptWeak {
+		if s.AcceptWeak = value == "true"; !s.AcceptWeak && value != "false" {
+			return wrong("wants true or false, not \""+short(value)+"\"", "")
+		}
 		return nil
 	}
 	i := slices.IndexFunc(schemeParts(), func(p schemePart) bool { return p.name == name })
@@ -150,7 +163,53 @@ func (s Scheme) plain() map[string]any {
 		put(p.name, *p.text(&s))
 	}
 	put(tolerance, FormatDuration(s.Timestamp.Tolerance))
+	put(acceptWeak, s.AcceptWeak)
 	return all
+}
+
+// Settings gives the scheme as it stands in a file, every part with its value,
+// as maps of JSON's own types.
+func (s Scheme) Settings() map[string]any { return s.plain() }
+
+// YAML gives the scheme as it is written into a file: the parts that differ
+// from their defaults, and the kind.
+func (s Scheme) YAML() string {
+	text, err := yaml.Marshal(s.node())
+	if err != nil {
+		return "" // of texts alone it cannot fail
+	}
+	return string(text)
+}
+
+// node is the scheme for a file, without what has its default.
+func (s Scheme) node() *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	put := func(name, value string, style yaml.Style) {
+		at := n
+		section, last, nested := strings.Cut(name, ".")
+		if nested {
+			at = child(n, section)
+			at.Style = yaml.FlowStyle
+			name = last
+		}
+		at.Content = append(at.Content, textNode(name, 0), textNode(value, style))
+	}
+	for _, p := range schemeParts() {
+		if value := *p.text(&s); value != p.preset || p.name == "kind" {
+			style := yaml.Style(0)
+			if strings.ContainsAny(value, "{}:,\n ") {
+				style = yaml.DoubleQuotedStyle
+			}
+			put(p.name, value, style)
+		}
+	}
+	if d := newScheme().Timestamp.Tolerance; s.Timestamp.Tolerance != d {
+		put(tolerance, FormatDuration(s.Timestamp.Tolerance), 0)
+	}
+	if s.AcceptWeak {
+		n.Content = append(n.Content, textNode(acceptWeak, 0), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+	}
+	return n
 }
 
 // pointer wants an RFC 6901 pointer.

@@ -268,7 +268,7 @@ func receiving() []setting {
 			Help: "the webhook secret itself, used when webhook.secrets is empty",
 		}},
 		{Setting: Setting{
-			Key: "webhook.secrets", Kind: KindList, Why: whyVerify,
+			Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify,
 			Help: "where the webhook secrets are: env:NAME or file:PATH; any may match",
 		}, preset: []string{}, check: secretPlace},
 		{Setting: Setting{

@@ -1,0 +1,177 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Change sets one key of the user file.
+type Change struct {
+	Key   []string // the names on the way to it, such as webhook, schemes, mine
+	Value any      // a string, a []string or a [Scheme]
+}
+
+// EditUser changes the user file and returns its path: what is not changed
+// stays as it is, comments too. profile is the profile whose keys are meant,
+// empty for those at the top. The file is made if need be, 0600 in a 0700
+// folder; it is never there in part, and never one that [Load] would refuse.
+// The error is a [*KeyError].
+func EditUser(src Sources, profile string, changes ...Change) (string, error) {
+	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), table: table()}
+	var err error
+	if l.paths, err = locate(src, l.env); err != nil {
+		return "", err
+	}
+	path := l.paths.User
+	o := Origin{Level: FromUser, File: path}
+	if path == "" {
+		return "", wrong("no place for the user file is known: there is no home folder", "give --config FILE").at("", o)
+	}
+	var old []byte
+	if l.paths.UserExists {
+		var fault *KeyError
+		if old, _, fault = readSettings(path); fault != nil {
+			return "", fault.at("", o)
+		}
+	}
+	data, fault := edited(old, profile, changes)
+	if fault != nil {
+		return "", fault.at("", o)
+	}
+	root, fault := parse(data)
+	if fault != nil {
+		return "", fault.at("", o)
+	}
+	if err := l.fillUser(userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}, root, o); err != nil {
+		return "", err
+	}
+	if err := replaceFile(path, data); err != nil {
+		return "", (&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and who may write there", Err: err}).at("", o)
+	}
+	return path, nil
+}
+
+// edited returns the text of a user file with changes made.
+func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
+	root, fault := parse(old)
+	if fault != nil {
+		return nil, fault
+	}
+	doc := &yaml.Node{}
+	var out bytes.Buffer
+	if root == nil {
+		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
+		if text := bytes.TrimSpace(old); len(text) > 0 && bytes.HasPrefix(text, []byte("#")) {
+			out.Write(append(text, '\n')) // nothing but comments
+		}
+	} else if err := yaml.Unmarshal(old, doc); err != nil {
+		return nil, syntaxFault(err)
+	}
+	for _, c := range changes {
+		at := doc.Content[0]
+		keys := c.Key
+		if profile != "" {
+			keys = append([]string{profilesKey, profile}, keys...)
+		}
+		for _, key := range keys[:len(keys)-1] {
+			at = child(at, key)
+		}
+		put(at, keys[len(keys)-1], valueNode(c.Value))
+	}
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
+		return nil, &KeyError{Message: cause(err), Err: err}
+	}
+	return out.Bytes(), nil
+}
+
+// child returns the mapping below a key, made if need be.
+func child(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value != key {
+			continue
+		}
+		if below := n.Content[i+1]; below.Kind != yaml.MappingNode {
+			*below = yaml.Node{Kind: yaml.MappingNode}
+		}
+		return n.Content[i+1]
+	}
+	below := &yaml.Node{Kind: yaml.MappingNode}
+	n.Content = append(n.Content, textNode(key, 0), below)
+	return below
+}
+
+// put sets a key of a mapping. A comment beside the old value stays.
+func put(n *yaml.Node, key string, v *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			v.LineComment = n.Content[i+1].LineComment
+			n.Content[i+1] = v
+			return
+		}
+	}
+	n.Content = append(n.Content, textNode(key, 0), v)
+}
+
+func valueNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case Scheme:
+		return v.node()
+	case []string:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, item := range v {
+			list.Content = append(list.Content, textNode(item, 0))
+		}
+		return list
+	default:
+		return textNode(fmt.Sprint(v), 0)
+	}
+}
+
+// textNode is a text, in quotes where it would be read as something else.
+func textNode(s string, style yaml.Style) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	if n.Style == 0 {
+		n.Style = style
+	}
+	if strings.TrimSpace(s) != s || s == "" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
+}
+
+// replaceFile puts data in the place of a file, whole or not at all. A link is
+// followed, so that it stays one.
+func replaceFile(path string, data []byte) error {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".config.*") // 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
