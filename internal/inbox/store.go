@@ -66,6 +66,28 @@ type Store interface {
 	Counts(ctx context.Context) (Counts, error)
 }
 
+// Verdicts changes what was said of deliveries, for schemes and secrets that
+// were set later than deliveries came. Every [Store] of ours has it; it is
+// apart because a receiver needs none of it.
+//
+// Every implementation must pass the suite Inbox of package storetest.
+type Verdicts interface {
+	// Rejudge gives the stored delivery d.Seq the verdict that d has: Verified,
+	// Reason, Scheme, SecretName and BodyAuthenticated. Nothing else of d is
+	// read.
+	//
+	// A delivery that becomes verified is released: each of its events is added
+	// once more, with a new number, and compared with the standing ones as Put
+	// does; the unverified rows become Superseded. So whoever reads on from the
+	// last number meets it once. Anomalies, and deliveries that do not become
+	// verified, keep their rows, with the new verdict.
+	//
+	// What is verified stays so: then nothing changes, and the receipt has no
+	// rows. So it is with a delivery whose bytes were pruned. The error is
+	// [ErrNoDelivery] if there is none of that number.
+	Rejudge(ctx context.Context, d Delivery) (Receipt, error)
+}
+
 // Receipt says what became of a delivery that was put.
 type Receipt struct {
 	Delivery int64

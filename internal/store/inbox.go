@@ -95,6 +95,79 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 	}
 }
 
+// Rejudge gives a delivery another verdict, see [inbox.Verdicts].
+func (d *DB) Rejudge(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
+	var receipt inbox.Receipt
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		receipt = inbox.Receipt{Delivery: judged.Seq}
+		var verified string
+		var pruned bool
+		var received int64
+		found, err := t.row(ctx, []any{&verified, &pruned, &received}, "SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq)
+		case pruned, verified == string(inbox.Yes):
+			return nil
+		}
+		judged.ReceivedAt = instant(received)
+		if _, err := t.exec(ctx, "UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5 WHERE seq = $6",
+			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {
+			return err
+		}
+		which := ""
+		if judged.Verified == inbox.Yes {
+			which = " AND mark = 'anomaly'"
+			if receipt.Rows, err = t.release(ctx, judged); err != nil {
+				return err
+			}
+		}
+		_, err = t.exec(ctx, "UPDATE events SET verified = $1, reason = $2, body_authenticated = $3 WHERE delivery = $4"+which,
+			string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated), judged.Seq)
+		return err
+	})
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// release adds the events of a delivery that became verified once more.
+func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placed, error) {
+	const which = "WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq"
+	var rows []inbox.Event
+	var sums [][]byte
+	err := errors.Join(
+		t.each(ctx, func(s scanner) error {
+			e, err := scanEvent(s)
+			rows = append(rows, e)
+			return err
+		}, eventColumns+which, d.Seq),
+		t.each(ctx, func(s scanner) error {
+			var sum []byte
+			err := s.Scan(&sum)
+			sums = append(sums, sum)
+			return err
+		}, "SELECT sum FROM events "+which, d.Seq),
+	)
+	if err != nil {
+		return nil, err
+	}
+	placed := make([]inbox.Placed, len(rows))
+	for i, e := range rows {
+		e.Mark = inbox.Standing
+		if placed[i], err = t.place(ctx, d.Seq, d, e, sums[i]); err != nil {
+			return nil, err
+		}
+		if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), e.Seq); err != nil {
+			return nil, err
+		}
+	}
+	return placed, nil
+}
+
 // PutRefused keeps evidence of a refusal, see [inbox.Store].
 func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
 	values := deliveryValues(delivery)

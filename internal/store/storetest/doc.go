@@ -25,6 +25,7 @@ type Store interface {
 	ledger.Accounts
 	ledger.Trackings
 	inbox.Store
+	inbox.Verdicts
 	Close() error
 }
 

@@ -41,6 +41,9 @@ var inboxTests = map[string]func(*world){
 	"HeadersOfAnyBytes":           headersOfAnyBytes,
 	"WritersOfAllKindsTogether":   writersOfAllKindsTogether,
 	"OddTextsDoNotStopDeliveries": oddTextsDoNotStopDeliveries,
+	"RejudgedAreReleasedOnce":     rejudgedAreReleasedOnce,
+	"RejudgedMeetTheOthers":       rejudgedMeetTheOthers,
+	"VerifiedStaysVerified":       verifiedStaysVerified,
 }
 
 // delivery is one with that body.

@@ -1,0 +1,92 @@
+package storetest
+
+import (
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// rejudge gives a delivery the verdict of a kind.
+func (w *world) rejudge(seq int64, verified inbox.Verified) inbox.Receipt {
+	w.Helper()
+	d := delivery("not read", verified)
+	d.Seq, d.Path, d.Header = seq, "/not/read", nil
+	r, err := w.Rejudge(w.Context(), d)
+	w.must(err)
+	w.same("delivery of the receipt", r.Delivery, seq)
+	return r
+}
+
+func rejudgedAreReleasedOnce(w *world) {
+	body := "[" + event(uuid(1), "") + ", 7, " + event(uuid(2), "") + "," + event(uuid(2), "") + "]"
+	was := w.put(body, inbox.Unknown)
+	before, err := w.Delivery(w.Context(), was.Delivery)
+	w.must(err)
+
+	// Refused by the new scheme: the same rows, told apart.
+	w.same("rows", len(w.rejudge(was.Delivery, inbox.No).Rows), 0)
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing, inbox.Anomaly, inbox.Standing, inbox.Duplicate})
+	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
+		w.same("verified", e.Verified, inbox.No)
+		w.same("reason", e.Reason, webhook.ReasonSignatureMismatch)
+	}
+
+	// Verified by another one: its events come once more.
+	r := w.rejudge(was.Delivery, inbox.Yes)
+	w.same("rows", r.Rows, []inbox.Placed{{Seq: 5, Mark: inbox.Standing}, {Seq: 6, Mark: inbox.Standing}, {Seq: 7, Mark: inbox.Duplicate}})
+	w.same("marks", w.marks(), []inbox.Mark{
+		inbox.Superseded, inbox.Anomaly, inbox.Superseded, inbox.Superseded,
+		inbox.Standing, inbox.Standing, inbox.Duplicate,
+	})
+	news := collect(w, w.Events(w.Context(), inbox.Query{After: 4}))
+	want := inbox.Prepare(delivery(body, inbox.Yes), webhook.Decode([]byte(body)))
+	for i, n := range []int{0, 2, 3} {
+		e := want[n]
+		e.Seq, e.Delivery, e.Mark = r.Rows[i].Seq, was.Delivery, r.Rows[i].Mark
+		w.same("event", news[i], e)
+	}
+	odd, err := w.Event(w.Context(), 2)
+	w.must(err)
+	w.same("anomaly verified", odd.Verified, inbox.Yes)
+
+	after, err := w.Delivery(w.Context(), was.Delivery)
+	w.must(err)
+	before.Verified, before.Scheme, before.SecretName, before.BodyAuthenticated = inbox.Yes, "mine", "env:SECRET", true
+	w.same("delivery", after, before)
+	w.kill()
+	w.same("rows after all", len(w.marks()), 7)
+
+	_, err = w.Rejudge(w.Context(), inbox.Delivery{Seq: 99, Verified: inbox.Yes})
+	w.is("no such delivery", err, inbox.ErrNoDelivery)
+}
+
+func rejudgedMeetTheOthers(w *world) {
+	forged, genuine := event(uuid(1), `,"forged":1`), event(uuid(1), "")
+	first := w.put("["+forged+"]", inbox.Unknown)
+	second := w.put("["+genuine+"]", inbox.Unknown)
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing, inbox.Conflict})
+	w.rejudge(first.Delivery, inbox.No)
+	w.same("mark", w.rejudge(second.Delivery, inbox.Yes).Rows[0].Mark, inbox.Standing)
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Superseded, inbox.Standing})
+
+	// Another delivery of the same event, verified later still.
+	third := w.put("["+genuine+"]", inbox.Unknown)
+	w.same("mark", w.rejudge(third.Delivery, inbox.Yes).Rows[0].Mark, inbox.Duplicate)
+	fourth := w.put("["+forged+"]", inbox.Unknown)
+	w.same("mark", w.rejudge(fourth.Delivery, inbox.Yes).Rows[0].Mark, inbox.Conflict)
+	stands := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Standing}}))
+	w.same("standing", len(stands), 1)
+	w.same("standing", string(stands[0].Raw), genuine)
+}
+
+func verifiedStaysVerified(w *world) {
+	was := w.put("["+event(uuid(1), "")+"]", inbox.Yes)
+	before, err := w.Delivery(w.Context(), was.Delivery)
+	w.must(err)
+	for _, verified := range []inbox.Verified{inbox.No, inbox.Unknown, inbox.Yes} {
+		w.same("rows", len(w.rejudge(was.Delivery, verified).Rows), 0)
+	}
+	after, err := w.Delivery(w.Context(), was.Delivery)
+	w.must(err)
+	w.same("delivery", after, before)
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing})
+}
