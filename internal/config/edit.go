@@ -153,8 +153,8 @@ func textNode(s string, style yaml.Style) *yaml.Node {
 // replaceFile puts data in the place of a file, whole or not at all. A link is
 // followed, so that it stays one.
 func replaceFile(path string, data []byte) error {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -1,0 +1,210 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Cause says in one word why a delivery did not verify, as far as it can be
+// shown. All but the last were proven: with that changed, it verifies.
+type Cause string
+
+// The causes.
+const (
+	CauseNone         Cause = "none"          // it verifies
+	CauseTime         Cause = "time"          // right but for its time: a clock, a late delivery, or a replay
+	CauseOtherSecret  Cause = "other_secret"  // another secret that is known here, such as the API key
+	CauseKeyForm      Cause = "key_form"      // the right secret, made into a key in another way
+	CauseSecretSpace  Cause = "secret_space"  // white space or a line break around the secret
+	CauseBodyChanged  Cause = "body_changed"  // written anew on its way
+	CauseElsewhere    Cause = "elsewhere"     // the signature stands in another place or form
+	CauseOtherScheme  Cause = "other_scheme"  // signed in another way
+	CauseNotExplained Cause = "not_explained" // none of these: another secret, altered, or not the service's
+)
+
+// Diagnosis is why a delivery did not verify.
+type Diagnosis struct {
+	Verdict Verdict
+	Cause   Cause
+	Text    string  // in words, without any secret
+	Hint    string  // what to do about it
+	Scheme  *Scheme // of CauseElsewhere, CauseKeyForm and CauseOtherScheme: the one that it verifies in
+}
+
+// Diagnose says why d does not verify in a scheme with secrets, judged at the
+// time of its receipt. others are secrets that the sender may have used
+// instead, such as the API key. Errors are those of [NewVerifier] and ctx.
+func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample) (Diagnosis, error) {
+	v, err := NewVerifier(s, secrets)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	x := examiner{scheme: s.WithDefaults(), secrets: secrets, others: others, sample: d}
+	result := Diagnosis{Verdict: v.Verify(d.Request, d.At)}
+	for _, step := range []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.secretSpace, x.bodyChanged, x.elsewhere} {
+		if step(&result) {
+			return result, nil
+		}
+	}
+	lesson, err := Learn(ctx, []Sample{d}, slices.Concat(secrets, others), x.scheme.PublicURL)
+	if err != nil {
+		return Diagnosis{}, err
+	}
+	for _, c := range lesson.Candidates {
+		if c.Strength == StrengthKeyless {
+			continue // proves nothing, this neither
+		}
+		result.Cause, result.Scheme = CauseOtherScheme, &c.Scheme
+		result.Text = fmt.Sprintf("it is signed in another way: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed, c.Scheme.Signature.From)
+		if c.Obstacle != "" {
+			result.Text += "; besides, " + c.Obstacle
+		}
+		result.Hint = "run `waybill signature learn` over several deliveries"
+		return result, nil
+	}
+	x.notExplained(&result)
+	return result, nil
+}
+
+// examiner tries out one delivery.
+type examiner struct {
+	scheme          Scheme
+	secrets, others []Secret
+	sample          Sample
+}
+
+// matches reports whether the delivery was signed so, whatever its time.
+func (x *examiner) matches(s Scheme, secrets []Secret, r Request) bool {
+	var usable []Secret
+	for _, secret := range secrets {
+		if _, bad := s.Key.derive(secret, ""); bad == nil {
+			usable = append(usable, secret)
+		}
+	}
+	v, err := NewVerifier(s, usable)
+	return err == nil && v.Verify(r, x.sample.At).SecretIndex >= 0
+}
+
+func (x *examiner) time(d *Diagnosis) bool {
+	v := d.Verdict
+	switch {
+	case v.OK:
+		d.Cause, d.Text = CauseNone, "it verifies"
+		if !v.BodyAuthenticated {
+			d.Text += "; body not authenticated"
+		}
+	case v.SecretIndex < 0:
+		return false
+	case v.Reason == ReasonTimestampMalformed:
+		d.Cause, d.Text = CauseTime, "the signature is right, but its time cannot be read as "+x.scheme.Timestamp.Unit
+		d.Hint = "check timestamp.unit of the scheme"
+	default:
+		side := "before"
+		if v.Skew > 0 {
+			side = "after"
+		}
+		d.Cause = CauseTime
+		d.Text = fmt.Sprintf("the signature is right, but it was made %s %s it was received, by the clock here; %s are allowed",
+			v.Skew.Abs().Round(time.Second), side, x.scheme.Timestamp.Tolerance)
+		d.Hint = "check the clock here; else it came late or was sent again by somebody"
+	}
+	return true
+}
+
+func (x *examiner) otherSecret(d *Diagnosis) bool {
+	for _, o := range x.others {
+		if x.matches(x.scheme, []Secret{o}, x.sample.Request) {
+			d.Cause, d.Text = CauseOtherSecret, "it is signed with "+o.Name+" instead of the webhook secret"
+			d.Hint = "name that secret in webhook.secrets"
+			return true
+		}
+	}
+	return false
+}
+
+func (x *examiner) keyForm(d *Diagnosis) bool {
+	for _, key := range keysOf(x.secrets) {
+		s := x.scheme
+		s.Key = key.form
+		if s = s.WithDefaults(); x.matches(s, x.secrets, x.sample.Request) {
+			d.Cause, d.Scheme = CauseKeyForm, &s
+			d.Text = "the secret is the right one, but becomes a key in another way: key.encoding " + s.Key.Encoding
+			if s.Key.StripPrefix != "" {
+				d.Text += ", key.strip_prefix " + s.Key.StripPrefix
+			}
+			if s.Key.Normalize != NormalizeNone {
+				d.Text += ", key.normalize " + s.Key.Normalize
+			}
+			d.Hint = "change key of the scheme"
+			return true
+		}
+	}
+	return false
+}
+
+func (x *examiner) secretSpace(d *Diagnosis) bool {
+	for _, form := range secretForms() {
+		if x.matches(x.scheme, form.of(x.secrets), x.sample.Request) {
+			d.Cause, d.Text = CauseSecretSpace, form.why
+			d.Hint = "look at the secret's file or variable for spaces and line breaks"
+			return true
+		}
+	}
+	return false
+}
+
+func (x *examiner) bodyChanged(d *Diagnosis) bool {
+	for _, w := range rewritings() {
+		before, changed := w.all([]Sample{x.sample})
+		if changed && x.matches(x.scheme, x.secrets, before[0].Request) {
+			d.Cause, d.Text = CauseBodyChanged, "the body was changed on its way: "+w.name
+			d.Hint = "something between the sender and here rewrites bodies; pass them on byte for byte"
+			return true
+		}
+	}
+	return false
+}
+
+func (x *examiner) elsewhere(d *Diagnosis) bool {
+	for _, l := range leads(x.sample.Request) {
+		s := x.scheme
+		s.Signature, s.Algorithm = l.signature, l.algorithm
+		if s = s.WithDefaults(); !x.matches(s, x.secrets, x.sample.Request) {
+			continue
+		}
+		d.Cause, d.Scheme = CauseElsewhere, &s
+		d.Text = fmt.Sprintf("the signature stands at %s, not at %s", l.signature.From, x.scheme.Signature.From)
+		if strings.EqualFold(l.signature.From, x.scheme.Signature.From) {
+			d.Text = fmt.Sprintf("the signature at %s has another form: %s, encoding %s, prefix %q", l.signature.From, s.Algorithm, s.Signature.Encoding, s.Signature.Prefix)
+		}
+		d.Hint = "change signature of the scheme"
+		return true
+	}
+	return false
+}
+
+// notExplained says what can be said when nothing that was tried verifies.
+func (x *examiner) notExplained(d *Diagnosis) {
+	d.Cause = CauseNotExplained
+	from := x.scheme.Signature.From
+	switch d.Verdict.Reason {
+	case ReasonSignatureMissing:
+		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or something on the way took the signature off"
+	case ReasonSignatureMalformed:
+		d.Text, d.Hint = "what stands at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"
+	case ReasonHeaderRepeated:
+		d.Text, d.Hint = "the signature or a part that is signed stands there more than once", "something on the way adds it again, or somebody tries to slip one in"
+	case ReasonTimestampMissing:
+		d.Text, d.Hint = "there is no timestamp at "+x.scheme.Timestamp.From, "check timestamp.from of the scheme"
+	case ReasonSignedPartMissing:
+		d.Text, d.Hint = "a part that is signed is missing: signed is "+x.scheme.Signed, "check signed of the scheme"
+	case ReasonBodyEmpty:
+		d.Text, d.Hint = "the body is empty", "it was not sent by the service, or something on the way took the body off"
+	default:
+		d.Text = fmt.Sprintf("none of the %d secrets makes this signature: it was made with another one, or the body or a signed header was altered", len(x.secrets)+len(x.others))
+		d.Hint = "compare the secret with the one in the portal; if other deliveries verify, this one was altered or forged"
+	}
+}

@@ -1,0 +1,104 @@
+package webhook_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+func TestDiagnose(t *testing.T) {
+	const secret = "deadbeefdeadbeef"
+	apiKey := webhook.Secret{Name: "the API key", Value: []byte("api-key-1")}
+	plain, kv := webhook.Scheme{}, preset(t, "timestamped-kv")
+	signed := func(s webhook.Scheme, secret string) webhook.Sample {
+		return samples(t, s, secret, 1)[0]
+	}
+	change := func(d webhook.Sample, f func(*webhook.Sample)) webhook.Sample {
+		d.Header = slices.Clone(d.Header)
+		f(&d)
+		return d
+	}
+	rename := func(d *webhook.Sample, to string) {
+		for i := range d.Header {
+			if d.Header[i].Name == "X-Signature" {
+				d.Header[i].Name = to
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		scheme webhook.Scheme
+		sample webhook.Sample
+		cause  webhook.Cause
+		says   string
+	}{
+		{"good", plain, signed(plain, secret), webhook.CauseNone, "it verifies"},
+		{"good, timestamp alone", preset(t, "hmac-timestamp-hex"), signed(preset(t, "hmac-timestamp-hex"), secret), webhook.CauseNone, "body not authenticated"},
+		{"stale", kv, change(signed(kv, secret), func(d *webhook.Sample) { d.At = d.At.Add(2 * time.Hour) }), webhook.CauseTime, "2h0m0s before"},
+		{"in the future", kv, change(signed(kv, secret), func(d *webhook.Sample) { d.At = d.At.Add(-2 * time.Hour) }), webhook.CauseTime, "2h0m0s after"},
+		{"API key", plain, signed(plain, "api-key-1"), webhook.CauseOtherSecret, "the API key"},
+		{"key as hex", plain, signed(webhook.Scheme{Key: webhook.Key{Encoding: "hex"}}, secret), webhook.CauseKeyForm, "key.encoding hex"},
+		{"line break in the sender's secret", plain, signed(plain, secret+"\n"), webhook.CauseSecretSpace, "line break"},
+		{"body written anew", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Body = bytes.ReplaceAll(d.Body, []byte(`":`), []byte(`": `)) }), webhook.CauseBodyChanged, "compact form"},
+		{"header renamed", plain, change(signed(plain, secret), func(d *webhook.Sample) { rename(d, "X-Sig") }), webhook.CauseElsewhere, "header:X-Sig, not at header:X-Signature"},
+		{"other form", plain, signed(webhook.Scheme{Signature: webhook.Signature{Prefix: "sha256=", Encoding: "base64"}}, secret), webhook.CauseElsewhere, "another form"},
+		{"other scheme", plain, signed(kv, secret), webhook.CauseOtherScheme, "{timestamp}.{body}"},
+		{"other secret", plain, signed(plain, "nobody knows"), webhook.CauseNotExplained, "none of the 2 secrets"},
+		{"t altered", kv, change(signed(kv, secret), func(d *webhook.Sample) {
+			for i, f := range d.Header {
+				d.Header[i].Value = strings.Replace(f.Value, "t=1614265330", "t=1614265331", 1)
+			}
+		}), webhook.CauseNotExplained, "altered"},
+		{"header missing", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Header = nil }), webhook.CauseNotExplained, "no signature at header:X-Signature"},
+		{"cut", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Header[len(d.Header)-1].Value = "ab" }), webhook.CauseNotExplained, "cut"},
+		{"empty body", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Body = nil }), webhook.CauseNotExplained, "empty"},
+		{"no timestamp", preset(t, "hmac-timestamp-hex"), change(signed(plain, secret), func(d *webhook.Sample) { d.Body = []byte("x") }), webhook.CauseNotExplained, "no timestamp at header:X-Timestamp"},
+	} {
+		got, err := webhook.Diagnose(t.Context(), tt.scheme, secrets(secret), []webhook.Secret{apiKey}, tt.sample)
+		if err != nil || got.Cause != tt.cause || !strings.Contains(got.Text, tt.says) || (got.Hint == "") != (tt.cause == webhook.CauseNone) {
+			t.Errorf("%s: %+v, %v; want %s that says %q", tt.name, got, err, tt.cause, tt.says)
+		}
+		if strings.Contains(got.Text+got.Hint, secret) || strings.Contains(got.Text+got.Hint, "api-key-1") {
+			t.Errorf("%s: a secret shows in %q, %q", tt.name, got.Text, got.Hint)
+		}
+		if got.Scheme != nil {
+			v, err := webhook.NewVerifier(*got.Scheme, secrets(secret))
+			if err != nil || v.Verify(tt.sample.Request, tt.sample.At).SecretIndex != 0 {
+				t.Errorf("%s: does not verify in the scheme that was named: %+v, %v", tt.name, got.Scheme, err)
+			}
+		}
+	}
+}
+
+func TestRehearse(t *testing.T) {
+	var all []webhook.Scheme
+	for _, p := range webhook.Presets() {
+		all = append(all, p.Scheme)
+	}
+	for _, s := range senders() {
+		all = append(all, s.scheme)
+	}
+	all = append(all, webhook.Scheme{Kind: "digest", AcceptWeak: true}, webhook.Scheme{Kind: "token", Signature: webhook.Signature{From: "json:/0/token"}})
+	for _, s := range all {
+		if r, err := webhook.Rehearse(s, at); err != nil || len(r.Body) == 0 {
+			t.Errorf("%+v: %v, %s", s, err, r.Body)
+		}
+	}
+	for _, s := range []webhook.Scheme{
+		{Signed: "{json:/a}{json:/a/b}"},
+		{Signed: "{json:/a}", Signature: webhook.Signature{From: "json:/a/b"}},
+	} {
+		if _, err := webhook.Rehearse(s, at); !errors.Is(err, webhook.ErrRehearsal) {
+			t.Errorf("%+v: %v; want ErrRehearsal", s, err)
+		}
+	}
+	var bad *webhook.SchemeError
+	if _, err := webhook.Rehearse(webhook.Scheme{Kind: "x"}, at); !errors.As(err, &bad) {
+		t.Errorf("bad scheme: %v", err)
+	}
+}

@@ -1,0 +1,174 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// ErrRehearsal says that a scheme does not do what it should: its settings
+// pass the check, but do not go together.
+var ErrRehearsal = errors.New("the scheme fails its own test")
+
+var errNoSample = errors.New("places in the body contradict each other")
+
+// Rehearse makes a delivery up, signs it with a secret that is made up, and
+// returns it. It is an error if it then does not verify, or if it does with
+// another secret, with another body though the body is covered, or long after.
+func Rehearse(s Scheme, at time.Time) (Request, error) {
+	c, bad := compile(s)
+	if bad != nil {
+		return Request{}, bad
+	}
+	secret := c.scheme.Key.madeUp("a secret for rehearsal")
+	r, err := c.rehearsal(secret, at)
+	if err != nil {
+		return r, err
+	}
+	judge := func(secret Secret, r Request, at time.Time) Verdict {
+		v, err := NewVerifier(s, []Secret{secret})
+		if err != nil {
+			return Verdict{}
+		}
+		return v.Verify(r, at)
+	}
+	fails := func(what string, v Verdict) error { return fmt.Errorf("%w: %s: %s", ErrRehearsal, what, v.Reason) }
+	if v := judge(secret, r, at); !v.OK {
+		return r, fails("what it signs does not verify", v)
+	}
+	if v := judge(c.scheme.Key.madeUp("quite another secret"), r, at); v.OK && c.keyed() {
+		return r, fails("it verifies with another secret", v)
+	}
+	if v := judge(secret, r, at.Add(c.scheme.Timestamp.Tolerance+time.Hour)); v.OK && c.timestamp.source != nowhere {
+		return r, fails("it verifies long after", v)
+	}
+	altered := r
+	altered.Body = append(bytes.Clone(r.Body), ' ')
+	if v := judge(secret, altered, at); v.OK && c.coversBody() {
+		return r, fails("it verifies with another body", v)
+	}
+	return r, nil
+}
+
+// madeUp returns a secret of that text in the form that the key wants.
+func (k Key) madeUp(text string) Secret {
+	switch k.Encoding {
+	case EncodingBase64:
+		text = base64.StdEncoding.EncodeToString([]byte(text))
+	case EncodingHex:
+		text = hex.EncodeToString([]byte(text))
+	}
+	return Secret{Name: "made up", Value: []byte(k.StripPrefix + text)}
+}
+
+// rehearsal returns a signed delivery that has all that the scheme asks for.
+func (c *compiled) rehearsal(secret Secret, at time.Time) (Request, error) {
+	r := Request{Method: "POST", Path: "/", Header: []Field{{"Content-Type", "application/json"}}}
+	if has(c.parts, slotForm) {
+		r.Header[0].Value = "application/x-www-form-urlencoded"
+		r.Body = []byte("number=1Z&status=delivered")
+	} else {
+		var err error
+		if r.Body, err = c.rehearsalBody(at, ""); err != nil {
+			return r, err
+		}
+	}
+	if c.signature.source != fromJSON {
+		out, err := Sign(c.scheme, secret, r, at)
+		if err != nil {
+			return r, err
+		}
+		r.Header, r.RawQuery = append(r.Header, out.Header...), out.RawQuery
+		return r, nil
+	}
+	// A signature inside the body does not cover it: it is put in afterwards.
+	m := &maker{c: c, d: &delivery{Request: r}, out: Signed{}}
+	stamp, err := m.stamp(at)
+	if err != nil {
+		return r, err
+	}
+	if err := m.makeUp(); err != nil {
+		return r, err
+	}
+	key, bad := c.scheme.Key.derive(secret, "secret")
+	if bad != nil {
+		return r, bad
+	}
+	mac := key
+	if c.scheme.Kind != KindToken {
+		pieces, why := c.fill(m.d, []byte(stamp))
+		if why != "" {
+			return r, fmt.Errorf("%w: %s", ErrRehearsal, why)
+		}
+		mac = c.sum(pieces, key)
+	}
+	r.Header, r.RawQuery = m.d.Header, m.d.RawQuery
+	r.Body, err = c.rehearsalBody(at, m.value(c.encode(mac), stamp))
+	return r, err
+}
+
+// rehearsalBody returns a JSON body that has a value in every place that the
+// scheme names.
+func (c *compiled) rehearsalBody(at time.Time, signature string) ([]byte, error) {
+	var root any
+	ok := true
+	put := func(p place, value string) {
+		if p.source == fromJSON && ok {
+			root, ok = placed(root, p.parts, value)
+		}
+	}
+	for i, p := range c.parts {
+		if p.slot == slotPlace && !p.place.same(c.timestamp) {
+			put(p.place, "part "+strconv.Itoa(i))
+		}
+	}
+	put(c.timestamp, formatTime(at, c.scheme.Timestamp.Unit))
+	put(c.signature, signature)
+	if !ok {
+		return nil, fmt.Errorf("%w: %w", ErrRehearsal, errNoSample)
+	}
+	if root == nil {
+		root = []any{map[string]any{"eventId": "00000000-0000-4000-8000-000000000000", "event": "router.delivered"}}
+	}
+	return json.Marshal(root)
+}
+
+// placed puts a value into JSON at the parts of a pointer; false if something
+// else stands in the way.
+func placed(at any, parts []string, value string) (any, bool) {
+	if len(parts) == 0 {
+		_, isText := at.(string)
+		return value, at == nil || isText && at == value
+	}
+	index, err := strconv.Atoi(parts[0])
+	list, isList := at.([]any)
+	if at == nil {
+		isList = err == nil
+	}
+	if isList {
+		if err != nil || index < 0 || index > 100 {
+			return nil, false
+		}
+		for len(list) <= index {
+			list = append(list, nil)
+		}
+		below, ok := placed(list[index], parts[1:], value)
+		list[index] = below
+		return list, ok
+	}
+	object, isObject := at.(map[string]any)
+	if at != nil && !isObject {
+		return nil, false
+	}
+	if object == nil {
+		object = map[string]any{}
+	}
+	below, ok := placed(object[parts[0]], parts[1:], value)
+	object[parts[0]] = below
+	return object, ok
+}
