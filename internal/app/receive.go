@@ -25,7 +25,7 @@ func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := s.webhookSecrets()
+	secrets, err := s.WebhookSecrets()
 	if err != nil {
 		return nil, err
 	}
@@ -48,19 +48,35 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes")
 }
 
-func (s *Session) webhookSecrets() ([]webhook.Secret, error) {
+// WebhookSecrets returns the secrets that deliveries may be signed with, at
+// least one. The error is a [*config.KeyError].
+func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 	named, err := s.Config.WebhookSecrets()
 	if err != nil {
 		return nil, err
 	}
 	if len(named) == 0 {
-		return nil, s.Config.Refuse("webhook.secrets", "a scheme is set, but no secret", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
+		return nil, s.Config.Refuse("webhook.secrets", "there is no secret to verify with", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
 	}
 	secrets := make([]webhook.Secret, len(named))
 	for i, n := range named {
 		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
 	}
 	return secrets, nil
+}
+
+// SchemeSettings is a scheme as it stands in the configuration.
+func SchemeSettings(s webhook.Scheme) config.Scheme {
+	s = s.WithDefaults()
+	return config.Scheme{
+		Kind:      s.Kind,
+		Algorithm: s.Algorithm,
+		Key:       config.SchemeKey(s.Key),
+		Signed:    s.Signed,
+		Signature: config.SchemeSignature(s.Signature),
+		Timestamp: config.SchemeTimestamp(s.Timestamp),
+		PublicURL: s.PublicURL, AcceptWeak: s.AcceptWeak,
+	}
 }
 
 func schemeOf(c config.Scheme) webhook.Scheme {

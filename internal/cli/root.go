@@ -43,7 +43,7 @@ Try it without an account:  waybill demo`,
 	)
 	root.AddCommand(
 		r.create(), r.runs(), r.show(), r.wait(), r.list(),
-		r.listen(), r.events(),
+		r.listen(), r.events(), r.signature(),
 		r.sandbox(), r.demo(), r.probe(), r.config(), r.version(),
 	)
 	root.SetOut(r.app.IO.Out)
@@ -136,7 +136,7 @@ func settingFlags(cmd *cobra.Command, names ...string) {
 		switch s.Kind {
 		case config.KindBool:
 			cmd.Flags().Bool(s.Flag, false, help)
-		case config.KindNames:
+		case config.KindNames, config.KindList:
 			cmd.Flags().StringArray(s.Flag, nil, help)
 		default:
 			cmd.Flags().String(s.Flag, "", help)

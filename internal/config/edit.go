@@ -16,7 +16,7 @@ import (
 // Change sets one key of the user file.
 type Change struct {
 	Key   []string // the names on the way to it, such as webhook, schemes, mine
-	Value any      // a string, a []string or a [Scheme]
+	Value any      // a string, a []string, a [Scheme] or a [*yaml.Node]
 }
 
 // EditUser changes the user file and returns its path: what is not changed
@@ -25,6 +25,11 @@ type Change struct {
 // folder; it is never there in part, and never one that [Load] would refuse.
 // The error is a [*KeyError].
 func EditUser(src Sources, profile string, changes ...Change) (string, error) {
+	return editUser(src, profile, changes, func(userFile, string) error { return nil })
+}
+
+// editUser changes the user file if check agrees with how it would be read.
+func editUser(src Sources, profile string, changes []Change, check func(made userFile, file string) error) (string, error) {
 	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), table: table()}
 	var err error
 	if l.paths, err = locate(src, l.env); err != nil {
@@ -50,7 +55,11 @@ func EditUser(src Sources, profile string, changes ...Change) (string, error) {
 	if fault != nil {
 		return "", fault.at("", o)
 	}
-	if err := l.fillUser(userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}, root, o); err != nil {
+	made := userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}
+	if err := l.fillUser(made, root, o); err != nil {
+		return "", err
+	}
+	if err := check(made, path); err != nil {
 		return "", err
 	}
 	if err := replaceFile(path, data); err != nil {
@@ -82,7 +91,9 @@ func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 			keys = append([]string{profilesKey, profile}, keys...)
 		}
 		for _, key := range keys[:len(keys)-1] {
-			at = child(at, key)
+			if at, fault = child(at, key); fault != nil {
+				return nil, fault
+			}
 		}
 		put(at, keys[len(keys)-1], valueNode(c.Value))
 	}
@@ -95,19 +106,23 @@ func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 }
 
 // child returns the mapping below a key, made if need be.
-func child(n *yaml.Node, key string) *yaml.Node {
+func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value != key {
 			continue
 		}
-		if below := n.Content[i+1]; below.Kind != yaml.MappingNode {
-			*below = yaml.Node{Kind: yaml.MappingNode}
+		below := n.Content[i+1]
+		if missing(below) {
+			*below = yaml.Node{Kind: yaml.MappingNode, HeadComment: below.HeadComment, LineComment: below.LineComment, FootComment: below.FootComment}
 		}
-		return n.Content[i+1]
+		if below.Kind != yaml.MappingNode {
+			return nil, &KeyError{Line: below.Line, Message: "wants keys and values below it"}
+		}
+		return below, nil
 	}
 	below := &yaml.Node{Kind: yaml.MappingNode}
 	n.Content = append(n.Content, textNode(key, 0), below)
-	return below
+	return below, nil
 }
 
 // put sets a key of a mapping. A comment beside the old value stays.
@@ -124,6 +139,8 @@ func put(n *yaml.Node, key string, v *yaml.Node) {
 
 func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
+	case *yaml.Node:
+		return v
 	case Scheme:
 		return v.node()
 	case []string:

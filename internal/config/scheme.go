@@ -188,7 +188,7 @@ func (s Scheme) node() *yaml.Node {
 		at := n
 		section, last, nested := strings.Cut(name, ".")
 		if nested {
-			at = child(n, section)
+			at, _ = child(n, section) // what was made here is a mapping
 			at.Style = yaml.FlowStyle
 			name = last
 		}

@@ -75,6 +75,15 @@ func inPlace(o Origin) string {
 // then is not free for data.
 func (c Config) APIKeyFromStdin() bool { return c.key.file == stdinName }
 
+// APIKeyFile returns the file that the API key is read from; nothing if it is
+// written down, comes from stdin, or there is none.
+func (c Config) APIKeyFile() string {
+	if c.key.file == stdinName {
+		return ""
+	}
+	return c.key.file
+}
+
 // ReadAPIKey returns the API key and the setting that gave it: a flag's file
 // before the environment's key or file, before a profile's, before the user
 // file's own. stdin is read only where the file is `-`.

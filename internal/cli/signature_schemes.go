@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// schemeJSON is a scheme that can be used by its name.
+type schemeJSON struct {
+	Name              string           `json:"name"`
+	Origin            string           `json:"origin"` // configured or preset
+	InForce           bool             `json:"inForce"`
+	About             string           `json:"about"`
+	Strength          webhook.Strength `json:"strength"` // empty if it can't be used
+	Meaning           string           `json:"meaning"`
+	BodyAuthenticated bool             `json:"bodyAuthenticated"`
+	Scheme            map[string]any   `json:"scheme"`
+
+	scheme webhook.Scheme
+}
+
+func (r *runner) signatureSchemes() *cobra.Command {
+	group := &cobra.Command{
+		Use:   "schemes",
+		Short: "Look at signature schemes and try them",
+	}
+	list := &cobra.Command{
+		Use:     "list",
+		Short:   "List presets and configured schemes",
+		Example: example("waybill signature schemes list"),
+		Args:    cobra.NoArgs,
+		RunE: r.run(func(_ context.Context, s *app.Session, _ []string) error {
+			return r.listSchemes(s)
+		}),
+	}
+	show := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a scheme as it is configured",
+		Example: example("waybill signature schemes show standard-webhooks"),
+		Args:    oneScheme,
+		RunE: r.run(func(_ context.Context, s *app.Session, args []string) error {
+			return r.showScheme(s, args[0])
+		}),
+	}
+	test := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Sign and verify a made-up delivery",
+		Long: `test signs a delivery that is made up, with a secret that is made up, and sees that
+it verifies, and that it does not with another secret, another body or long after.`,
+		Example: example("waybill signature schemes test mine"),
+		Args:    oneScheme,
+		RunE: r.run(func(_ context.Context, s *app.Session, args []string) error {
+			return r.testScheme(s, args[0])
+		}),
+	}
+	group.AddCommand(list, show, test)
+	return group
+}
+
+// oneScheme wants the name of one scheme.
+func oneScheme(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return usagef("`waybill signature schemes list` shows them", "give the name of one scheme, not %d", len(args))
+}
+
+// schemesOf returns the configured schemes, then the presets, by name.
+func schemesOf(s *app.Session) []schemeJSON {
+	var all []schemeJSON
+	add := func(name, origin, about string, scheme webhook.Scheme) {
+		strength := scheme.Strength()
+		j := schemeJSON{
+			Name: name, Origin: origin, InForce: name == s.Config.Webhook.Scheme, About: about, Strength: strength, Meaning: strength.String(),
+			BodyAuthenticated: scheme.CoversBody(), Scheme: app.SchemeSettings(scheme).Settings(), scheme: scheme,
+		}
+		if err := scheme.Check(); err != nil {
+			j.Meaning = "can't be used: " + err.Error()
+		}
+		all = append(all, j)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
+		if scheme, err := s.Scheme(name); err == nil {
+			add(name, "configured", described(scheme), scheme)
+		}
+	}
+	for _, p := range webhook.Presets() {
+		if _, hidden := s.Config.Webhook.Schemes[p.Name]; !hidden {
+			add(p.Name, "preset", p.About, p.Scheme)
+		}
+	}
+	return all
+}
+
+func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
+	all := schemesOf(s)
+	i := slices.IndexFunc(all, func(j schemeJSON) bool { return j.Name == name })
+	if i < 0 {
+		return schemeJSON{}, usagef("`waybill signature schemes list` shows them", "there is no scheme %q", name)
+	}
+	return all[i], nil
+}
+
+func (r *runner) listSchemes(s *app.Session) error {
+	w := listing[schemeJSON]{
+		out: r.out, empty: "no schemes",
+		json: func(j schemeJSON) any { return j },
+		columns: []render.Column{
+			{Name: "NAME"},
+			{Name: "ORIGIN", From: 100},
+			{Name: "IN FORCE", From: 120},
+			{Name: "PROVES", From: 90},
+			{Name: "ABOUT", Flex: true},
+		},
+		cells: func(j schemeJSON) []string {
+			inForce := ""
+			if j.InForce {
+				inForce = s.Config.Webhook.Verify
+			}
+			return []string{j.Name, j.Origin, inForce, string(j.Strength), j.About}
+		},
+	}
+	return w.print(s.IO, func(yield func(schemeJSON, error) bool) {
+		for _, j := range schemesOf(s) {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	})
+}
+
+func (r *runner) showScheme(s *app.Session, name string) error {
+	j, err := schemeNamed(s, name)
+	if err != nil {
+		return err
+	}
+	if r.out.machine() {
+		return r.out.object(j)
+	}
+	if err := r.out.fields([]render.Field{
+		{Name: "Name", Value: j.Name},
+		{Name: "Origin", Value: j.Origin},
+		{Name: "About", Value: j.About},
+		{Name: "Strength", Value: j.Meaning},
+	}); err != nil {
+		return err
+	}
+	return r.printScheme("As it is configured:", j.scheme)
+}
+
+// testedJSON is the delivery that a scheme was tried with.
+type testedJSON struct {
+	Name    string       `json:"name"`
+	OK      bool         `json:"ok"`
+	Message string       `json:"message"`
+	Headers []headerJSON `json:"headers"`
+	Query   string       `json:"query"`
+	Body    string       `json:"body"`
+}
+
+func (r *runner) testScheme(s *app.Session, name string) error {
+	j, err := schemeNamed(s, name)
+	if err != nil {
+		return err
+	}
+	req, err := webhook.Rehearse(j.scheme, time.Now())
+	if err != nil && !errors.Is(err, webhook.ErrRehearsal) {
+		return asSchemeUsage(name, err)
+	}
+	t := testedJSON{Name: name, OK: err == nil, Headers: mask(req.Header, nil, true), Query: req.RawQuery, Body: string(req.Body)}
+	if err != nil {
+		t.Message = err.Error()
+		err = unverified("check the scheme's settings", "", "scheme %q: %w", name, err)
+	}
+	if r.out.machine() {
+		return errors.Join(r.out.object(t), err)
+	}
+	for _, h := range t.Headers {
+		if err := r.out.line("%s: %s", h.Name, h.Value); err != nil {
+			return err
+		}
+	}
+	if t.Query != "" {
+		if err := r.out.line("?%s", t.Query); err != nil {
+			return err
+		}
+	}
+	if printed := r.out.line("\n%s", t.Body); printed != nil || err != nil {
+		return errors.Join(printed, err)
+	}
+	s.IO.Note("signed with a made-up secret; verifies, and not with another secret: %s", j.Meaning)
+	return nil
+}
