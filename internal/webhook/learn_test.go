@@ -237,3 +237,23 @@ func TestParseCaptures(t *testing.T) {
 		}
 	}
 }
+
+// From deliveries that nobody signed nothing keyed is learnt, whatever they hold.
+func FuzzLearn(f *testing.F) {
+	f.Add("X-Signature", "t=1614265330,v1="+hexMAC("k", body), "a=1&sig="+hexMAC("k", body), body)
+	f.Add("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac("k", body)), "", `{"sign":"`+hexMAC("k", "1")+`","ts":1614265330}`)
+	f.Add("Digest", "sha-256=", "%zz", `[[["\u00e9"]]]`)
+	f.Fuzz(func(t *testing.T, name, value, query, text string) {
+		all := []webhook.Sample{{Request: post(text, name, value)}, {Request: post(text+" ", name, value)}}
+		all[0].RawQuery = query
+		lesson, err := webhook.Learn(t.Context(), all, secrets("a secret that is nowhere"), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range slices.Concat(lesson.Candidates, lesson.Partial) {
+			if c.Strength != webhook.StrengthKeyless && !strings.Contains(name+value+query+text, "a secret that is nowhere") {
+				t.Errorf("learnt %+v", c)
+			}
+		}
+	})
+}

@@ -405,3 +405,32 @@ func FuzzSignatureHeader(f *testing.F) {
 		}
 	})
 }
+
+// In no format does a value verify that does not hold the whole signature as
+// an entry of its own.
+func FuzzSignatureFormats(f *testing.F) {
+	right := base64.StdEncoding.EncodeToString(mac("k", body))
+	hexed := hexMAC("k", body)
+	for _, v := range []string{right, "v1," + right, "v1a,x v1," + right, "sha256=" + hexed, hexed, strings.ToUpper(hexed), right + "=", " ", "v1,", ", ,", "v1," + right + " v1," + right} {
+		f.Add(v)
+	}
+	var all []*webhook.Verifier
+	for _, sig := range []webhook.Signature{
+		{}, {Encoding: "base64"}, {Encoding: "base64url"}, {Prefix: "sha256="}, {Format: "list", Encoding: "base64"}, {Format: "list"}, {Format: "kv", Encoding: "base64"}, {Format: "kv", Prefix: "sha256="},
+	} {
+		all = append(all, verifier(f, webhook.Scheme{Signature: sig}, "k"))
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		for i, v := range all {
+			got := v.Verify(post(body, "X-Signature", value), at)
+			url := strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(right, "="))
+			whole := strings.Contains(value, right) || strings.Contains(value, url) || strings.Contains(strings.ToLower(value), hexed)
+			if got.OK && !whole {
+				t.Errorf("verifier %d accepted %q", i, value)
+			}
+			if got.OK != (got.Reason == "") || got.OK && (got.SecretIndex != 0 || !got.BodyAuthenticated) {
+				t.Errorf("verifier %d, %q: verdict contradicts itself: %+v", i, value, got)
+			}
+		}
+	})
+}
