@@ -25,13 +25,22 @@ func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets, err := s.WebhookSecrets()
+	read := func() (*webhook.Verifier, error) {
+		secrets, err := s.WebhookSecrets()
+		if err != nil {
+			return nil, err
+		}
+		v, err := webhook.NewVerifier(scheme, secrets)
+		if err != nil {
+			return nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", w.Scheme, err), "")
+		}
+		return v, nil
+	}
+	verifier, err := newFreshVerifier(w.Secrets, read, func(err error) {
+		s.IO.Warning("the changed secret is not used: %v", err)
+	})
 	if err != nil {
 		return nil, err
-	}
-	verifier, err := webhook.NewVerifier(scheme, secrets)
-	if err != nil {
-		return nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", w.Scheme, err), "")
 	}
 	o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
 	return listen.New(o)

@@ -33,10 +33,13 @@ type eventJSON struct {
 	ReceivedAt     time.Time       `json:"receivedAt"`
 	Data           json.RawMessage `json:"data"`
 
-	StatusLabel string          `json:"statusLabel,omitempty"`
-	LatestEvent string          `json:"latestEvent,omitempty"`
-	Anomaly     string          `json:"anomaly,omitempty"`
-	Raw         json.RawMessage `json:"raw,omitempty"` // events show
+	StatusLabel string `json:"statusLabel,omitempty"`
+	LatestEvent string `json:"latestEvent,omitempty"`
+	Anomaly     string `json:"anomaly,omitempty"`
+	// BodyAuthenticated says that the signature covers the body: without it
+	// whoever saw one delivery can make up another.
+	BodyAuthenticated bool            `json:"bodyAuthenticated"`
+	Raw               json.RawMessage `json:"raw,omitempty"` // events show
 }
 
 // markType is the type of an event with a mark.
@@ -56,6 +59,7 @@ func newEventJSON(e inbox.Event) eventJSON {
 		Type: markType(e.Mark), Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
 		TrackingNumber: e.TrackingNumber, Status: literal(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
+		BodyAuthenticated: e.BodyAuthenticated,
 	}
 }
 

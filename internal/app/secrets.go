@@ -1,0 +1,90 @@
+package app
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// secretsPause is how long secrets are used before their files are looked at
+// again.
+const secretsPause = time.Second
+
+// freshVerifier verifies with the secrets as their files hold them, so that a
+// secret can be changed while deliveries arrive. It is safe for concurrent use.
+type freshVerifier struct {
+	make   func() (*webhook.Verifier, error) // reads the secrets
+	failed func(error)                       // told once for each change that can't be used; the old secrets stay
+	files  []string
+
+	mu    sync.Mutex
+	now   *webhook.Verifier
+	seen  []os.FileInfo
+	after time.Time // when the files are looked at again
+}
+
+// newFreshVerifier reads the secrets. places are those of webhook.secrets.
+func newFreshVerifier(places []string, read func() (*webhook.Verifier, error), failed func(error)) (*freshVerifier, error) {
+	f := &freshVerifier{make: read, failed: failed}
+	for _, place := range places {
+		if path, ok := strings.CutPrefix(place, "file:"); ok {
+			f.files = append(f.files, path)
+		}
+	}
+	f.seen, f.after = f.look(), time.Now().Add(secretsPause)
+	var err error
+	f.now, err = read()
+	return f, err
+}
+
+// Verify is [webhook.Verifier.Verify].
+func (f *freshVerifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
+	return f.current(time.Now()).Verify(r, now)
+}
+
+// current returns the verifier, made anew if a file has changed.
+func (f *freshVerifier) current(at time.Time) *webhook.Verifier {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.files) == 0 || at.Before(f.after) {
+		return f.now
+	}
+	f.after = at.Add(secretsPause)
+	seen := f.look()
+	if !changed(f.seen, seen) {
+		return f.now
+	}
+	f.seen = seen
+	if v, err := f.make(); err == nil {
+		f.now = v
+	} else {
+		f.failed(err)
+	}
+	return f.now
+}
+
+// look returns what the system says of the files, nil for one that is not
+// there or that is a pipe, which can be read but once.
+func (f *freshVerifier) look() []os.FileInfo {
+	seen := make([]os.FileInfo, len(f.files))
+	for i, path := range f.files {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			seen[i] = info
+		}
+	}
+	return seen
+}
+
+// changed reports whether a file that is there differs from what it was.
+func changed(before, after []os.FileInfo) bool {
+	for i, now := range after {
+		was := before[i]
+		if now != nil && (was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,174 @@
+package cli_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// stored fills a store with n deliveries signed with a secret, refused ones if
+// so said, and returns its path.
+func stored(t *testing.T, s webhook.Scheme, secret string, n int, refused bool) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s.db")
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := range n {
+		at := time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)
+		r := webhook.Request{Method: "POST", Path: "/", Body: fmt.Appendf(nil, `[{"eventId":"e%d","event":"router.delivered"}]`, i)}
+		out, err := webhook.Sign(s, webhook.Secret{Value: []byte(secret)}, r, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := inbox.Delivery{ReceivedAt: at, Method: r.Method, Path: r.Path, Header: out.Header, Body: r.Body, Verified: inbox.Unknown}
+		if refused {
+			d.Verified, d.Reason = inbox.No, webhook.ReasonSignatureMismatch
+			err = db.PutRefused(t.Context(), d)
+		} else {
+			_, err = db.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+func TestLearnPinsTheKeyThatSigns(t *testing.T) {
+	digest, ok := webhook.PresetByName("digest-body-slash-key")
+	if !ok {
+		t.Fatal("no preset")
+	}
+	conf := filepath.Join(t.TempDir(), "config.yaml")
+	env := []string{"WAYBILL_STORE=" + stored(t, digest.Scheme, "the-api-key", 3, false), "WAYBILL_API_KEY=the-api-key", "WAYBILL_WEBHOOK_SECRET=unused", "WAYBILL_CONFIG=" + conf, "WAYBILL_WEBHOOK_VERIFY=off"}
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, env, "signature", "learn", "--pin", "mine", "-o", "json")
+	var got struct {
+		Candidates []struct{ Preset string }
+		Rejudged   struct{ Verified, Refused, Events int }
+	}
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK || len(got.Candidates) != 1 || got.Candidates[0].Preset != digest.Name {
+		t.Fatalf("status %d, %v: %s%s", code, err, stdout, stderr)
+	}
+	if got.Rejudged.Verified != 3 || got.Rejudged.Events != 3 {
+		t.Errorf("verified again %+v; want all three and their events", got.Rejudged)
+	}
+	if !strings.Contains(stderr, "WAYBILL_WEBHOOK_VERIFY is set in the environment") {
+		t.Errorf("stderr %q; want a warning of the variable that wins", stderr)
+	}
+	written, err := os.ReadFile(conf)
+	if err != nil || !strings.Contains(string(written), "secrets: ['env:WAYBILL_API_KEY']") && !strings.Contains(string(written), "secrets: [env:WAYBILL_API_KEY]") || strings.Contains(string(written), "the-api-key") {
+		t.Errorf("configuration %s, %v; want the variable named and no key", written, err)
+	}
+	if code, stdout, stderr = run(t, env, "signature", "verify"); code != cli.OK || strings.Count(stdout, "yes") != 3 {
+		t.Errorf("verify: status %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = run(t, env, "events", "list", "-o", "jsonl"); code != cli.OK || strings.Count(stdout, `"bodyAuthenticated":true`) != 3 {
+		t.Errorf("events: status %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr = run(t, env, "signature", "promote"); code != cli.OK || !strings.Contains(stdout, "3 deliveries verified") {
+		t.Errorf("promote: status %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestLearnFromRefusals(t *testing.T) {
+	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, true), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_WEBHOOK_SCHEME=hmac-body-base64"}
+	code, stdout, stderr := run(t, env, "signature", "learn", "-o", "json", "--jq", ".candidates[0].preset")
+	if code != cli.OK || strings.TrimSpace(stdout) != "hmac-body-hex" {
+		t.Errorf("learn: status %d, %s%s", code, stdout, stderr)
+	}
+	for _, id := range [][]string{{"refused:2"}, nil} {
+		code, stdout, stderr = run(t, env, append([]string{"signature", "explain", "-o", "json", "--jq", "[.delivery, .cause, .fits.signature.encoding]"}, id...)...)
+		want := `["refused:3","elsewhere","hex"]`
+		if id != nil {
+			want = strings.Replace(want, "3", "2", 1)
+		}
+		if got := strings.Join(strings.Fields(stdout), ""); code != cli.Unverified || got != want {
+			t.Errorf("explain %v: status %d, %s%s; want %s", id, code, stdout, stderr, want)
+		}
+	}
+	for _, args := range [][]string{{"explain", "refused:9"}, {"explain", "9"}, {"explain", "no-such-event"}, {"verify", "refused:x"}, {"learn", "9"}} {
+		if code, _, stderr := run(t, env, append([]string{"signature"}, args...)...); code != cli.NotFound {
+			t.Errorf("%v: status %d, %s; want 3", args, code, stderr)
+		}
+	}
+}
+
+func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
+	folder := t.TempDir()
+	body := filepath.Join(folder, "body")
+	sum := filepath.Join(folder, "sum.jsonl")
+	lines := ""
+	for i := range 3 {
+		text := fmt.Sprintf("[%d]", i)
+		lines += fmt.Sprintf("{\"headers\":{\"X-Sum\":\"%x\"},\"body\":%q}\n", sha256.Sum256([]byte(text)), text)
+	}
+	for path, text := range map[string]string{body: "[]", sum: lines} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secret := []string{"WAYBILL_WEBHOOK_SECRET=hush-hush", "WAYBILL_STORE=" + filepath.Join(folder, "none.db")}
+	for _, tt := range []struct {
+		env  []string
+		args []string
+		code cli.Code
+		says string
+	}{
+		{nil, []string{"learn", "--secret-from", "hush-hush"}, cli.Usage, "env:NAME"},
+		{nil, []string{"learn", "--from", sum}, cli.Usage, "no secret to learn with"},
+		{secret, []string{"learn", "--from", body}, cli.Usage, "no deliveries"},
+		{secret, []string{"learn", "--from", sum, "--pin", "x"}, cli.Unverified, "--accept-weak"},
+		{secret, []string{"learn", "--from", sum, "1"}, cli.Usage, "one place"},
+		{secret, []string{"learn", "--public-url", "ftp://x"}, cli.Usage, "https"},
+		{secret, []string{"learn", "--last", "0"}, cli.Usage, "too few"},
+		{secret, []string{"verify", "--scheme", "nonesuch", "--body", body}, cli.Usage, "nonesuch"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "nonsense"}, cli.Usage, "Name: value"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "--at", "noon"}, cli.Usage, "--at"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body + "2"}, cli.Usage, "body2"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "X-Signature: 00"}, cli.Unverified, "did not verify"},
+		{secret, []string{"verify", "--scheme", "standard-webhooks", "--body", body}, cli.Usage, "base64"},
+		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, cli.Usage, "no stored delivery is unverified"},
+		{secret, []string{"sign", "--scheme", "hmac-body-hex"}, cli.Usage, "--body"},
+		{nil, []string{"sign", "--scheme", "hmac-body-hex", "--body", body}, cli.Usage, "WAYBILL_WEBHOOK_SECRET"},
+		{secret, []string{"schemes", "show", "nonesuch"}, cli.Usage, "nonesuch"},
+		{secret, []string{"promote", "--last", "1"}, cli.Usage, "too few"},
+		{secret, []string{"promote"}, cli.Usage, "no signature scheme is set"},
+	} {
+		code, stdout, stderr := run(t, tt.env, append([]string{"signature"}, tt.args...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.says) {
+			t.Errorf("%v: status %d, %s; want %d and %q", tt.args, code, stderr, tt.code, tt.says)
+		}
+		if strings.Contains(stdout+stderr, "hush-hush") && tt.env != nil {
+			t.Errorf("%v: the secret shows:\n%s%s", tt.args, stdout, stderr)
+		}
+	}
+}
+
+func TestEverySchemeTestsItself(t *testing.T) {
+	for _, p := range webhook.Presets() {
+		code, stdout, stderr := run(t, nil, "signature", "schemes", "test", p.Name, "-o", "json", "--jq", ".ok")
+		if code != cli.OK || strings.TrimSpace(stdout) != "true" {
+			t.Errorf("%s: status %d, %s%s", p.Name, code, stdout, stderr)
+		}
+	}
+}
