@@ -122,6 +122,9 @@ func (r *runner) runLearn(ctx context.Context, s *app.Session, o learnOptions, i
 	if len(l.secrets) == 0 {
 		return usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")
 	}
+	if o.PublicURL == "" {
+		o.PublicURL = s.Config.Webhook.Schemes[s.Config.Webhook.Scheme].PublicURL
+	}
 	if l.Lesson, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
 		return err
 	}
@@ -371,6 +374,9 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	}
 	for _, other := range l.Candidates[1:] {
 		s.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
+	}
+	if len(l.Partial) > 0 {
+		s.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
 	}
 	if len(l.Candidates) > 1 {
 		s.IO.Note("%s; -v shows them", plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")

@@ -22,7 +22,7 @@ const (
 	learnSeeds  = 3       // deliveries that are searched from the ground up
 	learnTrials = 500_000 // ways of signing that are tried
 	learnBytes  = 1 << 30 // that are hashed on the way
-	minToken    = 6       // bytes of a secret that is looked for in clear
+	minToken    = 8       // bytes of a secret that is looked for in clear
 )
 
 // ErrControl says that a search found the deliveries to be signed with a
@@ -39,7 +39,7 @@ type Sample struct {
 // Lesson is what was learnt from samples.
 type Lesson struct {
 	Candidates []Candidate // schemes that every sample matches, best first
-	Partial    []Candidate // without candidates: schemes that some samples match, best first
+	Partial    []Candidate // without a candidate that takes a secret: schemes that some samples match, best first
 	Bodies     int         // how many different bodies the samples have
 	Cut        bool        // the search ended before everything was tried: bodies or headers are too large
 }
@@ -79,7 +79,7 @@ func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL st
 				all = append(all, c)
 			}
 		}
-		if slices.ContainsFunc(all, Candidate.whole) {
+		if slices.ContainsFunc(all, Candidate.settles) {
 			break
 		}
 	}
@@ -98,7 +98,7 @@ func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL st
 			lesson.Partial = append(lesson.Partial, c)
 		}
 	}
-	if len(lesson.Candidates) > 0 {
+	if slices.ContainsFunc(lesson.Candidates, Candidate.settles) {
 		lesson.Partial = nil
 	}
 	lesson.Cut = len(all) == 0 && t.left.spent()
@@ -190,6 +190,9 @@ func (t *teacher) check(s Scheme) (Candidate, bool) {
 }
 
 func (c Candidate) whole() bool { return !slices.Contains(c.Matched, false) }
+
+// settles reports whether nothing better is to be looked for.
+func (c Candidate) settles() bool { return c.whole() && c.Strength != StrengthKeyless }
 
 // compare puts the better candidate first: what matches more, proves more, and
 // is simpler.

@@ -187,6 +187,23 @@ func TestLearnFromDeliveriesThatProveNothing(t *testing.T) {
 	}
 }
 
+// A hash that all deliveries carry does not hide a signature that most have.
+func TestLearnKeylessHidesNothing(t *testing.T) {
+	all := samples(t, webhook.Scheme{}, "secret-k", 4)
+	for i := range all {
+		sum := sha256.Sum256(all[i].Body)
+		all[i].Header = append(all[i].Header, webhook.Field{Name: "X-Sum", Value: fmt.Sprintf("%x", sum)})
+	}
+	if got := learn(t, all, "secret-k"); len(got.Candidates) != 2 || got.Candidates[0].Strength != webhook.StrengthBody || len(got.Partial) != 0 {
+		t.Errorf("lesson %+v; want the signature before the hash", got)
+	}
+	all[0].Header = all[0].Header[len(all[0].Header)-1:] // forged
+	got := learn(t, all, "secret-k")
+	if len(got.Candidates) != 1 || got.Candidates[0].Strength != webhook.StrengthKeyless || len(got.Partial) != 1 || got.Partial[0].Strength != webhook.StrengthBody {
+		t.Errorf("lesson %+v; want the hash, and the signature in part", got)
+	}
+}
+
 func TestLearnEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
