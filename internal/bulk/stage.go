@@ -14,8 +14,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// stageChunk is how many entries are handed to the ledger at once.
-const stageChunk = 1000
+// stageChunk is how many entries are handed to the ledger at once. The more
+// there are, the fewer pages of its index are written twice.
+const stageChunk = 16384
 
 // maxConflicts is how many conflicts are kept for the reader; more are only counted.
 const maxConflicts = 1000
@@ -53,30 +54,65 @@ func Stage(ctx context.Context, store ledger.Store, plan ledger.Plan, src iter.S
 	return staging.Open(ctx)
 }
 
+// fill hands the entries to the ledger in chunks: while one is written, the
+// next is read.
 func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entry, error]) (ConflictError, error) {
-	var conflicts ConflictError
-	chunk := make([]ledger.Entry, 0, stageChunk)
-	flush := func() error {
-		cs, err := staging.Add(ctx, chunk)
-		chunk = chunk[:0]
-		room := min(len(cs), maxConflicts-len(conflicts.Conflicts))
-		conflicts.Conflicts = append(conflicts.Conflicts, cs[:room]...)
-		conflicts.More += len(cs) - room
-		return err
+	a := adder{staging: staging, chunks: make(chan []ledger.Entry), ended: make(chan struct{})}
+	go a.run(ctx)
+	err := a.feed(src)
+	close(a.chunks)
+	<-a.ended
+	return a.conflicts, firstOf(a.err, err)
+}
+
+// adder adds chunks as they come, until one fails.
+type adder struct {
+	staging   ledger.Staging
+	chunks    chan []ledger.Entry
+	ended     chan struct{}
+	conflicts ConflictError
+	err       error
+}
+
+func (a *adder) run(ctx context.Context) {
+	defer close(a.ended)
+	for chunk := range a.chunks {
+		cs, err := a.staging.Add(ctx, chunk)
+		room := min(len(cs), maxConflicts-len(a.conflicts.Conflicts))
+		a.conflicts.Conflicts = append(a.conflicts.Conflicts, cs[:room]...)
+		a.conflicts.More += len(cs) - room
+		if err != nil {
+			a.err = err
+			return
+		}
+	}
+}
+
+// feed reads the entries, and ends early once adding has failed.
+func (a *adder) feed(src iter.Seq2[ledger.Entry, error]) error {
+	var spare, chunk []ledger.Entry
+	hand := func() bool {
+		select {
+		case a.chunks <- chunk:
+			spare, chunk = chunk, spare[:0] // the one before has been added
+			return true
+		case <-a.ended:
+			return false
+		}
 	}
 	for e, err := range src {
 		if err != nil {
-			return conflicts, err
+			return err
 		}
-		if chunk = append(chunk, e); len(chunk) < stageChunk {
-			continue
+		if chunk == nil {
+			chunk = make([]ledger.Entry, 0, stageChunk)
 		}
-		if err := flush(); err != nil {
-			return conflicts, err
+		if chunk = append(chunk, e); len(chunk) == stageChunk && !hand() {
+			return nil
 		}
 	}
-	if len(chunk) == 0 {
-		return conflicts, nil
+	if len(chunk) > 0 {
+		hand()
 	}
-	return conflicts, flush()
+	return nil
 }
