@@ -98,7 +98,8 @@ func (c *creation) dryRow(ctx context.Context, known *store.DB, row ledger.Row, 
 	res.Rows++
 	res.Carriers[row.Item.CarrierCode]++
 	if len(res.FirstRows) < shownRows {
-		res.FirstRows = append(res.FirstRows, rowJSON{row.File, row.Line, row.Item.ReferID, row.Item.Number, ledger.Pending, ""})
+		row.State = ledger.Pending
+		res.FirstRows = append(res.FirstRows, newRowJSON(row))
 	}
 	return nil
 }

@@ -42,16 +42,6 @@ type createResult struct {
 	Trackings []standingJSON `json:"trackings,omitempty"` // with --sync: what the answers said
 }
 
-// rowJSON is one record of the input with -o jsonl.
-type rowJSON struct {
-	File              string       `json:"file"`
-	Line              int          `json:"line"`
-	ReferID           string       `json:"referId"`
-	RawTrackingNumber string       `json:"rawTrackingNumber"`
-	State             ledger.State `json:"state"`
-	Reason            string       `json:"reason"`
-}
-
 // finish reports what the run came to and returns what the exit status
 // stands for.
 func (c *creation) finish(ctx context.Context, db *store.DB, run ledger.Run, requests int64, sendErr error) error {
@@ -233,11 +223,7 @@ func printCounts(out *result, res createResult) error {
 
 // reportRows prints one object for each record of the input.
 func (c *creation) reportRows(ctx context.Context, db ledger.Store, run ledger.Run) error {
-	list := c.r.out.List(ctx)
-	err := each(db.Rows(ctx, run.ID), func(row ledger.Row) error {
-		return list.Add(rowJSON{row.File, row.Line, row.Item.ReferID, row.Item.Number, row.State, row.Reason})
-	})
-	return errors.Join(err, list.Close())
+	return c.r.printRows(c.s.IO, db.Rows(ctx, run.ID))
 }
 
 // afterTable shows the answers of a synchronous create, and the next command.

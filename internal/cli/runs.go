@@ -90,7 +90,7 @@ func (r *runner) runs() *cobra.Command {
 			return r.showRun(ctx, s, args[0])
 		}),
 	}
-	group.AddCommand(list, show)
+	group.AddCommand(list, show, r.runsRows())
 	return group
 }
 
@@ -115,10 +115,13 @@ func openRun(ctx context.Context, s *app.Session, id string) (*store.DB, int64, 
 		return nil, 0, err
 	}
 	if db == nil {
-		return nil, 0, fmt.Errorf("run %d: %w", n, ledger.ErrNoRun)
+		return nil, 0, fmt.Errorf("%w: %d", ledger.ErrNoRun, n)
 	}
-	if _, err := db.Run(ctx, n); err != nil {
-		return nil, 0, fmt.Errorf("run %d: %w", n, err)
+	if _, err := db.CountRows(ctx, n); err != nil {
+		return nil, 0, err
+	}
+	if _, err := db.Recover(ctx); err != nil {
+		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
 	}
 	return db, n, nil
 }
