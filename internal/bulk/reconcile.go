@@ -14,7 +14,8 @@ import (
 const (
 	// pageRows is how many rows are asked for before what was found out is
 	// recorded.
-	pageRows = 1000
+	pageRows    = 1000
+	askedAtOnce = 8 // by worker
 	// mostControls is how many accepted rows are asked for to see that the
 	// service finds what it has.
 	mostControls = 3
@@ -87,7 +88,7 @@ func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
 	}
 	proofs := make([]*proof, len(page))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(p.workers())
+	g.SetLimit(askedAtOnce * p.workers()) // most of them wait at the gate, or for another try
 	for i, x := range page {
 		g.Go(func() error {
 			found, err := p.prove(gctx, x)
