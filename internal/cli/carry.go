@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,7 +23,8 @@ const connectPatience = 2 * time.Minute
 type policyOptions struct {
 	Unknown, Settle string
 	MaxRejects      int64
-	NoCanary        bool
+	Wait            bool
+	SameAccount     bool
 	RetryRejected   bool
 	CheckFirst      bool
 }
@@ -30,10 +32,12 @@ type policyOptions struct {
 // flags adds the flags that every command which sends has.
 func (o *policyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "rows of unknown outcome: `reconcile` asks the service and sends again only what it proves not to have; resend sends them again, which may create them twice; keep leaves them")
-	f.StringVar(&o.Settle, "settle", "2m", "how long after its first proof of absence a row must be proven absent again before it is sent again")
+	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
+	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend or keep")
+	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
-	f.Bool("canary", true, "before the first run of an account with more than one batch, send one row alone and ask for it")
+	f.Bool("canary", true, "an account's first row goes alone and is asked for")
+	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
 }
 
 // policy reads the flags.
@@ -57,25 +61,124 @@ func (o *policyOptions) policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected, Canary: canary,
 		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: queryPatience, Workers: cfg.Concurrency,
 	}
+	if cfg.Timeout > 0 && !o.Wait {
+		p.GiveUp, p.Query = cfg.Timeout, cfg.Timeout
+	}
 	return p, err
+}
+
+// checkKey refuses a key never seen on an account that has runs: created with
+// the key of another account, trackings would be mixed up for good.
+func (o *policyOptions) checkKey(ctx context.Context, s *app.Session, db *store.DB, account string) error {
+	key, err := s.Key()
+	if err != nil {
+		return err
+	}
+	news, err := db.SeeKey(ctx, account, key)
+	if err != nil {
+		return err
+	}
+	if news.HasRuns && !news.Seen && !o.SameAccount {
+		return usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
+			"this API key was never used for account %q, which has runs in this store", account)
+	}
+	if news.Seen {
+		return nil
+	}
+	return db.TrustKey(ctx, account, key)
+}
+
+// recoverRows makes unknown what killed processes were sending, and says so.
+func recoverRows(ctx context.Context, s *app.Session, db *store.DB) error {
+	lost, err := db.Recover(ctx)
+	if lost > 0 {
+		s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", plural(lost, "row"))
+	}
+	return err
 }
 
 // carriage is a run on its way to the service.
 type carriage struct {
-	s      *app.Session
-	db     *store.DB
-	run    ledger.Run
-	policy bulk.Policy
+	r       *runner
+	s       *app.Session
+	db      *store.DB
+	run     ledger.Run
+	policy  bulk.Policy
+	wait    bool   // until the accepted rows are worked out
+	invalid int64  // records of the input that were left out
+	again   string // the command that goes on where this one stops
+	same    bool   // it is this command
+	started time.Time
 }
 
-// carry carries the run as far as it can be, and shows how it goes. The
-// errors are those of [bulk.Job.Carry].
-func (k *carriage) carry(ctx context.Context) (requests int64, err error) {
+func (k *carriage) id() string { return strconv.FormatInt(k.run.ID, 10) }
+
+// through carries the run as far as it can be and reports the outcome.
+func (k *carriage) through(ctx context.Context) error {
+	counts, err := k.db.CountRows(ctx, k.run.ID)
+	if err != nil {
+		return err
+	}
+	send, ask := k.ahead(counts)
+	if err := k.announce(ctx, send, ask); err != nil {
+		return err
+	}
+	requests, sendErr := k.carry(ctx, send+ask)
+	if as[*store.Error](sendErr) {
+		return sendErr
+	}
+	return k.finish(ctx, requests, sendErr)
+}
+
+// ahead is how many rows are to be sent, and how many asked for.
+func (k *carriage) ahead(c ledger.Counts) (send, ask int64) {
+	send = c.Pending
+	if k.policy.RetryRejected {
+		send += c.Rejected
+	}
+	switch k.policy.Unknown {
+	case bulk.Resend:
+		send += c.Unknown
+	case bulk.Reconcile:
+		ask = c.Unknown
+	}
+	return send, ask
+}
+
+// announce says, before the first request, what is about to happen to whom.
+func (k *carriage) announce(ctx context.Context, send, ask int64) error {
+	client, err := k.s.Client()
+	if err != nil {
+		return err
+	}
+	profile, plan := k.s.Config.Profile, k.run.Plan
+	if profile == "" {
+		profile = "none"
+	}
+	what := fmt.Sprintf("%s to send in %s", plural(send, "row"), plural(calls(send, plan.BatchSize), "call"))
+	if ask > 0 {
+		what += fmt.Sprintf(", %d to ask for first", ask)
+	}
+	k.s.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.db.Path(), what)
+	others, err := k.db.Pending(ctx, plan.Account, k.run.ID)
+	if others > 0 {
+		k.s.IO.Note("%s pending in other runs are left alone; `%s` shows them", plural(others, "row"), k.r.command("runs", "list"))
+	}
+	return err
+}
+
+func calls(rows int64, batch int) int64 {
+	return (rows + int64(batch) - 1) / int64(batch)
+}
+
+// carry carries the run, of which so many rows lie ahead, and shows how it
+// goes. The errors are those of [bulk.Job.Carry].
+func (k *carriage) carry(ctx context.Context, rows int64) (requests int64, err error) {
 	service, err := k.s.Service(k.run.Plan.Mode)
 	if err != nil {
 		return 0, err
 	}
-	progress := newCarryProgress(k.s.IO, k.run)
+	progress := newCarryProgress(k.s.IO, rows)
 	learned := k.learner(ctx)
 	job := bulk.Job{Ledger: k.db, Service: service, Gate: k.s.Gate, Run: k.run, Policy: k.policy}
 	job.Settled = func(b ledger.Batch, r *tracking.Reply) {

@@ -92,6 +92,7 @@ type runner struct {
 	app     *app.App
 	args    []string
 	started bool
+	cmd     *cobra.Command // that runs
 	out     *result
 }
 
@@ -102,7 +103,7 @@ type action func(ctx context.Context, s *app.Session, args []string) error
 // opened, and lets the first error stand.
 func (r *runner) run(do action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		r.started = true
+		r.started, r.cmd = true, cmd
 		s, err := r.app.Session(flagsOf(cmd))
 		if err != nil {
 			return err

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -20,10 +19,9 @@ import (
 type createOptions struct {
 	Files                    []string
 	ReferID, Number, Carrier string
-	Sync, DryRun, Wait       bool
+	Sync, DryRun             bool
 	SkipInvalid, AllowEmpty  bool
 	Rejects, Format          string
-	SameAccount              bool
 	policyOptions
 }
 
@@ -38,11 +36,9 @@ the ledger does not hold already: in batches of up to 1000 (asynchronous), or
 with --sync of up to 40. The same command again sends only what is new or still
 pending, so after any interruption run it again.
 
-A row whose outcome nobody knows (the request left, no answer came that can be
-believed) is recorded as unknown. The service is asked for it, and it is sent
-again only when the service has said twice, --settle apart, that it does not
-have it. Rejected rows are sent again with --retry-rejected only.
-See "waybill help input" for what is read.`,
+` + unknownText + `
+Rejected rows are sent again with --retry-rejected only. See "waybill help rows"
+for more of that, and "waybill help input" for what is read.`,
 		Example: example(
 			"waybill create orders.csv --dry-run",
 			"waybill create orders.csv --wait",
@@ -54,9 +50,6 @@ See "waybill help input" for what is read.`,
 		policy, err := o.policy(cmd, s.Config)
 		if err != nil {
 			return err
-		}
-		if s.Config.Timeout > 0 && !o.Wait {
-			policy.GiveUp, policy.Query = s.Config.Timeout, s.Config.Timeout
 		}
 		return r.runCreate(ctx, s, o, policy)
 	})
@@ -72,11 +65,9 @@ See "waybill help input" for what is read.`,
 	f.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
 	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
 	f.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
-	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
 	o.flags(cmd)
 	f.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
-	f.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, and send only what it proves not to have (a lost store, another machine)")
-	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
+	f.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, before it is sent")
 	return cmd
 }
 
@@ -84,7 +75,6 @@ See "waybill help input" for what is read.`,
 type creation struct {
 	r       *runner
 	s       *app.Session
-	soft    context.Context //nolint:containedctx // ends when no further work is to be begun
 	o       createOptions
 	in      *input
 	plan    ledger.Plan
@@ -94,18 +84,23 @@ type creation struct {
 }
 
 func (r *runner) runCreate(ctx context.Context, s *app.Session, o createOptions, policy bulk.Policy) error {
-	c := &creation{r: r, s: s, soft: ctx, o: o, policy: policy, started: time.Now()}
+	c := &creation{r: r, s: s, o: o, policy: policy, started: time.Now()}
 	if err := c.prepare(); err != nil {
 		return err
 	}
 	defer c.in.close()
+	return goesOn(c.create(ctx), c.again())
+}
+
+// create judges the input and sends it.
+func (c *creation) create(ctx context.Context) error {
 	if err := c.judge(ctx); err != nil {
 		return err
 	}
 	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
 		return c.nothing()
 	}
-	if o.DryRun {
+	if c.o.DryRun {
 		return c.dryRun(ctx)
 	}
 	return c.send(ctx)
@@ -211,15 +206,11 @@ func (c *creation) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.checkKey(ctx, db); err != nil {
+	if err := c.o.checkKey(ctx, c.s, db, c.plan.Account); err != nil {
 		return err
 	}
-	lost, err := db.Recover(ctx)
-	if err != nil {
+	if err := recoverRows(ctx, c.s, db); err != nil {
 		return err
-	}
-	if lost > 0 {
-		c.s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", plural(lost, "row"))
 	}
 	run, err := c.stage(ctx, db)
 	if err != nil {
@@ -228,34 +219,17 @@ func (c *creation) send(ctx context.Context) error {
 	if db.New() {
 		c.s.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
 	}
-	c.announce(run, db)
-	k := &carriage{s: c.s, db: db, run: run, policy: c.policy}
-	requests, sendErr := k.carry(ctx)
-	if as[*store.Error](sendErr) {
-		return sendErr
+	if n := run.Tally.OtherCarrier; n > 0 {
+		c.s.IO.Note("%s known with another carrier code; what was sent first stands", plural(n, "row"))
 	}
-	return c.finish(context.WithoutCancel(ctx), db, run, requests, sendErr)
-}
-
-// checkKey refuses a key never seen on an account that has runs: created with
-// the key of another account, trackings would be mixed up for good.
-func (c *creation) checkKey(ctx context.Context, db *store.DB) error {
-	key, err := c.s.Key()
-	if err != nil {
-		return err
+	k := &carriage{
+		r: c.r, s: c.s, db: db, run: run, policy: c.policy, wait: c.o.Wait, invalid: c.judged.Invalid, started: c.started,
+		again: c.again(), same: true,
 	}
-	news, err := db.SeeKey(ctx, c.plan.Account, key)
-	if err != nil {
-		return err
+	if k.again == "" {
+		k.again, k.same = c.r.command("runs", "resume", k.id()), false
 	}
-	if news.HasRuns && !news.Seen && !c.o.SameAccount {
-		return usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
-			"this API key was never used for account %q, which has runs in this store", c.plan.Account)
-	}
-	if news.Seen {
-		return nil
-	}
-	return db.TrustKey(ctx, c.plan.Account, key)
+	return goesOn(k.through(ctx), k.again)
 }
 
 // stage brings the input into the ledger. Rows that contradict each other are
@@ -272,24 +246,21 @@ func (c *creation) stage(ctx context.Context, db ledger.Store) (ledger.Run, erro
 	return bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
 }
 
-// announce says, before the first request, what is about to happen to whom.
-func (c *creation) announce(run ledger.Run, db *store.DB) {
-	rows := run.Tally.New + run.Tally.KnownPending
-	profile := c.s.Config.Profile
-	if profile == "" {
-		profile = "none"
+// again is this command, or nothing if it can't be typed again to the same
+// effect.
+func (c *creation) again() string {
+	if !c.in.repeatable() {
+		return ""
 	}
-	client, err := c.s.Client()
-	if err != nil {
-		return // made before: it can't fail now
-	}
-	c.s.IO.Note("profile %s, account %s, host %s, store %s: %s to send in %s",
-		profile, c.plan.Account, client.Host(), db.Path(), plural(rows, "row"), plural(calls(rows, c.plan.BatchSize), "call"))
-	if n := run.Tally.OtherCarrier; n > 0 {
-		c.s.IO.Note("%s known with another carrier code; what was sent first stands", plural(n, "row"))
-	}
+	return commandLine(append([]string{"waybill"}, c.r.args...)...)
 }
 
-func calls(rows int64, batch int) int64 {
-	return (rows + int64(batch) - 1) / int64(batch)
+// goesOn adds, to an error that stopped a command before it could report, the
+// command that goes on.
+func goesOn(err error, next string) error {
+	code, _ := explain(err)
+	if as[*outcomeError](err) || code != Store && code != Interrupted && code != Terminated {
+		return err
+	}
+	return &outcomeError{code: code, err: err, next: next}
 }

@@ -119,6 +119,16 @@ func (in *input) close() {
 	}
 }
 
+// repeatable reports whether all of it can be read by another command.
+func (in *input) repeatable() bool {
+	for _, s := range in.sources {
+		if s.name == stdinName || s.row != nil || s.temp {
+			return false
+		}
+	}
+	return true
+}
+
 func (in *input) names() []string {
 	names := make([]string, len(in.sources))
 	for i, s := range in.sources {

@@ -20,6 +20,7 @@ func topics() []topic {
 		{"exit-codes", "What each exit status means", exitCodesPage},
 		{"environment", "Settings: flags, environment variables, files", environmentPage},
 		{"input", "What create reads, and how it judges rows", func() string { return inputPage }},
+		{"rows", "What becomes of rows: unknown, rejected, first contact", func() string { return rowsPage }},
 		{"output", "Tables, JSON, errors: what goes where", func() string { return outputPage }},
 	}
 }
@@ -139,6 +140,47 @@ zeros) can't be repaired: export again with the column formatted as text.
 The same pair of referId and number is created once, however often it stands in
 the input and however often the command is run. One referId may have several
 numbers: an order in several parcels.
+`
+
+// unknownText stands in the help of commands that send.
+const unknownText = `A row whose outcome nobody knows (the request left, no answer came that can be
+believed) is unknown. The service is asked for it, and it is sent again only
+when the service has said twice, --settle apart, that it does not have it.`
+
+const rowsPage = `Every row of an input is in one of these states, on disk before and after its
+request: pending, sending, accepted, rejected, unknown. After any interruption
+run the same command again, or "waybill runs resume ID" if the input was
+standard input. Several waybills on one store share the work; each row goes out
+once.
+
+Accepted: the service's whole answer is on disk and has no sign of an error, or
+the service showed the row when it was asked for.
+
+Rejected: the service refused it. A batch refused because of some rows is sent
+again in halves until these stand alone; beyond --max-rejects of them the run
+stops. They are not sent again by themselves. Mend them:
+  waybill runs rows 3 --state rejected -o csv --out bad.csv
+  waybill create bad.csv
+or send them as they are: "waybill runs retry 3", "create --retry-rejected".
+
+Unknown: the request left, and no answer came that can be believed. --unknown
+says what is done about such rows:
+  reconcile  asks the service. A row that it shows is accepted. A row is sent
+             again only if the service says that it does not have it, says so
+             once more after --settle (the first request may take effect late),
+             and finds a row known as accepted when asked in the same way. All
+             others stay unknown, with the reason ("waybill runs rows 3").
+  resend     sends them again without asking. This may create them twice.
+  keep       leaves them as they are.
+
+First contact: before the first run of an account with more than one batch, one
+row is sent alone and asked for; the rest goes when the service shows it.
+--canary=false goes without.
+
+--check-first is for a lost store or another machine: rows that this store does
+not know are asked for before they are sent. One that the service has is
+accepted without being sent; one that it proves not to have is sent; others
+stay unknown.
 `
 
 const outputPage = `Standard output has the result and nothing else; progress, notes, warnings and

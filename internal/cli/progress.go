@@ -63,8 +63,7 @@ type carryProgress struct {
 	batches int64
 }
 
-func newCarryProgress(io *term.IO, run ledger.Run) *carryProgress {
-	rows := run.Tally.New + run.Tally.KnownPending + run.Tally.KnownOpen
+func newCarryProgress(io *term.IO, rows int64) *carryProgress {
 	p := &carryProgress{countProgress: newCountProgress(io, "creating", "rows", rows)}
 	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
 	return p

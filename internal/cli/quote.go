@@ -61,3 +61,20 @@ func commandLine(words ...string) string {
 	}
 	return strings.Join(quoted, " ")
 }
+
+// command is a command line that looks where this one does: at the same
+// settings, store and account.
+func (r *runner) command(words ...string) string {
+	words = append([]string{"waybill"}, words...)
+	for _, name := range []string{"config", "profile", "account", "base-url", "store", "api-key-file", "ca-file", "insecure-http"} {
+		f := r.cmd.Flags().Lookup(name)
+		switch {
+		case f == nil || !f.Changed:
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+name+"="+f.Value.String())
+		default:
+			words = append(words, "--"+name, f.Value.String())
+		}
+	}
+	return commandLine(words...)
+}

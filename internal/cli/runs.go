@@ -90,7 +90,7 @@ func (r *runner) runs() *cobra.Command {
 			return r.showRun(ctx, s, args[0])
 		}),
 	}
-	group.AddCommand(list, show, r.runsRows())
+	group.AddCommand(list, show, r.runsRows(), r.runsResume(), r.runsRetry())
 	return group
 }
 
@@ -120,7 +120,7 @@ func openRun(ctx context.Context, s *app.Session, id string) (*store.DB, int64, 
 	if _, err := db.CountRows(ctx, n); err != nil {
 		return nil, 0, err
 	}
-	if _, err := db.Recover(ctx); err != nil {
+	if err := recoverRows(ctx, s, db); err != nil {
 		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
 	}
 	return db, n, nil

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// createResult is what a create came to.
+type createResult struct {
+	Run      string `json:"run"`
+	StoreNew bool   `json:"storeNew"`
+
+	// Records of the input; Read is the sum of the others.
+	Read       int64 `json:"read"`
+	New        int64 `json:"new"`
+	Already    int64 `json:"already"`
+	Duplicates int64 `json:"duplicates"`
+	Invalid    int64 `json:"invalid"`
+
+	// States, at the end, of the distinct valid rows of this input.
+	Accepted int64 `json:"accepted"`
+	Rejected int64 `json:"rejected"`
+	Unknown  int64 `json:"unknown"`
+	Pending  int64 `json:"pending"`
+
+	Batches        int64   `json:"batches"` // create requests made by this command
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+
+	Processed *int64         `json:"processed,omitempty"` // with --wait: rows that the service has worked out
+	Waiting   *int64         `json:"waiting,omitempty"`   // with --wait: rows it has not
+	Trackings []standingJSON `json:"trackings,omitempty"` // with --sync: what the answers said
+}
+
+// finish reports what the run came to and returns what the exit status
+// stands for.
+func (k *carriage) finish(ctx context.Context, requests int64, sendErr error) error {
+	soft, ctx := ctx, context.WithoutCancel(ctx)
+	counts, err := k.db.CountRows(ctx, k.run.ID)
+	if err != nil {
+		return err
+	}
+	tally := k.run.Tally
+	res := createResult{
+		Run: k.id(), StoreNew: k.db.New(),
+		Read: tally.New + tally.Known + tally.Repeats + k.invalid, New: tally.New, Already: tally.Known, Duplicates: tally.Repeats, Invalid: k.invalid,
+		Accepted: counts.Accepted, Rejected: counts.Rejected, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
+		Batches: requests, ElapsedSeconds: elapsedSeconds(k.started),
+	}
+	outcome := k.outcome(ctx, res, sendErr)
+	if k.wait && sendErr == nil && res.Accepted > 0 {
+		outcome = k.waitFor(soft, &res, outcome)
+	}
+	return errors.Join(k.report(ctx, res), outcome)
+}
+
+// shownAnswers is how many trackings a synchronous create shows after it.
+const shownAnswers = 10_000
+
+// report prints the result.
+func (k *carriage) report(ctx context.Context, res createResult) error {
+	out := k.r.out
+	answers := k.run.Plan.Mode == ledger.Sync && res.Accepted > 0 && !out.csv()
+	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
+	switch {
+	case out.Format() == render.JSONL:
+		return k.r.printRows(k.s.IO, k.db.Rows(ctx, k.run.ID))
+	case out.machine():
+		if answers && !many {
+			if err := each(k.db.Standings(ctx, k.run.Plan.Account, ledger.Filter{Run: k.run.ID}), func(st ledger.Standing) error {
+				res.Trackings = append(res.Trackings, newStandingJSON(st))
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := printCounts(out, res); err != nil {
+			return err
+		}
+		if answers && !many {
+			if err := errors.Join(out.line(""), k.r.printList(ctx, k.s, ledger.Filter{Run: k.run.ID})); err != nil {
+				return err
+			}
+		}
+	}
+	if many {
+		k.s.IO.Note("what the answers said of more than %d trackings is not shown here", shownAnswers)
+		k.s.IO.Next(k.r.command("list", "--run", res.Run))
+	}
+	if out.machine() {
+		return out.object(res)
+	}
+	if res.Accepted > 0 && res.Processed == nil && k.run.Plan.Mode == ledger.Async {
+		k.s.IO.Next(k.r.command("wait", "--run", res.Run))
+	}
+	return nil
+}
+
+// wideCounts is the narrowest terminal that shows the counts side by side.
+const wideCounts = 92
+
+// printCounts prints the counts in a row, or on a narrow terminal one by one.
+func printCounts(out *result, res createResult) error {
+	counts := []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches}
+	if width := out.Out().Width(); width > 0 && width < wideCounts {
+		fields := []render.Field{{Name: "Run", Value: res.Run}}
+		for i, name := range []string{"Read", "New", "Already", "Duplicates", "Invalid", "Accepted", "Rejected", "Unknown", "Pending", "Calls"} {
+			fields = append(fields, render.Field{Name: name, Value: strconv.FormatInt(counts[i], 10)})
+		}
+		return out.fields(fields)
+	}
+	rows := out.Table(
+		render.Column{Name: "RUN", ID: true}, render.Column{Name: "READ", Right: true}, render.Column{Name: "NEW", Right: true},
+		render.Column{Name: "ALREADY", Right: true}, render.Column{Name: "DUPLICATES", Right: true}, render.Column{Name: "INVALID", Right: true},
+		render.Column{Name: "ACCEPTED", Right: true}, render.Column{Name: "REJECTED", Right: true}, render.Column{Name: "UNKNOWN", Right: true},
+		render.Column{Name: "PENDING", Right: true}, render.Column{Name: "CALLS", Right: true})
+	cells := []string{res.Run}
+	for _, n := range counts {
+		cells = append(cells, strconv.FormatInt(n, 10))
+	}
+	return errors.Join(rows.Row(cells...), rows.Flush())
+}
+
+// waitFor waits until the accepted rows are worked out and notes how many are.
+func (k *carriage) waitFor(ctx context.Context, res *createResult, outcome error) error {
+	w := &waiting{s: k.s}
+	refs := map[string]int64{} // accepted rows by referId
+	for row, err := range k.db.Rows(ctx, k.run.ID) {
+		if err != nil {
+			return err
+		}
+		if row.State == ledger.Accepted && !row.Repeat {
+			refs[row.Item.ReferID]++
+		}
+	}
+	var done atomic.Int64
+	heard := func(l looked) {
+		if l.err == nil && w.cond.met(l.view) {
+			done.Add(min(refs[l.query.ReferID], processed(l.view)))
+		}
+	}
+	left, err := w.each(ctx, refQueries(refs), len(refs), heard)
+	ready := done.Load()
+	waiting := res.Accepted - ready
+	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, elapsedSeconds(k.started)
+	switch {
+	case err == nil && left == 0 && waiting == 0, outcome != nil:
+		return outcome
+	case as[*signalError](err):
+		return &outcomeError{code: stopCode(err), err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), next: k.r.command("wait", "--run", res.Run)}
+	case err != nil && !errors.Is(err, errTimeUp):
+		return err
+	}
+	return &outcomeError{code: Pending, err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), next: k.r.command("wait", "--run", res.Run)}
+}
+
+func refQueries(refs map[string]int64) iter.Seq[api.Query] {
+	return func(yield func(api.Query) bool) {
+		for ref := range refs {
+			if !yield(api.Query{ReferID: ref}) {
+				return
+			}
+		}
+	}
+}
