@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 
@@ -54,7 +55,7 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	if q.ReferID == "" {
 		v.Ref = q.Number
 	}
-	answer, err := client.Detail(ctx, q)
+	answer, err := s.detail(ctx, client, q)
 	switch {
 	case errors.Is(err, tracking.ErrProcessing), errors.Is(err, tracking.ErrAbsent), errors.Is(err, api.ErrUndecided):
 	case err != nil:
@@ -86,6 +87,25 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	return v, err
 }
 
+// detail asks once, when the gate lets it, and tells the gate how it went.
+func (s *Session) detail(ctx context.Context, client *api.Client, q api.Query) (tracking.Answer, error) {
+	pass, err := s.Gate.Enter(ctx)
+	if err != nil {
+		return tracking.Answer{}, err
+	}
+	answer, err := client.Detail(ctx, q)
+	status := (*api.StatusError)(nil)
+	switch {
+	case errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable):
+		pass.Troubled(status.RetryAfter)
+	case err == nil, len(answer.Raw) > 0:
+		pass.Fine()
+	default:
+		pass.Neither()
+	}
+	return answer, err
+}
+
 // askForParcels asks by number for parcels of an order that the answer about
 // the order left out. Only an answer that names the number counts.
 func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View) {
@@ -97,7 +117,7 @@ func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View
 			continue
 		}
 		q := api.Query{Number: f.Number}
-		a, _ := client.Detail(ctx, q) // whatever else it says, it stays undecided
+		a, _ := s.detail(ctx, client, q) // whatever else it says, it stays undecided
 		for _, t := range a.Trackings {
 			if tracking.SameNumber(t.Number, f.Number) {
 				t.ReferID = f.ReferID
