@@ -42,7 +42,7 @@ runs resume" does. Rows that are wrong in themselves are better mended: see
 
 // resuming adds to a command what resume and retry share.
 func (r *runner) resuming(cmd *cobra.Command, o *policyOptions) {
-	cmd.Args = exactly(1, "the ID of a run; `waybill runs list` shows them")
+	cmd.Args = oneRun()
 	cmd.Flags().SortFlags = false
 	settingFlags(cmd, "concurrency", "rate")
 	o.flags(cmd)

@@ -51,7 +51,7 @@ stood, in which state it is now, and why.
 The CSV can be mended and read in again by "waybill create": it has the columns
 that create reads, and others that create passes over.`,
 		Example: example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
-		Args:    exactly(1, "the ID of a run; `waybill runs list` shows them"),
+		Args:    oneRun(),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
 			for _, state := range states {
 				if !slices.Contains(rowStates(), state) {
@@ -103,8 +103,13 @@ func (r *runner) printRows(io *term.IO, rows iter.Seq2[ledger.Row, error]) error
 	}
 	if r.out.csv() {
 		w.columns = []render.Column{
-			{Name: "referId", ID: true}, {Name: "rawTrackingNumber", ID: true}, {Name: "carrierCode", ID: true},
-			{Name: "state"}, {Name: "reason"}, {Name: "file"}, {Name: "line"},
+			{Name: "referId", ID: true},
+			{Name: "rawTrackingNumber", ID: true},
+			{Name: "carrierCode", ID: true},
+			{Name: "state"},
+			{Name: "reason"},
+			{Name: "file"},
+			{Name: "line"},
 		}
 		w.cells = func(row ledger.Row) []string {
 			return []string{row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, string(row.State), row.Reason, row.File, strconv.Itoa(row.Line)}

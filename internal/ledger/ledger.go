@@ -209,8 +209,9 @@ type RunSummary struct {
 // BatchSummary is one batch of a run.
 type BatchSummary struct {
 	ID         int64
-	State      State
-	Rows       int64
+	State      State // that its answer gave it; see Counts for what became of its rows since
+	Rows       int64 // those that did not go into later batches
+	Counts     Counts
 	HTTPStatus int // 0 if no answer came
 	Reason     string
 	Began      time.Time // zero if never sent

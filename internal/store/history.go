@@ -213,7 +213,32 @@ func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSumma
 		return err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)
+	if err == nil && len(page) > 0 {
+		err = d.countBatches(ctx, run, page)
+	}
 	return page, err
+}
+
+// countBatches counts the rows of batches that follow each other in a run, by
+// their states.
+func (d *DB) countBatches(ctx context.Context, run int64, page []ledger.BatchSummary) error {
+	at := make(map[int64]*ledger.BatchSummary, len(page))
+	for i := range page {
+		b := &page[i]
+		b.Counts.Add(b.State, b.Rows)
+		at[b.ID] = b
+	}
+	return d.each(ctx, func(s scanner) error {
+		var id, n int64
+		var state ledger.State
+		err := s.Scan(&id, &state, &n)
+		if b := at[id]; err == nil && b != nil {
+			b.Counts.Add(b.State, -n)
+			b.Counts.Add(state, n)
+		}
+		return err
+	}, `SELECT b.id, r.state, COUNT(*) FROM batches b JOIN rows r ON r.batch_id = b.id AND r.state IS NOT NULL
+		WHERE b.run_id = $1 AND b.id BETWEEN $2 AND $3 GROUP BY b.id, r.state`, run, page[0].ID, page[len(page)-1].ID)
 }
 
 // answer returns what the service answered to a batch, nil if it did not, and

@@ -102,15 +102,16 @@ func batchesInOrder(w *world) {
 	b := w.claim(run.ID, 2)
 	accepted, rejected := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Rejected)
 	rejected.HTTPStatus, rejected.Answer = 422, []byte("no")
+	accepted.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{rejected, accepted}))
 	got := collect(w, w.Batches(w.Context(), run.ID))
 	if len(got) != 3 || got[0].ID >= got[1].ID || got[1].ID >= got[2].ID {
 		w.Fatalf("batches %v", got)
 	}
 	w.same("batches", got, []ledger.BatchSummary{
-		{ID: b[0].ID, State: ledger.Accepted, Rows: 3, HTTPStatus: 200, Began: sent, Took: 20 * time.Millisecond, Answer: []byte("{}\n")},
-		{ID: b[1].ID, State: ledger.Rejected, Rows: 3, HTTPStatus: 422, Reason: "because of the batch", Began: sent, Took: 20 * time.Millisecond, Answer: []byte("no")},
-		{ID: got[2].ID, State: ledger.Pending, Rows: 2},
+		{ID: b[0].ID, State: ledger.Accepted, Rows: 3, Counts: ledger.Counts{Accepted: 2, Rejected: 1}, HTTPStatus: 200, Began: sent, Took: 20 * time.Millisecond, Answer: []byte("{}\n")},
+		{ID: b[1].ID, State: ledger.Rejected, Rows: 3, Counts: ledger.Counts{Rejected: 3}, HTTPStatus: 422, Reason: "because of the batch", Began: sent, Took: 20 * time.Millisecond, Answer: []byte("no")},
+		{ID: got[2].ID, State: ledger.Pending, Rows: 2, Counts: ledger.Counts{Pending: 2}},
 	})
 	w.is("no such run", end(w.Batches(w.Context(), 99)), ledger.ErrNoRun)
 	p := plan()
