@@ -10,19 +10,16 @@ const adoptAtOnce = 16
 // Adopt takes over pending rows of other runs, see [ledger.Store].
 func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	var total int64
-	for total < int64(n) {
-		var got int64
+	for after := int64(0); total < int64(n); {
+		var got, last int64
 		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
 			var err error
-			got, err = t.adopt(ctx, run, int64(n)-total)
+			got, last, err = t.adopt(ctx, run, int64(n)-total, after)
 			return err
-		}); err != nil {
+		}); err != nil || last == 0 {
 			return total, err
 		}
-		if got == 0 {
-			break
-		}
-		total += got
+		total, after = total+got, last
 	}
 	return total, nil
 }
@@ -33,11 +30,13 @@ type source struct {
 	whole bool // all its rows are of the input
 }
 
-// adopt takes over rows of some batches, up to n, and returns how many.
-func (t *tx) adopt(ctx context.Context, run, n int64) (int64, error) {
+// adopt takes over rows of the next batches after that one, up to n, and
+// returns how many, and the last of these batches. Of some there is none to
+// take: those that the input names there were rejected.
+func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var sources []source
 	if err := t.each(ctx, func(s scanner) error {
@@ -47,11 +46,10 @@ func (t *tx) adopt(ctx context.Context, run, n int64) (int64, error) {
 		return err
 	}, `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM parts p
 		JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
-		WHERE p.run_id = $1 AND b.run_id <> $1 AND b.state = 'pending' AND n.state = 'open'
-		ORDER BY p.batch_id LIMIT $2`, run, adoptAtOnce); err != nil {
-		return 0, err
+		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND n.state = 'open'
+		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce); err != nil {
+		return 0, 0, err
 	}
-	var total int64
 	g := t.gather(run, size)
 	for _, b := range sources {
 		if total >= n {
@@ -59,11 +57,11 @@ func (t *tx) adopt(ctx context.Context, run, n int64) (int64, error) {
 		}
 		got, err := g.adopt(ctx, b, n-total)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		total += got
+		total, last = total+got, b.id
 	}
-	return total, g.finish(ctx)
+	return total, last, g.finish(ctx)
 }
 
 // adopt takes over a batch as it is if it is no larger than one of the run's

@@ -13,6 +13,7 @@ var adoptTests = map[string]func(*world){
 	"FillsBatchesOfItsOwnSize":   fillsBatchesOfItsOwnSize,
 	"FromSeveralRuns":            fromSeveralRuns,
 	"LeavesVerdictsWhereTheyAre": leavesVerdictsWhereTheyAre,
+	"GoesPastRejectedRows":       goesPastRejectedRows,
 }
 
 func itemsOf(all []ledger.Entry) []tracking.Item {
@@ -202,5 +203,22 @@ func leavesVerdictsWhereTheyAre(w *world) {
 	w.same("states", w.states(first.ID), []ledger.State{
 		ledger.Rejected, ledger.Accepted, ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Accepted,
 	})
+	w.adopt(run.ID, 0)
+}
+
+func goesPastRejectedRows(w *world) {
+	const batches = 40
+	first := w.run(plan(), entries(1, 3*batches+1)...)
+	var named []ledger.Entry
+	for i, b := range w.claim(first.ID, batches) {
+		o := outcome(b, ledger.Pending)
+		o.Rows = []ledger.Verdict{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "no"}}
+		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+		named = append(named, entries(3*i+1, 3*i+1)...)
+	}
+	run := w.run(plan(), append(named, entries(3*batches+1, 3*batches+1)...)...)
+	w.counts(run.ID, ledger.Counts{Rejected: batches, Pending: 1})
+	w.adopt(run.ID, 1)
+	w.same("claimed", len(w.claim(run.ID, 9)), 1)
 	w.adopt(run.ID, 0)
 }
