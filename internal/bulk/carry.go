@@ -14,7 +14,7 @@ import (
 // Limits of patience.
 const (
 	// mostTroubles is how often a run goes on after several unknown outcomes
-	// in a row, once the rows were asked for.
+	// in a row, or when all it sent had one, once the rows were asked for.
 	mostTroubles = 5
 	// othersPause is between two looks at rows that another process sends.
 	othersPause = 250 * time.Millisecond
@@ -89,8 +89,10 @@ type Job struct {
 	Watch
 
 	requests  int64
+	rejected  int64
 	troubles  int       // see mostTroubles
 	odds      int       // see mostOdd
+	most      int       // rows that one request may carry from the next round on; 0 for no limit
 	busySince time.Time // see busyPatience
 }
 

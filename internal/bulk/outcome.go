@@ -95,7 +95,14 @@ func (d *dispatch) learn(pass *pace.Pass, r *tracking.Reply) error {
 	if r.Outcome != tracking.OutcomeNotSent {
 		d.requests++
 	}
-	if d.unknowns++; r.Outcome != tracking.OutcomeUnknown {
+	switch r.Outcome {
+	case tracking.OutcomeUnknown:
+		d.unknowns++
+		d.lost = r
+	case tracking.OutcomeAccepted, tracking.OutcomeRows, tracking.OutcomeTooLarge:
+		d.heard = true
+		fallthrough
+	default:
 		d.unknowns = 0
 	}
 	unknowns := d.unknowns
@@ -154,7 +161,9 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 	case tracking.OutcomeTooLarge:
 		half := (len(o.batch.Rows) + 1) / 2
 		d.limit(half)
-		return d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, half)
+		if err := d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, half); err != nil {
+			return err
+		}
 	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
 		return d.giveBack(ctx) // nothing is sent for a while
 	}
@@ -166,6 +175,13 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 	d.mu.Lock()
 	d.rejected += rejected
 	rejected = d.rejected
+	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.found.State == ledger.Unknown && len(o.found.Rows) == 0 {
+		// Those that prove absent go again in smaller batches, until the bad
+		// ones stand alone.
+		if half := (n + 1) / 2; d.most == 0 || half < d.most {
+			d.most = half
+		}
+	}
 	d.mu.Unlock()
 	if d.MaxRejects > 0 && rejected > d.MaxRejects {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}

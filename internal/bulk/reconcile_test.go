@@ -225,3 +225,26 @@ func manyItems(prefix string, n int) []tracking.Item {
 	}
 	return items
 }
+
+// A row that the service can't bear is never isolated: that would send rows
+// again whose outcome is unknown.
+func TestRowsThatAreLostEveryTimeAreNotSentForEver(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = func(_ int, items []tracking.Item) (bool, *tracking.Reply) {
+		if items[0].ReferID == "R10" {
+			return false, lost()
+		}
+		return true, took()
+	}
+	run := stage(t, db, ledger.Async, 10, 50)
+	soft, end := timeout(t, 20*time.Second)
+	defer end()
+	_, err := proving(db, run, f).Carry(t.Context(), soft)
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown || len(f.sizes) > 15 {
+		t.Errorf("err = %v after %d requests", err, len(f.sizes))
+	}
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 40, Unknown: 10}) {
+		t.Errorf("%+v", c)
+	}
+}

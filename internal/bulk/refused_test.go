@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -155,5 +156,39 @@ func TestLoneConflictIsLookedFor(t *testing.T) {
 				t.Errorf("sent %d times", len(f.sizes))
 			}
 		})
+	}
+}
+
+func TestBadRowAmongRowsThatMayHaveBeenTaken(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = poison("R3")
+	run := stage(t, db, ledger.Async, 10, 40)
+	j := proving(db, run, f)
+	j.NoneTaken = false
+	soft, stop := timeout(t, 20*time.Second)
+	defer stop()
+	if _, err := j.Carry(t.Context(), soft); err != nil {
+		t.Error(err)
+	}
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 39, Rejected: 1}) || len(f.sizes) > 15 || f.twice() > 0 {
+		t.Errorf("%+v after requests of %v rows, %d twice", c, f.sizes, f.twice())
+	}
+}
+
+func TestEverythingTooLargeStops(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
+		return false, refused(413, tracking.OutcomeTooLarge)
+	}
+	run := stage(t, db, ledger.Async, 10, 200)
+	j := proving(db, run, f)
+	j.MaxRejects = 5
+	_, err := j.Carry(t.Context(), t.Context())
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) || !strings.Contains(stop.Why, "max-rejects") {
+		t.Errorf("err = %v", err)
+	}
+	if c := counts(t, db, run); c.Rejected < 6 || c.Rejected > 10 {
+		t.Errorf("%+v; want few rejected and the rest pending", c)
 	}
 }

@@ -32,10 +32,17 @@ func (j *Job) send(ctx, soft context.Context) error {
 		return err
 	}
 	d.limit(limit)
+	d.limit(j.most)
 	if err := d.contact(ctx, soft); err != nil {
 		return err
 	}
-	return d.all(ctx, soft)
+	if err := d.all(ctx, soft); err != nil || d.heard || d.lost == nil || j.Unknown != Reconcile {
+		return err
+	}
+	if j.troubles++; j.troubles > mostTroubles {
+		return stopped(d.lost, "stopped: the same rows go unanswered every time")
+	}
+	return nil
 }
 
 func (j *Job) workers() int { return max(j.Workers, 1) }
@@ -66,8 +73,9 @@ type dispatch struct {
 	open     int        // batches claimed and not settled
 	changes  int        // outcomes recorded
 	ended    bool
-	rejected int64
-	unknowns int // in a row
+	unknowns int             // in a row
+	heard    bool            // a request had an answer that can be believed
+	lost     *tracking.Reply // the last of unknown outcome
 }
 
 // all runs the workers until nothing is left to send, and returns why they
