@@ -317,11 +317,10 @@ func RawJSON(raw []byte) json.RawMessage {
 	return s
 }
 
-// LearnCreated records what the answer to a synchronous create said of its
-// trackings.
+// Created is what the answer to a synchronous create said of its trackings.
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
-func (s *Session) LearnCreated(ctx context.Context, db ledger.Trackings, account string, items []tracking.Item, reply *tracking.Reply) error {
+func Created(items []tracking.Item, reply *tracking.Reply) []ledger.Sighting {
 	answer := reply.Body.Answer()
 	byNumber := make(map[string]tracking.Tracking, len(answer.Trackings))
 	for _, t := range answer.Trackings {
@@ -329,12 +328,10 @@ func (s *Session) LearnCreated(ctx context.Context, db ledger.Trackings, account
 	}
 	var seen []ledger.Sighting
 	for _, it := range items {
-		if t, ok := byNumber[it.Number]; ok && t.Known() {
+		t, ok := byNumber[it.Number]
+		if ok && t.Known() && (t.ReferID == "" || t.ReferID == it.ReferID) {
 			seen = append(seen, Sight(t, ledger.Processed, it.Key(), reply.Began.Add(reply.Took), ledger.FromCreate))
 		}
 	}
-	if len(seen) == 0 {
-		return nil
-	}
-	return db.Learn(ctx, account, seen, nil)
+	return seen
 }

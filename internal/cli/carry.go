@@ -205,8 +205,11 @@ type created struct {
 	reply *tracking.Reply
 }
 
-// mostUnlearned is how many answers may wait to be recorded.
-const mostUnlearned = 64
+// Bounds of what was answered and is not recorded yet.
+const (
+	mostUnlearned = 64   // answers
+	learnedAtOnce = 1000 // trackings, about
+)
 
 func (k *carriage) learner(ctx context.Context) *learner {
 	l := &learner{}
@@ -217,12 +220,29 @@ func (k *carriage) learner(ctx context.Context) *learner {
 	go func() {
 		defer close(l.ended)
 		for c := range l.answers {
-			if err := k.s.LearnCreated(context.WithoutCancel(ctx), k.db, k.run.Plan.Account, c.items, c.reply); err != nil {
+			if err := k.db.Learn(context.WithoutCancel(ctx), k.run.Plan.Account, l.gathered(c), nil); err != nil {
 				k.s.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}
 	}()
 	return l
+}
+
+// gathered returns what an answer tells, with those that came after it.
+func (l *learner) gathered(c created) []ledger.Sighting {
+	seen := app.Created(c.items, c.reply)
+	for len(seen) < learnedAtOnce {
+		select {
+		case c, ok := <-l.answers:
+			if !ok {
+				return seen
+			}
+			seen = append(seen, app.Created(c.items, c.reply)...)
+		default:
+			return seen
+		}
+	}
+	return seen
 }
 
 func (l *learner) add(b ledger.Batch, r *tracking.Reply) {

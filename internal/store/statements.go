@@ -3,8 +3,8 @@ package store
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, unchecked, known, repeats, parts insert
-	lookUp                                          lookUp
+	rows, batches, unchecked, known, repeats, parts, sightings insert
+	lookUp                                                     lookUp
 }
 
 func newStatements() *statements {
@@ -18,6 +18,11 @@ func newStatements() *statements {
 		repeats: inserting("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
 		parts: inserting("INSERT INTO parts (run_id, batch_id, rows)", 3,
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
+		sightings: inserting(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
+			latest_event, latest_time, carrier, seen, source)`, 13, ` ON CONFLICT (account_id, refer_id, number) DO UPDATE SET phase = excluded.phase,
+			status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
+			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
+			source = excluded.source WHERE excluded.seen >= sightings.seen`),
 		lookUp: lookingUp(),
 	}
 }

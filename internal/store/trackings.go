@@ -32,8 +32,15 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 		if err != nil {
 			return err
 		}
+		if _, err := d.sql.sightings.do(ctx, t, len(seen), func(args []any, n int) []any {
+			s := &seen[n]
+			return append(args, id, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel),
+				clean(s.StatusTrack), clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source))
+		}); err != nil || answer == nil {
+			return err
+		}
 		for _, s := range seen {
-			if err := t.learn(ctx, id, s, answer); err != nil {
+			if err := t.keepAnswer(ctx, id, s, answer); err != nil {
 				return err
 			}
 		}
@@ -41,19 +48,10 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 	})
 }
 
-func (t *tx) learn(ctx context.Context, account int64, s ledger.Sighting, answer []byte) error {
-	_, err := t.exec(ctx, `INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-		ON CONFLICT (account_id, refer_id, number) DO UPDATE SET phase = excluded.phase, status = excluded.status,
-			status_label = excluded.status_label, status_track = excluded.status_track, latest_event = excluded.latest_event,
-			latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen, source = excluded.source
-			WHERE excluded.seen >= sightings.seen`,
-		account, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
-		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source))
-	if err != nil || answer == nil {
-		return err
-	}
-	_, err = t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, raw) VALUES ($1, $2, $3, $4)
+// keepAnswer keeps the answer in which a tracking was seen, unless a later one
+// is there.
+func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, answer []byte) error {
+	_, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, raw) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, raw = excluded.raw WHERE excluded.seen >= answers.seen`,
 		account, s.Key.ReferID, millis(s.Seen), answer)
 	return err
