@@ -242,6 +242,32 @@ func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
 	}
 }
 
+// Where the answer may mean one row or another, neither is taken for accepted;
+// of a refused batch, neither is taken for the bad one.
+func TestDoubtfulRowsOfABatch(t *testing.T) {
+	for outcome, want := range map[tracking.Outcome]ledger.Counts{
+		tracking.OutcomeAccepted: {Accepted: 7, Unknown: 2, Rejected: 1},
+		tracking.OutcomeRows:     {Accepted: 9, Rejected: 1},
+	} {
+		db := open(t)
+		run := stage(t, db, ledger.Async, 10, 10)
+		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
+			if len(items) < 10 {
+				return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+			}
+			return &tracking.Reply{Outcome: outcome, Refused: []tracking.RowVerdict{
+				{Key: items[3].Key(), Reason: "bad number"}, {Key: items[4].Key(), Doubtful: true}, {Key: items[5].Key(), Doubtful: true}}}
+		}))
+		j.MaxRejects = 2
+		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c := counts(t, db, run); c != want {
+			t.Errorf("%v: %+v; want %+v", outcome, c, want)
+		}
+	}
+}
+
 func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 	boom := errors.New("boom")
 	failing := func(yield func(ledger.Entry, error) bool) {

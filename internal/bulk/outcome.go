@@ -57,7 +57,9 @@ func (d *dispatch) refusedAlone(ctx context.Context, item tracking.Item, s *ledg
 	}
 }
 
-// named returns the rows of a batch that its answer refuses by name.
+// named returns the rows of a batch that its answer refuses by name. Of rows
+// that it may mean, one is unknown if the others were taken, and goes again
+// with them if none was.
 func named(b ledger.Batch, r *tracking.Reply) []ledger.Verdict {
 	if len(r.Refused) == 0 {
 		return nil
@@ -68,8 +70,12 @@ func named(b ledger.Batch, r *tracking.Reply) []ledger.Verdict {
 	}
 	var verdicts []ledger.Verdict
 	for _, v := range r.Refused {
-		if id, ok := rows[v.Key]; ok {
+		id, ok := rows[v.Key]
+		switch {
+		case ok && !v.Doubtful:
 			verdicts = append(verdicts, ledger.Verdict{Row: id, State: ledger.Rejected, Reason: v.Reason})
+		case ok && r.Outcome == tracking.OutcomeAccepted:
+			verdicts = append(verdicts, ledger.Verdict{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
 		}
 	}
 	return verdicts
@@ -171,7 +177,11 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 	if o.found.State == ledger.Rejected {
 		rejected = int64(len(o.batch.Rows) - len(o.found.Rows))
 	}
-	rejected += int64(len(o.found.Rows)) // all of them are
+	for _, v := range o.found.Rows {
+		if v.State == ledger.Rejected {
+			rejected++
+		}
+	}
 	d.mu.Lock()
 	d.rejected += rejected
 	rejected = d.rejected

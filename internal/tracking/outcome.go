@@ -67,4 +67,7 @@ func (r *Reply) Reason() string {
 type RowVerdict struct {
 	Key    Key
 	Reason string // the service's own words
+	// Doubtful says that the answer refuses a row, and may mean this one or
+	// another.
+	Doubtful bool
 }

@@ -5,10 +5,12 @@ package tracking
 // of its batch.
 //
 // An object decides one row at most: the one whose referId and number it names
-// as they are, else the only one that it can mean. blanket says that every row
-// of several was listed as refused, some without a word of their own: that is
-// what an answer does which repeats the request beside its error. Those rows
-// have no verdict.
+// as they are, else the only one that it can mean. Where it can mean several,
+// or has only the referId or the number of one, those are doubtful.
+//
+// blanket says that every row of several was listed as refused, some without a
+// word of their own: that is what an answer does which repeats the request
+// beside its error. Those rows have no verdict.
 //
 // Assumed: per-row verdicts in an answer to a create are not shown.
 func (b *Body) Refusals(items []Item) (rows []RowVerdict, blanket bool) {
@@ -21,17 +23,21 @@ func (b *Body) Refusals(items []Item) (rows []RowVerdict, blanket bool) {
 }
 
 type refusals struct {
-	items  []Item
-	exact  index // by referId and number
-	folded index // the same, however the number is written
-	taken  map[int]bool
-	found  []refusal
+	items    []Item
+	exact    index // by referId and number
+	folded   index // the same, however the number is written
+	taken    map[int]bool
+	found    []refusal
+	halves   map[Key][]int  // rows by referId alone, and by folded number alone
+	doubtful map[int]string // why, by row
 }
 
 type refusal struct {
 	row int
 	own bool   // the object itself says so, or why
 	why string // the service's own words; empty if there are none
+
+	doubtful bool
 }
 
 // index finds a row by referId and number, or by one of them with the other
@@ -70,10 +76,7 @@ func (r *refusals) walk(v *value, bad bool) {
 			r.walk(item, bad)
 		}
 	case object:
-		if i, ok := r.row(v); ok {
-			if own := rowError(v); bad || own {
-				r.refuse(i, v, own)
-			}
+		if r.decides(v, bad) {
 			return
 		}
 		for _, m := range v.members {
@@ -82,24 +85,39 @@ func (r *refusals) walk(v *value, bad bool) {
 	}
 }
 
-// row returns the index of the row that v names.
-func (r *refusals) row(v *value) (int, bool) {
-	refer := v.str(FieldReferID)
-	number := v.str(FieldNumber)
+// names returns the referId and the number that v names.
+func names(v *value) (refer, number string) {
+	refer, number = v.str(FieldReferID), v.str(FieldNumber)
 	if number == "" {
 		number = v.str("trackingNumber")
 	}
+	if item := v.get("item"); refer == "" && number == "" && item != nil && item.kind == object {
+		return names(item)
+	}
+	return refer, number
+}
+
+// decides notes what v says of the row that it names, and reports whether it
+// names one.
+func (r *refusals) decides(v *value, bad bool) bool {
+	refer, number := names(v)
 	if refer == "" && number == "" {
-		if item := v.get("item"); item != nil && item.kind == object {
-			return r.row(item)
-		}
-		return 0, false
+		return false
 	}
 	r.prepare()
-	if i, ok := r.exact.row(Key{refer, number}); ok {
-		return i, true
+	i, ok := r.exact.row(Key{refer, number})
+	if !ok {
+		i, ok = r.folded.row(Key{refer, bareNumber(number)})
 	}
-	return r.folded.row(Key{refer, bareNumber(number)})
+	own := rowError(v)
+	switch {
+	case !bad && !own:
+	case ok:
+		r.refuse(i, v, own)
+	default:
+		r.doubt(refer, bareNumber(number), errorText(v, 0))
+	}
+	return ok
 }
 
 // prepare makes the indexes when the first object names a row: most answers
@@ -109,7 +127,8 @@ func (r *refusals) prepare() {
 		return
 	}
 	r.exact, r.folded = make(index, 3*len(r.items)), make(index, 2*len(r.items))
-	r.taken = make(map[int]bool)
+	r.taken, r.doubtful = make(map[int]bool), make(map[int]string)
+	r.halves = make(map[Key][]int, 2*len(r.items))
 	for i, it := range r.items {
 		bare := bareNumber(it.Number)
 		r.exact.add(it.Key(), i)
@@ -117,6 +136,9 @@ func (r *refusals) prepare() {
 		r.exact.add(Key{ReferID: it.ReferID}, i)
 		r.folded.add(Key{it.ReferID, bare}, i)
 		r.folded.add(Key{Number: bare}, i)
+		for _, half := range []Key{{ReferID: it.ReferID}, {Number: bare}} {
+			r.halves[half] = append(r.halves[half], i)
+		}
 	}
 }
 
@@ -151,8 +173,23 @@ func (r *refusals) refuse(i int, v *value, own bool) {
 	r.found = append(r.found, refusal{row: i, own: own || why != "", why: why})
 }
 
+// doubt notes the rows that have the referId or the number. Once is enough.
+func (r *refusals) doubt(refer, bare, why string) {
+	for _, half := range []Key{{ReferID: refer}, {Number: bare}} {
+		for _, i := range r.halves[half] {
+			r.doubtful[i] = why
+		}
+		delete(r.halves, half)
+	}
+}
+
 // verdicts leaves out what is only said of all rows together.
 func (r *refusals) verdicts() (rows []RowVerdict, blanket bool) {
+	for i := range r.items {
+		if why, ok := r.doubtful[i]; ok && !r.taken[i] {
+			r.found = append(r.found, refusal{row: i, own: why != "", why: why, doubtful: true})
+		}
+	}
 	all := len(r.items) > 1 && len(r.found) == len(r.items)
 	for _, f := range r.found {
 		if all && !f.own {
@@ -162,7 +199,7 @@ func (r *refusals) verdicts() (rows []RowVerdict, blanket bool) {
 		if f.why == "" {
 			f.why = "the service refused this row without saying why"
 		}
-		rows = append(rows, RowVerdict{Key: r.items[f.row].Key(), Reason: f.why})
+		rows = append(rows, RowVerdict{Key: r.items[f.row].Key(), Reason: f.why, Doubtful: f.doubtful})
 	}
 	return rows, blanket
 }
