@@ -19,6 +19,7 @@ import (
 type fake struct {
 	create     func(call int, items []tracking.Item) (take bool, reply *tracking.Reply)
 	processing bool // queries by referId answer Processing
+	always     bool // they do so of everything
 	blind      bool // queries find nothing, whatever was taken
 	look       func() string
 	noNumbers  bool // queries by number tell nothing
@@ -67,7 +68,7 @@ func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) trac
 		return absent
 	case byNumber && f.noNumbers:
 		return tracking.Evidence{Why: "tells nothing"}
-	case !byNumber && f.processing && f.refers[it.ReferID] > 0:
+	case !byNumber && (f.always || f.processing && f.refers[it.ReferID] > 0):
 		return tracking.Evidence{Presence: tracking.PresenceProcessing}
 	case f.created[it.Key()] > 0:
 		return tracking.Evidence{Presence: tracking.PresenceNamed, Own: true}

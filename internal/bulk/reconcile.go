@@ -2,6 +2,8 @@ package bulk
 
 import (
 	"context"
+	"crypto/rand"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -98,7 +100,7 @@ func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
 			return err
 		})
 	}
-	failed := g.Wait()
+	failed := firstOf(g.Wait(), p.weigh(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
 		return firstOf(err, failed)
 	}
@@ -107,6 +109,26 @@ func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
 		return err
 	}
 	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, controlled)
+}
+
+// weigh takes back the proofs that are the service's word that it is working
+// on a referId, if it says so of one that nobody created too, or that can't be
+// found out.
+func (p *pass) weigh(ctx context.Context, proofs []*proof) error {
+	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.alone }) {
+		return nil
+	}
+	e, err := p.Job.ask(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
+	for i, f := range proofs {
+		switch {
+		case f == nil || !f.alone:
+		case err != nil:
+			proofs[i] = nil
+		case e.Presence == tracking.PresenceProcessing:
+			proofs[i] = &proof{verdict: busy, why: "the service says that it is working on this referId, but says so of one that nobody created too"}
+		}
+	}
+	return err
 }
 
 func firstOf(errs ...error) error {

@@ -146,6 +146,28 @@ func TestProcessingTellsNothingOfASibling(t *testing.T) {
 	}
 }
 
+func TestProcessingOfEverythingProvesNothing(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create, f.always = losing(2, 2, false), true
+	run := stage(t, db, ledger.Async, 10, 20)
+	soft, stop := timeout(t, time.Second) // it would wait for them to be worked out
+	defer stop()
+	_, _ = proving(db, run, f).Carry(t.Context(), soft)
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 10, Unknown: 10}) {
+		t.Errorf("%+v; want those unknown that were lost", c)
+	}
+	for _, r := range reasons(t, db, run, ledger.Unknown) {
+		if !strings.Contains(r, "nobody created") {
+			t.Errorf("reason %q", r)
+		}
+	}
+	f.always = false
+	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 20})
+	if f.twice() > 0 {
+		t.Errorf("%d twice", f.twice())
+	}
+}
+
 func TestAbsentParcelOfAKnownOrderGoesAgain(t *testing.T) {
 	a, b := tracking.Item{ReferID: "R", Number: "1"}, tracking.Item{ReferID: "R", Number: "2"}
 	db, f := open(t), newFake()
