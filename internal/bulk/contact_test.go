@@ -84,3 +84,21 @@ func TestFirstRowOfUnknownOutcomeIsAskedFor(t *testing.T) {
 		t.Errorf("requests of %v rows, %d twice", f.sizes, f.twice())
 	}
 }
+
+func TestPauseBeyondPatienceStops(t *testing.T) {
+	for status, o := range map[int]tracking.Outcome{429: tracking.OutcomeThrottled, 503: tracking.OutcomeUnknown} {
+		db, f := open(t), newFake()
+		f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
+			r := refused(status, o)
+			r.RetryAfter = time.Hour
+			return false, r
+		}
+		soft, end := timeout(t, 10*time.Second)
+		defer end()
+		_, err := proving(db, stage(t, db, ledger.Async, 10, 50), f).Carry(t.Context(), soft)
+		var stop *bulk.StopError
+		if !errors.As(err, &stop) || stop.Cause != o {
+			t.Errorf("%d: err = %v", status, err)
+		}
+	}
+}

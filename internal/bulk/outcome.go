@@ -134,6 +134,8 @@ func (d *dispatch) learn(pass *pace.Pass, r *tracking.Reply) error {
 		return stopped(r, "stopped: the API key was refused")
 	case r.Outcome == tracking.OutcomeRefused:
 		return stopped(r, "stopped: the service refuses the request, not its rows")
+	case r.HTTPStatus == http.StatusServiceUnavailable && r.RetryAfter > d.GiveUp:
+		return stopped(r, "stopped: the service asks for a long pause")
 	case r.Systemic:
 		return stopped(r, "stopped: the answer can't be believed")
 	case unknowns >= unknownInRow:
@@ -152,8 +154,11 @@ func stopped(r *tracking.Reply, why string) *StopError {
 // patience gives up when nothing got through for too long, or would not before
 // the pause that the service asks for has ended.
 func (d *dispatch) patience(r *tracking.Reply, why string) error {
-	since := d.Gate.Trouble()
-	if since.IsZero() || time.Since(since)+r.RetryAfter < d.GiveUp {
+	waited := time.Duration(0)
+	if since := d.Gate.Trouble(); !since.IsZero() { // else another got through meanwhile
+		waited = time.Since(since)
+	}
+	if waited+r.RetryAfter < d.GiveUp {
 		return nil
 	}
 	return stopped(r, why)
