@@ -58,16 +58,16 @@ func (k *carriage) finish(ctx context.Context, requests int64, sendErr error) er
 	if k.wait && sendErr == nil && res.Accepted > 0 {
 		outcome = k.waitFor(soft, &res, outcome)
 	}
-	return errors.Join(k.report(ctx, res), outcome)
+	return errors.Join(k.report(ctx, res, outcome == nil), outcome)
 }
 
 // shownAnswers is how many trackings a synchronous create shows after it.
 const shownAnswers = 10_000
 
-// report prints the result.
-func (k *carriage) report(ctx context.Context, res createResult) error {
+// report prints the result and, if all went well, the next command.
+func (k *carriage) report(ctx context.Context, res createResult, well bool) error {
 	out := k.r.out
-	answers := k.run.Plan.Mode == ledger.Sync && res.Accepted > 0 && !out.csv()
+	answers := k.run.Plan.Mode == ledger.Sync && !out.csv() && (out.machine() || res.Accepted > 0)
 	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
 	switch {
 	case out.Format() == render.JSONL:
@@ -92,13 +92,13 @@ func (k *carriage) report(ctx context.Context, res createResult) error {
 		}
 	}
 	if many {
-		k.s.IO.Note("what the answers said of more than %d trackings is not shown here", shownAnswers)
+		k.s.IO.Note("what the answers said is not listed here: there are more than %d rows", shownAnswers)
 		k.s.IO.Next(k.r.command("list", "--run", res.Run))
 	}
 	if out.machine() {
 		return out.object(res)
 	}
-	if res.Accepted > 0 && res.Processed == nil && k.run.Plan.Mode == ledger.Async {
+	if well && res.Processed == nil && k.run.Plan.Mode == ledger.Async {
 		k.s.IO.Next(k.r.command("wait", "--run", res.Run))
 	}
 	return nil
@@ -151,15 +151,16 @@ func (k *carriage) waitFor(ctx context.Context, res *createResult, outcome error
 	ready := done.Load()
 	waiting := res.Accepted - ready
 	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, elapsedSeconds(k.started)
+	next := k.r.command("wait", "--run", res.Run)
 	switch {
+	case as[*signalError](err):
+		return &outcomeError{code: stopCode(err), err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), next: next}
+	case err != nil && !errors.Is(err, errTimeUp):
+		return errors.Join(outcome, err)
 	case err == nil && left == 0 && waiting == 0, outcome != nil:
 		return outcome
-	case as[*signalError](err):
-		return &outcomeError{code: stopCode(err), err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), next: k.r.command("wait", "--run", res.Run)}
-	case err != nil && !errors.Is(err, errTimeUp):
-		return err
 	}
-	return &outcomeError{code: Pending, err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), next: k.r.command("wait", "--run", res.Run)}
+	return &outcomeError{code: Pending, err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), next: next}
 }
 
 func refQueries(refs map[string]int64) iter.Seq[api.Query] {
