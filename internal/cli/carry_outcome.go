@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -77,6 +78,10 @@ func (k *carriage) stopped(e *outcomeError, res createResult, err error) {
 		return
 	}
 	then := "; then " + k.goOn() + " goes on"
+	pause := time.Duration(0)
+	if status := (*api.StatusError)(nil); errors.As(err, &status) {
+		pause = status.RetryAfter
+	}
 	switch stop.Cause {
 	case tracking.OutcomeUnauthorized:
 		e.hint = "check the API key" + then
@@ -89,9 +94,9 @@ func (k *carriage) stopped(e *outcomeError, res createResult, err error) {
 		e.next = k.rejectedCSV()
 	default:
 		e.hint = "check base_url and the account" + then
-		if s := (*api.StatusError)(nil); errors.As(err, &s) && s.RetryAfter > 0 {
-			e.hint = fmt.Sprintf("the service asked to wait %s%s", shortDuration(s.RetryAfter), then)
-		}
+	}
+	if pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
+		e.hint = fmt.Sprintf("the service asked to wait %s%s", shortDuration(pause), then)
 	}
 }
 
