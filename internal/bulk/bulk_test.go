@@ -256,7 +256,8 @@ func TestDoubtfulRowsOfABatch(t *testing.T) {
 				return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 			}
 			return &tracking.Reply{Outcome: outcome, Refused: []tracking.RowVerdict{
-				{Key: items[3].Key(), Reason: "bad number"}, {Key: items[4].Key(), Doubtful: true}, {Key: items[5].Key(), Doubtful: true}}}
+				{Key: items[3].Key(), Reason: "bad number"}, {Key: items[4].Key(), Doubtful: true}, {Key: items[5].Key(), Doubtful: true},
+			}}
 		}))
 		j.MaxRejects = 2
 		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
