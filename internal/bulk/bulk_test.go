@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -266,6 +267,53 @@ func TestDoubtfulRowsOfABatch(t *testing.T) {
 		if c := counts(t, db, run); c != want {
 			t.Errorf("%v: %+v; want %+v", outcome, c, want)
 		}
+	}
+}
+
+// fullDisk is a ledger that can't record outcomes.
+type fullDisk struct{ *store.DB }
+
+func (fullDisk) Settle(context.Context, []ledger.Settlement) error { return store.ErrFull }
+
+func TestNobodyGoesOnWhenOutcomesAreNotRecorded(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 100)
+	calls := 0
+	j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
+		calls++
+		return &tracking.Reply{Outcome: tracking.OutcomeThrottled, RetryAfter: 30 * time.Second, Err: errors.New("throttled")}
+	}))
+	j.Ledger, j.GiveUp = fullDisk{db}, time.Minute
+	began := time.Now()
+	if _, err := j.Carry(t.Context(), t.Context()); !errors.Is(err, store.ErrFull) || calls != 1 {
+		t.Errorf("err = %v after %d requests", err, calls)
+	}
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// fillingDisk is a ledger that can record so many outcomes.
+type fillingDisk struct {
+	*store.DB
+	room int
+}
+
+func (f *fillingDisk) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
+	if f.room -= len(outcomes); f.room < 0 {
+		return store.ErrFull
+	}
+	return f.DB.Settle(ctx, outcomes)
+}
+
+func TestFullDiskWinsOverTrouble(t *testing.T) {
+	db := open(t)
+	j := job(db, stage(t, db, ledger.Async, 10, 100), replies(tracking.OutcomeUnknown))
+	j.Ledger, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
+	soft, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	defer stop()
+	if requests, err := j.Carry(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {
+		t.Errorf("err = %v after %d requests", err, requests)
 	}
 }
 

@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -81,20 +80,28 @@ type dispatch struct {
 // all runs the workers until nothing is left to send, and returns why they
 // stopped if something is.
 func (d *dispatch) all(ctx, soft context.Context) error {
+	soft, cancel := context.WithCancel(soft)
+	defer cancel()
 	g, gctx := errgroup.WithContext(soft)
 	defer context.AfterFunc(gctx, d.end)()
 	settled := make(chan error, 1)
 	stop := make(chan struct{})
-	go func() { settled <- d.settleAll(context.WithoutCancel(ctx), stop) }()
+	go func() {
+		err := d.settleAll(context.WithoutCancel(ctx), stop)
+		if err != nil {
+			cancel()
+		}
+		settled <- err
+	}()
 	for range d.workers() {
 		g.Go(func() error { return d.work(ctx, gctx, stop) })
 	}
 	err := g.Wait()
 	close(d.outcomes)
 	if e := <-settled; e != nil {
-		return errors.Join(e, err)
+		return e // whatever stopped the others: nobody can go on
 	}
-	return errors.Join(d.giveBack(context.WithoutCancel(ctx)), err)
+	return firstOf(d.giveBack(context.WithoutCancel(ctx)), err)
 }
 
 // end wakes up those who wait for others.
@@ -217,7 +224,6 @@ func (d *dispatch) settleAll(ctx context.Context, broken chan<- struct{}) error 
 		some := d.gathered(o)
 		if err := d.record(ctx, some); err != nil {
 			close(broken)
-			d.end()
 			return err
 		}
 	}
