@@ -46,6 +46,9 @@ func (d *dispatch) refusedAlone(ctx context.Context, item tracking.Item, s *ledg
 	if s.HTTPStatus != http.StatusConflict {
 		return
 	}
+	// A pause may last longer than anybody waits.
+	ctx, cancel := context.WithTimeout(ctx, 2*d.Query)
+	defer cancel()
 	// Another row of the account may have the same referId: only an answer
 	// with the number counts.
 	p, err := d.prove(ctx, ledger.Doubt{Item: item, Siblings: 1})

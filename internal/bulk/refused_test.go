@@ -1,9 +1,11 @@
 package bulk_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,5 +192,34 @@ func TestEverythingTooLargeStops(t *testing.T) {
 	}
 	if c := counts(t, db, run); c.Rejected < 6 || c.Rejected > 10 {
 		t.Errorf("%+v; want few rejected and the rest pending", c)
+	}
+}
+
+// The pause ends the run, so nobody may wait until it is over.
+func TestLoneConflictDoesNotWaitOutALongPause(t *testing.T) {
+	db := open(t)
+	var calls atomic.Int32
+	paused := make(chan struct{})
+	j := proving(db, stage(t, db, ledger.Async, 1, 20), service(func(context.Context, []tracking.Item) *tracking.Reply {
+		switch calls.Add(1) {
+		case 5:
+			<-paused
+			time.Sleep(100 * time.Millisecond) // the other one's answer is known by then
+			return refused(409, tracking.OutcomeRows)
+		case 6:
+			close(paused)
+			r := refused(429, tracking.OutcomeThrottled)
+			r.RetryAfter = time.Hour
+			return r
+		}
+		return took()
+	}))
+	j.Workers, j.Query = 2, 100*time.Millisecond
+	hard, end := timeout(t, 10*time.Second)
+	defer end()
+	_, err := j.Carry(hard, hard)
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeThrottled || hard.Err() != nil {
+		t.Errorf("err = %v, %v", err, hard.Err())
 	}
 }
