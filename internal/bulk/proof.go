@@ -28,7 +28,7 @@ type proof struct {
 	byNumber bool   // the absence was told of its number, not of its referId
 	look     string // of the absence
 	why      string // why it is not decided
-	asked    time.Time
+	answered time.Time
 }
 
 // prove asks the service for a row: by its referId, and where that does not
@@ -38,8 +38,9 @@ type proof struct {
 // holds no other row of that referId. Of a row that was never sent from here,
 // and so may be one of several that another machine sent, only the first.
 func (j *Job) prove(ctx context.Context, x ledger.Doubt) (proof, error) {
-	p := proof{asked: time.Now()}
+	var p proof
 	first, err := j.ask(ctx, x.Item, false)
+	p.answered = time.Now()
 	if err != nil {
 		return p, err
 	}
@@ -57,6 +58,7 @@ func (j *Job) prove(ctx context.Context, x ledger.Doubt) (proof, error) {
 		}
 	}
 	second, err := j.ask(ctx, x.Item, true)
+	p.answered = time.Now()
 	if err != nil {
 		return p, err
 	}

@@ -216,8 +216,8 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled controls) ledger.Fin
 	if !x.Absent.IsZero() {
 		p.odd++
 	}
-	p.stays(f.asked.Add(p.Settle))
-	found.Absent, found.Look = f.asked, f.look
+	p.stays(f.answered.Add(p.Settle))
+	found.Absent, found.Look = f.answered, f.look
 	found.Reason = "the service said once that it has no such tracking (" + f.look + "); it is asked again after --settle, and the row is sent again only if it says so twice"
 	return found
 }

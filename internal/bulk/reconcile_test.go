@@ -1,6 +1,7 @@
 package bulk_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,6 +48,36 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 	}
 	if took := time.Since(began); took < j.Settle {
 		t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.Settle)
+	}
+}
+
+// slow is a service that takes its time to say that it has no such tracking.
+type slow struct {
+	*fake
+	said time.Time // when it did so last
+	gaps []time.Duration
+}
+
+func (s *slow) Evidence(ctx context.Context, it tracking.Item, byNumber bool) tracking.Evidence {
+	if s.created[it.Key()] > 0 {
+		return s.fake.Evidence(ctx, it, byNumber)
+	}
+	if !s.said.IsZero() {
+		s.gaps = append(s.gaps, time.Since(s.said))
+	}
+	time.Sleep(400 * time.Millisecond)
+	s.said = time.Now()
+	return s.fake.Evidence(ctx, it, byNumber)
+}
+
+func TestSettleIsCountedFromTheAnswer(t *testing.T) {
+	db, s := open(t), &slow{fake: newFake()}
+	s.create = losing(2, 2, false)
+	j := proving(db, stage(t, db, ledger.Async, 1, 2), s)
+	j.Settle, j.Workers = 300*time.Millisecond, 1
+	carry(t, j, db, ledger.Counts{Accepted: 2})
+	if len(s.gaps) != 1 || s.gaps[0] < j.Settle {
+		t.Errorf("asked again %v after the first answer; want %s", s.gaps, j.Settle)
 	}
 }
 
