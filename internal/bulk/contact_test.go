@@ -94,8 +94,8 @@ func TestPauseBeyondPatienceStops(t *testing.T) {
 			return false, r
 		}
 		soft, end := timeout(t, 10*time.Second)
-		defer end()
 		_, err := proving(db, stage(t, db, ledger.Async, 10, 50), f).Carry(t.Context(), soft)
+		end()
 		var stop *bulk.StopError
 		if !errors.As(err, &stop) || stop.Cause != o {
 			t.Errorf("%d: err = %v", status, err)
