@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -314,6 +315,27 @@ func TestFullDiskWinsOverTrouble(t *testing.T) {
 	defer stop()
 	if requests, err := j.Carry(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {
 		t.Errorf("err = %v after %d requests", err, requests)
+	}
+}
+
+// A process that was stopped holds what it was sending for as long as it is
+// not ended; nobody else can tell what became of that.
+func TestSomebodyElsesRowsAreNotWaitedForForEver(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 20)
+	if _, err := db.Claim(t.Context(), run.ID, 1, 10); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		j := job(db, run, replies(tracking.OutcomeAccepted))
+		_, err := j.Carry(t.Context(), t.Context())
+		if took := time.Since(began); err != nil || took < time.Minute || took > time.Hour {
+			t.Errorf("gave up after %s: %v", took, err)
+		}
+	})
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 10, Sending: 10}) {
+		t.Errorf("%+v", c)
 	}
 }
 

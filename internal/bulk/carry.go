@@ -16,8 +16,10 @@ const (
 	// mostTroubles is how often a run goes on after several unknown outcomes
 	// in a row, or when all it sent had one, once the rows were asked for.
 	mostTroubles = 5
-	// othersPause is between two looks at rows that another process sends.
-	othersPause = 250 * time.Millisecond
+	// othersPause is between two looks at rows that another process sends,
+	// and othersPatience how long it may get nowhere with them.
+	othersPause    = 250 * time.Millisecond
+	othersPatience = 10 * time.Minute
 )
 
 // Store is all of the ledger that carrying a run asks for.
@@ -185,7 +187,7 @@ func (j *Job) next(ctx context.Context, p *pass) (bool, error) {
 	case c.Pending > 0:
 		return true, nil
 	case c.Sending > 0:
-		return true, j.waitForOthers(ctx, c.Sending)
+		return j.waitForOthers(ctx, c)
 	case c.Unknown == 0 || j.Unknown != Reconcile:
 		return false, nil
 	case c.Unknown > p.left:
@@ -198,25 +200,27 @@ func (j *Job) next(ctx context.Context, p *pass) (bool, error) {
 }
 
 // waitForOthers waits until rows that another process sends have an outcome,
-// or the process has died.
-func (j *Job) waitForOthers(ctx context.Context, rows int64) error {
-	j.say("another waybill is sending %d rows of this input: waiting for their outcome", rows)
-	for rows > 0 {
+// or the process has died. It reports false if that gets nowhere: a process
+// may live and yet be stopped.
+func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
+	j.say("another waybill is sending %d rows of this input: waiting for their outcome", was.Sending)
+	for since := time.Now(); time.Since(since) < othersPatience; {
 		if err := pause(ctx, othersPause); err != nil {
-			return err
+			return false, err
 		}
 		if _, err := j.Ledger.Recover(ctx); err != nil {
-			return err
+			return false, err
 		}
 		c, err := j.Ledger.CountRows(ctx, j.Run.ID)
-		if err != nil {
-			return err
+		if err != nil || c.Sending == 0 || c.Pending > 0 {
+			return true, err
 		}
-		if rows = c.Sending; c.Pending > 0 {
-			return nil // some came back
+		if c != was {
+			was, since = c, time.Now()
 		}
 	}
-	return nil
+	j.say("the other waybill got nowhere for %s: not waiting any longer", othersPatience)
+	return false, nil
 }
 
 func (j *Job) say(format string, args ...any) {
