@@ -13,7 +13,7 @@ import (
 // say. Errors are [*config.KeyError] for a scheme that is not there or can't
 // be used, and those of reading the secrets.
 func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
-	o := listen.Options{Store: box}
+	o := listen.Options{Store: box, MaxBody: int64(s.Config.Listen.MaxBody), Log: s.logger()}
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {
 		if w.Verify == "enforce" {

@@ -32,7 +32,7 @@ verify is answered 401 and kept as evidence.`,
 			return r.runListen(ctx, s, readyFile)
 		}),
 	}
-	settingFlags(cmd, "addr")
+	settingFlags(cmd, "addr", "max-body")
 	cmd.Flags().StringVar(&readyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 	return cmd
 }

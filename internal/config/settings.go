@@ -26,6 +26,7 @@ const (
 	KindInteger  Kind = "integer"  // decimal
 	KindNumber   Kind = "number"   // decimal, with or without fraction
 	KindDuration Kind = "duration" // see ParseDuration
+	KindSize     Kind = "size"     // see ParseSize
 	KindPath     Kind = "path"     // a relative one counts from its file's folder, else from the working folder; ~/ is the home folder
 	KindSecret   Kind = "secret"   // text that is never shown
 	KindList     Kind = "list"     // of texts
@@ -59,8 +60,8 @@ type setting struct {
 	rename  func(string) string // of names: how a name is kept; nothing for a name that is refused
 	names   []string            // of names: all there may be; nil for any
 	lastCut bool                // of names: NAME=VALUE splits at the last `=`, not the first
-	least   float64             // of numbers
-	most    float64             // of numbers
+	least   float64             // of numbers and sizes
+	most    float64             // of numbers and sizes
 }
 
 // Settings returns every setting, in the order in which help shows them.
@@ -254,6 +255,14 @@ func receiving() []setting {
 			Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify,
 			Help: "address that listen binds, HOST:PORT",
 		}, preset: "127.0.0.1:8377", check: hostPort},
+		{Setting: Setting{
+			Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
+			Help: "largest body of a delivery that is taken",
+		}, preset: Size(5 << 20), least: 1, most: 1 << 30},
+		{Setting: Setting{
+			Key: "listen.max_unverified", Flag: "max-unverified", Kind: KindSize, Why: whyVerify,
+			Help: "how much is kept of unverified deliveries, and an eighth of it a minute; 0 for none",
+		}, preset: Size(1 << 30), most: 1 << 50},
 		{Setting: Setting{
 			Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
 			Default: "enforce when webhook.scheme is set, else observe",

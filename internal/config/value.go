@@ -49,6 +49,8 @@ func (s setting) fromText(t string) (any, *KeyError) {
 			return nil, wrong(err.Error(), "")
 		}
 		return d, nil
+	case KindSize:
+		return s.size(t)
 	case KindChoice:
 		if !slices.Contains(s.Choices, t) {
 			return nil, wrong(didYouMean(s.unwanted(t), t, s.Choices), "")
@@ -75,6 +77,17 @@ func (s setting) boolean(t string) (any, *KeyError) {
 func (s setting) integer(t string) (int, *KeyError) {
 	n, err := strconv.Atoi(t)
 	return n, s.bounded(t, float64(n), err)
+}
+
+func (s setting) size(t string) (any, *KeyError) {
+	n, err := ParseSize(t)
+	switch {
+	case err != nil:
+		return nil, wrong(err.Error(), "")
+	case float64(n) < s.least || float64(n) > s.most:
+		return nil, wrong(s.unwanted(t), "")
+	}
+	return n, nil
 }
 
 // bounded refuses what is no number, or one outside the setting's bounds.
@@ -118,6 +131,8 @@ func (s setting) want() string {
 		return "a number" + s.bounds()
 	case KindDuration:
 		return "a duration such as 30s, 2m, 1h or 7d"
+	case KindSize:
+		return "a size from " + Size(s.least).String() + " to " + Size(s.most).String()
 	case KindPath:
 		return "the path of a file"
 	case KindList:
@@ -236,6 +251,8 @@ func text(v any) string {
 		return v
 	case time.Duration:
 		return FormatDuration(v)
+	case Size:
+		return v.String()
 	case Secret:
 		return v.String()
 	case bool:
@@ -275,11 +292,11 @@ func compactJSON(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// plain returns a decoded value as JSON's own types: durations and secrets are
-// text, as shown.
+// plain returns a decoded value as JSON's own types: durations, sizes and
+// secrets are text, as shown.
 func plain(v any) any {
 	switch v := v.(type) {
-	case time.Duration, Secret:
+	case time.Duration, Size, Secret:
 		return text(v)
 	case []string:
 		return list(v, func(s string) any { return s })

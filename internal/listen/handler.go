@@ -1,7 +1,6 @@
 package listen
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -26,7 +25,8 @@ import (
 //	415  the body is compressed
 //	431  the header is greater than 32 KiB
 //	500  it could not be stored
-//	503  it could not be stored now: full, locked, read-only, too slow, or stopping
+//	503  it could not be stored now: full, locked, read-only, too slow, too many
+//	     at once, or stopping
 //
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.
@@ -53,35 +53,48 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	case req.ContentLength > r.o.MaxBody:
 		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
 	default:
-		if body, ok := r.read(w, req); ok {
-			r.take(w, req, body)
-		}
+		r.receive(w, req)
 	}
 }
 
-// read returns the whole body, or answers and returns false.
-func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, bool) {
+// read reads the whole body, or answers and returns false.
+func (r *Receiver) read(w http.ResponseWriter, req *http.Request, b *body) bool {
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(bodyTimeout)) // without a connection there is nothing to wait for
-	var buf bytes.Buffer
-	// No more is set aside than a usual delivery needs: a slow sender may
-	// announce much and send nothing.
-	buf.Grow(int(min(max(req.ContentLength, 0), 64<<10)) + bytes.MinRead)
-	_, err := buf.ReadFrom(http.MaxBytesReader(w, req.Body, r.o.MaxBody))
+	err := b.readAll(http.MaxBytesReader(w, req.Body, r.o.MaxBody), req.ContentLength)
 	var tooLarge *http.MaxBytesError
 	switch {
+	case err == nil:
+		_ = conn.SetReadDeadline(time.Time{}) // storing has a limit of its own
+		return true
 	case errors.As(err, &tooLarge):
 		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
+	case errors.Is(err, errNoRoom):
+		w.Header().Set("Connection", "close")
+		unavailable(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		turnAway(w, http.StatusRequestTimeout, "body too slow")
-	case err != nil:
+	default:
 		turnAway(w, http.StatusBadRequest, "body incomplete")
 	}
-	if err != nil {
-		return nil, false
+	return false
+}
+
+// receive reads a delivery, waits for its turn and takes it.
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
+	b := body{room: &r.room}
+	defer b.release()
+	if !r.read(w, req, &b) {
+		return
 	}
-	_ = conn.SetReadDeadline(time.Time{}) // storing has a limit of its own
-	return buf.Bytes(), true
+	arrived(req.Context())
+	select {
+	case r.queue <- struct{}{}:
+		defer func() { <-r.queue }()
+		r.take(w, req, b.bytes)
+	default:
+		unavailable(w)
+	}
 }
 
 // take verifies a delivery, stores it and answers, in this order.
@@ -99,10 +112,11 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
 	if _, err := r.o.Store.Put(ctx, d, rows); err != nil {
-		r.o.Log.Error("delivery not stored", "err", err, "from", d.RemoteAddr, "bytes", len(body))
+		r.trouble.met(err)
 		notStored(w, err)
 		return
 	}
+	r.trouble.over()
 	r.wake()
 	answer(w, http.StatusOK, "stored")
 }

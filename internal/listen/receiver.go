@@ -33,6 +33,7 @@ const (
 	grace          = 5 * time.Second  // for bodies on their way when the server stops
 	retryAfter     = "5"              // seconds until a sender should try again
 	untoldRefusals = 256              // refusals that wait to be told
+	queued         = 8192             // deliveries that are being stored, or wait for that
 	page           = 256              // rows read at once by a follower
 	storePause     = time.Second      // before a store that could not be read is asked again
 )
@@ -52,6 +53,9 @@ type Options struct {
 	Enforce bool
 	// MaxBody is the greatest body that is taken, in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64
+	// MaxConns is how many connections there may be; 0 is 12,000, or four
+	// fifths of the descriptors that the process may have if that is less.
+	MaxConns int
 	// Log is told of what failed. Nil: nobody is. It gets no secrets, no
 	// bodies and no headers.
 	Log *slog.Logger
@@ -65,6 +69,9 @@ type Receiver struct {
 	refusals chan inbox.Delivery // to be told, without headers and bodies
 	missed   atomic.Int64        // refusals that were not told
 	evidence chan struct{}       // one value for each piece of evidence being stored
+	queue    chan struct{}       // one value for each delivery being stored
+	room     room                // for bodies
+	trouble  trouble             // of the store
 
 	handled sync.WaitGroup // requests that are being handled
 	gate    sync.Mutex     // guards closed, and handled against being waited for too early
@@ -88,12 +95,19 @@ func New(o Options) (*Receiver, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Receiver{
+	if o.MaxConns <= 0 {
+		o.MaxConns = connections()
+	}
+	r := &Receiver{
 		o:        o,
 		woken:    make(chan struct{}, 1),
 		refusals: make(chan inbox.Delivery, untoldRefusals),
 		evidence: make(chan struct{}, evidenceAtOnce),
-	}, nil
+		queue:    make(chan struct{}, queued),
+		trouble:  trouble{log: o.Log},
+	}
+	r.room.left.Store(max(heldAtAll, 2*o.MaxBody))
+	return r, nil
 }
 
 // wake tells a follower that there is something new. It never blocks.

@@ -15,7 +15,10 @@ import (
 // that arrived is stored and answered, and returns nil. It closes l. Any other
 // end is an error. It is called once.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
+	crowd := newCrowd(r.o.MaxConns)
 	srv := &http.Server{
+		ConnContext:       crowd.greet,
+		ConnState:         crowd.noted,
 		Handler:           r.Handler(),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       headerTimeout + bodyTimeout, // the handler sets the stricter one of bodies

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Size is a number of bytes.
+type Size int64
+
+// sizeUnit is one of the units that a size may be given in.
+type sizeUnit struct {
+	name   string
+	length int64 // bytes
+}
+
+// sizeUnits returns every unit, longest first.
+func sizeUnits() []sizeUnit {
+	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+}
+
+// ParseSize reads a size such as 5MiB: a number with the unit B, KiB, MiB or
+// GiB, in any case. A number without a unit is refused, but for 0.
+func ParseSize(s string) (Size, error) {
+	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if s == "0" {
+		return 0, nil
+	}
+	if end < 0 && s != "" {
+		return 0, fmt.Errorf("%q needs a unit: %sKiB, %sMiB or %sGiB", short(s), short(s), short(s), short(s))
+	}
+	for _, u := range sizeUnits() {
+		if end <= 0 || !strings.EqualFold(s[end:], u.name) {
+			continue
+		}
+		n, err := strconv.ParseFloat(s[:end], 64)
+		if total := n * float64(u.length); err == nil && total < math.MaxInt64 {
+			return Size(total), nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a size such as 512KiB, 5MiB or 1GiB", short(s))
+}
+
+// String writes the size as [ParseSize] reads it, in the largest unit that it
+// is a whole number of.
+func (s Size) String() string {
+	for _, u := range sizeUnits() {
+		if s != 0 && int64(s)%u.length == 0 {
+			return strconv.FormatInt(int64(s)/u.length, 10) + u.name
+		}
+	}
+	return "0"
+}
