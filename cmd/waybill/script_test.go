@@ -45,6 +45,7 @@ func TestScripts(t *testing.T) {
 			"plain":  plain,
 			"absent": absent,
 			"send":   send,
+			"posted": posted,
 			"status": status,
 
 			"waitevents":  waitEvents,
@@ -193,13 +194,27 @@ func absent(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// send URL BODY posts a body, which must be taken.
-func send(ts *testscript.TestScript, _ bool, args []string) {
-	res, err := http.Post(args[0], "application/json", strings.NewReader(args[1]))
+// send URL BODY [HEADER VALUE]... posts a body, which must be taken.
+func send(ts *testscript.TestScript, neg bool, args []string) {
+	posted(ts, neg, append([]string{"200"}, args...))
+}
+
+// posted CODE URL BODY [HEADER VALUE]... posts a body, which must be answered so.
+func posted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args)%2 == 0 {
+		ts.Fatalf("usage: posted CODE URL BODY [HEADER VALUE]...")
+	}
+	req, err := http.NewRequest(http.MethodPost, args[1], strings.NewReader(args[2]))
+	ts.Check(err)
+	req.Header.Set("Content-Type", "application/json")
+	for i := 3; i < len(args); i += 2 {
+		req.Header.Add(args[i], args[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		ts.Fatalf("%s answered %s", args[0], res.Status)
+	if fmt.Sprint(res.StatusCode) != args[0] {
+		ts.Fatalf("%s answered %s; want %s", args[1], res.Status, args[0])
 	}
 }
 

@@ -29,6 +29,7 @@ type eventJSON struct {
 	Status         json.RawMessage `json:"status"`
 	StatusTrack    string          `json:"statusTrack"`
 	Verified       inbox.Verified  `json:"verified"`
+	Authenticated  bool            `json:"bodyAuthenticated"` // verified, and the signature covers the body
 	Reason         webhook.Reason  `json:"reason"`
 	ReceivedAt     time.Time       `json:"receivedAt"`
 	Data           json.RawMessage `json:"data"`
@@ -36,10 +37,9 @@ type eventJSON struct {
 	StatusLabel string `json:"statusLabel,omitempty"`
 	LatestEvent string `json:"latestEvent,omitempty"`
 	Anomaly     string `json:"anomaly,omitempty"`
-	// BodyAuthenticated says that the signature covers the body: without it
-	// whoever saw one delivery can make up another.
-	BodyAuthenticated bool            `json:"bodyAuthenticated"`
-	Raw               json.RawMessage `json:"raw,omitempty"` // events show
+	From        string `json:"from,omitempty"` // of a refused delivery: the sender's address
+
+	Raw json.RawMessage `json:"raw,omitempty"` // events show
 }
 
 // markType is the type of an event with a mark.
@@ -58,8 +58,7 @@ func newEventJSON(e inbox.Event) eventJSON {
 	return eventJSON{
 		Type: markType(e.Mark), Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
 		TrackingNumber: e.TrackingNumber, Status: literal(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
-		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
-		BodyAuthenticated: e.BodyAuthenticated,
+		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
 	}
 }
 

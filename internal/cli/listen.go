@@ -5,19 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/listen"
-	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func (r *runner) listen() *cobra.Command {
-	var readyFile string
+	var o listenOptions
 	cmd := &cobra.Command{
 		Use:     "listen",
 		GroupID: groupHook,
@@ -25,20 +21,30 @@ func (r *runner) listen() *cobra.Command {
 		Long: `listen takes deliveries on any path, verifies them if a signature scheme is
 configured, stores them whole, and only then answers. Each event is printed once.
 Without a scheme everything is kept and marked unknown; with one, what does not
-verify is answered 401 and kept as evidence.`,
-		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen -o jsonl"),
+verify is answered 401 and kept as evidence. The first Ctrl-C lets what has
+arrived be stored and ends with status 0.`,
+		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl"),
 		Args:    cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
-			return r.runListen(ctx, s, readyFile)
+			if o.ExitAfter < 0 {
+				return usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
+			}
+			return r.runListen(ctx, s, o)
 		}),
 	}
 	settingFlags(cmd, "addr", "max-body")
-	cmd.Flags().StringVar(&readyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
+	cmd.Flags().StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
+	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
 	return cmd
 }
 
-// runListen receives until ctx ends.
-func (r *runner) runListen(ctx context.Context, s *app.Session, readyFile string) error {
+type listenOptions struct {
+	ReadyFile string
+	ExitAfter int64 // new events; 0 for never
+}
+
+// runListen receives until ctx ends, or its time, or there is enough.
+func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions) error {
 	db, err := s.Store(ctx)
 	if err != nil {
 		return err
@@ -57,10 +63,18 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, readyFile string
 		return fmt.Errorf("listen on %s: %w", s.Config.Listen.Addr, err)
 	}
 	r.warnOpen(s, l.Addr())
-	if s.Config.Webhook.Scheme == "" {
+	w := s.Config.Webhook
+	if w.Scheme == "" {
 		s.IO.Note("no signature scheme is configured: everything is kept and marked unknown")
 	}
-	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses)}
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	if limit := s.Config.Timeout; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeUp)
+		defer stop()
+	}
+	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter}
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -68,11 +82,17 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, readyFile string
 		return receiver.Serve(serving, l)
 	})
 	g.Go(func() error { return receiver.Follow(follow, counts.LastEvent, p.print) })
-	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), readyFile); err != nil {
+	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
-	return g.Wait()
+	if err := errors.Join(g.Wait(), p.end()); err != nil {
+		return err
+	}
+	if p.sum.Events < o.ExitAfter && errors.Is(context.Cause(ctx), errTimeUp) {
+		return fmt.Errorf("%w: %d of %d new events came", errTimeUp, p.sum.Events, o.ExitAfter)
+	}
+	return nil
 }
 
 // warnOpen warns when deliveries can come from other computers and anything
@@ -81,56 +101,5 @@ func (r *runner) warnOpen(s *app.Session, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if ok && !tcp.IP.IsLoopback() && s.Config.Webhook.Verify != "enforce" {
 		s.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", addr.String())
-	}
-}
-
-// eventPrinter prints what was received, one line each.
-type eventPrinter struct {
-	out   *result
-	io    *term.IO
-	names names
-}
-
-func (p *eventPrinter) print(n listen.Notice) error {
-	if n.Missed > 0 {
-		p.io.Warning("%d more refusals were not printed", n.Missed)
-	}
-	if p.out.machine() {
-		if n.Type == listen.Refused {
-			return p.out.object(refusedJSON(n.Refused))
-		}
-		j := newEventJSON(n.Event)
-		j.Type = string(n.Type)
-		return p.out.object(j)
-	}
-	if n.Type == listen.Refused {
-		d := n.Refused
-		return p.out.line("%s  %s  %s from %s", clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused"), d.Reason, d.RemoteAddr)
-	}
-	return p.event(n)
-}
-
-// event prints one event: time, kind, number, status, latest event, mark.
-func (p *eventPrinter) event(n listen.Notice) error {
-	e := n.Event
-	kind := e.Kind
-	if n.Type != listen.Event {
-		kind = string(n.Type) + " " + kind
-	}
-	style := term.Caution
-	if e.Verified == inbox.Yes {
-		style = term.Good
-	}
-	return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s", clock(e.ReceivedAt), term.Visible(kind), term.Visible(e.TrackingNumber),
-		term.Visible(p.names.status(e.Status, e.StatusLabel, e.StatusTrack)), e.LatestEvent, p.out.Out().Style(style, "verified: "+verifiedMark(e)))
-}
-
-func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
-
-// refusedJSON is a refused delivery in the form of events.
-func refusedJSON(d inbox.Delivery) eventJSON {
-	return eventJSON{
-		Type: string(listen.Refused), Status: literal(""), Data: literal(""),
-		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(),
 	}
 }

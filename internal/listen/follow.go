@@ -31,8 +31,8 @@ type Notice struct {
 // Follow calls fn for every row of the inbox behind the one numbered after, in
 // order, and for every refusal of this receiver: first for what is there, then
 // for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
-// exactly the new ones. Rows that another process stores are told too, with
-// the next one of this receiver.
+// exactly the new ones. Rows that another process stores are told too, within
+// a moment.
 //
 // When ctx ends, Follow reads to the end once more and returns nil; so ctx
 // should end after Serve has. Otherwise it returns the first error of fn, or of
@@ -41,24 +41,25 @@ type Notice struct {
 // fn is called by one goroutine and may take its time: rows wait in the inbox.
 // Refusals wait in memory; beyond 256 of them they are counted only.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) error) error {
+	poll := time.NewTimer(0)
+	defer poll.Stop()
 	for {
 		last := ctx.Err() != nil
 		err := r.readOn(context.WithoutCancel(ctx), &after, fn)
 		if err != nil && (last || !passes(err)) {
 			return err
 		}
-		var pause <-chan time.Time
 		if err != nil {
 			r.o.Log.Warn("inbox not read, trying again", "err", err)
-			pause = time.After(storePause)
 		}
 		err = r.tellRefusals(fn)
 		if last || err != nil {
 			return err
 		}
+		poll.Reset(storePoll)
 		select {
-		case <-r.woken:
-		case <-pause:
+		case <-r.sinks[0]:
+		case <-poll.C:
 		case d := <-r.refusals:
 			if err := r.tellRefusal(d, fn); err != nil {
 				return err

@@ -163,6 +163,7 @@ func (r *Receiver) judge(d *inbox.Delivery) {
 	if v.OK {
 		d.Verified = inbox.Yes
 	}
+	r.clocks.judged(v)
 }
 
 // refuse keeps evidence of d, within limits, and answers 401.

@@ -292,3 +292,26 @@ func TestChunkedBody(t *testing.T) {
 		t.Errorf("stored %+v; want the whole body", kept)
 	}
 }
+
+// Three deliveries in a row that are wrong in nothing but their time are about
+// clocks, and that is told once.
+func TestClocksThatDiffer(t *testing.T) {
+	var log bytes.Buffer
+	box := &memory{}
+	skewed := webhook.Verdict{Reason: webhook.ReasonTimestampTooOld, Skew: -7 * time.Minute}
+	verdicts := []webhook.Verdict{
+		skewed, skewed, {OK: true}, skewed, {Reason: webhook.ReasonSignatureMismatch}, skewed, skewed, skewed,
+	}
+	i := 0
+	verify := func(webhook.Request, time.Time) webhook.Verdict { i++; return verdicts[i-1] }
+	h := receiver(t, listen.Options{Store: box, Verify: verify, Enforce: true, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+	for n := range verdicts {
+		send(t, h, delivered, "")
+		if told := strings.Count(log.String(), "wrong time"); told != map[bool]int{true: 1}[n >= 6] {
+			t.Errorf("told %d times after %d deliveries: %s", told, n+1, log.String())
+		}
+	}
+	if !strings.Contains(log.String(), "-7m0s") {
+		t.Errorf("told %q; want by how much", log.String())
+	}
+}

@@ -35,7 +35,7 @@ const (
 	untoldRefusals = 256              // refusals that wait to be told
 	queued         = 8192             // deliveries that are being stored, or wait for that
 	page           = 256              // rows read at once by a follower
-	storePause     = time.Second      // before a store that could not be read is asked again
+	storePoll      = time.Second / 2  // after which a follower looks whether another process stored something
 )
 
 // Options say what a [Receiver] does. Fields left zero have defaults.
@@ -65,13 +65,14 @@ type Options struct {
 // [Receiver.Serve] and [Receiver.Follow], which are each called once.
 type Receiver struct {
 	o        Options
-	woken    chan struct{}       // holds one value while there is something new
 	refusals chan inbox.Delivery // to be told, without headers and bodies
 	missed   atomic.Int64        // refusals that were not told
 	evidence chan struct{}       // one value for each piece of evidence being stored
 	queue    chan struct{}       // one value for each delivery being stored
+	sinks    []chan struct{}     // each holds a value while there is something new; the first is Follow's
 	room     room                // for bodies
 	trouble  trouble             // of the store
+	clocks   clocks
 
 	handled sync.WaitGroup // requests that are being handled
 	gate    sync.Mutex     // guards closed, and handled against being waited for too early
@@ -100,21 +101,32 @@ func New(o Options) (*Receiver, error) {
 	}
 	r := &Receiver{
 		o:        o,
-		woken:    make(chan struct{}, 1),
+		sinks:    []chan struct{}{make(chan struct{}, 1)},
 		refusals: make(chan inbox.Delivery, untoldRefusals),
 		evidence: make(chan struct{}, evidenceAtOnce),
 		queue:    make(chan struct{}, queued),
 		trouble:  trouble{log: o.Log},
+		clocks:   clocks{log: o.Log},
 	}
 	r.room.left.Store(max(heldAtAll, 2*o.MaxBody))
 	return r, nil
 }
 
-// wake tells a follower that there is something new. It never blocks.
+// Woken returns a channel that holds a value while there may be something new
+// in the inbox: one of its own for each caller. It must be called before Serve.
+func (r *Receiver) Woken() <-chan struct{} {
+	c := make(chan struct{}, 1)
+	r.sinks = append(r.sinks, c)
+	return c
+}
+
+// wake tells followers that there is something new. It never blocks.
 func (r *Receiver) wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default:
+	for _, c := range r.sinks {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// eventPrinter prints what was received, one line each.
+type eventPrinter struct {
+	out     *result
+	io      *term.IO
+	names   names
+	observe bool // a scheme is set, and not enforced
+
+	enough func() // called once after so many new events; nil for never
+	after  int64  // how many
+	last   int64  // the delivery that was counted last
+	sum    summaryJSON
+}
+
+// summaryJSON is the last thing that `listen` says.
+type summaryJSON struct {
+	Type             string `json:"type"` // summary
+	Deliveries       int64  `json:"deliveries"`
+	Events           int64  `json:"events"` // that were not known before
+	Duplicates       int64  `json:"duplicates"`
+	Conflicts        int64  `json:"conflicts"`
+	Anomalies        int64  `json:"anomalies"`
+	Refused          int64  `json:"refused"`
+	WouldHaveRefused int64  `json:"wouldHaveRefused"` // of deliveries, when observing
+}
+
+// receivedJSON is an event as `listen` prints it.
+type receivedJSON struct {
+	eventJSON
+	WouldHaveRefused int64 `json:"wouldHaveRefused,omitempty"` // deliveries so far, this one included
+	Of               int64 `json:"of,omitempty"`               // of so many
+}
+
+func (p *eventPrinter) print(n listen.Notice) error {
+	p.count(n)
+	if err := p.show(n); err != nil {
+		return err
+	}
+	if n.Type == listen.Event && p.enough != nil && p.sum.Events == p.after {
+		p.enough()
+	}
+	return nil
+}
+
+func (p *eventPrinter) count(n listen.Notice) {
+	switch n.Type {
+	case listen.Event:
+		p.sum.Events++
+	case listen.Duplicate:
+		p.sum.Duplicates++
+	case listen.Conflict:
+		p.sum.Conflicts++
+	case listen.Anomaly:
+		p.sum.Anomalies++
+	case listen.Refused:
+		p.sum.Refused += 1 + n.Missed
+		return
+	}
+	if n.Event.Delivery == p.last {
+		return
+	}
+	p.last = n.Event.Delivery
+	p.sum.Deliveries++
+	if p.observe && n.Event.Verified == inbox.No {
+		p.sum.WouldHaveRefused++
+	}
+}
+
+func (p *eventPrinter) show(n listen.Notice) error {
+	if n.Missed > 0 {
+		p.io.Warning("%d more refusals were not printed", n.Missed)
+	}
+	switch {
+	case p.out.machine() && n.Type == listen.Refused:
+		return p.out.object(refusedJSON(n.Refused))
+	case p.out.machine():
+		j := receivedJSON{eventJSON: newEventJSON(n.Event)}
+		j.Type = string(n.Type)
+		if p.observe && n.Event.Verified == inbox.No {
+			j.WouldHaveRefused, j.Of = p.sum.WouldHaveRefused, p.sum.Deliveries
+		}
+		return p.out.object(j)
+	case n.Type == listen.Refused:
+		d := n.Refused
+		return p.out.line("%s  %s  %-24s  from %s", clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), d.RemoteAddr)
+	default:
+		return p.event(n)
+	}
+}
+
+// event prints one event: time, kind, number, status, latest event, mark.
+func (p *eventPrinter) event(n listen.Notice) error {
+	e := n.Event
+	kind := e.Kind
+	if n.Type != listen.Event {
+		kind = string(n.Type) + " " + kind
+	}
+	what := e.LatestEvent
+	if n.Type == listen.Anomaly {
+		what = e.Anomaly
+	}
+	style := term.Caution
+	if e.Verified == inbox.Yes {
+		style = term.Good
+	}
+	mark := p.out.Out().Style(style, "verified: "+verifiedMark(e))
+	if p.observe && e.Verified == inbox.No {
+		return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s; would have refused %d of %d", clock(e.ReceivedAt), term.Visible(kind), term.Visible(e.TrackingNumber),
+			term.Visible(p.names.status(e.Status, e.StatusLabel, e.StatusTrack)), what, mark, p.sum.WouldHaveRefused, p.sum.Deliveries)
+	}
+	return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s", clock(e.ReceivedAt), term.Visible(kind), term.Visible(e.TrackingNumber),
+		term.Visible(p.names.status(e.Status, e.StatusLabel, e.StatusTrack)), what, mark)
+}
+
+// end says what all came to.
+func (p *eventPrinter) end() error {
+	p.sum.Type = "summary"
+	if p.out.machine() {
+		return p.out.object(p.sum)
+	}
+	s := p.sum
+	p.io.Note("deliveries %d, new events %d, duplicates %d, conflicts %d, anomalies %d, refused %d", s.Deliveries, s.Events, s.Duplicates, s.Conflicts, s.Anomalies, s.Refused)
+	if s.WouldHaveRefused > 0 {
+		p.io.Note("enforcing would have refused %d of %d deliveries", s.WouldHaveRefused, s.Deliveries)
+	}
+	return nil
+}
+
+func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
+
+// refusedJSON is a refused delivery in the form of events.
+func refusedJSON(d inbox.Delivery) eventJSON {
+	return eventJSON{
+		Type: string(listen.Refused), Status: literal(""), Data: literal(""),
+		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
+	}
+}
