@@ -50,6 +50,7 @@ func TestScripts(t *testing.T) {
 
 			"waitevents":  waitEvents,
 			"waitrefused": waitRefused,
+			"waittaken":   waitTaken,
 		},
 	})
 	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
@@ -204,18 +205,28 @@ func posted(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 || len(args)%2 == 0 {
 		ts.Fatalf("usage: posted CODE URL BODY [HEADER VALUE]...")
 	}
-	req, err := http.NewRequest(http.MethodPost, args[1], strings.NewReader(args[2]))
+	if got := post(ts, args[1:]); fmt.Sprint(got) != args[0] {
+		ts.Fatalf("%s answered %d; want %s", args[1], got, args[0])
+	}
+}
+
+// post posts a body with those headers and returns the status of the answer.
+func post(ts *testscript.TestScript, args []string) int {
+	req, err := http.NewRequest(http.MethodPost, args[0], strings.NewReader(args[1]))
 	ts.Check(err)
 	req.Header.Set("Content-Type", "application/json")
-	for i := 3; i < len(args); i += 2 {
+	for i := 2; i < len(args); i += 2 {
 		req.Header.Add(args[i], args[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
 	ts.Check(err)
 	defer res.Body.Close()
-	if fmt.Sprint(res.StatusCode) != args[0] {
-		ts.Fatalf("%s answered %s; want %s", args[1], res.Status, args[0])
-	}
+	return res.StatusCode
+}
+
+// waittaken URL BODY [HEADER VALUE]... posts a body until it is taken.
+func waitTaken(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, "a delivery to be taken", func() bool { return post(ts, args) == http.StatusOK })
 }
 
 // status METHOD URL CODE checks the answer to a request without a body.

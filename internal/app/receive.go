@@ -4,22 +4,41 @@ import (
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // Receiver returns a receiver of deliveries that verifies as the settings
 // say. Errors are [*config.KeyError] for a scheme that is not there or can't
 // be used, and those of reading the secrets.
-func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
-	o := listen.Options{Store: box, MaxBody: int64(s.Config.Listen.MaxBody), Log: s.logger()}
+func (s *Session) Receiver(db *store.DB) (*listen.Receiver, error) {
+	w := s.Config.Webhook
+	verify, err := s.Verifier()
+	if err != nil {
+		return nil, err
+	}
+	if verify == nil && w.Verify == "enforce" {
+		return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
+	}
+	o := listen.Options{
+		Store:      db,
+		MaxBody:    int64(s.Config.Listen.MaxBody),
+		Unverified: &listen.Allowance{Most: int64(s.Config.Listen.MaxUnverified), Kept: db.UnverifiedBytes},
+		Log:        s.logger(),
+	}
+	if verify != nil {
+		o.Verify, o.Scheme, o.Enforce = verify.Verify, w.Scheme, w.Verify == "enforce"
+	}
+	return listen.New(o)
+}
+
+// Verifier returns what judges deliveries as the settings say, nil if they
+// name no scheme, or turn verifying off. Errors are as for [Session.Receiver].
+func (s *Session) Verifier() (*Verifier, error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {
-		if w.Verify == "enforce" {
-			return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
-		}
-		return listen.New(o)
+		return nil, nil //nolint:nilnil // no scheme is an answer, not a failure
 	}
 	scheme, err := s.Scheme(w.Scheme)
 	if err != nil {
@@ -36,14 +55,9 @@ func (s *Session) Receiver(box inbox.Store) (*listen.Receiver, error) {
 		}
 		return v, nil
 	}
-	verifier, err := newFreshVerifier(w.Secrets, read, func(err error) {
+	return newVerifier(w.Secrets, read, func(err error) {
 		s.IO.Warning("the changed secret is not used: %v", err)
 	})
-	if err != nil {
-		return nil, err
-	}
-	o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
-	return listen.New(o)
 }
 
 // Scheme returns a configured scheme, or a preset, by name.

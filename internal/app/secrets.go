@@ -13,9 +13,9 @@ import (
 // again.
 const secretsPause = time.Second
 
-// freshVerifier verifies with the secrets as their files hold them, so that a
+// Verifier verifies with the secrets as their files hold them, so that a
 // secret can be changed while deliveries arrive. It is safe for concurrent use.
-type freshVerifier struct {
+type Verifier struct {
 	make   func() (*webhook.Verifier, error) // reads the secrets
 	failed func(error)                       // told once for each change that can't be used; the old secrets stay
 	files  []string
@@ -26,9 +26,9 @@ type freshVerifier struct {
 	after time.Time // when the files are looked at again
 }
 
-// newFreshVerifier reads the secrets. places are those of webhook.secrets.
-func newFreshVerifier(places []string, read func() (*webhook.Verifier, error), failed func(error)) (*freshVerifier, error) {
-	f := &freshVerifier{make: read, failed: failed}
+// newVerifier reads the secrets. places are those of webhook.secrets.
+func newVerifier(places []string, read func() (*webhook.Verifier, error), failed func(error)) (*Verifier, error) {
+	f := &Verifier{make: read, failed: failed}
 	for _, place := range places {
 		if path, ok := strings.CutPrefix(place, "file:"); ok {
 			f.files = append(f.files, path)
@@ -41,12 +41,12 @@ func newFreshVerifier(places []string, read func() (*webhook.Verifier, error), f
 }
 
 // Verify is [webhook.Verifier.Verify].
-func (f *freshVerifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
+func (f *Verifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
 	return f.current(time.Now()).Verify(r, now)
 }
 
 // current returns the verifier, made anew if a file has changed.
-func (f *freshVerifier) current(at time.Time) *webhook.Verifier {
+func (f *Verifier) current(at time.Time) *webhook.Verifier {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.files) == 0 || at.Before(f.after) {
@@ -68,7 +68,7 @@ func (f *freshVerifier) current(at time.Time) *webhook.Verifier {
 
 // look returns what the system says of the files, nil for one that is not
 // there or that is a pipe, which can be read but once.
-func (f *freshVerifier) look() []os.FileInfo {
+func (f *Verifier) look() []os.FileInfo {
 	seen := make([]os.FileInfo, len(f.files))
 	for i, path := range f.files {
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {

@@ -28,7 +28,7 @@ func TestSecretsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	}
 	began := time.Now()
 	write("old", began)
-	v, err := newFreshVerifier([]string{"env:X", "file:" + path}, read, func(err error) { failures = append(failures, err) })
+	v, err := newVerifier([]string{"env:X", "file:" + path}, read, func(err error) { failures = append(failures, err) })
 	if err != nil {
 		t.Fatal(err)
 	}

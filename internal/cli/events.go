@@ -96,7 +96,7 @@ func (r *runner) events() *cobra.Command {
 			return r.showEvent(ctx, s, args[0])
 		}),
 	}
-	group.AddCommand(list, show)
+	group.AddCommand(list, show, r.pruneEvents(), r.readmitEvents())
 	return group
 }
 

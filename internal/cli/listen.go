@@ -32,7 +32,7 @@ arrived be stored and ends with status 0.`,
 			return r.runListen(ctx, s, o)
 		}),
 	}
-	settingFlags(cmd, "addr", "max-body")
+	settingFlags(cmd, "addr", "max-body", "max-unverified")
 	cmd.Flags().StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
 	return cmd

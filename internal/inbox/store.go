@@ -88,6 +88,33 @@ type Verdicts interface {
 	Rejudge(ctx context.Context, d Delivery) (Receipt, error)
 }
 
+// Keeper keeps an inbox within bounds, and mends what was judged wrongly.
+//
+// Every implementation must pass the suite Inbox of package storetest.
+type Keeper interface {
+	// UnverifiedBytes returns how many bytes of headers and bodies are kept of
+	// deliveries that did not verify, refused ones not included.
+	UnverifiedBytes(ctx context.Context) (int64, error)
+
+	// Prune drops the headers and bodies of deliveries that were received
+	// before that time, and the evidence of refusals before it. Events keep
+	// their numbers, keys, fields and marks, so that nothing becomes new a
+	// second time. It works in portions: an error leaves some of it done.
+	Prune(ctx context.Context, before time.Time) (Pruned, error)
+
+	// Readmit puts d and its rows as [Store.Put] does, and in the same
+	// transaction forgets the refused delivery with that number, which d was.
+	// If there is none any more it does nothing and returns [ErrNoDelivery].
+	Readmit(ctx context.Context, refused int64, d Delivery, rows []Event) (Receipt, error)
+}
+
+// Pruned is what a prune dropped.
+type Pruned struct {
+	Deliveries int64 // whose bytes were dropped
+	Bytes      int64 // of their headers and bodies
+	Refused    int64 // pieces of evidence
+}
+
 // Receipt says what became of a delivery that was put.
 type Receipt struct {
 	Delivery int64

@@ -26,7 +26,7 @@ import (
 //	431  the header is greater than 32 KiB
 //	500  it could not be stored
 //	503  it could not be stored now: full, locked, read-only, too slow, too many
-//	     at once, or stopping
+//	     at once, more unverified ones than may be kept, or stopping
 //
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.
@@ -105,20 +105,40 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 		r.refuse(w, req, d)
 		return
 	}
-	batch := webhook.Decode(body)
-	d.Single, d.Anomaly = batch.Single, batch.Anomaly
-	rows := inbox.Prepare(d, batch)
 	// A sender that hangs up does not undo what others of the same commit wait for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
-	if _, err := r.o.Store.Put(ctx, d, rows); err != nil {
+	switch err := r.store(ctx, d); {
+	case errors.Is(err, errTooMuch):
+		unavailable(w)
+	case err != nil:
 		r.trouble.met(err)
 		notStored(w, err)
-		return
+	default:
+		r.trouble.over()
+		r.wake()
+		answer(w, http.StatusOK, "stored")
 	}
-	r.trouble.over()
-	r.wake()
-	answer(w, http.StatusOK, "stored")
+}
+
+// errTooMuch says that no more unverified deliveries may be kept.
+var errTooMuch = errors.New("too many unverified deliveries")
+
+// store returns when d is on disk, with what it holds.
+func (r *Receiver) store(ctx context.Context, d inbox.Delivery) error {
+	if r.quota != nil && d.Verified != inbox.Yes {
+		ok, err := r.quota.admit(ctx, size(d))
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return errTooMuch
+		}
+	}
+	batch := webhook.Decode(d.Body)
+	d.Single, d.Anomaly = batch.Single, batch.Anomaly
+	_, err := r.o.Store.Put(ctx, d, inbox.Prepare(d, batch))
+	return err
 }
 
 // received returns the delivery that a request is. Of the header, package

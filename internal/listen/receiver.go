@@ -53,6 +53,9 @@ type Options struct {
 	Enforce bool
 	// MaxBody is the greatest body that is taken, in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64
+	// Unverified bounds what is kept of deliveries that Verify does not
+	// confirm, unless they are refused anyway. Nil: nothing does.
+	Unverified *Allowance
 	// MaxConns is how many connections there may be; 0 is 12,000, or four
 	// fifths of the descriptors that the process may have if that is less.
 	MaxConns int
@@ -73,6 +76,7 @@ type Receiver struct {
 	room     room                // for bodies
 	trouble  trouble             // of the store
 	clocks   clocks
+	quota    *quota // nil for none
 
 	handled sync.WaitGroup // requests that are being handled
 	gate    sync.Mutex     // guards closed, and handled against being waited for too early
@@ -107,6 +111,9 @@ func New(o Options) (*Receiver, error) {
 		queue:    make(chan struct{}, queued),
 		trouble:  trouble{log: o.Log},
 		clocks:   clocks{log: o.Log},
+	}
+	if o.Unverified != nil {
+		r.quota = &quota{Allowance: *o.Unverified, log: o.Log}
 	}
 	r.room.left.Store(max(heldAtAll, 2*o.MaxBody))
 	return r, nil

@@ -14,40 +14,56 @@ import (
 
 // Put stores a delivery and its events, see [inbox.Store].
 func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
-	sums := make([][]byte, len(rows)) // made before others are kept waiting
+	sums, err := sumsOf(delivery, rows) // made before others are kept waiting
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	var receipt inbox.Receipt
+	err = d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+		receipt, err = t.put(ctx, delivery, rows, sums)
+		return err
+	})
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// sumsOf returns the hash of each row's bytes, nil for an anomaly. Its error
+// names a row that does not fit its delivery.
+func sumsOf(delivery inbox.Delivery, rows []inbox.Event) ([][]byte, error) {
+	sums := make([][]byte, len(rows))
 	for i, e := range rows {
 		if e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length {
-			return inbox.Receipt{}, fmt.Errorf("put: event %d does not lie in the body", e.Index)
+			return nil, fmt.Errorf("put: event %d does not lie in the body", e.Index)
 		}
 		if e.Mark == inbox.Anomaly {
 			continue
 		}
 		if len(e.Key) == 0 {
-			return inbox.Receipt{}, fmt.Errorf("put: event %d has no key", e.Index)
+			return nil, fmt.Errorf("put: event %d has no key", e.Index)
 		}
 		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
 		sums[i] = sum[:]
 	}
-	values := deliveryValues(delivery)
-	var receipt inbox.Receipt
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		receipt = inbox.Receipt{Rows: make([]inbox.Placed, len(rows))}
-		var err error
-		if receipt.Delivery, err = t.next(ctx, "deliveries"); err != nil {
-			return err
+	return sums, nil
+}
+
+// put adds a delivery and its events.
+func (t *tx) put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event, sums [][]byte) (inbox.Receipt, error) {
+	receipt := inbox.Receipt{Rows: make([]inbox.Placed, len(rows))}
+	var err error
+	if receipt.Delivery, err = t.next(ctx, "deliveries"); err != nil {
+		return receipt, err
+	}
+	values := append(deliveryValues(delivery), receipt.Delivery)
+	if _, err := t.exec(ctx, "INSERT INTO deliveries ("+deliveryColumns+", seq) VALUES "+numberedParams, values...); err != nil {
+		return receipt, err
+	}
+	for i, e := range rows {
+		if receipt.Rows[i], err = t.place(ctx, receipt.Delivery, delivery, e, sums[i]); err != nil {
+			return receipt, err
 		}
-		if _, err := t.exec(ctx, "INSERT INTO deliveries ("+deliveryColumns+", seq) VALUES "+numberedParams, append(values, receipt.Delivery)...); err != nil {
-			return err
-		}
-		for i, e := range rows {
-			if receipt.Rows[i], err = t.place(ctx, receipt.Delivery, delivery, e, sums[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return inbox.Receipt{}, err
 	}
 	return receipt, nil
 }

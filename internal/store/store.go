@@ -33,6 +33,7 @@ var (
 	_ ledger.Accounts  = (*DB)(nil)
 	_ ledger.Trackings = (*DB)(nil)
 	_ inbox.Store      = (*DB)(nil)
+	_ inbox.Keeper     = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it

@@ -26,6 +26,7 @@ type Store interface {
 	ledger.Trackings
 	inbox.Store
 	inbox.Verdicts
+	inbox.Keeper
 	Close() error
 }
 

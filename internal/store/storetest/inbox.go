@@ -44,6 +44,9 @@ var inboxTests = map[string]func(*world){
 	"RejudgedAreReleasedOnce":     rejudgedAreReleasedOnce,
 	"RejudgedMeetTheOthers":       rejudgedMeetTheOthers,
 	"VerifiedStaysVerified":       verifiedStaysVerified,
+	"PrunesBytesAndNothingElse":   prunesBytesAndNothingElse,
+	"CountsUnverifiedBytes":       countsUnverifiedBytes,
+	"ReadmitsOnce":                readmitsOnce,
 }
 
 // delivery is one with that body.

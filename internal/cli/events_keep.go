@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+func (r *runner) pruneEvents() *cobra.Command {
+	var age string
+	cmd := &cobra.Command{
+		Use:   "prune --older-than AGE",
+		Short: "Drop the raw bytes of old deliveries",
+		Long: `prune drops headers and bodies of deliveries that are older than AGE, and the
+evidence of refusals. What was read from them stays: number, kind, status and
+eventId, so that nothing is new a second time. What was pruned can't be
+verified, shown whole or sent again. The room is used for what comes next; the
+file does not shrink.`,
+		Example: example("waybill events prune --older-than 30d"),
+		Args:    cobra.NoArgs,
+		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			old, err := config.ParseDuration(age)
+			if err != nil {
+				return usagef("such as --older-than 30d", "--older-than: %v", err)
+			}
+			return r.runPrune(ctx, s, time.Now().Add(-old))
+		}),
+	}
+	cmd.Flags().StringVar(&age, "older-than", "", "`AGE` such as 30d")
+	return cmd
+}
+
+// prunedJSON is what a prune came to.
+type prunedJSON struct {
+	Deliveries int64 `json:"deliveries"`
+	Bytes      int64 `json:"bytes"`
+	Refused    int64 `json:"refused"`
+}
+
+func (r *runner) runPrune(ctx context.Context, s *app.Session, before time.Time) error {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	var p inbox.Pruned
+	if db != nil {
+		p, err = db.Prune(ctx, before)
+	}
+	if p == (inbox.Pruned{}) && err != nil {
+		return err
+	}
+	if r.out.machine() {
+		return errors.Join(err, r.out.object(prunedJSON(p)))
+	}
+	return errors.Join(err, r.out.line("dropped %d bytes of %d deliveries, and %d refused ones", p.Bytes, p.Deliveries, p.Refused))
+}
+
+func (r *runner) readmitEvents() *cobra.Command {
+	return &cobra.Command{
+		Use:   "readmit",
+		Short: "Verify refused deliveries again, and take those that pass",
+		Long: `readmit verifies the deliveries that listen refused once more, with the scheme
+and the secrets of now and at the time at which each came. Those that verify are
+stored as if they had been taken then; the others stay refused. It is for a
+secret that was changed too late. The service was told that they were refused,
+and may have sent them again meanwhile: each event counts once all the same.`,
+		Example: example("waybill events readmit"),
+		Args:    cobra.NoArgs,
+		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			return r.runReadmit(ctx, s)
+		}),
+	}
+}
+
+// readmittedJSON is what a readmit came to.
+type readmittedJSON struct {
+	Readmitted int64 `json:"readmitted"` // deliveries
+	Events     int64 `json:"events"`     // of them that were new
+	Refused    int64 `json:"refused"`    // deliveries that still do not verify
+}
+
+// errNoneVerifies says that readmit found nothing to take.
+var errNoneVerifies = errors.New("none of the refused deliveries verifies")
+
+func (r *runner) runReadmit(ctx context.Context, s *app.Session) error {
+	verifier, err := s.Verifier()
+	if err != nil {
+		return err
+	}
+	if verifier == nil {
+		return s.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies what was refused")
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	var j readmittedJSON
+	if db != nil {
+		err = each(db.Refused(ctx, 0), func(d inbox.Delivery) error {
+			placed, err := app.Readmit(ctx, db, verifier, s.Config.Webhook.Scheme, d)
+			if err != nil || placed == nil {
+				j.Refused++
+				return err
+			}
+			j.Readmitted++
+			for _, p := range placed.Rows {
+				if p.Mark == inbox.Standing {
+					j.Events++
+				}
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if j.Readmitted == 0 && j.Refused > 0 {
+		err = &outcomeError{code: Unverified, err: errNoneVerifies, hint: "check webhook.secrets and webhook.scheme"}
+	}
+	if r.out.machine() {
+		return errors.Join(err, r.out.object(j))
+	}
+	return errors.Join(err, r.out.line("%s", fmt.Sprintf("readmitted %d deliveries with %d new events; %d stay refused", j.Readmitted, j.Events, j.Refused)))
+}

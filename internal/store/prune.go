@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// pruneAtOnce is how many deliveries one transaction prunes: others wait for it.
+const pruneAtOnce = 500
+
+// UnverifiedBytes returns how much is kept of unverified deliveries, see
+// [inbox.Keeper].
+func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
+	var n int64
+	_, err := d.row(ctx, []any{&n}, "SELECT COALESCE(SUM(length(body) + length(header)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL")
+	return n, err
+}
+
+// Prune drops the bytes of old deliveries, see [inbox.Keeper].
+func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) {
+	var p inbox.Pruned
+	for after := int64(0); ; {
+		seqs, bytes, err := d.prunable(ctx, after, before)
+		if err != nil {
+			return p, err
+		}
+		if len(seqs) == 0 {
+			break
+		}
+		if err := d.run(ctx, func(ctx context.Context, t *tx) error { return t.prune(ctx, seqs) }); err != nil {
+			return p, err
+		}
+		after = seqs[len(seqs)-1]
+		p.Deliveries += int64(len(seqs))
+		p.Bytes += bytes
+	}
+	err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+		p.Refused, err = t.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before))
+		return err
+	})
+	if err != nil {
+		p.Refused = 0
+	}
+	return p, err
+}
+
+// prunable returns the next deliveries that Prune is to prune, and how many
+// bytes they hold.
+func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs []int64, bytes int64, err error) {
+	err = d.each(ctx, func(s scanner) error {
+		var seq, n int64
+		err := s.Scan(&seq, &n)
+		seqs = append(seqs, seq)
+		bytes += n
+		return err
+	}, "SELECT seq, length(body) + length(header) FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3",
+		after, millis(before), pruneAtOnce)
+	return seqs, bytes, err
+}
+
+func (t *tx) prune(ctx context.Context, seqs []int64) error {
+	for _, seq := range seqs {
+		if _, err := t.exec(ctx, "UPDATE deliveries SET body = NULL, header = $1 WHERE seq = $2", []byte{}, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Readmit puts a delivery that was refused, see [inbox.Keeper].
+func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
+	sums, err := sumsOf(delivery, rows)
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	var receipt inbox.Receipt
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
+		}
+		receipt, err = t.put(ctx, delivery, rows, sums)
+		return err
+	})
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return receipt, nil
+}
