@@ -33,7 +33,9 @@ var (
 	_ ledger.Accounts  = (*DB)(nil)
 	_ ledger.Trackings = (*DB)(nil)
 	_ inbox.Store      = (*DB)(nil)
+	_ inbox.Verdicts   = (*DB)(nil)
 	_ inbox.Keeper     = (*DB)(nil)
+	_ inbox.Outbox     = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it

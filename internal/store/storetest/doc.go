@@ -27,6 +27,7 @@ type Store interface {
 	inbox.Store
 	inbox.Verdicts
 	inbox.Keeper
+	inbox.Outbox
 	Close() error
 }
 

@@ -1,0 +1,130 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// ErrNoSink says that there is no such sink.
+var ErrNoSink = errors.New("no such sink")
+
+// Outbox keeps how far each sink has come, and what it still has to send. A
+// sink reads on from its own cursor; what it wants of that goes into its
+// outbox, as letters, and out of it when it was sent or given up. So nothing
+// is lost, whoever dies when; what was being sent then is sent once more.
+//
+// Implementations are safe for concurrent use by several goroutines and
+// processes. Any method may return an error that matches [ErrFull],
+// [ErrLocked] or [ErrReadOnly], and those about one sink [ErrNoSink].
+//
+// Every implementation must pass the suite Outbox of package storetest.
+type Outbox interface {
+	// OpenSink returns the sink with that key, made if there is none. A new
+	// one begins where from says, and behind all that is stored if from is nil.
+	// A known one goes on where it stopped if from is nil; else its cursor is
+	// set to there, and what is in its outbox stays.
+	OpenSink(ctx context.Context, key SinkKey, from *From) (Sink, error)
+
+	// Sinks returns all sinks, in the order in which they were made.
+	Sinks(ctx context.Context) ([]Sink, error)
+
+	// SkipBacklog empties the sink's outbox, but for what is being sent and what was
+	// given up, and sets its cursor behind all that is stored. It returns how
+	// many letters it took out.
+	SkipBacklog(ctx context.Context, sink int64) (int64, error)
+
+	// Advance shows wants the rows of up to n deliveries behind the cursor, one
+	// delivery at a time and in order, adds those that it wants to the outbox,
+	// and moves the cursor on, both in one transaction. A delivery that became verified after the
+	// cursor had passed it is shown again, once. wants runs outside of the
+	// transaction and may be shown the same delivery twice.
+	Advance(ctx context.Context, sink int64, n int, wants func(rows []Event) bool) (Progress, error)
+
+	// ClaimLetters returns up to n letters that are due now, those due for longest
+	// first, and nobody else gets them before they are settled or this process
+	// has died. A letter is not due before every earlier one of the sink that
+	// shares a tracking number (compared without case, spaces and hyphens) was
+	// sent or given up. next is when the earliest of the others is due, zero
+	// if none of them is by time alone.
+	ClaimLetters(ctx context.Context, sink int64, n int, now time.Time) (letters []Letter, next time.Time, err error)
+
+	// SettleLetter says what became of a letter that was claimed, or that is dead.
+	// For one that is neither, it does nothing.
+	SettleLetter(ctx context.Context, letter int64, o Outcome) error
+
+	// DeadLetters yields the letters that were given up, oldest first. An error ends it.
+	DeadLetters(ctx context.Context) iter.Seq2[Letter, error]
+}
+
+// SinkKey is what a sink is known by.
+type SinkKey struct {
+	Name   string // of its kind, such as forward
+	URL    string // where it sends to
+	Filter string // what it takes, in the form of its kind; empty for all
+}
+
+// From says where a sink begins. The zero From is the beginning.
+type From struct {
+	Delivery int64     // the first delivery; 0 for the oldest
+	Since    time.Time // the first received then or later; zero for no bound. Both bounds hold
+}
+
+// Sink is where deliveries go to.
+type Sink struct {
+	ID int64
+	SinkKey
+	New bool // it was made by this call
+
+	Cursor  int64     // Seq of the last delivery that was looked at
+	Behind  int64     // deliveries that were not looked at yet
+	Waiting int64     // letters that wait in the outbox
+	Dead    int64     // letters that were given up
+	Oldest  time.Time // when the oldest that waits was put there; zero if none
+}
+
+// Progress is what one step of a cursor did.
+type Progress struct {
+	Seen  int     // deliveries it passed
+	Taken []int64 // those that went into the outbox
+	Left  []int64 // those that did not
+}
+
+// Letter is a delivery in the outbox of a sink.
+type Letter struct {
+	ID       int64
+	Sink     int64
+	Delivery int64     // Seq of the delivery
+	Added    time.Time // when it came into the outbox
+
+	Attempt   int       // from 1: how often sending it was begun, this one included
+	Failures  int       // how often that failed
+	FirstFail time.Time // zero if never
+
+	Died    time.Time // when it was given up; zero if it was not
+	Status  int       // of the last answer; 0 if there was none
+	Problem string    // why the last try failed
+	Reply   []byte    // start of the last answer
+}
+
+// Outcome says what became of a letter.
+type Outcome struct {
+	Fate    Fate
+	Due     time.Time // of Retry: when to try again
+	Now     time.Time // when it turned out so
+	Status  int       // of the answer; 0 if there was none
+	Problem string    // why it failed
+	Reply   []byte    // start of the answer
+}
+
+// Fate is what becomes of a letter.
+type Fate string
+
+// The fates.
+const (
+	Sent     Fate = "sent"     // it leaves the outbox
+	Retry    Fate = "retry"    // it failed, and is to be tried again
+	GivenUp  Fate = "dead"     // it failed, and is kept among the dead
+	Returned Fate = "returned" // it was not tried to the end, through no fault of its own
+)

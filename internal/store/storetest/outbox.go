@@ -1,0 +1,489 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Outbox tests a store against the contract of [inbox.Outbox].
+func Outbox(t *testing.T, h Harness) {
+	t.Helper()
+	suite(t, h, outboxTests)
+}
+
+var outboxTests = map[string]func(*world){
+	"SinksBeginWhereTheyAreTold":     sinksBeginWhereTheyAreTold,
+	"SinksAreKnownByTheirKey":        sinksAreKnownByTheirKey,
+	"AdvanceTakesWhatIsWanted":       advanceTakesWhatIsWanted,
+	"AdvanceInManyAtOnce":            advanceInManyAtOnce,
+	"LettersWaitForTheirNumbers":     lettersWaitForTheirNumbers,
+	"LettersWaitForTheirTime":        lettersWaitForTheirTime,
+	"LettersOfTheDeadAreFree":        lettersOfTheDeadAreFree,
+	"LettersOfTheLivingAreNot":       lettersOfTheLivingAreNot,
+	"DeadLettersAreKept":             deadLettersAreKept,
+	"DeadLettersHoldNobodyUp":        deadLettersHoldNobodyUp,
+	"SkippingLeavesWhatIsBeingSent":  skippingLeavesWhatIsBeingSent,
+	"LateOutcomesDoNothing":          lateOutcomesDoNothing,
+	"AllIsSentInOrderWhateverDies":   allIsSentInOrderWhateverDies,
+	"OutboxOfManyNumbersAtOnce":      outboxOfManyNumbersAtOnce,
+	"ContextEndedBeforeOutboxChange": contextEndedBeforeOutboxChange,
+}
+
+// about puts a delivery with one event of each of the numbers, and returns its
+// number.
+func (w *world) about(numbers ...string) int64 {
+	w.Helper()
+	var events []string
+	for i, n := range numbers {
+		events = append(events, fmt.Sprintf(`{"eventId":"%d-%d-%s","event":"x","data":{"trackingNumber":%q}}`, rand.Uint64(), i, n, n)) //nolint:gosec // not a secret
+	}
+	return w.put("["+strings.Join(events, ",")+"]", inbox.Yes).Delivery
+}
+
+func (w *world) sink(from *inbox.From) int64 {
+	w.Helper()
+	s, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:1/"}, from)
+	w.must(err)
+	return s.ID
+}
+
+func all([]inbox.Event) bool { return true }
+
+// advance moves a sink's cursor to the end and returns what was taken.
+func (w *world) advance(sink int64, wants func([]inbox.Event) bool) []int64 {
+	w.Helper()
+	var taken []int64
+	for {
+		p, err := w.Advance(w.Context(), sink, 3, wants)
+		w.must(err)
+		if p.Seen == 0 {
+			return taken
+		}
+		taken = append(taken, p.Taken...)
+	}
+}
+
+// fetch claims, and returns the deliveries of the letters that are due in an hour, and the
+// letters themselves.
+func (w *world) fetch(sink int64) ([]int64, []inbox.Letter) {
+	w.Helper()
+	letters, _, err := w.ClaimLetters(w.Context(), sink, 100, time.Now().Add(time.Hour))
+	w.must(err)
+	var of []int64
+	for _, l := range letters {
+		of = append(of, l.Delivery)
+	}
+	return of, letters
+}
+
+func (w *world) became(l inbox.Letter, fate inbox.Fate) {
+	w.Helper()
+	w.must(w.SettleLetter(w.Context(), l.ID, inbox.Outcome{Fate: fate, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
+}
+
+// only returns the one sink there is.
+func (w *world) only() inbox.Sink {
+	w.Helper()
+	sinks, err := w.Sinks(w.Context())
+	w.must(err)
+	if len(sinks) != 1 {
+		w.Fatalf("%d sinks", len(sinks))
+	}
+	return sinks[0]
+}
+
+func sinksBeginWhereTheyAreTold(w *world) {
+	for range 4 {
+		w.about("1Z1")
+	}
+	for i, c := range []struct {
+		from   *inbox.From
+		cursor int64
+	}{
+		{nil, 4},
+		{&inbox.From{}, 0},
+		{&inbox.From{Delivery: 1}, 0},
+		{&inbox.From{Delivery: 3}, 2},
+		{&inbox.From{Delivery: 99}, 4},
+		{&inbox.From{Since: sent}, 0},
+		{&inbox.From{Since: sent.Add(time.Second)}, 4},
+	} {
+		key := inbox.SinkKey{Name: "forward", URL: fmt.Sprint("http://", i)}
+		s, err := w.OpenSink(w.Context(), key, c.from)
+		w.must(err)
+		if s.SinkKey != key || !s.New || s.Cursor != c.cursor || s.Behind != 4-c.cursor {
+			w.Errorf("from %v: %+v; want the cursor at %d", c.from, s, c.cursor)
+		}
+	}
+	sinks, err := w.Sinks(w.Context())
+	w.must(err)
+	w.same("sinks", len(sinks), 7)
+	_, err = w.Advance(w.Context(), 99, 1, all)
+	w.is("no such sink", err, inbox.ErrNoSink)
+	_, err = w.SkipBacklog(w.Context(), 99)
+	w.is("no such sink", err, inbox.ErrNoSink)
+}
+
+func sinksAreKnownByTheirKey(w *world) {
+	w.about("1Z1")
+	base := inbox.SinkKey{Name: "forward", URL: "http://a", Filter: "event=x"}
+	seen := map[int64]bool{}
+	for _, k := range []inbox.SinkKey{base, {Name: "follow", URL: base.URL, Filter: base.Filter}, {Name: base.Name, URL: "http://b", Filter: base.Filter}, {Name: base.Name, URL: base.URL}} {
+		s, err := w.OpenSink(w.Context(), k, &inbox.From{})
+		w.must(err)
+		seen[s.ID] = true
+		w.advance(s.ID, all)
+	}
+	w.same("sinks of their own", len(seen), 4)
+	w.kill()
+	w.about("1Z2")
+	s, err := w.OpenSink(w.Context(), base, nil)
+	w.must(err)
+	if s.New || s.Cursor != 1 || s.Behind != 1 || s.Waiting != 1 || s.Oldest.IsZero() {
+		w.Errorf("resumed at %+v", s)
+	}
+	s, err = w.OpenSink(w.Context(), base, &inbox.From{})
+	w.must(err)
+	if s.New || s.Cursor != 0 || s.Behind != 2 || s.Waiting != 1 {
+		w.Errorf("set back to %+v", s)
+	}
+	w.same("taken, one waits already", w.advance(s.ID, all), []int64{1, 2})
+	w.same("waiting", len(firstOf(w.fetch(s.ID))), 2)
+}
+
+func advanceTakesWhatIsWanted(w *world) {
+	sink := w.sink(nil)
+	var want []int64
+	for i := range 7 {
+		d := w.about(fmt.Sprint("1Z", i))
+		if i%2 == 0 {
+			want = append(want, d)
+		}
+	}
+	w.put("[]", inbox.Yes)
+	var shown []string
+	taken := w.advance(sink, func(rows []inbox.Event) bool {
+		if len(rows) != 1 || len(rows[0].Raw) == 0 {
+			w.Errorf("shown %v", rows)
+		}
+		n := rows[0].TrackingNumber
+		shown = append(shown, n)
+		return n != "" && n[2]%2 == 0
+	})
+	w.same("taken", taken, want)
+	w.same("shown", shown, []string{"1Z0", "1Z1", "1Z2", "1Z3", "1Z4", "1Z5", "1Z6", ""})
+	s := w.only()
+	if s.Cursor != 8 || s.Behind != 0 || s.Waiting != 4 {
+		w.Errorf("sink %+v", s)
+	}
+	w.same("nothing more", w.advance(sink, all), []int64(nil))
+	w.same("claimed", firstOf(w.fetch(sink)), want)
+	w.same("not twice", firstOf(w.fetch(sink)), []int64(nil))
+}
+
+func advanceInManyAtOnce(w *world) {
+	sink := w.sink(nil)
+	for i := range 40 {
+		w.about(fmt.Sprint("1Z", i))
+	}
+	stores := []Store{w.Store, w.open()}
+	var mu sync.Mutex
+	var taken []int64
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for {
+				p, err := stores[i%2].Advance(w.Context(), sink, 4, all)
+				if err != nil {
+					w.Errorf("advance: %v", err)
+				}
+				if err != nil || p.Seen == 0 {
+					return
+				}
+				mu.Lock()
+				taken = append(taken, p.Taken...)
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(taken)
+	w.same("taken once", len(slices.Compact(taken)), 40)
+	w.same("waiting", w.only().Waiting, int64(40))
+}
+
+func lettersWaitForTheirNumbers(w *world) {
+	sink := w.sink(nil)
+	a1, b1 := w.about("A"), w.about("B")
+	ab := w.about("a", "b-")
+	a2, none, c := w.about(" A"), w.about(""), w.about("C")
+	w.advance(sink, all)
+	of, letters := w.fetch(sink)
+	w.same("the first of each number", of, []int64{a1, b1, none, c})
+	w.became(letters[0], inbox.Sent)
+	w.same("one number is still under way", firstOf(w.fetch(sink)), []int64(nil))
+	w.became(letters[1], inbox.Retry)
+	of, letters = w.fetch(sink)
+	w.same("tried again", of, []int64{b1})
+	w.became(letters[0], inbox.Sent)
+	of, letters = w.fetch(sink)
+	w.same("free by both", of, []int64{ab})
+	w.became(letters[0], inbox.Returned)
+	of, letters = w.fetch(sink)
+	w.same("returned", of, []int64{ab})
+	w.became(letters[0], inbox.Sent)
+	w.same("the last", firstOf(w.fetch(sink)), []int64{a2})
+}
+
+func lettersWaitForTheirTime(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	w.advance(sink, all)
+	now := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
+	letters, next, err := w.ClaimLetters(w.Context(), sink, 1, now)
+	w.must(err)
+	if len(letters) != 1 || !next.IsZero() || letters[0].Attempt != 1 || letters[0].Failures != 0 || !letters[0].FirstFail.IsZero() {
+		w.Fatalf("%+v, next %v", letters, next)
+	}
+	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
+	letters, next, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(59*time.Second))
+	w.must(err)
+	if len(letters) != 0 || !next.Equal(now.Add(time.Minute)) {
+		w.Errorf("%+v, next %v", letters, next)
+	}
+	letters, _, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(time.Minute))
+	w.must(err)
+	if len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 1 || !letters[0].FirstFail.Equal(now) || letters[0].Status != 503 || letters[0].Problem != "busy" {
+		w.Errorf("%+v", letters)
+	}
+}
+
+func lettersOfTheDeadAreFree(w *world) {
+	sink := w.sink(nil)
+	a := w.about("A")
+	w.about("A")
+	w.advance(sink, all)
+	other := w.open()
+	w.fetch(sink)
+	w.h.Kill(w, w.Store)
+	w.Store = other
+	of, letters := w.fetch(sink)
+	w.same("claimed again", of, []int64{a})
+	if len(letters) == 1 && (letters[0].Attempt != 2 || letters[0].Failures != 0) {
+		w.Errorf("%+v", letters[0])
+	}
+}
+
+func lettersOfTheLivingAreNot(w *world) {
+	sink := w.sink(nil)
+	for i := range 30 {
+		w.about(fmt.Sprint(i))
+	}
+	w.advance(sink, all)
+	stores := []Store{w.Store, w.open(), w.open()}
+	var mu sync.Mutex
+	var got []int64
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for range 5 {
+				letters, _, err := stores[i%3].ClaimLetters(w.Context(), sink, 3, time.Now().Add(time.Hour))
+				if err != nil {
+					w.Errorf("claim: %v", err)
+				}
+				mu.Lock()
+				for _, l := range letters {
+					got = append(got, l.Delivery)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(got)
+	w.same("claimed", len(got), 30)
+	w.same("each once", len(slices.Compact(got)), 30)
+}
+
+func deadLettersAreKept(w *world) {
+	sink := w.sink(nil)
+	a := w.about("A")
+	w.advance(sink, all)
+	_, letters := w.fetch(sink)
+	w.became(letters[0], inbox.GivenUp)
+	w.kill()
+	w.same("not due any more", firstOf(w.fetch(sink)), []int64(nil))
+	dead := collect(w, w.DeadLetters(w.Context()))
+	want := inbox.Letter{
+		ID: letters[0].ID, Sink: sink, Delivery: a, Added: letters[0].Added, Attempt: 1, Failures: 1, FirstFail: sent, Died: sent,
+		Status: 500, Problem: "said no", Reply: []byte("no\x00\xff"),
+	}
+	w.same("dead", dead, []inbox.Letter{want})
+	if s := w.only(); s.Dead != 1 || s.Waiting != 0 || !s.Oldest.IsZero() {
+		w.Errorf("%+v", s)
+	}
+	w.became(dead[0], inbox.Retry)
+	dead = collect(w, w.DeadLetters(w.Context()))
+	w.same("failed once more", dead[0].Failures, 2)
+	n, err := w.SkipBacklog(w.Context(), sink)
+	w.must(err)
+	w.same("skipped", n, int64(0))
+	w.became(dead[0], inbox.Sent)
+	w.same("sent after all", len(collect(w, w.DeadLetters(w.Context()))), 0)
+}
+
+func deadLettersHoldNobodyUp(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	second := w.about("A")
+	w.advance(sink, all)
+	_, letters := w.fetch(sink)
+	w.became(letters[0], inbox.GivenUp)
+	of, _ := w.fetch(sink)
+	w.same("the next", of, []int64{second})
+	// Sent again from the beginning, it is alive again, behind the other.
+	w.sink(&inbox.From{})
+	w.advance(sink, all)
+	w.same("dead", len(collect(w, w.DeadLetters(w.Context()))), 0)
+	w.same("it waits", len(firstOf(w.fetch(sink))), 0)
+	w.same("waiting", w.only().Waiting, int64(2))
+}
+
+func firstOf[A, B any](a A, _ B) A { return a }
+
+func skippingLeavesWhatIsBeingSent(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	w.advance(sink, all)
+	_, letters := w.fetch(sink)
+	w.about("A")
+	w.about("B")
+	w.advance(sink, all)
+	w.about("C")
+	n, err := w.SkipBacklog(w.Context(), sink)
+	w.must(err)
+	w.same("skipped", n, int64(2))
+	if s := w.only(); s.Behind != 0 || s.Waiting != 1 {
+		w.Errorf("%+v", s)
+	}
+	last := w.about("A")
+	w.same("taken", w.advance(sink, all), []int64{last})
+	w.same("it waits for the one under way", firstOf(w.fetch(sink)), []int64(nil))
+	w.became(letters[0], inbox.Sent)
+	w.same("then not", firstOf(w.fetch(sink)), []int64{last})
+}
+
+func lateOutcomesDoNothing(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	w.advance(sink, all)
+	_, mine := w.fetch(sink)
+	w.must(w.SettleLetter(w.Context(), 99, inbox.Outcome{Fate: inbox.Sent}))
+	w.became(mine[0], inbox.Retry)
+	other := w.open()
+	letters, _, err := other.ClaimLetters(w.Context(), sink, 1, time.Now().Add(time.Hour))
+	w.must(err)
+	w.same("the other's", len(letters), 1)
+	w.became(mine[0], inbox.Sent)
+	w.same("still there", w.only().Waiting, int64(1))
+	w.must(other.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Sent}))
+	w.same("gone", w.only().Waiting, int64(0))
+}
+
+// allIsSentInOrderWhateverDies lets a process die at any point, over and over.
+func allIsSentInOrderWhateverDies(w *world) {
+	seed := rand.Uint64() //nolint:gosec // not a secret
+	random := rand.New(rand.NewPCG(seed, 1))
+	defer func() {
+		if w.Failed() {
+			w.Logf("seed %d", seed)
+		}
+	}()
+	const deliveries, numbers = 60, 7
+	sink := w.sink(nil)
+	of := map[int64][]string{}
+	done := map[int64]bool{}
+	last := map[string]int64{}
+	under := []inbox.Letter{}
+	for steps := 0; len(done) < deliveries && steps < 5000; steps++ {
+		switch random.IntN(6) {
+		case 0:
+			if len(of) < deliveries {
+				names := []string{fmt.Sprint("N", random.IntN(numbers))}
+				if other := fmt.Sprint("N", random.IntN(numbers)); other != names[0] {
+					names = append(names, other)
+				}
+				of[w.about(names...)] = names
+			}
+		case 1:
+			_, err := w.Advance(w.Context(), sink, 1+random.IntN(4), all)
+			w.must(err)
+		case 2:
+			letters, _, err := w.ClaimLetters(w.Context(), sink, 1+random.IntN(3), time.Now().Add(time.Hour))
+			w.must(err)
+			under = append(under, letters...)
+		case 3, 4:
+			if len(under) == 0 {
+				continue
+			}
+			i := random.IntN(len(under))
+			l := under[i]
+			under = slices.Delete(under, i, i+1)
+			fate := []inbox.Fate{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[random.IntN(4)]
+			if fate == inbox.Sent {
+				done[l.Delivery] = true
+				for _, n := range of[l.Delivery] {
+					if l.Delivery < last[n] {
+						w.Errorf("delivery %d of %s after %d", l.Delivery, n, last[n])
+					}
+					last[n] = l.Delivery
+				}
+			}
+			w.became(l, fate)
+		case 5:
+			if random.IntN(4) == 0 {
+				w.kill()
+				under = nil
+			}
+		}
+	}
+	w.same("sent", len(done), deliveries)
+}
+
+func outboxOfManyNumbersAtOnce(w *world) {
+	sink := w.sink(nil)
+	var numbers []string
+	for i := range 300 {
+		numbers = append(numbers, fmt.Sprint("N", i))
+	}
+	a, b := w.about(numbers...), w.about(numbers...)
+	w.advance(sink, all)
+	of, letters := w.fetch(sink)
+	w.same("first", of, []int64{a})
+	w.became(letters[0], inbox.Sent)
+	w.same("second", firstOf(w.fetch(sink)), []int64{b})
+}
+
+func contextEndedBeforeOutboxChange(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	_, err := w.Advance(ctx, sink, 1, all)
+	w.is("advance", err, context.Canceled)
+	_, _, err = w.ClaimLetters(ctx, sink, 1, time.Now())
+	w.is("claim", err, context.Canceled)
+	w.is("settle", w.SettleLetter(ctx, 1, inbox.Outcome{Fate: inbox.Sent}), context.Canceled)
+	_, err = w.OpenSink(ctx, inbox.SinkKey{Name: "x"}, nil)
+	w.is("open", err, context.Canceled)
+	w.is("dead", end(w.DeadLetters(ctx)), context.Canceled)
+	w.same("sinks", w.only().Cursor, int64(0))
+}
