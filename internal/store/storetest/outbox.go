@@ -401,61 +401,82 @@ func lateOutcomesDoNothing(w *world) {
 // allIsSentInOrderWhateverDies lets a process die at any point, over and over.
 func allIsSentInOrderWhateverDies(w *world) {
 	seed := rand.Uint64() //nolint:gosec // not a secret
-	random := rand.New(rand.NewPCG(seed, 1))
 	defer func() {
 		if w.Failed() {
 			w.Logf("seed %d", seed)
 		}
 	}()
-	const deliveries, numbers = 60, 7
-	sink := w.sink(nil)
-	of := map[int64][]string{}
-	done := map[int64]bool{}
-	last := map[string]int64{}
-	under := []inbox.Letter{}
-	for steps := 0; len(done) < deliveries && steps < 5000; steps++ {
-		switch random.IntN(6) {
+	const deliveries = 60
+	p := &post{
+		world: w, sink: w.sink(nil), random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // not a secret
+		of: map[int64][]string{}, done: map[int64]bool{}, last: map[string]int64{},
+	}
+	for steps := 0; len(p.done) < deliveries && steps < 5000; steps++ {
+		switch p.random.IntN(6) {
 		case 0:
-			if len(of) < deliveries {
-				names := []string{fmt.Sprint("N", random.IntN(numbers))}
-				if other := fmt.Sprint("N", random.IntN(numbers)); other != names[0] {
-					names = append(names, other)
-				}
-				of[w.about(names...)] = names
+			if len(p.of) < deliveries {
+				p.receive()
 			}
 		case 1:
-			_, err := w.Advance(w.Context(), sink, 1+random.IntN(4), all)
+			_, err := w.Advance(w.Context(), p.sink, 1+p.random.IntN(4), all)
 			w.must(err)
 		case 2:
-			letters, _, err := w.ClaimLetters(w.Context(), sink, 1+random.IntN(3), time.Now().Add(time.Hour))
+			letters, _, err := w.ClaimLetters(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
 			w.must(err)
-			under = append(under, letters...)
+			p.under = append(p.under, letters...)
 		case 3, 4:
-			if len(under) == 0 {
-				continue
-			}
-			i := random.IntN(len(under))
-			l := under[i]
-			under = slices.Delete(under, i, i+1)
-			fate := []inbox.Fate{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[random.IntN(4)]
-			if fate == inbox.Sent {
-				done[l.Delivery] = true
-				for _, n := range of[l.Delivery] {
-					if l.Delivery < last[n] {
-						w.Errorf("delivery %d of %s after %d", l.Delivery, n, last[n])
-					}
-					last[n] = l.Delivery
-				}
-			}
-			w.became(l, fate)
+			p.end()
 		case 5:
-			if random.IntN(4) == 0 {
+			if p.random.IntN(4) == 0 {
 				w.kill()
-				under = nil
+				p.under = nil
 			}
 		}
 	}
-	w.same("sent", len(done), deliveries)
+	w.same("sent", len(p.done), deliveries)
+}
+
+// post is a sink and whoever works for it.
+type post struct {
+	*world
+	sink   int64
+	random *rand.Rand
+	of     map[int64][]string // tracking numbers of deliveries
+	under  []inbox.Letter     // being sent
+	done   map[int64]bool
+	last   map[string]int64 // delivery that was sent last, by tracking number
+}
+
+func (p *post) receive() {
+	p.Helper()
+	names := []string{fmt.Sprint("N", p.random.IntN(7))}
+	if other := fmt.Sprint("N", p.random.IntN(7)); other != names[0] {
+		names = append(names, other)
+	}
+	p.of[p.about(names...)] = names
+}
+
+// end ends a sending somehow.
+func (p *post) end() {
+	p.Helper()
+	if len(p.under) == 0 {
+		return
+	}
+	i := p.random.IntN(len(p.under))
+	l := p.under[i]
+	p.under = slices.Delete(p.under, i, i+1)
+	fate := []inbox.Fate{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
+	p.became(l, fate)
+	if fate != inbox.Sent {
+		return
+	}
+	p.done[l.Delivery] = true
+	for _, n := range p.of[l.Delivery] {
+		if l.Delivery < p.last[n] {
+			p.Errorf("delivery %d of %s after %d", l.Delivery, n, p.last[n])
+		}
+		p.last[n] = l.Delivery
+	}
 }
 
 func outboxOfManyNumbersAtOnce(w *world) {
