@@ -1,0 +1,91 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// allIsSentInOrderWhateverDies lets a process die at any point, over and over.
+func allIsSentInOrderWhateverDies(w *world) {
+	seed := rand.Uint64() //nolint:gosec // not a secret
+	defer func() {
+		if w.Failed() {
+			w.Logf("seed %d", seed)
+		}
+	}()
+	const deliveries = 60
+	p := &post{
+		world: w, sink: w.sink(nil), random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // not a secret
+		of: map[int64][]string{}, done: map[int64]bool{}, last: map[string]int64{},
+	}
+	for steps := 0; len(p.done) < deliveries && steps < 5000; steps++ {
+		switch p.random.IntN(6) {
+		case 0:
+			if len(p.of) < deliveries {
+				p.receive()
+			}
+		case 1:
+			_, err := w.Advance(w.Context(), p.sink, 1+p.random.IntN(4), all)
+			w.must(err)
+		case 2:
+			letters, _, err := w.ClaimLetters(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
+			w.must(err)
+			p.under = append(p.under, letters...)
+		case 3, 4:
+			p.end()
+		case 5:
+			if p.random.IntN(4) == 0 {
+				w.kill()
+				p.under = nil
+			}
+		}
+	}
+	w.same("sent", len(p.done), deliveries)
+}
+
+// post is a sink and whoever works for it.
+type post struct {
+	*world
+	sink   int64
+	random *rand.Rand
+	of     map[int64][]string // tracking numbers of deliveries
+	under  []inbox.Letter     // being sent
+	done   map[int64]bool
+	last   map[string]int64 // delivery that was sent last, by tracking number
+}
+
+func (p *post) receive() {
+	p.Helper()
+	names := []string{fmt.Sprint("N", p.random.IntN(7))}
+	if other := fmt.Sprint("N", p.random.IntN(7)); other != names[0] {
+		names = append(names, other)
+	}
+	p.of[p.about(names...)] = names
+}
+
+// end ends a sending somehow.
+func (p *post) end() {
+	p.Helper()
+	if len(p.under) == 0 {
+		return
+	}
+	i := p.random.IntN(len(p.under))
+	l := p.under[i]
+	p.under = slices.Delete(p.under, i, i+1)
+	fate := []inbox.Fate{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
+	p.became(l, fate)
+	if fate != inbox.Sent {
+		return
+	}
+	p.done[l.Delivery] = true
+	for _, n := range p.of[l.Delivery] {
+		if l.Delivery < p.last[n] {
+			p.Errorf("delivery %d of %s after %d", l.Delivery, n, p.last[n])
+		}
+		p.last[n] = l.Delivery
+	}
+}
