@@ -35,9 +35,10 @@ var rooms = map[string][]string{
 	"internal/store/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
-	"internal/bulk":   {"internal/ledger", "internal/tracking", "internal/pace"},
-	"internal/poll":   {"internal/tracking", "internal/pace"},
-	"internal/listen": {"internal/inbox", "internal/webhook"},
+	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace"},
+	"internal/poll":    {"internal/tracking", "internal/pace"},
+	"internal/listen":  {"internal/inbox", "internal/webhook"},
+	"internal/forward": {"internal/inbox", "internal/webhook", "internal/pace"},
 
 	// Composition.
 	"internal/app": program,
@@ -55,7 +56,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
-	"internal/bulk", "internal/poll", "internal/listen",
+	"internal/bulk", "internal/poll", "internal/listen", "internal/forward",
 }
 
 // tests marks a dependency that only tests may import.
@@ -78,7 +79,7 @@ var owners = map[string][]string{
 	"modernc.org/sqlite":                   {"internal/store"},
 	"github.com/gofrs/flock":               {"internal/store"},
 	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
-	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/store", "internal/cli"},
+	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/store", "internal/cli"},
 	"github.com/rogpeppe/go-internal":      {tests},
 	"github.com/google/go-cmp":             {tests, "internal/store/storetest"},
 	"go.uber.org/goleak":                   {tests},

@@ -1,0 +1,93 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+)
+
+// keptAnswers is how many answers are kept for those who have not asked yet.
+const keptAnswers = 4096
+
+// answers brings what a target said of a delivery to whoever waits for it,
+// before or afterwards.
+type answers struct {
+	mu      sync.Mutex
+	on      bool
+	status  map[int64]int
+	order   []int64 // of status, oldest first
+	waiting map[int64]chan int
+}
+
+func (a *answers) open(on bool) {
+	a.on, a.status, a.waiting = on, map[int64]int{}, map[int64]chan int{}
+}
+
+// give notes a status for a delivery. The first one counts.
+func (a *answers) give(seq int64, status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.on {
+		return
+	}
+	if c, ok := a.waiting[seq]; ok {
+		delete(a.waiting, seq)
+		c <- status
+		return
+	}
+	if _, ok := a.status[seq]; ok {
+		return
+	}
+	a.status[seq] = status
+	a.order = append(a.order, seq)
+	if len(a.order) > keptAnswers {
+		delete(a.status, a.order[0])
+		a.order = a.order[1:]
+	}
+}
+
+// ask returns the status for a delivery, or 504 when ctx ends.
+func (a *answers) ask(ctx context.Context, seq int64) int {
+	a.mu.Lock()
+	if status, ok := a.status[seq]; ok {
+		delete(a.status, seq)
+		a.mu.Unlock()
+		return status
+	}
+	c := make(chan int, 1)
+	a.waiting[seq] = c
+	a.mu.Unlock()
+	select {
+	case status := <-c:
+		return status
+	case <-ctx.Done():
+		a.mu.Lock()
+		delete(a.waiting, seq)
+		a.mu.Unlock()
+		return http.StatusGatewayTimeout
+	}
+}
+
+// Answer waits until a delivery that was just stored was tried once, and
+// returns the status that the target answered: 200 if it is not for the target,
+// 502 if no answer came, 504 if ctx ended first. It is for a forwarder with
+// exactly one target, with the option Answers.
+func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
+	f.Wake()
+	return f.answers.ask(ctx, seq)
+}
+
+// statusOf is what the sender of a delivery is told of a try.
+func statusOf(a Answer, err error) int {
+	switch {
+	case err == nil:
+		return a.Status
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusGatewayTimeout
+	case errors.Is(err, context.Canceled):
+		return http.StatusServiceUnavailable
+	default:
+		return http.StatusBadGateway
+	}
+}

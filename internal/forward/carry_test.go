@@ -1,0 +1,164 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+func TestPausesGrow(t *testing.T) {
+	for failures, longest := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 11: 2048 * time.Second, 12: time.Hour, 19: time.Hour, 1000: time.Hour} {
+		var most time.Duration
+		for range 2000 {
+			p := pause(failures)
+			if p < 0 || p > longest {
+				t.Fatalf("%d failures: %v; want at most %v", failures, p, longest)
+			}
+			most = max(most, p)
+		}
+		if most < longest*9/10 {
+			t.Errorf("%d failures: never more than %v of %v", failures, most, longest)
+		}
+	}
+}
+
+// oneLetter is a store with a letter that is due again and again.
+type oneLetter struct {
+	Boxes
+	began time.Time
+
+	mu       sync.Mutex
+	claimed  bool
+	letter   inbox.Letter
+	outcomes []inbox.Outcome
+}
+
+var errLost = errors.New("nobody there")
+
+func (o *oneLetter) OpenSink(context.Context, inbox.SinkKey, *inbox.From) (inbox.Sink, error) {
+	return inbox.Sink{ID: 1}, nil
+}
+
+func (o *oneLetter) Advance(context.Context, int64, int, func([]inbox.Event) bool) (inbox.Progress, error) {
+	return inbox.Progress{}, nil
+}
+
+func (o *oneLetter) Delivery(context.Context, int64) (inbox.Delivery, error) {
+	return inbox.Delivery{}, errLost
+}
+
+func (o *oneLetter) ClaimLetters(_ context.Context, _ int64, _ int, now time.Time) ([]inbox.Letter, time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.claimed {
+		return nil, time.Time{}, nil
+	}
+	if len(o.outcomes) > 0 {
+		last := o.outcomes[len(o.outcomes)-1]
+		if last.Fate == inbox.GivenUp {
+			return nil, time.Time{}, nil
+		}
+		if now.Before(last.Due) {
+			return nil, last.Due, nil
+		}
+	}
+	o.letter.Attempt++
+	o.claimed = true
+	return []inbox.Letter{o.letter}, time.Time{}, nil
+}
+
+func (o *oneLetter) SettleLetter(_ context.Context, _ int64, out inbox.Outcome) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.claimed = false
+	o.outcomes = append(o.outcomes, out)
+	o.letter.Failures++
+	if o.letter.FirstFail.IsZero() {
+		o.letter.FirstFail = out.Now
+	}
+	return nil
+}
+
+// untilDead forwards one letter that always fails, until it is given up.
+func untilDead(t *testing.T, began time.Duration) *oneLetter {
+	t.Helper()
+	o := &oneLetter{letter: inbox.Letter{ID: 1, Delivery: 1}, began: time.Now()}
+	if began > 0 {
+		o.letter.Failures, o.letter.FirstFail = 1, time.Now().Add(-began)
+	}
+	target, err := ParseTarget("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	f, err := Open(ctx, Options{Store: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, Tell: func(n Notice) {
+		if n.Fate == inbox.GivenUp {
+			cancel()
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	return o
+}
+
+func TestGivesUpAfterTwentyTries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := untilDead(t, 0)
+		last := o.outcomes[len(o.outcomes)-1]
+		if len(o.outcomes) != mostFailures || last.Fate != inbox.GivenUp || last.Problem != errLost.Error() {
+			t.Errorf("%d tries, the last %+v", len(o.outcomes), last)
+		}
+		if took := time.Since(o.began); took < time.Minute || took > 24*time.Hour {
+			t.Errorf("took %v of fake time", took)
+		}
+	})
+}
+
+func TestGivesUpAfterADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := untilDead(t, longestLife)
+		if len(o.outcomes) != 1 || o.outcomes[0].Fate != inbox.GivenUp {
+			t.Errorf("%+v", o.outcomes)
+		}
+	})
+}
+
+func TestAnswersAreBounded(t *testing.T) {
+	var a answers
+	a.open(true)
+	for seq := range int64(2 * keptAnswers) {
+		a.give(seq, 200)
+		a.give(seq, 500) // the first one counts
+	}
+	if len(a.status) != keptAnswers || len(a.order) != keptAnswers {
+		t.Errorf("%d and %d kept", len(a.status), len(a.order))
+	}
+	if got := a.ask(t.Context(), 2*keptAnswers-1); got != 200 {
+		t.Errorf("%d", got)
+	}
+	a.open(false)
+	a.give(1, 200)
+	if len(a.status) != 0 {
+		t.Error("kept though nobody asks")
+	}
+}
+
+func TestHopByHop(t *testing.T) {
+	skip := hopByHop([]webhook.Field{{Name: "connection", Value: "close, X-A"}, {Name: "Connection", Value: " x-b "}})
+	for name, want := range map[string]bool{"x-a": true, "x-b": true, "x-c": false, "te": true, "content-type": false} {
+		if skip[name] != want {
+			t.Errorf("%s: %v", name, skip[name])
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// ErrUnreachable says that no connection to the target came about: nothing was
+// sent.
+var ErrUnreachable = errors.New("no connection")
+
+// Limits of an exchange with a target.
+const (
+	dialTimeout = 5 * time.Second
+	replyTime   = 2 * time.Second  // for the body of the answer, once its header is there
+	idleTime    = 30 * time.Second // a connection is kept for the next request
+	maxIdle     = 16               // connections kept, of all targets
+	maxAnswer   = 64 << 10         // bytes of an answer's header, and again of its body
+	maxReply    = 1 << 10          // bytes of an answer's body that are kept
+)
+
+// DefaultTimeout is how long an exchange may take unless set otherwise.
+const DefaultTimeout = 30 * time.Second
+
+// ClientOptions say how targets are spoken to.
+type ClientOptions struct {
+	Timeout time.Duration  // of a whole exchange; 0 is [DefaultTimeout]
+	Roots   *x509.CertPool // nil for the system's authorities
+	Anyhow  bool           // addresses that are otherwise forbidden, see [ErrForbidden], are dialled too
+}
+
+// Client sends requests as they are: header names keep their letters and their
+// order, nothing is added but Host and Content-Length, no redirect is followed
+// and no proxy is asked. It is safe for concurrent use. Close it.
+type Client struct {
+	o      ClientOptions
+	dialer net.Dialer
+
+	mu   sync.Mutex
+	idle []*wire
+}
+
+// wire is a connection to a target.
+type wire struct {
+	net.Conn
+	to    string // scheme and address
+	limit *io.LimitedReader
+	r     *bufio.Reader
+	used  bool
+	since time.Time // it is idle
+}
+
+// NewClient returns a client. It opens no connection.
+func NewClient(o ClientOptions) *Client {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	c := &Client{o: o, dialer: net.Dialer{Timeout: dialTimeout}}
+	if !o.Anyhow {
+		c.dialer.Control = guard
+	}
+	return c
+}
+
+// Close closes idle connections.
+func (c *Client) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range c.idle {
+		_ = w.Conn.Close()
+	}
+	c.idle = nil
+}
+
+// Answer is what a target said.
+type Answer struct {
+	Status     int
+	Location   string        // of a redirect, which was not followed
+	RetryAfter time.Duration // how long it asked to wait; 0 if it did not
+	Reply      []byte        // start of the body
+	Took       time.Duration
+}
+
+// Send sends a request and returns the answer, whatever its status. Errors are
+// [ErrUnreachable], [ErrForbidden], [ErrUnsendable], those of ctx, and others
+// after which nobody knows whether the target has the request.
+func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answer, error) {
+	began := time.Now()
+	head, err := encode(m, to.Host)
+	if err != nil {
+		return Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
+	defer cancel()
+	for {
+		w, err := c.connect(ctx, to)
+		if err != nil {
+			return Answer{Took: time.Since(began)}, err
+		}
+		reused := w.used
+		a, stale, err := c.exchange(ctx, w, m.Method, head, m.Body)
+		a.Took = time.Since(began)
+		if reused && stale && ctx.Err() == nil {
+			continue // the target had closed the connection meanwhile
+		}
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("no answer in time: %w", context.Cause(ctx))
+		}
+		return a, err
+	}
+}
+
+// connect returns a kept connection, or a new one.
+func (c *Client) connect(ctx context.Context, to *url.URL) (*wire, error) {
+	name := to.Scheme + "://" + address(to)
+	if w := c.kept(name); w != nil {
+		return w, nil
+	}
+	conn, err := c.dialer.DialContext(ctx, "tcp", address(to))
+	if errors.Is(err, ErrForbidden) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	if to.Scheme == "https" {
+		secure := tls.Client(conn, &tls.Config{ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+		shaking, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		if err := secure.HandshakeContext(shaking); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrUnreachable, errors.Join(err, conn.Close()))
+		}
+		conn = secure
+	}
+	limit := &io.LimitedReader{R: conn}
+	return &wire{Conn: conn, to: name, limit: limit, r: bufio.NewReader(limit)}, nil
+}
+
+// kept takes a connection that was kept, nil if there is none.
+func (c *Client) kept(name string) *wire {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, w := range slices.Backward(c.idle) {
+		if w.to != name {
+			continue
+		}
+		c.idle = slices.Delete(c.idle, i, i+1)
+		if time.Since(w.since) < idleTime {
+			return w
+		}
+		_ = w.Conn.Close()
+	}
+	return nil
+}
+
+// keep keeps a connection for the next request, within bounds.
+func (c *Client) keep(w *wire) {
+	_ = w.SetDeadline(time.Time{})
+	w.used, w.since = true, time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = append(c.idle, w)
+	if len(c.idle) > maxIdle {
+		_ = c.idle[0].Conn.Close()
+		c.idle = c.idle[1:]
+	}
+}
+
+// exchange sends a request on w and reads the answer. stale is true if the
+// connection ended without a byte of an answer.
+func (c *Client) exchange(ctx context.Context, w *wire, method string, head, body []byte) (a Answer, stale bool, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // if it can't be set, the connection is gone
+	defer stop()
+	parts := net.Buffers{head, body}
+	_, writeErr := parts.WriteTo(w.Conn)
+	// Even after a failed write there may be an answer, such as 413.
+	w.limit.N = maxAnswer
+	if _, err := w.r.Peek(1); err != nil {
+		return a, true, errors.Join(fmt.Errorf("no answer: %w", errors.Join(writeErr, err)), w.Conn.Close())
+	}
+	res, err := readAnswer(w.r, method) //nolint:bodyclose // the connection is kept or closed as a whole
+	if err != nil {
+		return a, false, errors.Join(fmt.Errorf("not an HTTP answer: %w", err), w.Conn.Close())
+	}
+	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location"), RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	_ = w.SetReadDeadline(time.Now().Add(replyTime))
+	w.limit.N = maxAnswer
+	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
+	_, err = io.Copy(io.Discard, res.Body)
+	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || !stop() {
+		return a, false, w.Conn.Close()
+	}
+	c.keep(w)
+	return a, false, nil
+}
+
+// readAnswer reads the header of an answer, past any that are only on the way.
+func readAnswer(r *bufio.Reader, method string) (*http.Response, error) {
+	for {
+		res, err := http.ReadResponse(r, &http.Request{Method: method})
+		if err != nil || res.StatusCode/100 != 1 {
+			return res, err
+		}
+		if res.StatusCode == http.StatusSwitchingProtocols {
+			return nil, errors.New("the target wants another protocol")
+		}
+	}
+}
+
+// retryAfter reads how long an answer asks to wait, 0 for not at all.
+func retryAfter(value string) time.Duration {
+	if n, err := strconv.Atoi(value); err == nil && n > 0 {
+		return min(time.Duration(min(n, 1<<20))*time.Second, longestPause)
+	}
+	if t, err := http.ParseTime(value); err == nil {
+		return min(max(time.Until(t), 0), longestPause)
+	}
+	return 0
+}

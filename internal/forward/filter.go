@@ -1,0 +1,161 @@
+package forward
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Filter says which events are meant. The zero Filter means all.
+type Filter struct {
+	terms []term
+}
+
+// term is one condition.
+type term struct {
+	key    string   // as written
+	path   []string // of a key that is a JSON pointer
+	value  string
+	prefix bool // value is only how it begins
+}
+
+// keys are the names that a condition may begin with, beside JSON pointers.
+func keys() []string { return []string{"event", "status", "statusTrack", "number"} }
+
+// ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is
+// event, status, statusTrack, number, or a JSON pointer into the event such as
+// /data/summary/statusLabel. VALUE is compared exactly, a `*` at its end stands
+// for anything. An empty text means all events.
+func ParseFilter(text string) (Filter, error) {
+	var f Filter
+	if text == "" {
+		return f, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		t, err := parseTerm(part)
+		if err != nil {
+			return Filter{}, fmt.Errorf("filter %q: %w", text, err)
+		}
+		if slices.ContainsFunc(f.terms, func(other term) bool { return other.key == t.key }) {
+			return Filter{}, fmt.Errorf("filter %q: %s stands there twice, and all conditions must hold", text, t.key)
+		}
+		f.terms = append(f.terms, t)
+	}
+	slices.SortFunc(f.terms, func(a, b term) int { return strings.Compare(a.key, b.key) })
+	return f, nil
+}
+
+func parseTerm(part string) (term, error) {
+	key, value, ok := strings.Cut(part, "=")
+	if !ok {
+		return term{}, fmt.Errorf("%q is not KEY=VALUE", part)
+	}
+	t := term{key: key}
+	switch {
+	case strings.HasPrefix(key, "/"):
+		for name := range strings.SplitSeq(key[1:], "/") {
+			if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
+				return term{}, fmt.Errorf("%q is not a JSON pointer: write ~ as ~0", key)
+			}
+			t.path = append(t.path, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+		}
+	case !slices.Contains(keys(), key):
+		return term{}, fmt.Errorf("key %q is none of %s, nor a JSON pointer such as /data/summary/statusLabel", key, strings.Join(keys(), ", "))
+	}
+	t.value, t.prefix = strings.CutSuffix(value, "*")
+	switch {
+	case value == "":
+		return term{}, fmt.Errorf("%s has no value", key)
+	case strings.Contains(t.value, "*"):
+		return term{}, fmt.Errorf("%q: * may only stand at the end of a value", value)
+	}
+	return t, nil
+}
+
+// String returns the filter in its one spelling, empty for all.
+func (f Filter) String() string {
+	parts := make([]string, len(f.terms))
+	for i, t := range f.terms {
+		parts[i] = t.key + "=" + t.value
+		if t.prefix {
+			parts[i] += "*"
+		}
+	}
+	return strings.Join(parts, ",")
+}
+
+// Match reports whether every condition holds for e. A condition on something
+// that e lacks does not hold.
+func (f Filter) Match(e inbox.Event) bool {
+	for _, t := range f.terms {
+		if !t.match(e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (t term) match(e inbox.Event) bool {
+	var got string
+	switch {
+	case t.path != nil:
+		got = pointed(e.Raw, t.path)
+	case t.key == "event":
+		got = e.Kind
+	case t.key == "status":
+		got = plain([]byte(e.Status))
+	case t.key == "statusTrack":
+		got = e.StatusTrack
+	default:
+		got = e.TrackingNumber
+	}
+	if t.prefix {
+		return got != "" && strings.HasPrefix(got, t.value)
+	}
+	return got == t.value
+}
+
+// pointed returns what stands at a place in JSON: a string's text, or the
+// literal of another scalar; empty if there is neither.
+func pointed(raw []byte, path []string) string {
+	for _, name := range path {
+		raw = bytes.TrimSpace(raw)
+		var err error
+		var next json.RawMessage
+		switch {
+		case len(raw) > 0 && raw[0] == '{':
+			var members map[string]json.RawMessage
+			err = json.Unmarshal(raw, &members)
+			next = members[name]
+		case len(raw) > 0 && raw[0] == '[':
+			var elements []json.RawMessage
+			err = json.Unmarshal(raw, &elements)
+			if i, no := strconv.Atoi(name); no == nil && i >= 0 && i < len(elements) && strconv.Itoa(i) == name {
+				next = elements[i]
+			}
+		}
+		if err != nil || next == nil {
+			return ""
+		}
+		raw = next
+	}
+	return plain(raw)
+}
+
+// plain returns the text of a JSON string, or another scalar as it is.
+func plain(literal []byte) string {
+	literal = bytes.TrimSpace(literal)
+	if len(literal) == 0 || literal[0] == '{' || literal[0] == '[' || string(literal) == "null" {
+		return ""
+	}
+	var s string
+	if literal[0] == '"' && json.Unmarshal(literal, &s) == nil {
+		return s
+	}
+	return string(literal)
+}

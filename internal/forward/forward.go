@@ -1,0 +1,266 @@
+// Package forward passes deliveries on to local applications, over HTTP.
+//
+// What a target gets is the delivery: its bytes, its headers in their order.
+// Each target reads on from its own place in the inbox and has an outbox of
+// its own there, so that a slow, broken or absent one loses nothing and holds
+// no other up. Deliveries that share a tracking number arrive in the order in
+// which they were received. Each arrives at least once; [HeaderAttempt] says
+// when one may have arrived before.
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// When a delivery is tried again, and when it is given up.
+const (
+	firstPause   = time.Second // the longest pause after the first failure; it doubles
+	longestPause = time.Hour
+	mostFailures = 20
+	longestLife  = 24 * time.Hour // from the first failure
+)
+
+// How a forwarder works.
+const (
+	pageSize   = 64              // deliveries looked at in one step of a cursor
+	poll       = time.Second     // how often deliveries of other processes are looked for
+	storePause = time.Second     // before a store that has trouble is asked again
+	grace      = 5 * time.Second // for requests under way when the forwarder is to end
+	storeTries = 5               // for an outcome, once the forwarder is to end
+)
+
+// Boxes is what a forwarder needs of the store.
+type Boxes interface {
+	inbox.Outbox
+	// Delivery returns one delivery with its body and headers.
+	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
+}
+
+// Options say what a [Forwarder] does.
+type Options struct {
+	Store   Boxes
+	Client  *Client
+	Targets []Target // no two alike
+
+	From       *inbox.From              // where targets begin; nil: new ones with what is received from now on
+	Unverified bool                     // deliveries that did not verify are forwarded too
+	Withhold   func(webhook.Field) bool // headers that no target gets, such as secrets; nil for none
+	Workers    int                      // requests under way at once to one target, at most; 0 is 8
+	Answers    bool                     // [Forwarder.Answer] will be called for every delivery
+	Tell       func(Notice)             // is told of every try, one at a time; nil: nobody is
+	Log        *slog.Logger             // is told of what failed here; nil: nobody is. It gets no bodies and no headers
+}
+
+// Notice is what came of one try.
+type Notice struct {
+	Target   Target
+	Delivery int64
+	Attempt  int // from 1
+	Fate     inbox.Fate
+	Status   int           // 0 if no answer came
+	Took     time.Duration // until the answer, or until there was none
+	Problem  string        // empty if it was sent
+	Reply    []byte        // start of the answer
+	Due      time.Time     // of Retry: when it is tried again
+
+	Failing time.Time     // since when the target fails; zero if this try was fine
+	Healed  time.Duration // how long it had failed before this try; 0 if it had not
+}
+
+// Forwarder forwards deliveries to targets. It is safe for concurrent use.
+type Forwarder struct {
+	o       Options
+	routes  []*route
+	telling sync.Mutex
+	answers answers
+}
+
+// route is one target with its sink.
+type route struct {
+	f      *Forwarder
+	target Target
+	sink   inbox.Sink
+	gate   *pace.Gate
+	woken  chan struct{} // holds one value while there may be something to do
+
+	mu      sync.Mutex
+	failing time.Time // since when nothing got through; zero if the last try did
+}
+
+// Open opens the sinks of all targets and returns a forwarder of them.
+func Open(ctx context.Context, o Options) (*Forwarder, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Workers <= 0 {
+		o.Workers = 8
+	}
+	f := &Forwarder{o: o}
+	f.answers.open(o.Answers)
+	for _, t := range o.Targets {
+		sink, err := o.Store.OpenSink(ctx, t.Key(), o.From)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range f.routes {
+			if r.sink.ID == sink.ID {
+				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
+			}
+		}
+		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0), woken: make(chan struct{}, 1)})
+	}
+	return f, nil
+}
+
+// Sinks returns the sinks of the targets, in their order, as they were when
+// the forwarder was opened.
+func (f *Forwarder) Sinks() []inbox.Sink {
+	sinks := make([]inbox.Sink, len(f.routes))
+	for i, r := range f.routes {
+		sinks[i] = r.sink
+	}
+	return sinks
+}
+
+// Wake says that there may be something new in the inbox. It never blocks.
+func (f *Forwarder) Wake() {
+	for _, r := range f.routes {
+		r.wake()
+	}
+}
+
+func (r *route) wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Run forwards until ctx ends. Then it begins nothing, gives requests under way
+// a few seconds, and returns nil; what is still waiting waits for the next Run.
+// Any other end is an error of the store that does not go away by itself. It is
+// called once.
+func (f *Forwarder) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	flight, land := context.WithCancel(context.WithoutCancel(ctx))
+	defer land()
+	late := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(grace)
+		defer t.Stop()
+		select {
+		case <-t.C:
+			land()
+		case <-flight.Done():
+		}
+	})
+	defer late()
+	errs := make([]error, len(f.routes))
+	var wg sync.WaitGroup
+	for i, r := range f.routes {
+		wg.Go(func() {
+			if errs[i] = r.run(ctx, flight); errs[i] != nil {
+				stop()
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// run forwards to one target until ctx ends.
+func (r *route) run(ctx, flight context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		pass, err := r.gate.Enter(ctx)
+		if err != nil {
+			return nil // ctx has ended
+		}
+		letter, next, err := r.next(ctx)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			pass.Neither()
+			return nil
+		case err != nil && !passes(err):
+			pass.Neither()
+			return err
+		case err != nil:
+			pass.Neither()
+			r.f.o.Log.Warn("outbox not read, trying again", "err", err)
+			wait(ctx, nil, time.Now().Add(storePause))
+		case letter == nil:
+			pass.Neither()
+			wait(ctx, r.woken, next)
+		default:
+			wg.Go(func() {
+				r.carry(flight, pass, *letter)
+				r.wake()
+			})
+		}
+	}
+}
+
+// next claims one letter. If there is none, it says when to look again.
+func (r *route) next(ctx context.Context) (*inbox.Letter, time.Time, error) {
+	for {
+		now := time.Now()
+		letters, due, err := r.f.o.Store.ClaimLetters(ctx, r.sink.ID, 1, now)
+		if err != nil || len(letters) > 0 {
+			if err != nil {
+				return nil, due, err
+			}
+			return &letters[0], due, nil
+		}
+		p, err := r.f.o.Store.Advance(ctx, r.sink.ID, pageSize, r.wants)
+		if err != nil {
+			return nil, due, err
+		}
+		for _, seq := range p.Left {
+			r.f.answers.give(seq, 200)
+		}
+		if p.Seen == 0 {
+			if look := now.Add(poll); due.IsZero() || due.After(look) {
+				due = look
+			}
+			return nil, due, nil
+		}
+	}
+}
+
+// wants reports whether a delivery goes to the target: one of its events was
+// new when it came, matches, and may be forwarded.
+func (r *route) wants(rows []inbox.Event) bool {
+	for _, e := range rows {
+		isNew := e.Mark == inbox.Standing || e.Mark == inbox.Superseded
+		if isNew && (e.Verified == inbox.Yes || r.f.o.Unverified) && r.target.Filter.Match(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// wait waits for a time, a wake-up, or the end of ctx.
+func wait(ctx context.Context, woken <-chan struct{}, until time.Time) {
+	t := time.NewTimer(time.Until(until))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-woken:
+	case <-ctx.Done():
+	}
+}
+
+// passes reports whether an error of the store goes away by itself.
+func passes(err error) bool {
+	return errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrReadOnly)
+}

@@ -1,0 +1,410 @@
+package forward_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// app is a target that answers as it is told and keeps what it got.
+type app struct {
+	*httptest.Server
+	mu     sync.Mutex
+	answer func(body string, attempt string) int
+	got    []string // bodies that were answered with 2xx, in order
+	tries  []string // attempt and body of all
+}
+
+func newApp(t *testing.T) *app {
+	t.Helper()
+	a := &app{}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		status := 200
+		if a.answer != nil {
+			status = a.answer(string(b), r.Header.Get(forward.HeaderAttempt))
+		}
+		a.tries = append(a.tries, r.Header.Get(forward.HeaderAttempt)+" "+string(b))
+		if status/100 == 2 {
+			a.got = append(a.got, string(b))
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "said %d", status)
+	}))
+	t.Cleanup(a.Server.Close)
+	return a
+}
+
+func (a *app) received() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.got)
+}
+
+// box is a store, and a way to put deliveries into it.
+type box struct {
+	*testing.T
+	*store.DB
+	n int
+}
+
+func newBox(t *testing.T) *box {
+	t.Helper()
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "waybill.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &box{T: t, DB: db}
+}
+
+// put stores a delivery with one event about a number, and returns its body.
+func (b *box) put(number string, verified inbox.Verified) string {
+	b.Helper()
+	b.n++
+	body := fmt.Sprintf(`[ {"eventId":"%d","event":"kind.%d","data":{"trackingNumber":%q}}]`, b.n, b.n, number)
+	b.store(body, verified)
+	return body
+}
+
+func (b *box) store(body string, verified inbox.Verified) int64 {
+	b.Helper()
+	d := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Header: []webhook.Field{{Name: "X-One", Value: "1"}}, Body: []byte(body), Verified: verified}
+	r, err := b.Put(b.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r.Delivery
+}
+
+// running is a forwarder at work.
+type running struct {
+	*forward.Forwarder
+	stop func()
+	dies bool // its store goes away under it
+
+	mu      sync.Mutex
+	notices []forward.Notice
+}
+
+func (r *running) told() []forward.Notice {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.notices)
+}
+
+// forward begins to forward; the test's end, or stop, ends it.
+func (b *box) forward(o forward.Options, targets ...string) *running {
+	b.Helper()
+	for _, text := range targets {
+		target, err := forward.ParseTarget(text)
+		if err != nil {
+			b.Fatal(err)
+		}
+		o.Targets = append(o.Targets, target)
+	}
+	r := &running{}
+	o.Store, o.Client = b, client(b.T, forward.ClientOptions{})
+	o.Tell = func(n forward.Notice) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.notices = append(r.notices, n)
+	}
+	f, err := forward.Open(b.Context(), o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Forwarder = f
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil && !r.dies {
+			b.Errorf("run: %v", err)
+		}
+	})
+	b.Cleanup(r.stop)
+	return r
+}
+
+// until waits for something that is to happen soon.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if ok() {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("waited in vain for %s", what)
+}
+
+func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
+	b, one, two := newBox(t), newApp(t), newApp(t)
+	b.put("old", inbox.Yes)
+	r := b.forward(forward.Options{}, one.URL, "number=B*=>"+two.URL)
+	if s := r.Sinks(); len(s) != 2 || !s[0].New || s[0].Behind != 0 || s[0].URL != one.URL {
+		t.Errorf("%+v", s)
+	}
+	a := b.put("A", inbox.Yes)
+	b.put("B0", inbox.Unknown)
+	b.put("B0", inbox.No)
+	bb := b.put("B1", inbox.Yes)
+	b.store(bb, inbox.Yes)                                // nothing new
+	b.store(strings.Replace(bb, "[ ", "[", 1), inbox.Yes) // the same event
+	both := bb[:len(bb)-1] + "," + strings.Replace(a, "[ ", "", 1)[:len(a)-3] + `,{"eventId":"new","data":{"trackingNumber":"C"}}]`
+	b.store(both, inbox.Yes)
+	r.Wake()
+	until(t, "all", func() bool { return len(one.received()) == 3 && len(two.received()) == 1 })
+	r.stop()
+	got := one.received()
+	slices.Sort(got)
+	want := []string{a, bb, both}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	if got := two.received(); !slices.Equal(got, []string{bb}) {
+		t.Errorf("filtered: %q", got)
+	}
+	for _, n := range r.told() {
+		if n.Fate != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.Failing.IsZero() || n.Took <= 0 {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
+func TestUnverifiedOnlyWhenAsked(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	r := b.forward(forward.Options{Unverified: true}, a.URL)
+	want := []string{b.put("A", inbox.Unknown), b.put("A", inbox.No), b.put("A", inbox.Yes)}
+	r.Wake()
+	until(t, "all", func() bool { return len(a.received()) == 3 })
+	if got := a.received(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestKeepsOrderWhileSomeFail(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	a.answer = func(body, attempt string) int {
+		if strings.Contains(body, `"A"`) && attempt == "1" {
+			return 500
+		}
+		return 204
+	}
+	r := b.forward(forward.Options{}, a.URL)
+	a1, a2 := b.put("A", inbox.Yes), b.put("A", inbox.Yes)
+	c1, c2 := b.put("C", inbox.Yes), b.put("C", inbox.Yes)
+	r.Wake()
+	until(t, "all", func() bool { return len(a.received()) == 4 })
+	r.stop()
+	order := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, body := range a.received() {
+			if slices.Contains(want, body) {
+				got = append(got, body)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+	}
+	order(a1, a2)
+	order(c1, c2)
+	var failed, healed int
+	for _, n := range r.told() {
+		if n.Fate == inbox.Retry {
+			failed++
+			if n.Status != 500 || n.Problem != "answered 500" || n.Due.Before(time.Now().Add(-time.Minute)) || n.Failing.IsZero() {
+				t.Errorf("%+v", n)
+			}
+		}
+		if n.Healed > 0 {
+			healed++
+		}
+	}
+	if failed != 2 || healed == 0 {
+		t.Errorf("%d failed, %d healed; want 2 and some", failed, healed)
+	}
+}
+
+func TestResumesAfterADeath(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	stuck, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	a.answer = func(string, string) int {
+		once.Do(func() {
+			close(stuck)
+			<-release
+		})
+		return 200
+	}
+	dying, err := store.Open(t.Context(), b.Path(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := &box{T: t, DB: dying}
+	r := dead.forward(forward.Options{}, a.URL)
+	r.dies = true
+	first := b.put("A", inbox.Yes)
+	r.Wake()
+	<-stuck // the request is under way
+	second := b.put("A", inbox.Yes)
+	// Its lock goes with it, and what it was told after that is nowhere.
+	if err := dying.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	r2 := b.forward(forward.Options{}, a.URL)
+	if s := r2.Sinks()[0]; s.New || s.Waiting+s.Behind != 2 {
+		t.Errorf("%+v", s)
+	}
+	until(t, "all", func() bool { return len(a.received()) == 3 })
+	if got := a.received(); !slices.Equal(got, []string{first, first, second}) {
+		t.Errorf("%q", got)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !strings.HasPrefix(a.tries[1], "2 ") {
+		t.Errorf("the second try says it is attempt %.1s", a.tries[1])
+	}
+}
+
+func TestGivesUpWhatCantBeSent(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	r := b.forward(forward.Options{}, a.URL)
+	d := inbox.Delivery{ReceivedAt: time.Now(), Method: "BAD METHOD", Path: "/", Body: []byte(`[{"eventId":"bad","data":{"trackingNumber":"A"}}]`), Verified: inbox.Yes}
+	if _, err := b.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
+		t.Fatal(err)
+	}
+	good := b.put("A", inbox.Yes)
+	r.Wake()
+	until(t, "the good one", func() bool { return slices.Equal(a.received(), []string{good}) })
+	r.stop()
+	n := 0
+	for l, err := range b.DeadLetters(t.Context()) {
+		if err != nil || l.Delivery != 1 || !strings.Contains(l.Problem, "method") || l.Failures != 1 {
+			t.Errorf("%+v, %v", l, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d dead", n)
+	}
+	if told := r.told(); told[0].Fate != inbox.GivenUp {
+		t.Errorf("%+v", told[0])
+	}
+}
+
+func TestAnswersWithTheTargetsStatus(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	a.answer = func(body, _ string) int {
+		if strings.Contains(body, "teapot") {
+			return 418
+		}
+		return 201
+	}
+	r := b.forward(forward.Options{Answers: true}, "number=t*=>"+a.URL)
+	for number, want := range map[string]int{"t1": 201, "teapot": 418, "other": 200} {
+		b.put(number, inbox.Yes)
+		if got := r.Answer(t.Context(), int64(b.n)); got != want {
+			t.Errorf("%s: %d; want %d", number, got, want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if got := r.Answer(ctx, 99); got != 504 {
+		t.Errorf("never: %d", got)
+	}
+	// The answer may be there before the question.
+	b.put("t2", inbox.Yes)
+	r.Wake()
+	until(t, "the try", func() bool { return len(a.received()) == 2 })
+	if got := r.Answer(t.Context(), int64(b.n)); got != 201 {
+		t.Errorf("asked late: %d", got)
+	}
+	a.Server.Close()
+	b.put("t3", inbox.Yes)
+	if got := r.Answer(t.Context(), int64(b.n)); got != 502 {
+		t.Errorf("nobody there: %d", got)
+	}
+}
+
+func TestTwoOnOneStoreSendOnce(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	other, err := store.Open(t.Context(), b.Path(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	r1 := b.forward(forward.Options{}, a.URL)
+	r2 := (&box{T: t, DB: other}).forward(forward.Options{}, a.URL)
+	defer r2.stop()
+	var want []string
+	for i := range 60 {
+		want = append(want, b.put(fmt.Sprint(i%5), inbox.Yes))
+		r1.Wake()
+		r2.Wake()
+	}
+	until(t, "all", func() bool { return len(a.received()) >= 60 })
+	r1.stop()
+	r2.stop()
+	got := a.received()
+	if len(got) != 60 {
+		t.Errorf("%d received", len(got))
+	}
+	for i := range 5 {
+		var of, wanted []string
+		for _, body := range got {
+			if strings.Contains(body, fmt.Sprintf(`"%d"}`, i)) {
+				of = append(of, body)
+			}
+		}
+		for j := i; j < 60; j += 5 {
+			wanted = append(wanted, want[j])
+		}
+		if !slices.Equal(of, wanted) {
+			t.Errorf("number %d: %q", i, of)
+		}
+	}
+}
+
+func TestTheSameTargetTwice(t *testing.T) {
+	b := newBox(t)
+	one, err := forward.ParseTarget("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := forward.Open(t.Context(), forward.Options{Store: b, Targets: []forward.Target{one, one}}); err == nil {
+		t.Error("taken")
+	}
+}

@@ -1,0 +1,66 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"syscall"
+)
+
+// ErrForbidden says that a target's name led to an address that deliveries are
+// not sent to: one that is link-local, or the metadata service of a cloud,
+// which hands out credentials.
+var ErrForbidden = errors.New("the address is link-local or a metadata service")
+
+// metadata lists the addresses of metadata services that are not link-local.
+func metadata() []netip.Addr {
+	return []netip.Addr{
+		netip.MustParseAddr("fd00:ec2::254"),   // AWS
+		netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
+		netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
+		netip.MustParseAddr("168.63.129.16"),   // Azure
+		netip.MustParseAddr("192.0.0.192"),     // Oracle Cloud
+	}
+}
+
+// guard refuses a connection by the address that it is really made to,
+// whatever name or redirection of names led there.
+func guard(_, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", address, err)
+	}
+	if forbidden(to.Addr()) {
+		return fmt.Errorf("%s: %w", to.Addr(), ErrForbidden)
+	}
+	return nil
+}
+
+func forbidden(ip netip.Addr) bool {
+	ip = ip.WithZone("").Unmap()
+	if inner, ok := embedded(ip); ok && forbidden(inner) {
+		return true
+	}
+	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
+		return true
+	}
+	return slices.Contains(metadata(), ip)
+}
+
+// embedded returns the IPv4 address that an address of a translator (NAT64,
+// 6to4) or in the old compatible form stands for.
+func embedded(ip netip.Addr) (netip.Addr, bool) {
+	if !ip.Is6() {
+		return ip, false
+	}
+	b := ip.As16()
+	switch {
+	case netip.MustParsePrefix("64:ff9b::/96").Contains(ip), netip.MustParsePrefix("64:ff9b:1::/48").Contains(ip),
+		netip.MustParsePrefix("::/96").Contains(ip) && b[12] != 0:
+		return netip.AddrFrom4([4]byte(b[12:])), true
+	case netip.MustParsePrefix("2002::/16").Contains(ip):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return ip, false
+}

@@ -1,0 +1,113 @@
+package forward
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Headers that a target gets beside those of the delivery.
+const (
+	HeaderSeq     = "Waybill-Delivery-Seq" // number of the delivery
+	HeaderAttempt = "Waybill-Attempt"      // from 1: how often sending it was begun
+)
+
+// ErrUnsendable says that a delivery can't be put into a request: its body was
+// pruned, or its header or request line holds what none can.
+var ErrUnsendable = errors.New("the delivery can't be sent")
+
+// Message returns a delivery as a target is to get it: whole, byte for byte,
+// with its headers in their order, but for those that belong to the connection
+// it came by, Authorization and Cookie, and those that withhold names. A target
+// without a path gets the delivery's own; the delivery's query goes along.
+func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
+	if d.Body == nil {
+		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
+	}
+	m := webhook.Request{Method: d.Method, Path: to.EscapedPath(), RawQuery: to.RawQuery, Body: d.Body}
+	if m.Path == "" {
+		m.Path = d.Path
+	}
+	if d.RawQuery != "" {
+		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+d.RawQuery, "&")
+	}
+	skip := hopByHop(d.Header)
+	for _, f := range d.Header {
+		if !skip[strings.ToLower(f.Name)] && (withhold == nil || !withhold(f)) {
+			m.Header = append(m.Header, f)
+		}
+	}
+	if d.Seq != 0 {
+		m.Header = append(m.Header, webhook.Field{Name: HeaderSeq, Value: strconv.FormatInt(d.Seq, 10)})
+	}
+	m.Header = append(m.Header, webhook.Field{Name: HeaderAttempt, Value: strconv.Itoa(attempt)})
+	return m, nil
+}
+
+// hopByHop returns the names, in lower case, of the headers that do not go on
+// to the target: those about one connection, those that are made anew, and
+// those that could let the target act as the sender.
+func hopByHop(header []webhook.Field) map[string]bool {
+	skip := map[string]bool{}
+	for _, name := range []string{
+		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
+		"expect", "content-length", "host", "authorization", "cookie", strings.ToLower(HeaderSeq), strings.ToLower(HeaderAttempt),
+	} {
+		skip[name] = true
+	}
+	for _, f := range header {
+		if !strings.EqualFold(f.Name, "Connection") {
+			continue
+		}
+		for name := range strings.SplitSeq(f.Value, ",") {
+			skip[strings.ToLower(strings.TrimSpace(name))] = true
+		}
+	}
+	return skip
+}
+
+// encode returns the bytes of a request, but for its body. Names keep their
+// letters and their order, which package net/http would change.
+func encode(m webhook.Request, host string) ([]byte, error) {
+	path := m.Path
+	if path == "" {
+		path = "/"
+	}
+	if m.RawQuery != "" {
+		path += "?" + m.RawQuery
+	}
+	if !token(m.Method) || path[0] != '/' || unsafeIn(path) {
+		return nil, fmt.Errorf("%w: its method or path holds what no request line can", ErrUnsendable)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.Method, path, host)
+	for _, f := range m.Header {
+		if !token(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
+			return nil, fmt.Errorf("%w: its header %q holds what no header can", ErrUnsendable, f.Name)
+		}
+		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n", len(m.Body))
+	return b.Bytes(), nil
+}
+
+// token reports whether s can be a method or the name of a header.
+func token(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unsafeIn reports whether s holds what would end or tear a request line.
+func unsafeIn(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
+}

@@ -1,0 +1,91 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// SinkName is the name of the sinks that this package reads for.
+const SinkName = "forward"
+
+// Target is where deliveries are forwarded to, and which.
+type Target struct {
+	URL    *url.URL
+	Filter Filter
+}
+
+// ParseTarget reads [FILTER=>]URL, see [ParseFilter]. No error shows a
+// password or a query of the URL.
+func ParseTarget(text string) (Target, error) {
+	var t Target
+	filter, address, ok := strings.Cut(text, "=>")
+	if !ok || strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://") {
+		filter, address = "", text
+	} else if filter == "" {
+		return t, errors.New("there is no filter before =>")
+	}
+	var err error
+	if t.Filter, err = ParseFilter(strings.TrimSpace(filter)); err != nil {
+		return Target{}, err
+	}
+	t.URL, err = ParseURL(strings.TrimSpace(address))
+	return t, err
+}
+
+// ParseURL reads the URL of a target. No error shows a password or a query.
+func ParseURL(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || u.Opaque != "" || u.Host == "" || u.Hostname() == "":
+		return nil, errors.New("a target is a URL such as http://127.0.0.1:3000/hook")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("a target is a URL with http or https, not %q", u.Scheme)
+	case u.User != nil:
+		return nil, errors.New("a target's URL holds no user name or password")
+	case u.Fragment != "" || strings.Contains(address, "#"):
+		return nil, errors.New("a target's URL holds no fragment (#)")
+	case unsafeIn(u.RequestURI()):
+		return nil, errors.New("the URL holds characters that no request line can")
+	}
+	return u, nil
+}
+
+// Key is what the target's sink is known by.
+func (t Target) Key() inbox.SinkKey {
+	return inbox.SinkKey{Name: SinkName, URL: t.URL.String(), Filter: t.Filter.String()}
+}
+
+// Show returns the target's address for people: without the query, which may
+// hold a token.
+func (t Target) Show() string { return ShowURL(t.URL) }
+
+// ShowURL returns an address without its query, which may hold a token.
+func ShowURL(u *url.URL) string {
+	short := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
+	return short.String()
+}
+
+// Clear reports whether deliveries would go to another computer unencrypted.
+func (t Target) Clear() bool {
+	host := t.URL.Hostname()
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return t.URL.Scheme == "http" && (err != nil || !ip.IsLoopback())
+}
+
+// address returns the host and port to dial.
+func address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
