@@ -110,7 +110,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("base URL: %w", err)
 	}
-	roots, err := certificates(o.CAFile)
+	roots, err := Certificates(o.CAFile)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,9 @@ func (c *Client) Host() string { return c.base.Host }
 // Connections returns how many connections were opened so far.
 func (c *Client) Connections() int64 { return c.conns.Load() }
 
-func certificates(file string) (*x509.CertPool, error) {
+// Certificates returns the system's certificate authorities and those of a PEM
+// file: nil, which stands for the system's alone, if the name is empty.
+func Certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil means the system's authorities
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/listen"
 )
 
 func (r *runner) listen() *cobra.Command {
@@ -23,8 +25,9 @@ configured, stores them whole, and only then answers. Each event is printed once
 Without a scheme everything is kept and marked unknown; with one, what does not
 verify is answered 401 and kept as evidence. The first Ctrl-C lets what has
 arrived be stored and ends with status 0.`,
-		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl"),
-		Args:    cobra.NoArgs,
+		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
+			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
+		Args: cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
 			if o.ExitAfter < 0 {
 				return usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
@@ -35,16 +38,21 @@ arrived be stored and ends with status 0.`,
 	settingFlags(cmd, "addr", "max-body", "max-unverified")
 	cmd.Flags().StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
+	o.Forward.flags(cmd)
 	return cmd
 }
 
 type listenOptions struct {
 	ReadyFile string
 	ExitAfter int64 // new events; 0 for never
+	Forward   forwardOptions
 }
 
 // runListen receives until ctx ends, or its time, or there is enough.
 func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions) error {
+	if _, err := o.Forward.targets(); err != nil {
+		return err
+	}
 	db, err := s.Store(ctx)
 	if err != nil {
 		return err
@@ -67,6 +75,10 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	if w.Scheme == "" {
 		s.IO.Note("no signature scheme is configured: everything is kept and marked unknown")
 	}
+	fw, err := r.openForwarding(ctx, s, db, receiver, o.Forward)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	if limit := s.Config.Timeout; limit > 0 {
@@ -74,6 +86,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeUp)
 		defer stop()
 	}
+	var printing sync.Mutex
 	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter}
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
@@ -81,7 +94,14 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		defer stopFollowing() // reads to the end first
 		return receiver.Serve(serving, l)
 	})
-	g.Go(func() error { return receiver.Follow(follow, counts.LastEvent, p.print) })
+	g.Go(func() error {
+		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notice) error {
+			printing.Lock()
+			defer printing.Unlock()
+			return p.print(n)
+		})
+	})
+	g.Go(func() error { return fw.run(follow, &printing) })
 	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())

@@ -93,10 +93,10 @@ func pause(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 	for try := 1; ; try++ {
 		err := r.f.o.Store.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+		r.trouble(fmt.Sprintf("that delivery %d is %s could not be stored", l.Delivery, o.Fate), err)
 		if err == nil {
 			return
 		}
-		r.f.o.Log.Warn("outcome not stored", "err", err, "delivery", l.Delivery, "outcome", string(o.Fate))
 		if ctx.Err() != nil && try >= storeTries || !passes(err) {
 			return // once this process has ended, another sends it again
 		}

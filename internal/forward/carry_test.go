@@ -162,3 +162,18 @@ func TestHopByHop(t *testing.T) {
 		}
 	}
 }
+
+func TestTroubleIsToldOnce(t *testing.T) {
+	var told []string
+	r := &route{f: &Forwarder{o: Options{Trouble: func(what string, _ error) { told = append(told, what) }}}}
+	for _, what := range []string{"a", "b", "", "c", "", ""} {
+		if what == "" {
+			r.trouble("", nil)
+		} else {
+			r.trouble(what, errLost)
+		}
+	}
+	if len(told) != 2 || told[0] != "a" || told[1] != "c" {
+		t.Errorf("%q", told)
+	}
+}

@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -51,13 +50,13 @@ type Options struct {
 	Client  *Client
 	Targets []Target // no two alike
 
-	From       *inbox.From              // where targets begin; nil: new ones with what is received from now on
-	Unverified bool                     // deliveries that did not verify are forwarded too
-	Withhold   func(webhook.Field) bool // headers that no target gets, such as secrets; nil for none
-	Workers    int                      // requests under way at once to one target, at most; 0 is 8
-	Answers    bool                     // [Forwarder.Answer] will be called for every delivery
-	Tell       func(Notice)             // is told of every try, one at a time; nil: nobody is
-	Log        *slog.Logger             // is told of what failed here; nil: nobody is. It gets no bodies and no headers
+	From       *inbox.From                  // where targets begin; nil: new ones with what is received from now on
+	Unverified bool                         // deliveries that did not verify are forwarded too
+	Withhold   func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
+	Workers    int                          // requests under way at once to one target, at most; 0 is 8
+	Answers    bool                         // [Forwarder.Answer] will be called for every delivery
+	Tell       func(Notice)                 // is told of every try, one at a time; nil: nobody is
+	Trouble    func(what string, err error) // is told when the store has trouble, once until it is over; nil: nobody is
 }
 
 // Notice is what came of one try.
@@ -94,12 +93,13 @@ type route struct {
 
 	mu      sync.Mutex
 	failing time.Time // since when nothing got through; zero if the last try did
+	ailing  bool      // the store has trouble, and that was told
 }
 
 // Open opens the sinks of all targets and returns a forwarder of them.
 func Open(ctx context.Context, o Options) (*Forwarder, error) {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if o.Trouble == nil {
+		o.Trouble = func(string, error) {}
 	}
 	if o.Workers <= 0 {
 		o.Workers = 8
@@ -196,9 +196,10 @@ func (r *route) run(ctx, flight context.Context) error {
 			return err
 		case err != nil:
 			pass.Neither()
-			r.f.o.Log.Warn("outbox not read, trying again", "err", err)
+			r.trouble("outbox not read, trying again", err)
 			wait(ctx, nil, time.Now().Add(storePause))
 		case letter == nil:
+			r.trouble("", nil)
 			pass.Neither()
 			wait(ctx, r.woken, next)
 		default:
@@ -207,6 +208,18 @@ func (r *route) run(ctx, flight context.Context) error {
 				r.wake()
 			})
 		}
+	}
+}
+
+// trouble tells of an error of the store, unless the last call did; without an
+// error, that it is over.
+func (r *route) trouble(what string, err error) {
+	r.mu.Lock()
+	told := r.ailing
+	r.ailing = err != nil
+	r.mu.Unlock()
+	if err != nil && !told {
+		r.f.o.Trouble(what, err)
 	}
 }
 

@@ -108,7 +108,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 	// A sender that hangs up does not undo what others of the same commit wait for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
-	switch err := r.store(ctx, d); {
+	switch receipt, err := r.store(ctx, d); {
 	case errors.Is(err, errTooMuch):
 		unavailable(w)
 	case err != nil:
@@ -117,7 +117,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 	default:
 		r.trouble.over()
 		r.wake()
-		answer(w, http.StatusOK, "stored")
+		r.answerStored(w, req, receipt.Delivery)
 	}
 }
 
@@ -125,20 +125,19 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 var errTooMuch = errors.New("too many unverified deliveries")
 
 // store returns when d is on disk, with what it holds.
-func (r *Receiver) store(ctx context.Context, d inbox.Delivery) error {
+func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, error) {
 	if r.quota != nil && d.Verified != inbox.Yes {
 		ok, err := r.quota.admit(ctx, size(d))
 		if err != nil {
-			return err
+			return inbox.Receipt{}, err
 		}
 		if !ok {
-			return errTooMuch
+			return inbox.Receipt{}, errTooMuch
 		}
 	}
 	batch := webhook.Decode(d.Body)
 	d.Single, d.Anomaly = batch.Single, batch.Anomaly
-	_, err := r.o.Store.Put(ctx, d, inbox.Prepare(d, batch))
-	return err
+	return r.o.Store.Put(ctx, d, inbox.Prepare(d, batch))
 }
 
 // received returns the delivery that a request is. Of the header, package

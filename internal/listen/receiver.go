@@ -8,6 +8,7 @@
 package listen
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"sync"
@@ -77,6 +78,8 @@ type Receiver struct {
 	trouble  trouble             // of the store
 	clocks   clocks
 	quota    *quota // nil for none
+
+	answerWith func(context.Context, int64) int // nil: deliveries are answered once they are stored
 
 	handled sync.WaitGroup // requests that are being handled
 	gate    sync.Mutex     // guards closed, and handled against being waited for too early

@@ -1,0 +1,319 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Answers to deliveries, of --ack.
+const (
+	ackStored    = "stored"
+	ackForwarded = "forwarded"
+)
+
+// untoldForwards is how many forwards wait to be printed; more are counted.
+const untoldForwards = 1024
+
+// forwardOptions is what the line of listen says of forwarding.
+type forwardOptions struct {
+	To                                       []string
+	Unverified, Skip, AllowTarget, ShowReply bool
+	From, Ack                                string
+}
+
+func (o *forwardOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries: `[FILTER=>]URL`, may be repeated; FILTER is KEY=VALUE[,KEY=VALUE], keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
+	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
+	f.StringVar(&o.From, "from", "", "forward from `WHERE` on: a delivery's number, a time, an age, or beginning (default what is new to the target)")
+	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
+	f.StringVar(&o.Ack, "ack", ackStored, "answer once a delivery is `stored`, or forwarded: with the status of the one target")
+	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
+	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+}
+
+// targets returns the targets that the line names.
+func (o forwardOptions) targets() ([]forward.Target, error) {
+	var all []forward.Target
+	for _, text := range o.To {
+		t, err := forward.ParseTarget(text)
+		if err != nil {
+			return nil, usagef("such as --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "--forward-to: %w", err)
+		}
+		for _, other := range all {
+			if other.Key() == t.Key() {
+				return nil, usagef("name it once", "--forward-to %s stands there twice", t.Show())
+			}
+		}
+		all = append(all, t)
+	}
+	switch {
+	case o.Ack != ackStored && o.Ack != ackForwarded:
+		return nil, usagef("use stored or forwarded", "--ack %q is neither", o.Ack)
+	case o.Ack == ackForwarded && len(all) != 1:
+		return nil, usagef("name one --forward-to", "--ack forwarded gives the status of one target, and there are %d", len(all))
+	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != ""):
+		return nil, usagef("name one with --forward-to URL", "there is no target to forward to")
+	case o.Skip && o.From != "":
+		return nil, usagef("leave one of them out", "--skip-backlog and --from contradict each other")
+	}
+	return all, nil
+}
+
+// parseFrom reads where a sink begins; nil for where it stopped, or now.
+func parseFrom(text string) (*inbox.From, error) {
+	if text == "" {
+		return nil, nil //nolint:nilnil // nil is a place of its own
+	}
+	if text == "beginning" {
+		return &inbox.From{}, nil
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+		return &inbox.From{Delivery: n}, nil
+	}
+	since, err := parseSince("--from", text)
+	if err != nil {
+		return nil, usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, or beginning", "--from %q is no place to begin", text)
+	}
+	return &inbox.From{Since: since}, nil
+}
+
+// forwarding is the forwarder of a listener; nil forwards nothing.
+type forwarding struct {
+	*forward.Forwarder
+	client    *forward.Client
+	out       *result
+	io        *term.IO
+	showReply bool
+
+	notices chan forward.Notice
+	mu      sync.Mutex
+	missed  int // notices that were not printed
+}
+
+// openForwarding opens the sinks of all targets, and tells what waits for them.
+func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.DB, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
+	targets, err := o.targets()
+	if err != nil || len(targets) == 0 {
+		return nil, err
+	}
+	from, err := parseFrom(o.From)
+	if err != nil {
+		return nil, err
+	}
+	withhold, err := s.Holds()
+	if err != nil {
+		return nil, err
+	}
+	client, err := s.ForwardClient(o.AllowTarget)
+	if err != nil {
+		return nil, err
+	}
+	fw := &forwarding{client: client, out: r.out, io: s.IO, showReply: o.ShowReply, notices: make(chan forward.Notice, untoldForwards)}
+	fw.Forwarder, err = forward.Open(ctx, forward.Options{
+		Store: db, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		Answers: o.Ack == ackForwarded, Tell: fw.tell,
+		Trouble: func(what string, err error) { s.IO.Warning("%s: %v", what, err) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	receiver.AnswerWith(func(ctx context.Context, delivery int64) int {
+		if o.Ack == ackForwarded {
+			return fw.Answer(ctx, delivery)
+		}
+		fw.Wake()
+		return 200
+	})
+	warnForwarding(s, targets, o.Unverified)
+	if err := fw.backlog(ctx, db, o.Skip); err != nil {
+		return nil, err
+	}
+	return fw, nil
+}
+
+// warnForwarding says what is odd about forwarding as it is set up.
+func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
+	if w := s.Config.Webhook; !unverified && (w.Scheme == "" || w.Verify == "off") {
+		s.IO.WarningWith(term.Failure{
+			Message: "nothing will be forwarded: no delivery can be verified without a signature scheme",
+			Hint:    "set webhook.scheme (`waybill signature learn` finds it), or add --forward-unverified",
+		})
+	}
+	for _, t := range targets {
+		if t.Clear() {
+			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
+		}
+	}
+}
+
+// backlog tells what waits for targets that were known before, or drops it.
+func (fw *forwarding) backlog(ctx context.Context, db *store.DB, skip bool) error {
+	for _, k := range fw.Sinks() {
+		to := sinkName(k)
+		if k.New && k.Behind == 0 {
+			continue
+		}
+		if skip {
+			dropped, err := db.SkipBacklog(ctx, k.ID)
+			if err != nil {
+				return err
+			}
+			fw.io.Note("%s: forgot %s that waited, and %s not looked at yet", to, deliveries(dropped), deliveries(k.Behind))
+			continue
+		}
+		if k.Waiting+k.Behind > 0 {
+			since := ""
+			if !k.Oldest.IsZero() {
+				since = " (the oldest since " + render.LocalTime(k.Oldest) + ")"
+			}
+			fw.io.Note("%s: %s waiting%s, and %s not looked at yet; --skip-backlog forgets them", to, deliveries(k.Waiting), since, deliveries(k.Behind))
+		}
+		if k.Dead > 0 {
+			fw.io.Note("%s: %s given up; see `waybill events list --dead`", to, deliveries(k.Dead))
+		}
+	}
+	return nil
+}
+
+// deliveries is so many of them, in words.
+func deliveries[N int | int64](n N) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return fmt.Sprintf("%d deliveries", n)
+}
+
+// sinkName is a sink for people.
+func sinkName(k inbox.Sink) string {
+	name := k.URL
+	if u, err := forward.ParseURL(k.URL); err == nil {
+		name = forward.ShowURL(u)
+	}
+	if k.Filter != "" {
+		name = k.Filter + "=>" + name
+	}
+	return name
+}
+
+// tell keeps a notice to be printed. It never blocks: forwarding goes on
+// whatever the reader of the output does.
+func (fw *forwarding) tell(n forward.Notice) {
+	select {
+	case fw.notices <- n:
+	default:
+		fw.mu.Lock()
+		fw.missed++
+		fw.mu.Unlock()
+	}
+}
+
+// run forwards, and prints what came of it, until ctx ends. printing is held
+// while something is printed.
+func (fw *forwarding) run(ctx context.Context, printing sync.Locker) error {
+	if fw == nil {
+		return nil
+	}
+	defer fw.client.Close()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(fw.notices)
+		return fw.Run(ctx)
+	})
+	g.Go(func() error {
+		var failed error
+		for n := range fw.notices {
+			if failed == nil {
+				printing.Lock()
+				failed = fw.print(n)
+				printing.Unlock()
+			}
+		}
+		return failed
+	})
+	return g.Wait()
+}
+
+// forwardJSON is a try to forward a delivery, in our output.
+type forwardJSON struct {
+	Type           string     `json:"type"`   // forward
+	Target         string     `json:"target"` // without its query
+	Filter         string     `json:"filter"`
+	Delivery       int64      `json:"delivery"`
+	Attempt        int        `json:"attempt"`
+	Outcome        inbox.Fate `json:"outcome"` // sent, retry or dead
+	Status         int        `json:"status"`  // 0 if no answer came
+	ElapsedSeconds float64    `json:"elapsedSeconds"`
+	Problem        string     `json:"problem,omitempty"`
+	NextAttemptAt  *time.Time `json:"nextAttemptAt,omitempty"`
+	FailingSince   *time.Time `json:"failingSince"`            // of the target; null if it is fine
+	FailedSeconds  float64    `json:"failedSeconds,omitempty"` // how long the target had failed before this
+	Reply          *string    `json:"reply,omitempty"`
+}
+
+func (fw *forwarding) print(n forward.Notice) error {
+	fw.mu.Lock()
+	missed := fw.missed
+	fw.missed = 0
+	fw.mu.Unlock()
+	if missed > 0 {
+		fw.io.Warning("%d forwards before this one were not printed", missed)
+	}
+	if !fw.out.machine() {
+		return fw.line(n)
+	}
+	j := forwardJSON{
+		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Fate,
+		Status: n.Status, ElapsedSeconds: n.Took.Round(time.Millisecond).Seconds(), Problem: n.Problem,
+		NextAttemptAt: timeOrNull(n.Due), FailingSince: timeOrNull(n.Failing), FailedSeconds: n.Healed.Round(time.Millisecond).Seconds(),
+	}
+	if fw.showReply {
+		reply := string(n.Reply)
+		j.Reply = &reply
+	}
+	return fw.out.object(j)
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// line prints a try for people.
+func (fw *forwarding) line(n forward.Notice) error {
+	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Took.Round(time.Millisecond))
+	if n.Healed > 0 {
+		how += fmt.Sprintf(", fine again after %v", n.Healed.Round(time.Second))
+	}
+	switch n.Fate {
+	case inbox.Retry:
+		what, style = "not forwarded", term.Caution
+		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, clock(n.Due), clock(n.Failing))
+	case inbox.GivenUp:
+		what, style = "given up", term.Bad
+		how = n.Problem + "; see `waybill events list --dead`"
+	case inbox.Sent, inbox.Returned:
+	}
+	err := fw.out.line("%s  %s  delivery %d, attempt %d, to %s: %s", clock(time.Now()), fw.out.Out().Style(style, what), n.Delivery, n.Attempt, n.Target.Show(), how)
+	if err == nil && fw.showReply && len(n.Reply) > 0 {
+		err = fw.out.line("          %s", string(n.Reply))
+	}
+	return err
+}
