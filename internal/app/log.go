@@ -19,8 +19,10 @@ type teller struct {
 	attrs []slog.Attr
 }
 
+// Enabled is part of [slog.Handler].
 func (t *teller) Enabled(context.Context, slog.Level) bool { return true }
 
+// Handle is part of [slog.Handler].
 func (t *teller) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString(r.Message)
@@ -40,8 +42,10 @@ func (t *teller) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// WithAttrs is part of [slog.Handler].
 func (t *teller) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &teller{t.io, append(append([]slog.Attr{}, t.attrs...), attrs...)}
 }
 
+// WithGroup is part of [slog.Handler].
 func (t *teller) WithGroup(string) slog.Handler { return t }

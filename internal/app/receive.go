@@ -56,7 +56,11 @@ func (s *Session) Verifier() (*Verifier, error) {
 		return v, nil
 	}
 	return newVerifier(w.Secrets, read, func(err error) {
-		s.IO.Warning("the changed secret is not used: %v", err)
+		if err != nil {
+			s.IO.Warning("the changed secret is not used: %v", err)
+			return
+		}
+		s.IO.Note("the secrets have changed and were read again")
 	})
 }
 

@@ -16,9 +16,9 @@ const secretsPause = time.Second
 // Verifier verifies with the secrets as their files hold them, so that a
 // secret can be changed while deliveries arrive. It is safe for concurrent use.
 type Verifier struct {
-	make   func() (*webhook.Verifier, error) // reads the secrets
-	failed func(error)                       // told once for each change that can't be used; the old secrets stay
-	files  []string
+	make  func() (*webhook.Verifier, error) // reads the secrets
+	told  func(error)                       // called for each change; the error says why it can't be used and the old secrets stay
+	files []string
 
 	mu    sync.Mutex
 	now   *webhook.Verifier
@@ -27,8 +27,8 @@ type Verifier struct {
 }
 
 // newVerifier reads the secrets. places are those of webhook.secrets.
-func newVerifier(places []string, read func() (*webhook.Verifier, error), failed func(error)) (*Verifier, error) {
-	f := &Verifier{make: read, failed: failed}
+func newVerifier(places []string, read func() (*webhook.Verifier, error), told func(error)) (*Verifier, error) {
+	f := &Verifier{make: read, told: told}
 	for _, place := range places {
 		if path, ok := strings.CutPrefix(place, "file:"); ok {
 			f.files = append(f.files, path)
@@ -58,11 +58,11 @@ func (f *Verifier) current(at time.Time) *webhook.Verifier {
 		return f.now
 	}
 	f.seen = seen
-	if v, err := f.make(); err == nil {
+	v, err := f.make()
+	if err == nil {
 		f.now = v
-	} else {
-		f.failed(err)
 	}
+	f.told(err)
 	return f.now
 }
 

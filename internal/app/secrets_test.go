@@ -18,7 +18,7 @@ func TestSecretsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var failures []error
+	var changes, failures []error
 	read := func() (*webhook.Verifier, error) {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -28,7 +28,11 @@ func TestSecretsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	}
 	began := time.Now()
 	write("old", began)
-	v, err := newVerifier([]string{"env:X", "file:" + path}, read, func(err error) { failures = append(failures, err) })
+	v, err := newVerifier([]string{"env:X", "file:" + path}, read, func(err error) {
+		if changes = append(changes, err); err != nil {
+			failures = append(failures, err)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +58,8 @@ func TestSecretsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 		t.Error("the changed secret is not used")
 	}
 	write("", began.Add(2*time.Minute))
-	if !verifies("new", 3*later) || !verifies("new", 4*later) || len(failures) != 1 {
-		t.Errorf("an empty file: told %v; want the last good secret kept, and one failure told", failures)
+	if !verifies("new", 3*later) || !verifies("new", 4*later) || len(failures) != 1 || len(changes) != 2 {
+		t.Errorf("an empty file: told %v; want the last good secret kept, one change and one failure told", changes)
 	}
 	if err := os.Remove(path); err != nil || !verifies("new", 5*later) || len(failures) != 1 {
 		t.Errorf("a file that is gone: %v, told %v; want the last good secret kept", err, failures)

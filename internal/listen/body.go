@@ -51,7 +51,7 @@ func (b *body) readAll(from io.Reader, size int64) error {
 		}
 		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
-		if err == io.EOF { //nolint:errorlint // readers return it as it is
+		if err == io.EOF {
 			return nil
 		}
 		if err != nil {

@@ -76,7 +76,7 @@ func TestAllConnectionsWaitForTheStore(t *testing.T) {
 		var all []<-chan reply
 		for range 3 {
 			c, replies := s.dial(post(delivered))
-			defer c.Close()
+			t.Cleanup(func() { _ = c.Close() })
 			all = append(all, replies)
 			synctest.Wait()
 		}

@@ -24,11 +24,16 @@ type Store interface {
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
+	Deliveries
+	Close() error
+}
+
+// Deliveries is what a store keeps of deliveries.
+type Deliveries interface {
 	inbox.Store
 	inbox.Verdicts
 	inbox.Keeper
 	inbox.Outbox
-	Close() error
 }
 
 // Harness is how the suites get at stores.
