@@ -35,11 +35,11 @@ func harness() storetest.Harness {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return d
+			return storetest.Store{Trackings: d, Deliveries: d}
 		},
 		Kill: func(t testing.TB, s storetest.Store) {
 			t.Helper()
-			d, ok := s.(*DB)
+			d, ok := s.Trackings.(*DB)
 			if !ok {
 				t.Fatalf("%T is not ours", s)
 			}

@@ -17,14 +17,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Store is all that the suites ask for.
-type Store interface {
+// Store is all that the suites ask for, in two parts of one store.
+type Store struct {
+	Trackings
+	Deliveries
+}
+
+// Trackings is what a store keeps of trackings. Close closes all of the store.
+type Trackings interface {
 	ledger.Store
 	ledger.Doubts
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
-	Deliveries
 	Close() error
 }
 
