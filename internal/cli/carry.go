@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -205,10 +207,12 @@ type created struct {
 	reply *tracking.Reply
 }
 
-// Bounds of what was answered and is not recorded yet.
+// Bounds of what was answered and is not recorded yet. The more trackings are
+// recorded at once, the fewer pages of their index are written twice.
 const (
-	mostUnlearned = 64   // answers
-	learnedAtOnce = 1000 // trackings, about
+	mostUnlearned = 64 // answers
+	learnedAtOnce = 4096
+	learnedAfter  = time.Second
 )
 
 func (k *carriage) learner(ctx context.Context) *learner {
@@ -220,7 +224,9 @@ func (k *carriage) learner(ctx context.Context) *learner {
 	go func() {
 		defer close(l.ended)
 		for c := range l.answers {
-			if err := k.db.Learn(context.WithoutCancel(ctx), k.run.Plan.Account, l.gathered(c), nil); err != nil {
+			seen := l.gathered(c)
+			slices.SortStableFunc(seen, byKey)
+			if err := k.db.Learn(context.WithoutCancel(ctx), k.run.Plan.Account, seen, nil); err != nil {
 				k.s.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}
@@ -228,9 +234,11 @@ func (k *carriage) learner(ctx context.Context) *learner {
 	return l
 }
 
-// gathered returns what an answer tells, with those that came after it.
+// gathered returns what an answer tells, with those that came soon after it.
 func (l *learner) gathered(c created) []ledger.Sighting {
 	seen := app.Created(c.items, c.reply)
+	late := time.NewTimer(learnedAfter)
+	defer late.Stop()
 	for len(seen) < learnedAtOnce {
 		select {
 		case c, ok := <-l.answers:
@@ -238,11 +246,16 @@ func (l *learner) gathered(c created) []ledger.Sighting {
 				return seen
 			}
 			seen = append(seen, app.Created(c.items, c.reply)...)
-		default:
+		case <-late.C:
 			return seen
 		}
 	}
 	return seen
+}
+
+// byKey is the order in which many are recorded fastest.
+func byKey(a, b ledger.Sighting) int {
+	return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
 }
 
 func (l *learner) add(b ledger.Batch, r *tracking.Reply) {
