@@ -63,8 +63,8 @@ type dispatch struct {
 	claims   int
 	outcomes chan outcome
 
-	claiming sync.Mutex // one claims at a time
-	queue    []ledger.Batch
+	claiming sync.Mutex     // held for the queue
+	queue    []ledger.Batch // claimed with others and not sent
 
 	mu       sync.Mutex
 	news     *sync.Cond // an outcome was recorded, or it all ends
@@ -175,8 +175,16 @@ func (d *dispatch) await(before int) bool {
 	return d.changes != before && !d.ended
 }
 
-// claim returns a batch of the run, and false when no more is pending.
+// claim returns a batch of the run, and false when no more is pending. Where
+// one is claimed at a time, workers do so side by side.
 func (d *dispatch) claim(ctx context.Context) (ledger.Batch, bool, error) {
+	if d.claims == 1 {
+		some, err := d.claimSome(ctx, 1, d.limit(0))
+		if err != nil || len(some) == 0 {
+			return ledger.Batch{}, false, err
+		}
+		return some[0], true, nil
+	}
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {

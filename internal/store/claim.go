@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,19 +22,51 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if size < 1 {
 		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
-	var batches []ledger.Batch
+	var claimed []batch
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
 		if err := d.workOn(ctx, t, run, me); err != nil {
 			return err
 		}
 		var err error
-		batches, err = t.claim(ctx, run, n, int64(size), me)
+		claimed, err = t.claim(ctx, run, n, int64(size), me)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
+	batches := make([]ledger.Batch, len(claimed))
+	for i, b := range claimed {
+		if batches[i], err = d.toSend(ctx, b); err != nil {
+			return nil, errors.Join(err, d.giveBack(context.WithoutCancel(ctx), claimed, me))
+		}
+	}
 	return batches, nil
+}
+
+// toSend returns a claimed batch with its rows. They are read beside whoever
+// writes: nobody else touches them as long as the batch is claimed.
+func (d *DB) toSend(ctx context.Context, b batch) (ledger.Batch, error) {
+	rows := make([]ledger.BatchRow, 0, b.rows)
+	err := d.each(ctx, func(s scanner) error {
+		var r ledger.BatchRow
+		err := s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
+		rows = append(rows, r)
+		return err
+	}, `SELECT id, refer_id, number, carrier FROM rows
+		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
+	return ledger.Batch{ID: b.id, Rows: rows}, err
+}
+
+// giveBack makes batches pending again whose rows could not be read.
+func (d *DB) giveBack(ctx context.Context, claimed []batch, me string) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		for _, b := range claimed {
+			if _, err := t.exec(ctx, "UPDATE batches SET state = 'pending', owner = NULL WHERE id = $1 AND state = 'sending' AND owner = $2", b.id, me); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // workOn notes that this process works on the run, unless another living one
@@ -54,29 +87,19 @@ func (d *DB) workOn(ctx context.Context, t *tx, run int64, me string) error {
 	return err
 }
 
-func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]ledger.Batch, error) {
+// claim moves up to n pending batches of the run to sending.
+func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]batch, error) {
 	next, err := t.nextPending(ctx, run, n, size)
 	if err != nil {
 		return nil, err
 	}
 	now := millis(time.Now())
-	batches := make([]ledger.Batch, len(next))
-	for i, b := range next {
+	for _, b := range next {
 		if _, err := t.exec(ctx, "UPDATE batches SET state = 'sending', owner = $1, claimed = $2 WHERE id = $3", me, now, b.id); err != nil {
 			return nil, err
 		}
-		batches[i] = ledger.Batch{ID: b.id, Rows: make([]ledger.BatchRow, 0, b.rows)}
-		if err := t.each(ctx, func(s scanner) error {
-			var r ledger.BatchRow
-			err := s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
-			batches[i].Rows = append(batches[i].Rows, r)
-			return err
-		}, `SELECT id, refer_id, number, carrier FROM rows
-			WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id); err != nil {
-			return nil, err
-		}
 	}
-	return batches, nil
+	return next, nil
 }
 
 // nextPending returns up to n pending batches of the run, none of them with
