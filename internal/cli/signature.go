@@ -109,6 +109,15 @@ func captures(s *app.Session, path string) ([]webhook.Sample, error) {
 			hint: `each delivery is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 		}
 	}
+	redacted := 0
+	for _, d := range all {
+		if d.Redacted {
+			redacted++
+		}
+	}
+	if redacted > 0 {
+		s.IO.Warning("%d of %d deliveries of %s are redacted: no signature fits them any more", redacted, len(all), path)
+	}
 	return all, nil
 }
 

@@ -8,19 +8,178 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
-// capture is a delivery in a file. Field names are in camelCase and headers a
-// list of {name, value}, or an object of texts or lists of texts.
-type capture struct {
-	ReceivedAt time.Time       `json:"receivedAt"`
-	Method     string          `json:"method"`
-	Path       string          `json:"path"`
-	Query      string          `json:"query"`
-	Headers    json.RawMessage `json:"headers"`
-	Body       *string         `json:"body"`
-	BodyBase64 []byte          `json:"bodyBase64"` // instead of a body that is no text
+// Capture is a delivery in a file. As JSON it is an object with receivedAt,
+// method, path, query, headers, which is a list of {name, value} or an object
+// of texts or lists of texts, and body. Bytes that are no text stand in base64,
+// in bodyBase64, pathBase64, queryBase64 and a header's valueBase64.
+//
+// What is read again is byte for byte what was written, but for a path and a
+// method that are empty, which are / and POST.
+type Capture struct {
+	Sample
+
+	From string // address of the sender, empty if not told
+
+	// What the writer says of it, which nobody who reads it believes.
+	Delivery string // its name in the store it comes from
+	Verified string
+}
+
+// captureJSON is the form of a [Capture].
+type captureJSON struct {
+	Delivery    string          `json:"delivery,omitempty"`
+	ReceivedAt  time.Time       `json:"receivedAt,omitzero"`
+	From        string          `json:"from,omitempty"`
+	Verified    string          `json:"verified,omitempty"`
+	Redacted    bool            `json:"redacted,omitempty"`
+	Method      string          `json:"method"`
+	Path        string          `json:"path,omitempty"`
+	PathBase64  []byte          `json:"pathBase64,omitempty"`
+	Query       string          `json:"query,omitempty"`
+	QueryBase64 []byte          `json:"queryBase64,omitempty"`
+	Headers     json.RawMessage `json:"headers"`
+	Body        *string         `json:"body,omitempty"`
+	BodyBase64  []byte          `json:"bodyBase64,omitempty"`
+}
+
+type headerJSON struct {
+	Name        string `json:"name"`
+	Value       string `json:"value"`
+	ValueBase64 []byte `json:"valueBase64,omitempty"`
+}
+
+// Problems of a capture.
+var (
+	errNoBody    = errors.New("has neither body nor bodyBase64")
+	errTwoBodies = errors.New("has both body and bodyBase64")
+	errHeaders   = errors.New("headers: want a list of {name, value}, or an object of texts or lists of texts")
+	errNotUTF8   = errors.New("is not UTF-8; a body that is no text stands in bodyBase64")
+	errHalf      = errors.New("a text holds half of a surrogate pair, which stands for no bytes")
+)
+
+// MarshalJSON implements [json.Marshaler].
+func (c Capture) MarshalJSON() ([]byte, error) {
+	j := captureJSON{
+		Delivery: c.Delivery, ReceivedAt: c.At.UTC(), From: strings.ToValidUTF8(c.From, "\ufffd"), Verified: c.Verified, Redacted: c.Redacted, Method: c.Method,
+	}
+	j.Path, j.PathBase64 = textOrBytes(c.Path)
+	j.Query, j.QueryBase64 = textOrBytes(c.RawQuery)
+	if text, raw := textOrBytes(string(c.Body)); raw == nil {
+		j.Body = &text
+	} else {
+		j.BodyBase64 = raw
+	}
+	headers := make([]headerJSON, len(c.Header))
+	for i, f := range c.Header {
+		headers[i].Name = f.Name
+		headers[i].Value, headers[i].ValueBase64 = textOrBytes(f.Value)
+	}
+	var err error
+	if j.Headers, err = json.Marshal(headers); err != nil {
+		return nil, err
+	}
+	return json.Marshal(j)
+}
+
+// textOrBytes returns s as text if JSON can hold it, and not at the cost of
+// more room than its bytes would take, else as bytes.
+func textOrBytes(s string) (string, []byte) {
+	controls := 0 // each takes six characters
+	for i := range len(s) {
+		if s[i] < ' ' && s[i] != '\n' && s[i] != '\r' && s[i] != '\t' {
+			controls++
+		}
+	}
+	if !utf8.ValidString(s) || controls > len(s)/16 {
+		return "", []byte(s)
+	}
+	return s, nil
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]. What can't stand for the bytes
+// of a delivery is an error.
+func (c *Capture) UnmarshalJSON(data []byte) error {
+	if !utf8.Valid(data) {
+		return errNotUTF8
+	}
+	var j captureJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return err
+	}
+	*c = Capture{
+		Sample: Sample{
+			Request:  Request{Method: j.Method, Path: j.Path + string(j.PathBase64), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64},
+			At:       j.ReceivedAt,
+			Redacted: j.Redacted,
+		},
+		Delivery: j.Delivery, From: j.From, Verified: j.Verified,
+	}
+	if c.Method == "" {
+		c.Method = "POST"
+	}
+	if c.Path == "" {
+		c.Path = "/"
+	}
+	switch {
+	case j.Body != nil && len(j.BodyBase64) > 0:
+		return errTwoBodies
+	case j.Body != nil:
+		c.Body = []byte(*j.Body)
+	case c.Body == nil:
+		return errNoBody
+	}
+	var err error
+	if c.Header, err = fieldsOf(j.Headers); err != nil {
+		return err
+	}
+	if halfPair(data) {
+		return errHalf
+	}
+	return nil
+}
+
+// halfPair reports whether valid JSON holds an escaped half of a surrogate
+// pair, in place of which package encoding/json would put U+FFFD.
+func halfPair(data []byte) bool {
+	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data); {
+		size := 2
+		if data[i+1] == 'u' {
+			size = 6
+			if r := escapedUnit(data[i:]); utf16.IsSurrogate(r) {
+				size = 12
+				if utf16.DecodeRune(r, escapedUnit(data[i+6:])) == utf8.RuneError {
+					return true
+				}
+			}
+		}
+		i += size
+		next := bytes.IndexByte(data[i:], '\\')
+		if next < 0 {
+			return false
+		}
+		i += next
+	}
+	return false
+}
+
+// escapedUnit returns what the escape \uXXXX stands for that begins b, 0 if
+// none does.
+func escapedUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }
 
 // ParseCaptures reads deliveries from a file of JSON: one object after the
@@ -28,19 +187,19 @@ type capture struct {
 func ParseCaptures(data []byte) ([]Sample, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) > 0 && data[0] == '[' {
-		var all []capture
+		var all []Capture
 		if err := json.Unmarshal(data, &all); err != nil {
 			return nil, fmt.Errorf("deliveries: %w", err)
 		}
-		return samplesOf(all)
+		return samplesOf(all), nil
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
-	var all []capture
+	var all []Capture
 	for {
-		var c capture
+		var c Capture
 		err := dec.Decode(&c)
 		if errors.Is(err, io.EOF) {
-			return samplesOf(all)
+			return samplesOf(all), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("delivery %d: %w", len(all)+1, err)
@@ -49,47 +208,23 @@ func ParseCaptures(data []byte) ([]Sample, error) {
 	}
 }
 
-var errNoBody = errors.New("has neither body nor bodyBase64")
-
-func samplesOf(all []capture) ([]Sample, error) {
+func samplesOf(all []Capture) []Sample {
 	samples := make([]Sample, len(all))
 	for i, c := range all {
-		s := Sample{At: c.ReceivedAt, Request: Request{Method: c.Method, Path: c.Path, RawQuery: c.Query, Body: c.BodyBase64}}
-		if s.Method == "" {
-			s.Method = "POST"
-		}
-		if s.Path == "" {
-			s.Path = "/"
-		}
-		if c.Body != nil {
-			s.Body = []byte(*c.Body)
-		}
-		if s.Body == nil {
-			return nil, fmt.Errorf("delivery %d: %w", i+1, errNoBody)
-		}
-		var err error
-		if s.Header, err = fieldsOf(c.Headers); err != nil {
-			return nil, fmt.Errorf("delivery %d: headers: %w", i+1, err)
-		}
-		samples[i] = s
+		samples[i] = c.Sample
 	}
-	return samples, nil
+	return samples
 }
-
-var errHeaders = errors.New("want a list of {name, value}, or an object of texts or lists of texts")
 
 func fieldsOf(raw json.RawMessage) ([]Field, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
-	var list []struct {
-		Name  string `json:"name"`
-		Value string `json:"value"`
-	}
+	var list []headerJSON
 	if json.Unmarshal(raw, &list) == nil {
 		fields := make([]Field, len(list))
 		for i, f := range list {
-			fields[i] = Field(f)
+			fields[i] = Field{f.Name, f.Value + string(f.ValueBase64)}
 		}
 		return fields, nil
 	}

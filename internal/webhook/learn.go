@@ -33,7 +33,8 @@ var ErrControl = errors.New("the search found a scheme for a secret that was mad
 type Sample struct {
 	Request
 
-	At time.Time // when it was received; zero if that is not known
+	At       time.Time // when it was received; zero if that is not known
+	Redacted bool      // what it held was masked, see [Redactor]: no signature fits it any more
 }
 
 // Lesson is what was learnt from samples.

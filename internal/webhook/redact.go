@@ -1,0 +1,238 @@
+package webhook
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Masked stands in place of what was redacted.
+const Masked = "***"
+
+// longSegment is how long a segment of a path is, in bytes, that may be a
+// token.
+const longSegment = 16
+
+// Redactor masks what a delivery holds, so that it can be shown to others: it
+// keeps how it is built, and what is known to be harmless.
+//
+// Of the body these texts and numbers stay: event, eventId, times, status and
+// its names, transitTime, carrierCode. Tracking numbers, order numbers and the
+// service's identifiers become others, equal ones the same within all that one
+// Redactor redacts. Every other text becomes [Masked] and every other number
+// 0. A body that is no JSON becomes [Masked]. Of the headers the names stay,
+// and the values of those that say what the body is and who the sender's
+// program is; of the query the names. Long segments of the path, and the
+// sender's address, go. What holds one of Secrets goes wherever it is.
+//
+// Names of members stay, whatever they say.
+type Redactor struct {
+	Secrets []string
+	Key     []byte // random; made-up identifiers are derived with it
+}
+
+// Redact returns c with everything masked, and marked so. c stays as it is.
+func (r Redactor) Redact(c Capture) Capture {
+	c.Redacted, c.From = true, ""
+	c.Body = r.body(c.Body)
+	header := make([]Field, len(c.Header))
+	for i, f := range c.Header {
+		header[i] = Field{f.Name, r.header(f, len(c.Body))}
+	}
+	c.Header = header
+	c.Path, c.RawQuery = r.path(c.Path), r.query(c.RawQuery)
+	return c
+}
+
+// holdsSecret reports whether s holds one of the secrets.
+func (r Redactor) holdsSecret(s string) bool {
+	return slices.ContainsFunc(r.Secrets, func(secret string) bool { return secret != "" && strings.Contains(s, secret) })
+}
+
+// keep returns s unless it holds a secret.
+func (r Redactor) keep(s string) string {
+	if r.holdsSecret(s) {
+		return Masked
+	}
+	return s
+}
+
+func (r Redactor) header(f Field, length int) string {
+	switch strings.ToLower(f.Name) {
+	case "content-length":
+		return strconv.Itoa(length)
+	case "accept", "accept-encoding", "accept-language", "connection", "content-encoding", "content-type", "date", "user-agent":
+		return r.keep(f.Value)
+	}
+	return maskText(f.Value)
+}
+
+// maskText masks a text that is not empty.
+func maskText(s string) string {
+	if s == "" {
+		return ""
+	}
+	return Masked
+}
+
+func (r Redactor) path(path string) string {
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		parts[i] = r.keep(part)
+		if len(part) >= longSegment {
+			parts[i] = Masked
+		}
+	}
+	return r.keep(strings.Join(parts, "/"))
+}
+
+func (r Redactor) query(query string) string {
+	if query == "" {
+		return ""
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		name, value, ok := strings.Cut(part, "=")
+		switch {
+		case ok:
+			parts[i] = r.keep(name) + "=" + maskText(value)
+		default:
+			parts[i] = maskText(part)
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+func (r Redactor) body(body []byte) []byte {
+	if len(body) == 0 {
+		return body
+	}
+	if !json.Valid(body) {
+		return []byte(Masked)
+	}
+	w := redaction{Redactor: r, b: body}
+	w.space()
+	w.value("")
+	return append(w.out, body[w.i:]...)
+}
+
+// redaction is a walk over the valid JSON b; out is what it was redacted to.
+type redaction struct {
+	Redactor
+
+	b   []byte
+	i   int
+	out []byte
+}
+
+// to copies up to a place.
+func (w *redaction) to(end int) {
+	w.out = append(w.out, w.b[w.i:end]...)
+	w.i = end
+}
+
+func (w *redaction) space() { w.to(skipSpace(w.b, w.i)) }
+
+// value redacts the value that comes next: a member of that name, or an
+// element of one.
+func (w *redaction) value(name string) {
+	switch w.b[w.i] {
+	case '{', '[':
+		w.inside(name)
+	case '"':
+		end := skipString(w.b, w.i)
+		w.out = append(w.out, w.text(name, w.b[w.i:end])...)
+		w.i = end
+	case 't', 'f', 'n':
+		end, _ := skipValue(w.b, w.i)
+		w.to(end)
+	default:
+		end, _ := skipValue(w.b, w.i)
+		number := w.b[w.i:end]
+		if !harmless(name) || w.holdsSecret(string(number)) {
+			number = []byte("0")
+		}
+		w.out = append(w.out, number...)
+		w.i = end
+	}
+}
+
+// inside redacts an object or an array.
+func (w *redaction) inside(name string) {
+	object := w.b[w.i] == '{'
+	for {
+		w.to(w.i + 1) // over the bracket or the comma
+		w.space()
+		if c := w.b[w.i]; c == '}' || c == ']' {
+			w.to(w.i + 1)
+			return
+		}
+		if object {
+			end := skipString(w.b, w.i)
+			literal := w.b[w.i:end]
+			name = string(bareName(literal))
+			if w.holdsSecret(name) {
+				w.out, w.i = append(w.out, `"`+Masked+`"`...), end
+			}
+			w.to(end)
+			w.space()
+			w.to(w.i + 1) // over the colon
+			w.space()
+		}
+		w.value(name)
+		w.space()
+		if c := w.b[w.i]; c == '}' || c == ']' {
+			w.to(w.i + 1)
+			return
+		}
+	}
+}
+
+// text returns what is left of a string literal.
+func (w *redaction) text(name string, literal []byte) []byte {
+	s, _ := text(literal)
+	switch {
+	case s == "", harmless(name) && !w.holdsSecret(s):
+		return literal
+	case identifies(name):
+		return []byte(`"` + w.alias(s) + `"`)
+	default:
+		return []byte(`"` + Masked + `"`)
+	}
+}
+
+// alias returns what stands in place of an identifier. Case, spaces and hyphens
+// make no other one of it, as they make no other number.
+func (r Redactor) alias(id string) string {
+	mac := hmac.New(sha256.New, r.Key)
+	mac.Write([]byte(strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(id))))
+	return "redacted-" + hex.EncodeToString(mac.Sum(nil)[:6])
+}
+
+// identifies reports whether a member names a shipment.
+//
+// Interface: Resources and their fields.
+func identifies(name string) bool {
+	switch name {
+	case "trackingNumber", "rawTrackingNumber", "referId", "routerId", "id":
+		return true
+	}
+	return false
+}
+
+// harmless reports whether what a member says is about no person and no
+// shipment of one.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event).
+func harmless(name string) bool {
+	switch name {
+	case "eventId", "event", "eventTime", "status", "statusTrack", "statusLabel", "statusSummary", "latestCheckpointTime",
+		"transitTime", "created", "updated", "eventTimestamp", "GMTTimestamp", "carrierCode":
+		return true
+	}
+	return false
+}
