@@ -139,9 +139,18 @@ type Query struct {
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
 	Kind           string
 	TrackingNumber string // compared as sent
+	About          *About // about one of these trackings; nil for any
 	Since          time.Time
 	Verified       Verified
 	Marks          []Mark // any of these; nil for all, anomalies too
+}
+
+// About names trackings by what events call them. An event is about one of them
+// if it has one of the numbers, compared without case, spaces and hyphens, or
+// one of the identifiers, compared without case.
+type About struct {
+	Numbers   []string
+	RouterIDs []string
 }
 
 // Counts is how much a store holds.

@@ -36,6 +36,14 @@ func (c *conditions) add(term string, arg any) {
 	c.terms = append(c.terms, fmt.Sprintf(term, fmt.Sprintf("$%d", len(c.args))))
 }
 
+// any adds a term that holds if one of those does that fill adds.
+func (c *conditions) any(fill func(*conditions)) {
+	either := conditions{args: c.args}
+	fill(&either)
+	c.args = either.args
+	c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
+}
+
 func (c *conditions) String() string { return strings.Join(c.terms, " AND ") }
 
 // matching returns what rows must be to match q, but for its bounds.
@@ -60,16 +68,27 @@ func matching(q inbox.Query) *conditions {
 		c.add("verified = %s", string(q.Verified))
 	}
 	if q.Marks != nil {
-		var either conditions
-		either.args = c.args
-		for _, m := range q.Marks {
-			either.add("mark = %s", string(m))
-		}
-		c.args = either.args
-		c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
+		c.any(func(either *conditions) {
+			for _, m := range q.Marks {
+				either.add("mark = %s", string(m))
+			}
+		})
+	}
+	if q.About != nil {
+		c.any(func(either *conditions) {
+			for _, n := range q.About.Numbers {
+				either.add(foldedNumber+" = %s", fold(n))
+			}
+			for _, id := range q.About.RouterIDs {
+				either.add("LOWER(router_id) = %s", strings.ToLower(id))
+			}
+		})
 	}
 	return c
 }
+
+// foldedNumber is what [fold] makes of an event's number, in SQL.
+const foldedNumber = "UPPER(REPLACE(REPLACE(tracking_number, ' ', ''), '-', ''))"
 
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {

@@ -11,7 +11,7 @@ import (
 
 func queriesByEverything(w *world) {
 	kind := func(id, kind, number string) string {
-		return fmt.Sprintf(`{"eventId":%q,"event":%q,"data":{"trackingNumber":%q}}`, id, kind, number)
+		return fmt.Sprintf(`{"eventId":%q,"event":%q,"data":{"trackingNumber":%q,"routerId":"R-%s"}}`, id, kind, number, number)
 	}
 	puts := []struct {
 		body     string
@@ -46,6 +46,10 @@ func queriesByEverything(w *world) {
 		"eventId, text":     {inbox.Query{EventID: "text"}, []int64{4}},
 		"kind":              {inbox.Query{Kind: "router.moved"}, []int64{2, 4}},
 		"number":            {inbox.Query{TrackingNumber: "1Z1"}, []int64{1, 3}},
+		"about a number":    {inbox.Query{About: &inbox.About{Numbers: []string{"1 z-1"}}}, []int64{1, 3, 4}},
+		"about a routerId":  {inbox.Query{About: &inbox.About{RouterIDs: []string{"r-1Z2"}}}, []int64{2}},
+		"about either":      {inbox.Query{About: &inbox.About{Numbers: []string{"1Z9", "gone"}, RouterIDs: []string{"r-1z2"}}, Verified: inbox.Yes}, []int64{2}},
+		"about nothing":     {inbox.Query{About: &inbox.About{}}, nil},
 		"since":             {inbox.Query{Since: sent.Add(time.Second)}, []int64{3, 4, 5, 6}},
 		"verified":          {inbox.Query{Verified: inbox.Yes}, []int64{1, 2, 3}},
 		"not verified":      {inbox.Query{Verified: inbox.No}, []int64{4, 5}},
