@@ -66,7 +66,10 @@ func (r *runner) events() *cobra.Command {
 		Short:   "Look at received events",
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
-	group.AddCommand(r.listedEvents(), r.shownEvent(), r.pruneEvents(), r.readmitEvents())
+	group.AddCommand(
+		r.listedEvents(), r.shownEvent(), r.waitEvents(),
+		r.exportEvents(), r.importEvents(), r.pruneEvents(), r.readmitEvents(),
+	)
 	return group
 }
 

@@ -3,22 +3,42 @@ package cli
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
 )
+
+type eventOptions struct {
+	Limit                                          int
+	Kind, Number, ReferID, Since, Verified, Filter string
+	All, Dead                                      bool
+}
 
 func (r *runner) listedEvents() *cobra.Command {
 	var q eventOptions
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List received events, newest first",
-		Example: example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --limit 0 -o jsonl"),
-		Args:    cobra.NoArgs,
+		Use:   "list",
+		Short: "List received events, newest first",
+		Long: `list shows the events that stand, newest first. --filter takes the FILTER of
+listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are event,
+status, statusTrack, number and JSON pointers, a * may end VALUE. --refer-id finds
+events by the tracking numbers that the ledger holds for it.
+
+--dead lists what could not be forwarded instead: which delivery, to whom, how often
+it was tried and why it failed last.`,
+		Example: example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
+			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
+		Args: cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			if q.Dead {
+				return r.listDead(ctx, s, q)
+			}
 			return r.listEvents(ctx, s, q)
 		}),
 	}
@@ -26,16 +46,13 @@ func (r *runner) listedEvents() *cobra.Command {
 	f.IntVar(&q.Limit, "limit", 50, "at most `N` (0 for all)")
 	f.StringVar(&q.Kind, "event", "", "only this `KIND`, such as router.delivered")
 	f.StringVar(&q.Number, "tracking-number", "", "only this tracking number")
+	f.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
+	f.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
 	f.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
 	f.StringVar(&q.Verified, "verified", "", "only `yes`, no or unknown")
 	f.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
+	f.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
 	return cmd
-}
-
-type eventOptions struct {
-	Limit                         int
-	Kind, Number, Since, Verified string
-	All                           bool
 }
 
 func (o eventOptions) query() (inbox.Query, error) {
@@ -43,20 +60,69 @@ func (o eventOptions) query() (inbox.Query, error) {
 	if err != nil {
 		return inbox.Query{}, err
 	}
-	v := inbox.Verified(o.Verified)
-	switch v {
-	case "", inbox.Yes, inbox.No, inbox.Unknown:
-	default:
-		return inbox.Query{}, usagef("use yes, no or unknown", "--verified %q is neither", o.Verified)
+	v, err := parseVerified(o.Verified)
+	if err != nil {
+		return inbox.Query{}, err
 	}
 	if o.Limit < 0 {
 		return inbox.Query{}, usagef("use 0 for all", "--limit %d is negative", o.Limit)
 	}
-	q := inbox.Query{Limit: o.Limit, Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
+	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
 	if !o.All {
 		q.Marks = []inbox.Mark{inbox.Standing}
 	}
 	return q, nil
+}
+
+func parseVerified(s string) (inbox.Verified, error) {
+	switch v := inbox.Verified(s); v {
+	case "", inbox.Yes, inbox.No, inbox.Unknown:
+		return v, nil
+	}
+	return "", usagef("use yes, no or unknown", "--verified %q is neither", s)
+}
+
+// parseFilter reads --filter.
+func parseFilter(s string) (forward.Filter, error) {
+	f, err := forward.ParseFilter(s)
+	if err != nil {
+		return f, usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
+	}
+	return f, nil
+}
+
+// filtered yields the events of seq that match, at most limit; 0 for all.
+func filtered(seq iter.Seq2[inbox.Event, error], f forward.Filter, limit int) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		n := 0
+		for e, err := range seq {
+			if err == nil && !f.Match(e) {
+				continue
+			}
+			n++
+			if !yield(e, err) || n == limit {
+				return
+			}
+		}
+	}
+}
+
+// about returns what the ledger knows of a referId that events may name.
+func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*inbox.About, error) {
+	rows, err := db.Find(ctx, s.Config.Account, referID, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, &outcomeError{code: NotFound, err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), hint: "`waybill list` shows what was created from here"}
+	}
+	a := &inbox.About{}
+	for _, row := range rows {
+		if row.Item.Number != "" {
+			a.Numbers = append(a.Numbers, row.Item.Number)
+		}
+	}
+	return a, nil
 }
 
 func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions) error {
@@ -64,8 +130,33 @@ func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions)
 	if err != nil {
 		return err
 	}
-	w := listing[inbox.Event]{
-		out: r.out, empty: "no events; `waybill listen` receives them",
+	filter, err := parseFilter(o.Filter)
+	if err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return r.eventListing(s, "no events; `waybill listen` receives them").print(s.IO, nil)
+	}
+	if o.Filter == "" {
+		q.Limit = o.Limit
+	}
+	if o.ReferID != "" {
+		if q.About, err = about(ctx, s, db, o.ReferID); err != nil {
+			return err
+		}
+	}
+	return r.eventListing(s, "no events; `waybill listen` receives them").print(s.IO, filtered(db.Events(ctx, q), filter, o.Limit))
+}
+
+// eventListing prints events, one line each.
+func (r *runner) eventListing(s *app.Session, empty string) listing[inbox.Event] {
+	names := newNames(s.Config.Statuses)
+	return listing[inbox.Event]{
+		out: r.out, empty: empty,
 		json: func(e inbox.Event) any { return newEventJSON(e) },
 		columns: []render.Column{
 			{Name: "SEQ", Right: true},
@@ -79,16 +170,8 @@ func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions)
 		cells: func(e inbox.Event) []string {
 			return []string{
 				fmt.Sprint(e.Seq), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
-				newNames(s.Config.Statuses).status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, verifiedMark(e),
+				names.status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, verifiedMark(e),
 			}
 		},
 	}
-	db, err := s.ExistingStore(ctx)
-	if err != nil {
-		return err
-	}
-	if db == nil {
-		return w.print(s.IO, nil)
-	}
-	return w.print(s.IO, db.Events(ctx, q))
 }

@@ -3,25 +3,184 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
+type showEventOptions struct {
+	Raw, Headers, Reveal bool
+}
+
 func (r *runner) shownEvent() *cobra.Command {
-	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show one event with all its data",
-		Long:    "ID is an event's seq or eventId, as events list shows them.",
-		Example: example("waybill events show 12", "waybill events show 12 -o json --jq .data"),
+	var o showEventOptions
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one event with all its data",
+		Long: `ID is an event's seq or eventId, as events list shows them.
+
+--raw writes the body of the delivery it came with, byte for byte; to a terminal with
+control characters made visible. --headers writes the delivery's headers in their
+order; credentials show as *** without --reveal. With these two, refused:N names a
+refused delivery.`,
+		Example: example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
 		Args:    exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
+			switch {
+			case o.Raw && o.Headers:
+				return usagef("ask for one after the other", "--raw and --headers exclude each other")
+			case o.Reveal && !o.Headers:
+				return usagef("add --headers", "--reveal is about headers")
+			case o.Raw:
+				return r.showBody(ctx, s, args[0])
+			case o.Headers:
+				return r.showHeaders(ctx, s, args[0], o.Reveal)
+			}
 			return r.showEvent(ctx, s, args[0])
 		}),
 	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
+	f.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
+	f.BoolVar(&o.Reveal, "reveal", false, "show credentials in headers")
+	return cmd
+}
+
+// shownStored returns the delivery of an event, or a refused one.
+func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, error) {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return app.Stored{}, err
+	}
+	if strings.HasPrefix(id, app.RefusedPrefix) {
+		named, err := app.NamedDeliveries(ctx, db, []string{id})
+		if err != nil {
+			return app.Stored{}, err
+		}
+		return named[0], nil
+	}
+	e, err := shownIn(ctx, db, id)
+	if err != nil {
+		return app.Stored{}, err
+	}
+	d, err := db.Delivery(ctx, e.Delivery)
+	if err == nil && d.Body == nil {
+		err = &outcomeError{code: NotFound, err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), hint: "`waybill events show` tells what was kept"}
+	}
+	return app.Stored{Delivery: d}, err
+}
+
+// shownIn finds an event that is to be shown in a store that may be missing.
+func shownIn(ctx context.Context, db *store.DB, id string) (inbox.Event, error) {
+	err := inbox.ErrNoEvent
+	var e inbox.Event
+	if db != nil {
+		e, err = findEvent(ctx, db, id)
+	}
+	if err != nil {
+		return e, fmt.Errorf("event %q: %w", id, err)
+	}
+	return e, nil
+}
+
+func (r *runner) showBody(ctx context.Context, s *app.Session, id string) error {
+	if r.out.machine() || r.out.csv() {
+		return usagef("ask with -o table and without --jq; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
+	}
+	d, err := shownStored(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	return r.out.bytes(d.Body)
+}
+
+func (r *runner) showHeaders(ctx context.Context, s *app.Session, id string, reveal bool) error {
+	d, err := shownStored(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	shown := d.Header
+	if !reveal {
+		if shown, err = masked(s, d.Header); err != nil {
+			return err
+		}
+	}
+	headers := mask(shown, nil, true)
+	if r.out.machine() {
+		return r.out.object(headers)
+	}
+	if r.out.csv() {
+		rows := r.out.Table(render.Column{Name: "name"}, render.Column{Name: "value"})
+		for _, h := range headers {
+			if err := rows.Row(h.Name, h.Value); err != nil {
+				return err
+			}
+		}
+		return rows.Flush()
+	}
+	for _, h := range headers {
+		if err := r.out.line("%s: %s", h.Name, h.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// masked returns headers with credentials hidden: known secrets wherever they
+// are, what a scheme of tokens reads, and what is named like a credential.
+func masked(s *app.Session, header []webhook.Field) ([]webhook.Field, error) {
+	secrets, err := knownSecrets(s)
+	if err != nil {
+		return nil, err
+	}
+	token := ""
+	if name := s.Config.Webhook.Scheme; name != "" {
+		if scheme, err := s.Scheme(name); err == nil && scheme.Kind == webhook.KindToken {
+			token = strings.TrimPrefix(scheme.Signature.From, "header:")
+		}
+	}
+	shown := make([]webhook.Field, len(header))
+	for i, h := range mask(header, secrets, false) {
+		shown[i] = webhook.Field(h)
+		if credential(h.Name) || strings.EqualFold(h.Name, token) {
+			shown[i].Value = webhook.Masked
+		}
+	}
+	return shown, nil
+}
+
+// knownSecrets returns the webhook secrets and the API key, as far as there
+// are any.
+func knownSecrets(s *app.Session) ([]webhook.Secret, error) {
+	named, err := s.Config.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	var all []webhook.Secret
+	for _, n := range named {
+		all = append(all, webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())})
+	}
+	if key, ok := s.APIKeySecret(); ok {
+		all = append(all, key)
+	}
+	return all, nil
+}
+
+// credential reports whether a header is named like one that holds a credential.
+func credential(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error {
@@ -29,12 +188,9 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 	if err != nil {
 		return err
 	}
-	if db == nil {
-		return fmt.Errorf("event %q: %w", id, inbox.ErrNoEvent)
-	}
-	e, err := findEvent(ctx, db, id)
+	e, err := shownIn(ctx, db, id)
 	if err != nil {
-		return fmt.Errorf("event %q: %w", id, err)
+		return err
 	}
 	if r.out.machine() {
 		j := newEventJSON(e)

@@ -182,6 +182,9 @@ func (r *runner) finish(ctx context.Context, err error) Code {
 	if e := (*inputError)(nil); errors.As(err, &e) {
 		f.Errors, f.More = issues(e.judged), int(e.judged.MoreProblems)
 	}
+	if e := (*linesError)(nil); errors.As(err, &e) {
+		f.Errors, f.More = e.issues, e.more
+	}
 	r.app.IO.Fail(f)
 	return code
 }

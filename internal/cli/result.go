@@ -26,10 +26,13 @@ type result struct {
 // serves reports whether a command tells things as they happen.
 func serves(cmd *cobra.Command) bool { return cmd.Name() == "listen" || cmd.Name() == "sandbox" }
 
+// linesOnly reports whether a command's result has one form, JSON Lines.
+func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
+
 // newResult checks --jq and --out before anything is done. live writes every
 // result out at once, and JSON as JSON Lines.
 func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*result, error) {
-	if live && format == string(render.JSON) {
+	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) {
 		format = string(render.JSONL)
 	}
 	jq, err := cmd.Flags().GetString("jq")
@@ -139,6 +142,21 @@ func each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 		}
 	}
 	return nil
+}
+
+// bytes writes bytes from outside as they are; a terminal shows what they
+// would do to it. A file of none is a result too.
+func (r *result) bytes(b []byte) error {
+	r.whole()
+	_, err := r.out.Write(b)
+	return err
+}
+
+// whole says that what was written is the result, if it is nothing at all.
+func (r *result) whole() {
+	if r.file != nil {
+		r.file.written = true
+	}
 }
 
 // raw prints JSON from outside, indented and made visible; what is no JSON is

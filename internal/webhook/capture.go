@@ -111,7 +111,7 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	}
 	var j captureJSON
 	if err := json.Unmarshal(data, &j); err != nil {
-		return err
+		return plainly(err)
 	}
 	*c = Capture{
 		Sample: Sample{
@@ -143,6 +143,19 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 		return errHalf
 	}
 	return nil
+}
+
+// plainly returns an error of decoding without the names of Go.
+func plainly(err error) error {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case !ok:
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("is a JSON %s, not an object", wrong.Value)
+	default:
+		return fmt.Errorf("%s is a JSON %s", wrong.Field, wrong.Value)
+	}
 }
 
 // halfPair reports whether valid JSON holds an escaped half of a surrogate

@@ -17,6 +17,10 @@ const Masked = "***"
 // token.
 const longSegment = 16
 
+// shortestInside is how long a secret is, in bytes, that is looked for inside
+// of texts.
+const shortestInside = 4
+
 // Redactor masks what a delivery holds, so that it can be shown to others: it
 // keeps how it is built, and what is known to be harmless.
 //
@@ -48,9 +52,12 @@ func (r Redactor) Redact(c Capture) Capture {
 	return c
 }
 
-// holdsSecret reports whether s holds one of the secrets.
+// holdsSecret reports whether s is one of the secrets, or holds one that is
+// not too short to be there by chance.
 func (r Redactor) holdsSecret(s string) bool {
-	return slices.ContainsFunc(r.Secrets, func(secret string) bool { return secret != "" && strings.Contains(s, secret) })
+	return slices.ContainsFunc(r.Secrets, func(secret string) bool {
+		return secret != "" && s == secret || len(secret) >= shortestInside && strings.Contains(s, secret)
+	})
 }
 
 // keep returns s unless it holds a secret.

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// redactedMark is what is odd about a delivery that was imported redacted.
+const redactedMark = "redacted"
+
+// Capture is the delivery as it is exported.
+func (d Stored) Capture() webhook.Capture {
+	return webhook.Capture{
+		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt, Redacted: strings.HasSuffix(d.Anomaly, redactedMark)},
+		From:   d.RemoteAddr, Delivery: d.Name(), Verified: string(d.Verified),
+	}
+}
+
+// EachStored calls f with the stored deliveries, oldest first, those whose
+// bytes were pruned too.
+func EachStored(ctx context.Context, db *store.DB, f func(Stored) error) error {
+	counts, err := db.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	for seq := int64(1); seq <= counts.Deliveries; seq++ {
+		d, err := db.Delivery(ctx, seq)
+		if errors.Is(err, inbox.ErrNoDelivery) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := f(Stored{Delivery: d}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Importer brings deliveries from files into a store, as if they had been
+// received then. What a file says of their verdict is not believed: they are
+// judged by the scheme and the secrets of now, at the time of their receipt.
+type Importer struct {
+	Store    *store.DB
+	Verifier *Verifier // nil: nothing is verified
+	Scheme   string    // name of its scheme
+
+	eventless map[[sha256.Size]byte]bool // deliveries of the store without events; nil before it was read
+}
+
+// Imported is what became of one delivery.
+type Imported struct {
+	Known    bool // it was there already, and nothing was stored
+	Verified bool
+	Redacted bool
+	Events   int64 // that were not known before
+}
+
+// Import stores one delivery, unless the very same is there already: same
+// bytes, header and time of receipt.
+func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
+	d := inbox.Delivery{
+		ReceivedAt: c.At, Method: c.Method, Path: c.Path, RawQuery: c.RawQuery, RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
+	}
+	if d.ReceivedAt.IsZero() {
+		d.ReceivedAt = time.Now()
+	}
+	d.ReceivedAt = d.ReceivedAt.UTC().Truncate(time.Millisecond) // as it is stored
+	if i.Verifier != nil {
+		v := i.Verifier.Verify(d.Request(), d.ReceivedAt)
+		d.Verified, d.Scheme, d.Reason, d.SecretName, d.BodyAuthenticated = inbox.No, i.Scheme, v.Reason, v.SecretName, v.BodyAuthenticated
+		if v.OK {
+			d.Verified = inbox.Yes
+		}
+	}
+	batch := webhook.Decode(d.Body)
+	d.Single, d.Anomaly = batch.Single, batch.Anomaly
+	rows := inbox.Prepare(d, batch)
+	if c.Redacted {
+		d.Anomaly = odd(d.Anomaly)
+		for n := range rows {
+			rows[n].Anomaly = odd(rows[n].Anomaly)
+		}
+	}
+	done := Imported{Verified: d.Verified == inbox.Yes, Redacted: c.Redacted}
+	var err error
+	if done.Known, err = i.known(ctx, d, rows); err != nil || done.Known {
+		return done, err
+	}
+	receipt, err := i.Store.Put(ctx, d, rows)
+	if err != nil {
+		return done, err
+	}
+	for _, p := range receipt.Rows {
+		if p.Mark == inbox.Standing {
+			done.Events++
+		}
+	}
+	return done, nil
+}
+
+// odd adds the mark of a redacted delivery to what else is odd.
+func odd(anomaly string) string {
+	return strings.TrimPrefix(anomaly+"; "+redactedMark, "; ")
+}
+
+// known reports whether the store holds the delivery. One with an event is
+// found by that event; the others are few, and remembered.
+func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event) (bool, error) {
+	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
+	if first < 0 {
+		return i.knownEventless(ctx, d)
+	}
+	seen := int64(0)
+	for e, err := range i.Store.Events(ctx, inbox.Query{EventID: rows[first].EventID}) {
+		if err != nil {
+			return false, err
+		}
+		if e.Delivery == seen || !e.ReceivedAt.Equal(d.ReceivedAt) {
+			continue
+		}
+		seen = e.Delivery
+		other, err := i.Store.Delivery(ctx, e.Delivery)
+		if err != nil {
+			return false, err
+		}
+		if other.Body != nil && fingerprint(other) == fingerprint(d) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// knownEventless is known for a delivery that holds no eventId.
+func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery) (bool, error) {
+	if i.eventless == nil {
+		i.eventless = map[[sha256.Size]byte]bool{}
+		last := int64(0)
+		for e, err := range i.Store.Events(ctx, inbox.Query{}) {
+			if err != nil {
+				return false, err
+			}
+			if e.EventID != "" || e.Delivery == last {
+				continue
+			}
+			last = e.Delivery
+			other, err := i.Store.Delivery(ctx, e.Delivery)
+			if err != nil {
+				return false, err
+			}
+			i.eventless[fingerprint(other)] = true
+		}
+	}
+	print := fingerprint(d)
+	known := i.eventless[print]
+	i.eventless[print] = true
+	return known, nil
+}
+
+// fingerprint is the hash of all that was received, and when.
+func fingerprint(d inbox.Delivery) [sha256.Size]byte {
+	var b bytes.Buffer
+	add := func(s string) {
+		b.Write(binary.AppendUvarint(nil, uint64(len(s))))
+		b.WriteString(s)
+	}
+	b.Write(binary.AppendVarint(nil, d.ReceivedAt.UnixMilli()))
+	add(d.Method)
+	add(d.Path)
+	add(d.RawQuery)
+	b.Write(binary.AppendUvarint(nil, uint64(len(d.Header))))
+	for _, f := range d.Header {
+		add(f.Name)
+		add(f.Value)
+	}
+	b.Write(d.Body)
+	return sha256.Sum256(b.Bytes())
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// deadJSON is a delivery that was given up forwarding, in our output.
+type deadJSON struct {
+	Delivery     int64      `json:"delivery"`
+	Target       string     `json:"target"` // without its query
+	Filter       string     `json:"filter"`
+	Tries        int        `json:"tries"`
+	Status       int        `json:"status"` // of the last answer; 0 if none came
+	Problem      string     `json:"problem"`
+	FailingSince *time.Time `json:"failingSince"`
+	GivenUpAt    time.Time  `json:"givenUpAt"`
+	Reply        string     `json:"reply"` // start of the last answer
+}
+
+func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
+	j := deadJSON{
+		Delivery: l.Delivery, Target: k.URL, Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
+		FailingSince: timeOrNull(l.FirstFail), GivenUpAt: l.Died.UTC(), Reply: string(l.Reply),
+	}
+	if u, err := forward.ParseURL(k.URL); err == nil {
+		j.Target = forward.ShowURL(u)
+	}
+	return j
+}
+
+// listDead lists dead letters, oldest first.
+func (r *runner) listDead(ctx context.Context, s *app.Session, o eventOptions) error {
+	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All {
+		return usagef("only --since and --limit narrow it", "--dead lists deliveries, not events")
+	}
+	q, err := o.query()
+	if err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	sinks := map[int64]inbox.Sink{}
+	w := listing[inbox.Letter]{
+		out: r.out, empty: "nothing was given up",
+		json: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
+		columns: []render.Column{
+			{Name: "DELIVERY", Right: true},
+			{Name: "TARGET"},
+			{Name: "TRIES", Right: true},
+			{Name: "FAILING SINCE", From: 100},
+			{Name: "GIVEN UP", From: 130},
+			{Name: "PROBLEM", Flex: true},
+		},
+		cells: func(l inbox.Letter) []string {
+			return []string{
+				fmt.Sprint(l.Delivery), sinkName(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFail), render.LocalTime(l.Died), l.Problem,
+			}
+		},
+	}
+	if db == nil {
+		return w.print(s.IO, nil)
+	}
+	all, err := db.Sinks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		sinks[k.ID] = k
+	}
+	n := 0
+	err = w.print(s.IO, diedSince(db.DeadLetters(ctx), q.Since, o.Limit, &n))
+	if err == nil && n > 0 {
+		s.IO.Next(r.command("events", "replay", "--dead"))
+	}
+	return err
+}
+
+// diedSince yields the letters that were given up at or after a time, at most
+// limit (0 for all), and counts them.
+func diedSince(seq iter.Seq2[inbox.Letter, error], since time.Time, limit int, n *int) iter.Seq2[inbox.Letter, error] {
+	return func(yield func(inbox.Letter, error) bool) {
+		for l, err := range seq {
+			if err == nil && l.Died.Before(since) {
+				continue
+			}
+			*n++
+			if !yield(l, err) || *n == limit {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// maxCaptureLine is how long a line of an import may be, in bytes.
+const maxCaptureLine = maxDeliveryFile
+
+// importedJSON is what an import came to. All but events are deliveries.
+type importedJSON struct {
+	Imported   int64 `json:"imported"`
+	Known      int64 `json:"known"` // that were there already
+	Verified   int64 `json:"verified"`
+	Unverified int64 `json:"unverified"`
+	Redacted   int64 `json:"redacted"`
+	Events     int64 `json:"events"` // that were not known before
+}
+
+func (r *runner) importEvents() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE…",
+		Short: "Read exported deliveries into the store",
+		Long: `import reads what "waybill events export" wrote, or captures of the same form: one JSON
+object a line, {"receivedAt": TIME, "method", "path", "query", "headers": [{"name",
+"value"}], "body" or "bodyBase64"}; - is standard input. Nothing is imported unless every
+line is good.
+
+What a file says of being verified is not believed: each delivery is judged by your
+scheme and secrets of now, at the time of its receipt. What verifies counts like any
+other: it is forwarded and ends waiting. A delivery that is there already is not stored
+again, and no event counts twice.`,
+		Example: example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
+		Args:    cobra.MinimumNArgs(1),
+		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
+			return r.runImport(ctx, s, args)
+		}),
+	}
+}
+
+func (r *runner) runImport(ctx context.Context, s *app.Session, files []string) error {
+	in, err := openInput(files, s.IO.In)
+	if err != nil {
+		return err
+	}
+	defer in.close()
+	total, err := judgeCaptures(ctx, in)
+	if err != nil {
+		return err
+	}
+	verifier, err := s.Verifier()
+	if err != nil {
+		return err
+	}
+	db, err := s.Store(ctx)
+	if err != nil {
+		return err
+	}
+	imp := &app.Importer{Store: db, Verifier: verifier, Scheme: s.Config.Webhook.Scheme}
+	p := newCountProgress(s.IO, "importing", "deliveries", total)
+	j, err := importCaptures(ctx, in, imp, p)
+	p.stop()
+	if err != nil {
+		next := ""
+		if in.repeatable() {
+			next = r.command(append([]string{"events", "import"}, files...)...)
+		}
+		return &outcomeError{code: Failed, err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), next: next}
+	}
+	if verifier == nil {
+		s.IO.Note("no scheme to verify with is in force: what was imported is not verified")
+	}
+	if j.Redacted > 0 {
+		s.IO.Warning("%s redacted: their signatures verify no more", deliveries(j.Redacted))
+	}
+	if r.out.machine() {
+		return r.out.object(j)
+	}
+	return r.out.line("%s", fmt.Sprintf("imported %s with %d new events: %d verified, %d not; %d were there already",
+		deliveries(j.Imported), j.Events, j.Verified, j.Unverified, j.Known))
+}
+
+// importCaptures imports input that was found to be good.
+func importCaptures(ctx context.Context, in *input, imp *app.Importer, p *countProgress) (importedJSON, error) {
+	var j importedJSON
+	for line, err := range captureLines(in) {
+		if err == nil {
+			err = line.err
+		}
+		if err == nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return j, err
+		}
+		done, err := imp.Import(ctx, line.capture)
+		if err != nil {
+			return j, err
+		}
+		p.add(1)
+		if done.Known {
+			j.Known++
+			continue
+		}
+		j.Imported++
+		j.Events += done.Events
+		if done.Verified {
+			j.Verified++
+		} else {
+			j.Unverified++
+		}
+		if done.Redacted {
+			j.Redacted++
+		}
+	}
+	return j, nil
+}
+
+// linesError says which lines of an input are bad.
+type linesError struct {
+	issues []term.Issue // the first of them
+	more   int
+}
+
+func (e *linesError) Error() string {
+	return plural(len(e.issues)+e.more, "bad line") + "; nothing was imported"
+}
+
+// judgeCaptures reads all of the input and returns how many deliveries it
+// holds. Bad lines are a usage error that holds a linesError.
+func judgeCaptures(ctx context.Context, in *input) (int64, error) {
+	var bad linesError
+	good := int64(0)
+	for line, err := range captureLines(in) {
+		switch {
+		case err != nil:
+			return 0, err
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
+		case line.err == nil:
+			good++
+		case len(bad.issues) < shownProblems:
+			bad.issues = append(bad.issues, term.Issue{File: line.file, Line: line.number, Message: line.err.Error()})
+		default:
+			bad.more++
+		}
+	}
+	switch {
+	case len(bad.issues) > 0:
+		return 0, &usageError{err: &bad, hint: `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`}
+	case good == 0:
+		return 0, usagef("`waybill events export` writes them", "the input holds no deliveries")
+	}
+	return good, nil
+}
+
+// captureLine is one line of an input that is not blank.
+type captureLine struct {
+	file    string
+	number  int // from 1
+	capture webhook.Capture
+	err     error // what is wrong with it
+}
+
+// captureLines yields the lines of all sources, from their beginning. An error
+// of reading ends it.
+func captureLines(in *input) iter.Seq2[captureLine, error] {
+	return func(yield func(captureLine, error) bool) {
+		for _, src := range in.sources {
+			if _, err := src.file.Seek(0, io.SeekStart); err != nil {
+				yield(captureLine{}, fmt.Errorf("read %s: %w", src.name, cause(err)))
+				return
+			}
+			lines := bufio.NewReaderSize(src.file, 64<<10)
+			for n := 1; ; n++ {
+				line, err := readLine(lines, maxCaptureLine)
+				if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
+					yield(captureLine{}, fmt.Errorf("read %s: %w", src.name, cause(err)))
+					return
+				}
+				if n == 1 {
+					line = bytes.TrimPrefix(line, []byte("\ufeff"))
+				}
+				if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line, err), nil) {
+					return
+				}
+				if errors.Is(err, io.EOF) {
+					break
+				}
+			}
+		}
+	}
+}
+
+func parseCapture(src source, number int, line []byte, err error) captureLine {
+	l := captureLine{file: src.name, number: number}
+	switch {
+	case errors.Is(err, errLongLine):
+		l.err = err
+	case line[0] == '[':
+		l.err = errArray
+	default:
+		l.err = json.Unmarshal(line, &l.capture)
+	}
+	return l
+}
+
+var (
+	errLongLine = fmt.Errorf("is longer than %d bytes", maxCaptureLine)
+	errArray    = errors.New("is an array: write one delivery a line")
+)
+
+// readLine returns the next line, without its end; with io.EOF the last one.
+// Of a line longer than most it returns [errLongLine] and nothing to go by.
+func readLine(r *bufio.Reader, most int) ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(line)+len(part) > most+1; !long {
+			line = append(line, part...)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if long && (err == nil || errors.Is(err, io.EOF)) {
+			return []byte("{"), errLongLine
+		}
+		return bytes.TrimSuffix(line, []byte("\n")), err
+	}
+}
