@@ -99,7 +99,7 @@ func (r *runner) runExport(ctx context.Context, s *app.Session, o exportOptions,
 		return err
 	}
 	if e.pruned > 0 {
-		s.IO.Warning("%s left out, whose bytes were pruned", deliveries(e.pruned))
+		s.IO.Warning("%s left out: their bytes were pruned", are(e.pruned))
 	}
 	s.IO.Note("%s exported", deliveries(e.written))
 	return nil
@@ -169,4 +169,12 @@ func (e *exporting) one(d app.Stored) error {
 	}
 	e.written++
 	return e.write(c)
+}
+
+// are is so many deliveries and what they are, up to that.
+func are(n int64) string {
+	if n == 1 {
+		return "1 delivery is"
+	}
+	return deliveries(n) + " are"
 }

@@ -84,7 +84,7 @@ func (r *runner) runImport(ctx context.Context, s *app.Session, files []string) 
 		s.IO.Note("no scheme to verify with is in force: what was imported is not verified")
 	}
 	if j.Redacted > 0 {
-		s.IO.Warning("%s redacted: their signatures verify no more", deliveries(j.Redacted))
+		s.IO.Warning("%s redacted: no signature verifies any more", are(j.Redacted))
 	}
 	if r.out.machine() {
 		return r.out.object(j)

@@ -118,9 +118,11 @@ func (l listing[T]) print(io *term.IO, seq iter.Seq2[T, error]) error {
 		n++
 		return rows.Row(l.cells(v)...)
 	})
-	if err == nil && n == 0 && !l.out.csv() {
-		io.Note("%s", l.empty)
-		return nil
+	if n == 0 && !l.out.csv() {
+		if err == nil {
+			io.Note("%s", l.empty)
+		}
+		return err
 	}
 	return errors.Join(err, rows.Flush())
 }
