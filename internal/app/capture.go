@@ -162,9 +162,9 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery) (bool, 
 			i.eventless[fingerprint(other)] = true
 		}
 	}
-	print := fingerprint(d)
-	known := i.eventless[print]
-	i.eventless[print] = true
+	sum := fingerprint(d)
+	known := i.eventless[sum]
+	i.eventless[sum] = true
 	return known, nil
 }
 

@@ -93,7 +93,7 @@ func (r *runner) runExport(ctx context.Context, s *app.Session, o exportOptions,
 		return err
 	}
 	r.out.whole()
-	list := r.out.List(r.out.ctx)
+	list := r.out.list()
 	e.write = func(c webhook.Capture) error { return list.Add(c) }
 	if err := errors.Join(e.all(ctx, ids), list.Close()); err != nil {
 		return err

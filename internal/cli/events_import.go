@@ -180,27 +180,36 @@ type captureLine struct {
 func captureLines(in *input) iter.Seq2[captureLine, error] {
 	return func(yield func(captureLine, error) bool) {
 		for _, src := range in.sources {
-			if _, err := src.file.Seek(0, io.SeekStart); err != nil {
+			if more, err := linesOf(src, yield); err != nil {
 				yield(captureLine{}, fmt.Errorf("read %s: %w", src.name, cause(err)))
 				return
+			} else if !more {
+				return
 			}
-			lines := bufio.NewReaderSize(src.file, 64<<10)
-			for n := 1; ; n++ {
-				line, err := readLine(lines, maxCaptureLine)
-				if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, errLongLine) {
-					yield(captureLine{}, fmt.Errorf("read %s: %w", src.name, cause(err)))
-					return
-				}
-				if n == 1 {
-					line = bytes.TrimPrefix(line, []byte("\ufeff"))
-				}
-				if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line, err), nil) {
-					return
-				}
-				if errors.Is(err, io.EOF) {
-					break
-				}
-			}
+		}
+	}
+}
+
+// linesOf yields the lines of one source, and reports whether more are wanted.
+func linesOf(src source, yield func(captureLine, error) bool) (bool, error) {
+	if _, err := src.file.Seek(0, io.SeekStart); err != nil {
+		return false, err
+	}
+	lines := bufio.NewReaderSize(src.file, 64<<10)
+	for n := 1; ; n++ {
+		line, err := readLine(lines, maxCaptureLine)
+		end := errors.Is(err, io.EOF)
+		if err != nil && !end && !errors.Is(err, errLongLine) {
+			return false, err
+		}
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line, err), nil) {
+			return false, nil
+		}
+		if end {
+			return true, nil
 		}
 	}
 }
@@ -236,9 +245,10 @@ func readLine(r *bufio.Reader, most int) ([]byte, error) {
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
-		if long && (err == nil || errors.Is(err, io.EOF)) {
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if (long || len(line) > most) && (err == nil || errors.Is(err, io.EOF)) {
 			return []byte("{"), errLongLine
 		}
-		return bytes.TrimSuffix(line, []byte("\n")), err
+		return line, err
 	}
 }

@@ -90,6 +90,9 @@ func (r *result) csv() bool { return r.Format() == render.CSV }
 // object prints one result as JSON.
 func (r *result) object(v any) error { return r.JSON(r.ctx, v) }
 
+// list begins a list of results as JSON.
+func (r *result) list() *render.List { return r.List(r.ctx) }
+
 // line prints a line of text between blocks.
 func (r *result) line(format string, args ...any) error { return r.out.Printf(format+"\n", args...) }
 
@@ -128,7 +131,7 @@ func (l listing[T]) print(io *term.IO, seq iter.Seq2[T, error]) error {
 }
 
 func (l listing[T]) printJSON(seq iter.Seq2[T, error]) error {
-	list := l.out.List(l.out.ctx)
+	list := l.out.list()
 	err := each(seq, func(v T) error { return list.Add(l.json(v)) })
 	return errors.Join(err, list.Close())
 }

@@ -56,8 +56,13 @@ func TestRedactHeadersAndAddress(t *testing.T) {
 	c := webhook.Capture{From: "192.0.2.1:9", Sample: webhook.Sample{Request: webhook.Request{
 		Method: "POST", Path: "/hooks/0123456789abcdef/s3cret/x", RawQuery: "token=abc&s3cret&n=",
 		Header: []webhook.Field{
-			{Name: "authorization", Value: "Bearer t"}, {Name: "X-Forwarded-For", Value: "192.0.2.1"}, {Name: "X-Signature", Value: "9f86"}, {Name: "X-Empty", Value: ""},
-			{Name: "User-Agent", Value: "sender/1 s3cret"}, {Name: "Content-Type", Value: "application/json"}, {Name: "Content-Length", Value: "99"},
+			{Name: "authorization", Value: "Bearer t"},
+			{Name: "X-Forwarded-For", Value: "192.0.2.1"},
+			{Name: "X-Signature", Value: "9f86"},
+			{Name: "X-Empty", Value: ""},
+			{Name: "User-Agent", Value: "sender/1 s3cret"},
+			{Name: "Content-Type", Value: "application/json"},
+			{Name: "Content-Length", Value: "99"},
 		}, Body: []byte(`{"a":"bcd"}`),
 	}}}
 	before, err := json.Marshal(c)
