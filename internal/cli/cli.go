@@ -192,7 +192,7 @@ func flagsOf(cmd *cobra.Command) []config.Flag {
 
 // foreign reports whether a command's flag only shares its name with a setting.
 func foreign(cmd *cobra.Command, name string) bool {
-	return name == "addr" && cmd.Name() != "listen"
+	return name == "addr" && cmd.Name() != "listen" || name == "rate" && sends(cmd)
 }
 
 func flagValues(f *pflag.Flag) []string {

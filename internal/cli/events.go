@@ -67,7 +67,7 @@ func (r *runner) events() *cobra.Command {
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(
-		r.listedEvents(), r.shownEvent(), r.waitEvents(),
+		r.listedEvents(), r.shownEvent(), r.replayEvents(), r.sendEvents(), r.waitEvents(),
 		r.exportEvents(), r.importEvents(), r.pruneEvents(), r.readmitEvents(),
 	)
 	return group

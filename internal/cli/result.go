@@ -29,6 +29,9 @@ func serves(cmd *cobra.Command) bool { return cmd.Name() == "listen" || cmd.Name
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
+// sends reports whether a command sends deliveries and tells of each at once.
+func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
+
 // newResult checks --jq and --out before anything is done. live writes every
 // result out at once, and JSON as JSON Lines.
 func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*result, error) {
@@ -57,7 +60,7 @@ func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*resul
 		}
 		r.out = term.Plain(r.file)
 	}
-	r.Printer, err = render.New(r.out, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live})
+	r.Printer, err = render.New(r.out, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || sends(cmd)})
 	if err != nil {
 		r.discard()
 		return nil, err

@@ -25,7 +25,8 @@ var ErrUnsendable = errors.New("the delivery can't be sent")
 // Message returns a delivery as a target is to get it: whole, byte for byte,
 // with its headers in their order, but for those that belong to the connection
 // it came by, Authorization and Cookie, and those that withhold names. A target
-// without a path gets the delivery's own; the delivery's query goes along.
+// without a path gets the delivery's own; the delivery's query goes along. A
+// delivery without a number, and an attempt 0, have no header of ours.
 func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
 	if d.Body == nil {
 		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
@@ -46,7 +47,9 @@ func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.F
 	if d.Seq != 0 {
 		m.Header = append(m.Header, webhook.Field{Name: HeaderSeq, Value: strconv.FormatInt(d.Seq, 10)})
 	}
-	m.Header = append(m.Header, webhook.Field{Name: HeaderAttempt, Value: strconv.Itoa(attempt)})
+	if attempt != 0 {
+		m.Header = append(m.Header, webhook.Field{Name: HeaderAttempt, Value: strconv.Itoa(attempt)})
+	}
 	return m, nil
 }
 

@@ -64,6 +64,21 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	return m.out, nil
 }
 
+// On returns r as it is sent with what was added.
+func (s Signed) On(r Request) Request {
+	r.RawQuery, r.Header = s.RawQuery, slices.Clone(r.Header)
+	for _, f := range s.Header {
+		same := func(old Field) bool { return strings.EqualFold(old.Name, f.Name) }
+		at := slices.IndexFunc(r.Header, same)
+		r.Header = slices.DeleteFunc(r.Header, same)
+		if at < 0 {
+			at = len(r.Header)
+		}
+		r.Header = slices.Insert(r.Header, at, f)
+	}
+	return r
+}
+
 // maker puts a signed request together.
 type maker struct {
 	c   *compiled

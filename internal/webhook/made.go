@@ -1,0 +1,170 @@
+package webhook
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// KindDelivered is the one kind of event that is shown.
+//
+// Interface: Events.
+const KindDelivered = "router.delivered"
+
+// madeStatus is the status of made-up events of any other kind.
+const madeStatus = 9000
+
+// Made says what made-up events are like. They are the same whenever Seed, At
+// and the rest are.
+//
+// Assumed: kinds, statuses and names other than delivered are not shown; those
+// of other kinds are invented, and Set replaces them.
+type Made struct {
+	Kind   string    // of the event; empty for [KindDelivered]
+	Number string    // tracking number; empty for one of its own for each
+	At     time.Time // when the first happened; each other 1 ms after the one before
+	Seed   uint64
+	Set    []Change
+}
+
+// Change sets one value in an event.
+type Change struct {
+	path    []string
+	literal []byte // JSON
+}
+
+// ErrChange says that a change can't be read, or does not go with the event.
+var ErrChange = errors.New("write it as /POINTER=VALUE, a JSON pointer into the event")
+
+// ParseChange reads POINTER=VALUE. The value is JSON if it can be read so, and
+// else a text.
+func ParseChange(text string) (Change, error) {
+	pointer, value, ok := strings.Cut(text, "=")
+	path, valid := splitPointer(pointer)
+	if !ok || !valid {
+		return Change{}, fmt.Errorf("%q: %w", text, ErrChange)
+	}
+	if json.Valid([]byte(value)) {
+		return Change{path, []byte(value)}, nil
+	}
+	literal, err := json.Marshal(value)
+	return Change{path, literal}, err
+}
+
+// value returns the value to set, each time anew.
+func (c Change) value() (v any, err error) {
+	dec := json.NewDecoder(bytes.NewReader(c.literal))
+	dec.UseNumber()
+	err = dec.Decode(&v)
+	return v, err
+}
+
+// Body returns the body of the n-th delivery, from 0: an array of one event.
+// The error matches [ErrChange].
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event).
+func (m Made) Body(n int) ([]byte, error) {
+	var e any = m.event(n)
+	for _, c := range m.Set {
+		value, err := c.value()
+		if err == nil {
+			e, err = set(e, c.path, value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("/%s: %w", strings.Join(c.path, "/"), err)
+		}
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode([]any{e})
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+const madeTime = "2006-01-02T15:04:05.000Z"
+
+func (m Made) event(n int) map[string]any {
+	kind := m.Kind
+	if kind == "" {
+		kind = KindDelivered
+	}
+	number, routerID := m.Number, m.id("router", n)
+	if number == "" {
+		number = "TEST" + strings.ToUpper(routerID[:8])
+	} else {
+		routerID = m.id("router "+number, 0)
+	}
+	track := kind[strings.LastIndexByte(kind, '.')+1:]
+	status, text := madeStatus, track
+	if kind == KindDelivered {
+		status, text = 1, "Delivered"
+	}
+	at := m.At.UTC().Add(time.Duration(n) * time.Millisecond)
+	then, begun := at.Format(madeTime), at.Add(-72*time.Hour).Format(madeTime)
+	return map[string]any{
+		"eventId": m.id("event", n), "event": kind, "eventTime": then,
+		"data": map[string]any{
+			"trackingNumber": number, "status": status, "statusTrack": strings.ToLower(track), "routerId": routerID,
+			"summary": map[string]any{
+				"id": routerID, "trackingNumber": number, "status": status, "statusLabel": strings.ToUpper(track),
+				"latestEvent": text, "latestCheckpointTime": then, "transitTime": 3, "created": begun, "updated": then,
+			},
+			"detail": map[string]any{
+				"trackingNumber": number, "statusSummary": text,
+				"trackingEvents": []any{checkpoint(text, at), checkpoint("Picked up", at.Add(-72*time.Hour))},
+			},
+			"error": nil,
+		},
+	}
+}
+
+func checkpoint(text string, at time.Time) map[string]any {
+	return map[string]any{
+		"eventType": text, "eventCity": "London", "eventState": "ENG", "eventZIPCode": "TW6 2GW",
+		"eventTimestamp": at.Format("2006-01-02T15:04:05"), "GMTTimestamp": at.Format("2006-01-02T15:04:05Z"),
+	}
+}
+
+// id returns a UUID that follows from the seed, what it is for, and n.
+func (m Made) id(what string, n int) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", m.Seed, what, n))
+	b := sum[:16]
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// set returns in with a value at a path. Objects on the way are made; an
+// element of an array must be there, or be the next, which - names too.
+func set(in any, path []string, value any) (any, error) {
+	if len(path) == 0 {
+		return value, nil
+	}
+	switch in := in.(type) {
+	case nil:
+		return set(map[string]any{}, path, value)
+	case map[string]any:
+		inner, err := set(in[path[0]], path[1:], value)
+		in[path[0]] = inner
+		return in, err
+	case []any:
+		i, err := strconv.Atoi(path[0])
+		if path[0] == "-" {
+			i, err = len(in), nil
+		}
+		if err != nil || i < 0 || i > len(in) {
+			return nil, fmt.Errorf("the array has no element %q: %w", path[0], ErrChange)
+		}
+		if i == len(in) {
+			in = append(in, nil)
+		}
+		in[i], err = set(in[i], path[1:], value)
+		return in, err
+	default:
+		return nil, fmt.Errorf("there is no object or array to hold %q: %w", path[0], ErrChange)
+	}
+}
