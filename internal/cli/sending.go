@@ -25,7 +25,7 @@ import (
 // Bounds of what one command sends.
 const (
 	mostCopies   = 1000
-	mostSendings = 10_000_000
+	mostSendings = 1_000_000
 	widestSeed   = 1 << 53 // that every reader of JSON keeps whole
 )
 
@@ -208,7 +208,7 @@ func warnClear(s *app.Session, all []app.Errand) {
 // run sends n deliveries and says what came of it.
 func (k *sending) run(ctx context.Context, n int) error {
 	if n > mostSendings/(1+k.Faults.Duplicate) {
-		return usagef("send fewer at once", "these are more than %d sendings", mostSendings)
+		return usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", mostSendings)
 	}
 	if limit := k.s.Config.Timeout; limit > 0 {
 		var stop context.CancelFunc
@@ -289,9 +289,11 @@ func (r *runner) anew(args []string, set map[string]string) string {
 		case ok || !f.Changed:
 		case f.Value.Type() == "bool" && f.Value.String() == "true":
 			words = append(words, "--"+f.Name)
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"=false")
 		default:
 			for _, value := range flagValues(f) {
-				words = append(words, "--"+f.Name+"="+value)
+				words = append(words, "--"+f.Name, value)
 			}
 		}
 	})

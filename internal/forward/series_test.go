@@ -1,0 +1,178 @@
+package forward_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// series sends bodies "0", "1", … to a target and keeps the results.
+type series struct {
+	forward.Series
+	results []forward.Result
+}
+
+func newSeries(t *testing.T, to *url.URL) *series {
+	t.Helper()
+	s := &series{Series: forward.Series{Client: client(t, forward.ClientOptions{}), Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}}}
+	s.Load = func(_ context.Context, step forward.Sending) (forward.Parcel, error) {
+		return forward.Parcel{To: to, Message: webhook.Request{Method: "POST", Path: "/", Body: fmt.Append(nil, step.Index)}}, nil
+	}
+	s.Tell = func(r forward.Result) error {
+		s.results = append(s.results, r)
+		return nil
+	}
+	return s
+}
+
+func TestSeriesSendsItsPlan(t *testing.T) {
+	a := newApp(t)
+	a.answer = func(body, _ string) int {
+		if body == "1" {
+			return 500
+		}
+		return 204
+	}
+	s := newSeries(t, parse(t, a.URL))
+	s.Faults = forward.Faults{Duplicate: 1, Reorder: true, Seed: 1}
+	tally, err := s.Run(t.Context(), t.Context(), 3)
+	if want := (forward.Tally{Planned: 6, Next: 6, Met: 4, Unmet: 2}); err != nil || tally != want {
+		t.Errorf("%+v, %v; want %+v", tally, err, want)
+	}
+	steps, _ := s.Faults.Plan(3)
+	var want []string
+	for _, step := range steps {
+		want = append(want, fmt.Sprintf(" %d", step.Index))
+	}
+	if !slices.Equal(a.tries, want) {
+		t.Errorf("%q; want %q", a.tries, want)
+	}
+	// Going on behind four of them sends the other two.
+	a.tries, s.Skip = nil, 4
+	tally, err = s.Run(t.Context(), t.Context(), 3)
+	if err != nil || tally.Planned != 6 || tally.Begun() != 2 || !slices.Equal(a.tries, want[4:]) {
+		t.Errorf("%+v, %v, %q; want %q", tally, err, a.tries, want[4:])
+	}
+}
+
+func TestSeriesEndsWhenNobodyIsThere(t *testing.T) {
+	s := newSeries(t, parse(t, "http://127.0.0.1:1"))
+	tally, err := s.Run(t.Context(), t.Context(), 10)
+	if want := (forward.Tally{Planned: 10, Unreachable: 3}); !errors.Is(err, forward.ErrUnreachable) || tally != want {
+		t.Errorf("%+v, %v; want %+v", tally, err, want)
+	}
+	// A plan that is through has not stopped early.
+	if tally, err := s.Run(t.Context(), t.Context(), 3); err != nil || tally.Unreachable != 3 || tally.Next != 3 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+func TestSeriesEndsAtAForbiddenTarget(t *testing.T) {
+	s := newSeries(t, parse(t, "http://169.254.169.254"))
+	tally, err := s.Run(t.Context(), t.Context(), 2)
+	if !errors.Is(err, forward.ErrForbidden) || tally.Unsent != 1 || len(s.results) != 1 || !s.results[0].Unsent() {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+func TestSeriesGoesOnPastOneDelivery(t *testing.T) {
+	a := newApp(t)
+	s := newSeries(t, parse(t, a.URL))
+	load := s.Load
+	s.Load = func(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+		if step.Index == 0 {
+			return forward.Parcel{}, forward.ErrUnsendable
+		}
+		return load(ctx, step)
+	}
+	tally, err := s.Run(t.Context(), t.Context(), 2)
+	if err != nil || tally.Unsent != 1 || tally.Met != 1 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+	broken := errors.New("broken")
+	s.Load = func(context.Context, forward.Sending) (forward.Parcel, error) { return forward.Parcel{}, broken }
+	if tally, err := s.Run(t.Context(), t.Context(), 2); !errors.Is(err, broken) || tally.Begun() != 0 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+// TestSeriesStopsBetweenSendings ends the context while a request is under way:
+// its answer still counts, and nothing more is sent.
+func TestSeriesStopsBetweenSendings(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	a := newApp(t)
+	a.answer = func(string, string) int { cancel(enough); return 200 }
+	s := newSeries(t, parse(t, a.URL))
+	tally, err := s.Run(ctx, t.Context(), 5)
+	if !errors.Is(err, enough) || tally.Met != 1 || tally.Next != 1 || len(a.received()) != 1 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+// TestSeriesIsCutOff ends the context of requests under way too.
+func TestSeriesIsCutOff(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	enough := errors.New("enough")
+	a := newApp(t)
+	a.answer = func(string, string) int {
+		cancel(enough)
+		<-time.After(50 * time.Millisecond)
+		return 200
+	}
+	s := newSeries(t, parse(t, a.URL))
+	if tally, err := s.Run(ctx, ctx, 5); !errors.Is(err, enough) || tally.Next != 0 || len(s.results) != 0 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+}
+
+func TestSeriesCorrupts(t *testing.T) {
+	scheme := webhook.Scheme{Signature: webhook.Signature{From: "header:X-Sig"}}
+	secret := webhook.Secret{Name: "s", Value: []byte("k")}
+	a := newApp(t)
+	s := newSeries(t, parse(t, a.URL))
+	s.Scheme, s.Faults = scheme, forward.Faults{Corrupt: true, Seed: 2}
+	load := s.Load
+	s.Load = func(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+		p, err := load(ctx, step)
+		if err == nil && step.Index == 0 {
+			out, signErr := webhook.Sign(scheme, secret, p.Message, time.Now())
+			p.Message, err = out.On(p.Message), signErr
+		}
+		return p, err
+	}
+	tally, err := s.Run(t.Context(), t.Context(), 2)
+	if err != nil || tally.Met != 1 || tally.Unsent != 1 || !errors.Is(s.results[1].Err, webhook.ErrUnsigned) {
+		t.Errorf("%+v, %v, %+v", tally, err, s.results)
+	}
+}
+
+func TestSeriesKeepsItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := forward.NewClient(forward.ClientOptions{})
+		defer c.Close()
+		s := forward.Series{
+			Client: c, Gate: pace.New(1, 0.1), Faults: forward.Faults{Delay: time.Second},
+			Load: func(context.Context, forward.Sending) (forward.Parcel, error) {
+				return forward.Parcel{}, forward.ErrUnsendable
+			},
+			Tell: func(forward.Result) error { return nil },
+		}
+		began := time.Now()
+		if tally, err := s.Run(t.Context(), t.Context(), 7); err != nil || tally.Unsent != 7 {
+			t.Errorf("%+v, %v", tally, err)
+		}
+		if took := time.Since(began); took < time.Minute || took > 61*time.Second {
+			t.Errorf("took %v of fake time; want a minute and a delay", took)
+		}
+	})
+}
