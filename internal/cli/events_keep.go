@@ -127,5 +127,5 @@ func (r *runner) runReadmit(ctx context.Context, s *app.Session) error {
 	if r.out.machine() {
 		return errors.Join(err, r.out.object(j))
 	}
-	return errors.Join(err, r.out.line("%s", fmt.Sprintf("readmitted %d deliveries with %d new events; %d stay refused", j.Readmitted, j.Events, j.Refused)))
+	return errors.Join(err, r.out.line("%s", fmt.Sprintf("readmitted %s with %s; still refused: %d", deliveries(j.Readmitted), plural(j.Events, "new event"), j.Refused)))
 }

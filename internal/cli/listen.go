@@ -22,9 +22,10 @@ func (r *runner) listen() *cobra.Command {
 		Short:   "Receive webhook deliveries on this computer",
 		Long: `listen takes deliveries on any path, verifies them if a signature scheme is
 configured, stores them whole, and only then answers. Each event is printed once.
-Without a scheme everything is kept and marked unknown; with one, what does not
-verify is answered 401 and kept as evidence. The first Ctrl-C lets what has
-arrived be stored and ends with status 0.`,
+Without a scheme everything is kept and marked unknown. With one, what does not
+verify is kept and marked while webhook.verify is observe, and answered 401 and
+kept as evidence when it is enforce. The first Ctrl-C lets what has arrived be
+stored and ends with status 0.`,
 		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,

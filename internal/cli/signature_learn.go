@@ -387,7 +387,7 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 		if j.Rejudged != nil {
 			s.IO.Note("stored deliveries verified again: %d verified, %d not", j.Rejudged.Verified, j.Rejudged.Refused)
 		}
-		s.IO.Hint("when deliveries have verified for a while: waybill signature promote")
+		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
 	case l.Bodies < webhook.LearnFrom:
 		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
 	default:
