@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -293,25 +294,44 @@ func TestChunkedBody(t *testing.T) {
 	}
 }
 
-// Three deliveries in a row that are wrong in nothing but their time are about
-// clocks, and that is told once.
+// Deliveries in a row that are wrong in nothing but their time are about
+// clocks, and that is told once; one that is sent again and again is not.
 func TestClocksThatDiffer(t *testing.T) {
-	var log bytes.Buffer
-	box := &memory{}
-	skewed := webhook.Verdict{Reason: webhook.ReasonTimestampTooOld, Skew: -7 * time.Minute}
-	verdicts := []webhook.Verdict{
-		skewed, skewed, {OK: true}, skewed, {Reason: webhook.ReasonSignatureMismatch}, skewed, skewed, skewed,
+	signed := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	late := func(second int) webhook.Verdict {
+		return webhook.Verdict{Reason: webhook.ReasonTimestampTooOld, Skew: -7 * time.Minute, Timestamp: signed.Add(time.Duration(second) * time.Second)}
 	}
-	i := 0
-	verify := func(webhook.Request, time.Time) webhook.Verdict { i++; return verdicts[i-1] }
-	h := receiver(t, listen.Options{Store: box, Verify: verify, Enforce: true, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
-	for n := range verdicts {
-		send(t, h, delivered, "")
-		if told := strings.Count(log.String(), "wrong time"); told != map[bool]int{true: 1}[n >= 6] {
-			t.Errorf("told %d times after %d deliveries: %s", told, n+1, log.String())
-		}
-	}
-	if !strings.Contains(log.String(), "-7m0s") {
-		t.Errorf("told %q; want by how much", log.String())
+	forged := webhook.Verdict{Reason: webhook.ReasonSignatureMismatch}
+	early := webhook.Verdict{Reason: webhook.ReasonTimestampInFuture, Skew: time.Hour, Timestamp: signed}
+	for _, tt := range []struct {
+		name     string
+		verdicts []webhook.Verdict
+		told     []int // after which of them
+		says     string
+	}{
+		{"three, forged ones between", []webhook.Verdict{late(1), forged, late(2), forged, late(3), late(4)}, []int{5}, "7m0s behind"},
+		{"a good one between", []webhook.Verdict{late(1), late(2), {OK: true}, late(3), late(4), late(5)}, []int{6}, "7m0s behind"},
+		{"many in a second", []webhook.Verdict{late(1), late(1), late(1), late(2), late(2), late(3)}, []int{6}, "7m0s behind"},
+		{"one sent again and again", []webhook.Verdict{late(1), late(1), late(1), late(1)}, nil, ""},
+		{"one early, two late", []webhook.Verdict{early, late(1), late(2), late(3)}, []int{4}, "7m0s behind"},
+		{"again after it was right", []webhook.Verdict{late(1), late(2), late(3), {OK: true}, late(4), late(5), late(6)}, []int{3, 7}, "7m0s behind"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			i := 0
+			verify := func(webhook.Request, time.Time) webhook.Verdict { i++; return tt.verdicts[i-1] }
+			h := receiver(t, listen.Options{Store: &memory{}, Verify: verify, Enforce: true, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+			var told []int
+			for n := range tt.verdicts {
+				before := log.Len()
+				send(t, h, delivered, "")
+				if log.Len() > before {
+					told = append(told, n+1)
+				}
+			}
+			if !slices.Equal(told, tt.told) || strings.Count(log.String(), tt.says) < len(tt.told) {
+				t.Errorf("told after deliveries %v: %s; want it after %v and %q", told, log.String(), tt.told, tt.says)
+			}
+		})
 	}
 }
