@@ -72,6 +72,7 @@ func TestUserFileRefused(t *testing.T) {
 		{"scheme, choice", "webhook:\n  schemes:\n    a:\n      kind: hmca\n", ":4: webhook.schemes: a.kind: wants one of hmac, digest, token"},
 		{"scheme, place", "webhook: {schemes: {a: {signature: {from: X-Sig}}}}\n", ":1: webhook.schemes: a.signature.from: wants one of header:…, query:…, json:…"},
 		{"scheme, pointer", "webhook: {schemes: {a: {timestamp: {from: \"json:x\"}}}}\n", ":1: webhook.schemes: a.timestamp.from: wants an RFC 6901 pointer"},
+		{"scheme, no tolerance", "webhook: {schemes: {a: {timestamp: {tolerance: 0s}}}}\n", `:1: webhook.schemes: a.timestamp.tolerance: wants more than 0, not "0s"`},
 		{"scheme, tolerance", "webhook: {schemes: {a: {timestamp: {tolerance: 300}}}}\n", `:1: webhook.schemes: a.timestamp.tolerance: "300" needs a unit`},
 		{"scheme, text", "webhook: {schemes: {a: x}}\n", ":1: webhook.schemes: a: wants keys and values below it"},
 		{"api_key_file of stdin", "api_key_file: \"-\"\n", ":1: api_key_file: stdin cannot be named in a file"},

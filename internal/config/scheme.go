@@ -107,6 +107,9 @@ func (s *Scheme) set(name, value string) *KeyError {
 		if err != nil {
 			return wrong(err.Error(), "")
 		}
+		if d <= 0 {
+			return wrong("wants more than 0, not \""+short(value)+"\"", "no clock agrees to that; leave it out for 5m")
+		}
 		s.Timestamp.Tolerance = d
 		return nil
 	}
