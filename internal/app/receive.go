@@ -57,7 +57,7 @@ func (s *Session) Verifier() (*Verifier, error) {
 	}
 	return newVerifier(w.Secrets, read, func(err error) {
 		if err != nil {
-			s.IO.Warning("the changed secret is not used: %v", err)
+			s.IO.Warning("a secret changed and cannot be used, so those of before stay in force: %v", err)
 			return
 		}
 		s.IO.Note("the secrets have changed and were read again")

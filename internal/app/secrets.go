@@ -78,11 +78,14 @@ func (f *Verifier) look() []os.FileInfo {
 	return seen
 }
 
-// changed reports whether a file that is there differs from what it was.
+// changed reports whether a file differs from what it was, or is gone.
 func changed(before, after []os.FileInfo) bool {
 	for i, now := range after {
 		was := before[i]
-		if now != nil && (was == nil || !os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
+		if (now == nil) != (was == nil) {
+			return true
+		}
+		if now != nil && (!os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
 			return true
 		}
 	}

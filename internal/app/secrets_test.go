@@ -61,7 +61,11 @@ func TestSecretsAreReadAgainWhenTheirFileChanges(t *testing.T) {
 	if !verifies("new", 3*later) || !verifies("new", 4*later) || len(failures) != 1 || len(changes) != 2 {
 		t.Errorf("an empty file: told %v; want the last good secret kept, one change and one failure told", changes)
 	}
-	if err := os.Remove(path); err != nil || !verifies("new", 5*later) || len(failures) != 1 {
-		t.Errorf("a file that is gone: %v, told %v; want the last good secret kept", err, failures)
+	if err := os.Remove(path); err != nil || !verifies("new", 5*later) || !verifies("new", 6*later) || len(failures) != 2 {
+		t.Errorf("a file that is gone: %v, told %v; want the last good secret kept, and that told once", err, failures)
+	}
+	write("back", began)
+	if !verifies("back", 7*later) || len(failures) != 2 {
+		t.Errorf("a file that is back: told %v; want its secret used", changes)
 	}
 }
