@@ -17,6 +17,9 @@ import (
 // RefusedPrefix begins the name of a refused delivery, before its number.
 const RefusedPrefix = "refused:"
 
+// ErrPruned says that of a delivery only what was read from it is left.
+var ErrPruned = errors.New("its bytes were pruned")
+
 // Stored is a delivery of the store.
 type Stored struct {
 	inbox.Delivery
@@ -39,11 +42,14 @@ func (d Stored) Sample() webhook.Sample {
 
 // NamedDeliveries returns the deliveries that are named: by number, by
 // refused:NUMBER, or by the eventId of an event that came with them. Errors
-// are [inbox.ErrNoDelivery] and [inbox.ErrNoEvent].
+// are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [ErrPruned].
 func NamedDeliveries(ctx context.Context, db *store.DB, names []string) ([]Stored, error) {
 	var all []Stored
 	for _, name := range names {
 		d, err := namedDelivery(ctx, db, name)
+		if err == nil && d.Body == nil {
+			err = ErrPruned
+		}
 		if err != nil {
 			return nil, fmt.Errorf("delivery %q: %w", name, err)
 		}

@@ -51,6 +51,7 @@ func outcomes() []outcome {
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(app.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
 		{is(api.ErrUndecided), Unknown, "see the answer with -o json; `query.absent` in the configuration tells what \"no such tracking\" looks like"},
 		{as[*api.AnswerError], Unknown, "see the answer with --debug; check base_url"},

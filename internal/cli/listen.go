@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 func (r *runner) listen() *cobra.Command {
@@ -73,8 +74,8 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	}
 	r.warnOpen(s, l.Addr())
 	w := s.Config.Webhook
-	if w.Scheme == "" {
-		s.IO.Note("no signature scheme is configured: everything is kept and marked unknown")
+	if err := noteScheme(s); err != nil {
+		return errors.Join(err, l.Close())
 	}
 	fw, err := r.openForwarding(ctx, s, db, receiver, o.Forward)
 	if err != nil {
@@ -114,6 +115,31 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		return fmt.Errorf("%w: %d of %d new events came", errTimeUp, p.sum.Events, o.ExitAfter)
 	}
 	return nil
+}
+
+// noteScheme says what verifying does not do as it is set up.
+func noteScheme(s *app.Session) error {
+	w := s.Config.Webhook
+	switch {
+	case w.Scheme == "":
+		s.IO.Note("no signature scheme is configured: everything is kept and marked unknown")
+		return nil
+	case w.Verify == "off":
+		s.IO.Warning("signatures are not verified, as webhook.verify is off: everything is kept and marked unknown")
+		return nil
+	}
+	scheme, err := s.Scheme(w.Scheme)
+	if err == nil {
+		warnUncovered(s, scheme)
+	}
+	return err
+}
+
+// warnUncovered warns of a scheme that does not authenticate bodies.
+func warnUncovered(s *app.Session, scheme webhook.Scheme) {
+	if !scheme.CoversBody() {
+		s.IO.Warning("body not authenticated: %s", scheme.Strength().String())
+	}
 }
 
 // warnOpen warns when deliveries can come from other computers and anything

@@ -65,7 +65,7 @@ func (p *eventPrinter) count(n listen.Notice) {
 		p.sum.Refused += 1 + n.Missed
 		return
 	}
-	if n.Event.Delivery == p.last {
+	if n.Event.Delivery <= p.last { // another event of it, or one that was verified again
 		return
 	}
 	p.last = n.Event.Delivery

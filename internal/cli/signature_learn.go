@@ -95,6 +95,7 @@ type lesson struct {
 
 	names   []string // of the deliveries
 	secrets []webhook.Secret
+	keyOnly bool // the API key is all there is to learn with
 }
 
 func (r *runner) runLearn(ctx context.Context, s *app.Session, o learnOptions, ids []string) error {
@@ -118,6 +119,7 @@ func (r *runner) runLearn(ctx context.Context, s *app.Session, o learnOptions, i
 	}
 	if key, ok := s.APIKeySecret(); ok {
 		l.secrets = append(l.secrets, key)
+		l.keyOnly = len(named) == 0
 	}
 	if len(l.secrets) == 0 {
 		return usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")
@@ -247,7 +249,10 @@ func (l *lesson) failure(o learnOptions) error {
 			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
 		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
-		if l.Cut {
+		switch {
+		case l.keyOnly:
+			hint = "no webhook secret is set, and the API key alone was tried: set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH"
+		case l.Cut:
 			hint = "the search was cut short: learn from deliveries with smaller bodies"
 		}
 		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", countDeliveries(len(l.names)), plural(len(l.secrets), "secret"))
@@ -372,6 +377,7 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	if err := r.printScheme("As it is configured:", c.Scheme); err != nil {
 		return err
 	}
+	warnUncovered(s, c.Scheme)
 	for _, other := range l.Candidates[1:] {
 		s.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
 	}
@@ -386,6 +392,9 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 		s.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
 		if j.Rejudged != nil {
 			s.IO.Note("stored deliveries verified again: %d verified, %d not", j.Rejudged.Verified, j.Rejudged.Refused)
+		}
+		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, app.RefusedPrefix) }) {
+			s.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
 		}
 		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
 	case l.Bodies < webhook.LearnFrom:

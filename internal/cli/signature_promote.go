@@ -111,9 +111,7 @@ func (r *runner) printPromotion(s *app.Session, j promotionJSON, scheme webhook.
 	if err := r.out.line("%s verified: scheme %s is enforced from now on (%s)", countDeliveries(j.Checked), j.Scheme, j.File); err != nil {
 		return err
 	}
-	if !scheme.CoversBody() {
-		s.IO.Warning("body not authenticated: the signature %s", scheme.Strength().String())
-	}
+	warnUncovered(s, scheme)
 	s.IO.Hint("restart `waybill listen` to enforce it")
 	return nil
 }

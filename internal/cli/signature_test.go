@@ -113,6 +113,72 @@ func TestLearnFromRefusals(t *testing.T) {
 	}
 }
 
+// A scheme that was wrong and enforced refused everything: the right one is
+// learnt from what is left of that, and the deliveries can be taken in.
+func TestLearnFromRefusalsSaysHowToTakeThemIn(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, true), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
+	if code, _, stderr := run(t, env, "signature", "learn", "--pin", "mine"); code != cli.OK || !strings.Contains(stderr, "waybill events readmit") {
+		t.Errorf("learn: status %d, %s; want the next step", code, stderr)
+	}
+	if code, stdout, stderr := run(t, env, "events", "readmit"); code != cli.OK || !strings.Contains(stdout, "readmitted 3 deliveries with 3 new events; still refused: 0") {
+		t.Errorf("readmit: status %d, %s%s", code, stdout, stderr)
+	}
+}
+
+func TestLearnWithTheAPIKeyAloneSaysSo(t *testing.T) {
+	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, false), "WAYBILL_API_KEY=another-key"}
+	if code, _, stderr := run(t, env, "signature", "learn"); code != cli.Unverified || !strings.Contains(stderr, "no webhook secret is set") {
+		t.Errorf("status %d, %s; want it said that there is no webhook secret", code, stderr)
+	}
+}
+
+// What was pruned can't be judged: it is neither empty nor forged.
+func TestPrunedDeliveriesAreNotJudged(t *testing.T) {
+	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "k", 3, false), "WAYBILL_WEBHOOK_SECRET=k", "WAYBILL_WEBHOOK_SCHEME=hmac-body-hex"}
+	if code, stdout, stderr := run(t, env, "events", "prune", "--older-than", "0s"); code != cli.OK {
+		t.Fatalf("prune: status %d, %s%s", code, stdout, stderr)
+	}
+	for _, command := range []string{"verify", "explain", "learn"} {
+		code, stdout, stderr := run(t, env, "signature", command, "2")
+		if code != cli.NotFound || stdout != "" || !strings.Contains(stderr, "pruned") {
+			t.Errorf("%s: status %d, %s%s; want 3, and that it was pruned", command, code, stdout, stderr)
+		}
+	}
+}
+
+// Wherever a scheme is in use that leaves the body open, that is said.
+func TestBodyNotAuthenticatedIsSaid(t *testing.T) {
+	weak, ok := webhook.PresetByName("hmac-timestamp-hex")
+	if !ok {
+		t.Fatal("no preset")
+	}
+	conf := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_STORE=" + stored(t, weak.Scheme, "right-secret", 3, false), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
+	for _, command := range []string{
+		"signature learn", "signature learn --pin weak", "signature verify", "signature verify 1", "signature explain 1", "signature promote",
+		"events list", "events show 4", "listen --addr 127.0.0.1:0 --timeout 50ms",
+	} {
+		code, stdout, stderr := run(t, env, strings.Fields(command)...)
+		if code != cli.OK || !strings.Contains(stdout+stderr, "body not authenticated") {
+			t.Errorf("%s: status %d, %s%s; want it to say so", command, code, stdout, stderr)
+		}
+		if strings.Contains(stdout+stderr, "right-secret") {
+			t.Errorf("%s shows the secret: %s%s", command, stdout, stderr)
+		}
+	}
+	env = append(env, "WAYBILL_WEBHOOK_VERIFY=off")
+	if code, _, stderr := run(t, env, "listen", "--addr", "127.0.0.1:0", "--timeout", "50ms"); code != cli.OK || !strings.Contains(stderr, "signatures are not verified") {
+		t.Errorf("listen without verifying: status %d, %s", code, stderr)
+	}
+}
+
 func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 	folder := t.TempDir()
 	body := filepath.Join(folder, "body")
