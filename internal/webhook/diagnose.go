@@ -59,6 +59,9 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 		}
 		result.Cause, result.Scheme = CauseOtherScheme, &c.Scheme
 		result.Text = fmt.Sprintf("it is signed in another way: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed, c.Scheme.Signature.From)
+		if c.Scheme.Kind == KindToken {
+			result.Text = "it is not signed, but carries a secret in clear at " + c.Scheme.Signature.From
+		}
 		if c.Obstacle != "" {
 			result.Text += "; besides, " + c.Obstacle
 		}
@@ -170,6 +173,9 @@ func (x *examiner) bodyChanged(d *Diagnosis) bool {
 
 func (x *examiner) elsewhere(d *Diagnosis) bool {
 	for _, l := range leads(x.sample.Request) {
+		if l.shows(slices.Concat(x.secrets, x.others)) {
+			continue
+		}
 		s := x.scheme
 		s.Signature, s.Algorithm = l.signature, l.algorithm
 		if s = s.WithDefaults(); !x.matches(s, x.secrets, x.sample.Request) {

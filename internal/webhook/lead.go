@@ -113,6 +113,20 @@ func leads(r Request) []lead {
 	return all[:min(len(all), maxLeads)]
 }
 
+// shows reports whether one of secrets, such as the API key, stands in text
+// that would be a part of a scheme. Schemes are shown.
+func shows(text string, secrets []Secret) bool {
+	return slices.ContainsFunc(secrets, func(s Secret) bool {
+		return len(s.Value) >= minToken && strings.Contains(text, string(s.Value))
+	})
+}
+
+// shows likewise looks at all that a scheme would take from l.
+func (l lead) shows(secrets []Secret) bool {
+	return shows(l.signature.Prefix, secrets) || shows(l.signature.Tag, secrets) ||
+		slices.ContainsFunc(l.stamps, func(f found) bool { return shows(f.at, secrets) })
+}
+
 // unlikely is 0 for a value whose name says that it is a signature, else 1.
 func (l lead) unlikely() int {
 	name := strings.ToLower(l.signature.From)

@@ -242,6 +242,9 @@ func (t *teacher) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 		if t.left.spent() {
 			break
 		}
+		if l.shows(t.secrets) {
+			continue
+		}
 		m := materialsOf(r, l, t.url)
 		for _, kind := range []string{KindHMAC, KindDigest, ""} {
 			found, err := t.try(r, l, m, kind, keys)
@@ -371,7 +374,7 @@ func tokens(r Request, secrets []Secret) []Scheme {
 		for _, v := range values {
 			for _, secret := range secrets {
 				prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
-				if !ok || len(secret.Value) < minToken || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
+				if !ok || len(secret.Value) < minToken || shows(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
 					continue
 				}
 				s := Scheme{Kind: KindToken, Signature: Signature{From: v.at, Prefix: prefix}}
