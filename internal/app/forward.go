@@ -1,9 +1,13 @@
 package app
 
 import (
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -18,19 +22,49 @@ func (s *Session) ForwardClient(anyhow bool) (*forward.Client, error) {
 	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, Anyhow: anyhow}), nil
 }
 
+// leastHeld is how long a secret must be, in bytes, to be looked for within a
+// value and not only as all of it: anything may hold a few letters.
+const leastHeld = 8
+
 // Holds returns a function that reports whether a header's value holds one of
-// the webhook secrets. Errors are those of reading them.
+// the webhook secrets, those that were in force before included. It is safe
+// for concurrent use. Errors are those of reading the secrets.
 func (s *Session) Holds() (func(webhook.Field) bool, error) {
-	secrets, err := s.Config.WebhookSecrets()
-	if err != nil {
+	h := &held{read: s.Config.WebhookSecrets}
+	if err := h.look(time.Now()); err != nil {
 		return nil, err
 	}
-	return func(f webhook.Field) bool {
-		for _, one := range secrets {
-			if text := one.Secret.Reveal(); text != "" && strings.Contains(f.Value, text) {
-				return true
-			}
+	return func(f webhook.Field) bool { return h.in(f.Value, time.Now()) }, nil
+}
+
+// held is every secret that was seen. Files are read again as those of a
+// [Verifier] are.
+type held struct {
+	read func() ([]config.NamedSecret, error)
+
+	mu    sync.Mutex
+	texts []string
+	after time.Time // when they are read again
+}
+
+func (h *held) look(now time.Time) error {
+	h.after = now.Add(secretsPause)
+	secrets, err := h.read()
+	for _, one := range secrets {
+		if text := one.Secret.Reveal(); text != "" && !slices.Contains(h.texts, text) {
+			h.texts = append(h.texts, text)
 		}
-		return false
-	}, nil
+	}
+	return err
+}
+
+func (h *held) in(value string, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !now.Before(h.after) {
+		_ = h.look(now) // the verifier says what is wrong with them
+	}
+	return slices.ContainsFunc(h.texts, func(text string) bool {
+		return value == text || len(text) >= leastHeld && strings.Contains(value, text)
+	})
 }

@@ -1,0 +1,38 @@
+package app
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
+	now := time.Now()
+	secret, broken := "the-old-secret", false
+	h := &held{read: func() ([]config.NamedSecret, error) {
+		if broken {
+			return nil, errors.New("gone")
+		}
+		return []config.NamedSecret{{Secret: config.NewSecret(secret)}, {Secret: config.NewSecret("short")}}, nil
+	}}
+	if err := h.look(now); err != nil {
+		t.Fatal(err)
+	}
+	check := func(value string, after time.Duration, want bool) {
+		t.Helper()
+		if got := h.in(value, now.Add(after)); got != want {
+			t.Errorf("%q after %v: held back %v; want %v", value, after, got, want)
+		}
+	}
+	check("Bearer the-old-secret", 0, true)
+	check("the-new-secret", 0, false)
+	check("short", 0, true)
+	check("t=1,v1=shorter", 0, false) // a signature may hold a few letters
+	secret = "the-new-secret"
+	check("x the-new-secret", time.Hour, true)
+	check("x the-old-secret", time.Hour, true)
+	broken = true
+	check("x the-new-secret", 2*time.Hour, true)
+}
