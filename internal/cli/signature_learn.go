@@ -245,7 +245,7 @@ func (l *lesson) failure(o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
-		return unverified("name the deliveries that are the service's: waybill signature learn ID…", "",
+		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(o),
 			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
 		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
@@ -267,6 +267,21 @@ func (l *lesson) failure(o learnOptions) error {
 	default:
 		return nil
 	}
+}
+
+// again is the command that learns from the deliveries which the best partial
+// scheme matches; none for those of a file, which have no IDs.
+func (l *lesson) again(o learnOptions) string {
+	if o.From != "" {
+		return ""
+	}
+	words := []string{"waybill", "signature", "learn"}
+	for i, matched := range l.Partial[0].Matched {
+		if matched {
+			words = append(words, l.names[i])
+		}
+	}
+	return commandLine(words...)
 }
 
 func countDeliveries(n int) string {
