@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -30,17 +29,38 @@ const leastHeld = 8
 // the webhook secrets, those that were in force before included. It is safe
 // for concurrent use. Errors are those of reading the secrets.
 func (s *Session) Holds() (func(webhook.Field) bool, error) {
-	h := &held{read: s.Config.WebhookSecrets}
+	h := &held{read: s.secretsInClear}
 	if err := h.look(time.Now()); err != nil {
 		return nil, err
 	}
 	return func(f webhook.Field) bool { return h.in(f.Value, time.Now()) }, nil
 }
 
+// secretsInClear returns the secrets in every form that a delivery may show;
+// none is no error.
+func (s *Session) secretsInClear() ([]webhook.Secret, error) {
+	named, err := s.Config.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	var all []webhook.Secret
+	for _, n := range named {
+		all = append(all, webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())})
+	}
+	if name := s.Config.Webhook.Scheme; name != "" {
+		scheme, err := s.Scheme(name)
+		if err != nil {
+			return nil, err
+		}
+		all = scheme.InClear(all)
+	}
+	return all, nil
+}
+
 // held is every secret that was seen. Files are read again as those of a
 // [Verifier] are.
 type held struct {
-	read func() ([]config.NamedSecret, error)
+	read func() ([]webhook.Secret, error)
 
 	mu    sync.Mutex
 	texts []string
@@ -51,7 +71,7 @@ func (h *held) look(now time.Time) error {
 	h.after = now.Add(secretsPause)
 	secrets, err := h.read()
 	for _, one := range secrets {
-		if text := one.Secret.Reveal(); text != "" && !slices.Contains(h.texts, text) {
+		if text := string(one.Value); text != "" && !slices.Contains(h.texts, text) {
 			h.texts = append(h.texts, text)
 		}
 	}

@@ -5,17 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
 	now := time.Now()
 	secret, broken := "the-old-secret", false
-	h := &held{read: func() ([]config.NamedSecret, error) {
+	h := &held{read: func() ([]webhook.Secret, error) {
 		if broken {
 			return nil, errors.New("gone")
 		}
-		return []config.NamedSecret{{Secret: config.NewSecret(secret)}, {Secret: config.NewSecret("short")}}, nil
+		return []webhook.Secret{{Value: []byte(secret)}, {Value: []byte("short")}}, nil
 	}}
 	if err := h.look(now); err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -172,6 +173,24 @@ func mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []heade
 		shown = append(shown, headerJSON{f.Name, v})
 	}
 	return shown
+}
+
+// maskQuery hides the parameters of a query that hold secrets.
+func maskQuery(query string, secrets []webhook.Secret, reveal bool) string {
+	if reveal {
+		return query
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, escaped, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(escaped)
+		for _, s := range secrets {
+			if err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value)) {
+				pairs[i] = name + "=***"
+			}
+		}
+	}
+	return strings.Join(pairs, "&")
 }
 
 // headerJSON is one header line in our output.

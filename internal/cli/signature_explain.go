@@ -83,7 +83,7 @@ func (r *runner) runExplain(ctx context.Context, s *app.Session, o explainOption
 	}
 	j := explanationJSON{
 		verdictJSON: newVerdictJSON(id, name, d.At, found.Verdict),
-		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: mask(d.Header, known, o.Reveal),
+		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: mask(d.Header, scheme.InClear(known), o.Reveal),
 	}
 	if found.Scheme != nil {
 		j.Fits = app.SchemeSettings(*found.Scheme).Settings()

@@ -67,7 +67,8 @@ func (r *runner) runSign(s *app.Session, o signOptions) error {
 	case err != nil:
 		return asSchemeUsage(name, err)
 	}
-	j := signedJSON{Scheme: name, Headers: mask(out.Header, secrets, o.Reveal), Query: out.RawQuery}
+	secrets = scheme.InClear(secrets)
+	j := signedJSON{Scheme: name, Headers: mask(out.Header, secrets, o.Reveal), Query: maskQuery(out.RawQuery, secrets, o.Reveal)}
 	if r.out.machine() {
 		return r.out.object(j)
 	}

@@ -179,6 +179,39 @@ func TestBodyNotAuthenticatedIsSaid(t *testing.T) {
 	}
 }
 
+// A token is a secret wherever it stands, and without its prefix too.
+func TestTokensAreMasked(t *testing.T) {
+	folder := t.TempDir()
+	body, conf := filepath.Join(folder, "body"), filepath.Join(folder, "config.yaml")
+	if err := os.WriteFile(body, []byte("[]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(conf, []byte(`webhook:
+  schemes:
+    query: {kind: token, signature: {from: "query:token"}}
+    stripped: {kind: token, key: {strip_prefix: "tok_"}, signature: {from: "header:X-Token"}}
+    decomposed: {kind: token, key: {normalize: nfkd}, signature: {from: "header:X-Token"}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_CONFIG=" + conf, "WAYBILL_WEBHOOK_SECRET=tok_zyxw secret\u00e9", "WAYBILL_STORE=" + filepath.Join(folder, "none.db")}
+	for _, scheme := range []string{"query", "stripped", "decomposed"} {
+		for _, output := range []string{"table", "json"} {
+			code, stdout, stderr := run(t, env, "signature", "sign", "--scheme", scheme, "--body", body, "-o", output, "--debug", "-v")
+			if code != cli.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "***") {
+				t.Errorf("sign --scheme %s -o %s: status %d, %s%s; want the token masked", scheme, output, code, stdout, stderr)
+			}
+		}
+		if code, stdout, _ := run(t, env, "signature", "sign", "--scheme", scheme, "--body", body, "--reveal"); code != cli.OK || !strings.Contains(stdout, "zyxw") {
+			t.Errorf("sign --scheme %s --reveal: status %d, %s", scheme, code, stdout)
+		}
+	}
+	code, stdout, stderr := run(t, env, "signature", "explain", "--scheme", "stripped", "--body", body, "-H", "X-Token: zyxw secret\u00e9", "-o", "json")
+	if code != cli.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "body not authenticated") {
+		t.Errorf("explain: status %d, %s%s; want the token masked", code, stdout, stderr)
+	}
+}
+
 func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 	folder := t.TempDir()
 	body := filepath.Join(folder, "body")

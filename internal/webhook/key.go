@@ -1,10 +1,12 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -24,6 +26,22 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 
 // MarshalText returns ***; encoders and loggers use it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+// InClear returns what of secrets a delivery in this scheme may show: each as
+// it is and, of a token, as the key that is made of it.
+func (s Scheme) InClear(secrets []Secret) []Secret {
+	all := slices.Clone(secrets)
+	for _, secret := range secrets {
+		if s.Kind != KindToken {
+			break
+		}
+		key, bad := s.WithDefaults().Key.derive(secret, "")
+		if bad == nil && !bytes.Equal(key, secret.Value) {
+			all = append(all, Secret{Name: secret.Name, Value: key})
+		}
+	}
+	return all
+}
 
 // derive returns the key that a secret stands for. field names the secret in
 // an error.
