@@ -3,6 +3,7 @@ package main_test
 import (
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,5 +40,40 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	if ran < 3 {
 		t.Errorf("%d commands found in the README; want the two of a new user and more", ran)
+	}
+}
+
+// typed is what a page tells to type elsewhere than in a console block: an
+// indented line, or a span within a line.
+var typed = regexp.MustCompile("(?m)^    (waybill [^\n]*)$|`(waybill [^`\n]*)`")
+
+// TestPagesNameCommands asks for the help of every command that a page names,
+// with its flags: one that is not there is an error, and one of a group shows
+// the group's help instead.
+func TestPagesNameCommands(t *testing.T) {
+	for page, least := range map[string]int{"README.md": 20, "docs/webhooks.md": 8} {
+		text, err := os.ReadFile("../../" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := typed.FindAllStringSubmatch(string(text), -1)
+		if len(all) < least {
+			t.Errorf("%s: %d commands found; want %d and more", page, len(all), least)
+		}
+		for _, m := range all {
+			line := m[1] + m[2]
+			command, _, _ := strings.Cut(line, " #")
+			command, _, _ = strings.Cut(command, " | ")
+			command, _, _ = strings.Cut(command, " > ")
+			words := strings.Fields(command)[1:]
+			if words[0] != "help" { // a topic of help has no help of its own
+				words = append(words, "--help")
+			}
+			out, err := exec.Command("waybill", words...).CombinedOutput()
+			group := strings.Contains(string(out), "\nAvailable Commands:\n")
+			if err != nil || group && len(words) > 2 {
+				t.Errorf("%s: %s: %v\n%s", page, line, err, out)
+			}
+		}
 	}
 }
