@@ -46,16 +46,25 @@ func (d Stored) Sample() webhook.Sample {
 func NamedDeliveries(ctx context.Context, db *store.DB, names []string) ([]Stored, error) {
 	var all []Stored
 	for _, name := range names {
-		d, err := namedDelivery(ctx, db, name)
+		d, err := NamedDelivery(ctx, db, name)
 		if err == nil && d.Body == nil {
-			err = ErrPruned
+			err = fmt.Errorf("delivery %q: %w", name, ErrPruned)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("delivery %q: %w", name, err)
+			return nil, err
 		}
 		all = append(all, d)
 	}
 	return all, nil
+}
+
+// NamedDelivery is [NamedDeliveries] for one, whose bytes may be gone.
+func NamedDelivery(ctx context.Context, db *store.DB, name string) (Stored, error) {
+	d, err := namedDelivery(ctx, db, name)
+	if err != nil {
+		return Stored{}, fmt.Errorf("delivery %q: %w", name, err)
+	}
+	return d, nil
 }
 
 func namedDelivery(ctx context.Context, db *store.DB, name string) (Stored, error) {

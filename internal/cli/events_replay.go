@@ -181,12 +181,12 @@ type replaying struct {
 func (p *replaying) load(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
 	e := p.all[step.Index]
 	parcel := forward.Parcel{To: e.To}
-	found, err := app.NamedDeliveries(ctx, p.db, []string{e.Name})
+	found, err := app.NamedDelivery(ctx, p.db, e.Name)
 	if err != nil {
 		return parcel, err
 	}
-	d := found[0].Delivery
-	if found[0].Refused {
+	d := found.Delivery
+	if found.Refused {
 		d.Seq = 0 // of its own kind
 	}
 	if parcel.Message, err = forward.Message(d, e.To, e.Attempt+1+step.Copy, p.withhold); err != nil {

@@ -59,11 +59,7 @@ func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, er
 		return app.Stored{}, err
 	}
 	if strings.HasPrefix(id, app.RefusedPrefix) {
-		named, err := app.NamedDeliveries(ctx, db, []string{id})
-		if err != nil {
-			return app.Stored{}, err
-		}
-		return named[0], nil
+		return app.NamedDelivery(ctx, db, id)
 	}
 	e, err := shownIn(ctx, db, id)
 	if err != nil {
