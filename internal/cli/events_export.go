@@ -25,19 +25,21 @@ func (r *runner) exportEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [ID…]",
 		Short: "Write deliveries as JSON Lines, to be imported or learnt from",
-		Long: `export writes stored deliveries, oldest first, one JSON object a line: when each was
-received, its method, path, query, headers in their order and body; what is no text in
-base64. "waybill events import" and "waybill signature learn --from" read them. Without
-an ID it takes all whose bytes are still there. A delivery goes whole: --filter takes
-those with an event that matches. Headers hold what the sender sent, tokens too.
+		Long: `export writes stored deliveries, oldest first, one JSON object a line: when
+each was received, its method, path, query, headers in their order and body;
+what is no text in base64. "waybill events import" and "waybill signature learn
+--from" read them. Without an ID it takes all whose bytes are still there. A
+delivery goes whole: --filter takes those with an event that matches. Headers
+hold what the sender sent, tokens too.
 
---redact masks what is in them, for others to see: in bodies all texts and numbers but
-event, eventId, times, status and its names, transitTime and carrierCode; tracking and
-order numbers and the service's identifiers become made-up ones, equal ones the same.
-Of headers only those about the body and the sender's program keep their values; of the
-query the names stay; long parts of the path, the sender's address, and whatever holds a
-configured secret go. Names of members stay. What is redacted verifies no more, and is
-marked "redacted".
+--redact masks what is in them, for others to see: in bodies all texts and
+numbers but event, eventId, times, status and its names, transitTime and
+carrierCode; tracking and order numbers and the service's identifiers become
+made-up ones, equal ones the same. Of headers only those about the body and the
+sender's program keep their values; of the query the names stay; long parts of
+the path, the sender's address, and whatever holds a configured secret go.
+Names of members stay. What is redacted verifies no more, and is marked
+"redacted".
 
 ` + deliveryHelp,
 		Example: example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),

@@ -34,15 +34,15 @@ func (r *runner) importEvents() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Read exported deliveries into the store",
-		Long: `import reads what "waybill events export" wrote, or captures of the same form: one JSON
-object a line, {"receivedAt": TIME, "method", "path", "query", "headers": [{"name",
-"value"}], "body" or "bodyBase64"}; - is standard input. Nothing is imported unless every
-line is good.
+		Long: `import reads what "waybill events export" wrote, or captures of the same form:
+one JSON object a line, {"receivedAt": TIME, "method", "path", "query",
+"headers": [{"name", "value"}], "body" or "bodyBase64"}; - is standard input.
+Nothing is imported unless every line is good.
 
-What a file says of being verified is not believed: each delivery is judged by your
-scheme and secrets of now, at the time of its receipt. What verifies counts like any
-other: it is forwarded and ends waiting. A delivery that is there already is not stored
-again, and no event counts twice.`,
+What a file says of being verified is not believed: each delivery is judged by
+your scheme and secrets of now, at the time of its receipt. What verifies
+counts like any other: it is forwarded and ends waiting. A delivery that is
+there already is not stored again, and no event counts twice.`,
 		Example: example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
 		Args:    cobra.MinimumNArgs(1),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {

@@ -26,12 +26,12 @@ func (r *runner) listedEvents() *cobra.Command {
 		Use:   "list",
 		Short: "List received events, newest first",
 		Long: `list shows the events that stand, newest first. --filter takes the FILTER of
-listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are event,
-status, statusTrack, number and JSON pointers, a * may end VALUE. --refer-id finds
-events by the tracking numbers that the ledger holds for it.
+listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are
+event, status, statusTrack, number and JSON pointers, a * may end VALUE.
+--refer-id finds events by the tracking numbers that the ledger holds for it.
 
---dead lists what could not be forwarded instead: which delivery, to whom, how often
-it was tried and why it failed last.`,
+--dead lists what could not be forwarded instead: which delivery, to whom, how
+often it was tried and why it failed last.`,
 		Example: example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
 		Args: cobra.NoArgs,

@@ -25,10 +25,10 @@ func (r *runner) shownEvent() *cobra.Command {
 		Short: "Show one event with all its data",
 		Long: `ID is an event's seq or eventId, as events list shows them.
 
---raw writes the body of the delivery it came with, byte for byte; to a terminal with
-control characters made visible. --headers writes the delivery's headers in their
-order; credentials show as *** without --reveal. With these two, refused:N names a
-refused delivery.`,
+--raw writes the body of the delivery it came with, byte for byte; to a
+terminal with control characters made visible. --headers writes the delivery's
+headers in their order; credentials show as *** without --reveal. With these
+two, refused:N names a refused delivery.`,
 		Example: example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
 		Args:    exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {

@@ -29,10 +29,10 @@ func (r *runner) waitEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait for events to arrive",
-		Long: `wait ends once so many events have arrived, and prints them; when the time is up it
-prints those there are and ends with status 8. It counts events that are new and
-verified and that a listener stores from now on, or stored --since. The listener may
-be another process, begun before or after.`,
+		Long: `wait ends once so many events have arrived, and prints them; when the time is
+up it prints those there are and ends with status 8. It counts events that are
+new and verified and that a listener stores from now on, or stored --since. The
+listener may be another process, begun before or after.`,
 		Example: example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
 		Args:    cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
