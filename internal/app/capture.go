@@ -123,7 +123,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		return i.knownEventless(ctx, d)
 	}
 	seen := int64(0)
-	for e, err := range i.Store.Events(ctx, inbox.Query{EventID: rows[first].EventID}) {
+	for e, err := range i.Store.Events(ctx, inbox.Query{EventID: rows[first].EventID, Since: d.ReceivedAt}) {
 		if err != nil {
 			return false, err
 		}
