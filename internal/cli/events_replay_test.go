@@ -60,6 +60,13 @@ func (e *endpoint) taken() []string {
 	return got
 }
 
+// answers sets the status of answers.
+func (e *endpoint) answers(status int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status = status
+}
+
 // filled is a store with deliveries.
 type filled struct {
 	*testing.T
@@ -221,14 +228,14 @@ func TestReplayOfTheDead(t *testing.T) {
 	f.give(hook.URL)
 	same(t, "dead", f.dead(), []string{"1 answered 500", "2 answered 500"})
 
-	hook.status = 418
+	hook.answers(418)
 	f.replay(cli.Refused, nil, "--dead")
 	same(t, "sent", hook.taken(), []string{as(1, 2), as(2, 2)})
 	same(t, "still dead, with the new reason", f.dead(), []string{"1 answered 418", "2 answered 418"})
 
 	// Elsewhere it arrives, but its own target still lacks it. With a corrupted
 	// signature nothing was delivered, whatever the answer.
-	hook.status = 200
+	hook.answers(200)
 	other := newEndpoint(t)
 	_, stderr = f.replay(cli.OK, nil, "--dead", "--to", other.URL)
 	if got := other.taken(); len(got) != 2 || !strings.Contains(stderr, "stays so") {

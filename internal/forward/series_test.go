@@ -34,14 +34,30 @@ func newSeries(t *testing.T, to *url.URL) *series {
 	return s
 }
 
+// answers sets how the target answers.
+func (a *app) answers(how func(body, attempt string) int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answer = how
+}
+
+// tried returns what came since the last call: attempt and body.
+func (a *app) tried() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tries := a.tries
+	a.tries = nil
+	return tries
+}
+
 func TestSeriesSendsItsPlan(t *testing.T) {
 	a := newApp(t)
-	a.answer = func(body, _ string) int {
+	a.answers(func(body, _ string) int {
 		if body == "1" {
 			return 500
 		}
 		return 204
-	}
+	})
 	s := newSeries(t, parse(t, a.URL))
 	s.Faults = forward.Faults{Duplicate: 1, Reorder: true, Seed: 1}
 	tally, err := s.Run(t.Context(), t.Context(), 3)
@@ -53,14 +69,14 @@ func TestSeriesSendsItsPlan(t *testing.T) {
 	for _, step := range steps {
 		want = append(want, fmt.Sprintf(" %d", step.Index))
 	}
-	if !slices.Equal(a.tries, want) {
-		t.Errorf("%q; want %q", a.tries, want)
+	if got := a.tried(); !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
 	}
 	// Going on behind four of them sends the other two.
-	a.tries, s.Skip = nil, 4
+	s.Skip = 4
 	tally, err = s.Run(t.Context(), t.Context(), 3)
-	if err != nil || tally.Planned != 6 || tally.Begun() != 2 || !slices.Equal(a.tries, want[4:]) {
-		t.Errorf("%+v, %v, %q; want %q", tally, err, a.tries, want[4:])
+	if got := a.tried(); err != nil || tally.Planned != 6 || tally.Begun() != 2 || !slices.Equal(got, want[4:]) {
+		t.Errorf("%+v, %v, %q; want %q", tally, err, got, want[4:])
 	}
 }
 
@@ -111,7 +127,7 @@ func TestSeriesStopsBetweenSendings(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	a := newApp(t)
-	a.answer = func(string, string) int { cancel(enough); return 200 }
+	a.answers(func(string, string) int { cancel(enough); return 200 })
 	s := newSeries(t, parse(t, a.URL))
 	tally, err := s.Run(ctx, t.Context(), 5)
 	if !errors.Is(err, enough) || tally.Met != 1 || tally.Next != 1 || len(a.received()) != 1 {
@@ -124,11 +140,13 @@ func TestSeriesIsCutOff(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	enough := errors.New("enough")
 	a := newApp(t)
-	a.answer = func(string, string) int {
+	over := make(chan struct{})
+	defer close(over)
+	a.answers(func(string, string) int {
 		cancel(enough)
-		<-time.After(50 * time.Millisecond)
+		<-over
 		return 200
-	}
+	})
 	s := newSeries(t, parse(t, a.URL))
 	if tally, err := s.Run(ctx, ctx, 5); !errors.Is(err, enough) || tally.Next != 0 || len(s.results) != 0 {
 		t.Errorf("%+v, %v", tally, err)
