@@ -126,8 +126,12 @@ func (r *runner) runSend(ctx context.Context, s *app.Session, o sendOptions) err
 	if o.File == "" {
 		set["at"] = p.made.At.UTC().Format(time.RFC3339Nano)
 	}
-	if !r.cmd.Flags().Changed("seed") && (o.File == "" || o.Reorder || o.Corrupt || k.Faults.Drop > 0 || k.Faults.Delay > 0) {
-		s.IO.Note("this run can be repeated: `%s`", r.anew(nil, set))
+	switch chance := o.Reorder || o.Corrupt || k.Faults.Drop > 0 || k.Faults.Delay > 0; {
+	case r.cmd.Flags().Changed("seed"):
+	case o.File == "":
+		s.IO.Note("--seed %d --at %s repeats this run", k.Faults.Seed, set["at"])
+	case chance:
+		s.IO.Note("--seed %d repeats this run", k.Faults.Seed)
 	}
 	k.again = func(next int) string {
 		set["skip"] = strconv.Itoa(next)
