@@ -54,7 +54,9 @@ func (p *eventPrinter) print(n listen.Notice) error {
 func (p *eventPrinter) count(n listen.Notice) {
 	switch n.Type {
 	case listen.Event:
-		p.sum.Events++
+		if n.Event.Delivery >= p.last { // else it was known, and is verified now
+			p.sum.Events++
+		}
 	case listen.Duplicate:
 		p.sum.Duplicates++
 	case listen.Conflict:
