@@ -63,7 +63,7 @@ func (r *runner) events() *cobra.Command {
 	group := &cobra.Command{
 		Use:     "events",
 		GroupID: groupHook,
-		Short:   "Look at received events",
+		Short:   "Look at, send again and make up events",
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(
