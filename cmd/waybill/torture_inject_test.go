@@ -23,7 +23,7 @@ func tinyDisk(t *testing.T) {
 	for _, c := range []struct {
 		name, size string
 		at         int // the create that fills it up; 0 for none
-	}{{"staging", "size=3m", 0}, {"first", "size=32m", 1}, {"fifth", "size=32m", 5}, {"fifteenth", "size=32m", 15}} {
+	}{{"staging", "size=2m", 0}, {"first", "size=32m", 1}, {"fifth", "size=32m", 5}, {"fifteenth", "size=32m", 15}} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := filepath.Join(t.TempDir(), "disk")
 			if err := os.Mkdir(disk, 0o700); err != nil {

@@ -14,7 +14,7 @@ func TestTortureNamedRows(t *testing.T) {
 			n := either(100, 2000)
 			w := newWorld(t, "--processing", "0s", "--create-shape", "items", "--reject", "^94001.*57$")
 			rows := append(pairs(n, parcels), w.control())
-			args := append([]string{orders(t, w.home, n, parcels)}, flags...)
+			args := append([]string{orders(t, w.home, n, parcels), "--max-rejects", "1000"}, flags...)
 			if code, r := w.create(args[0], args[1:]...); code != 6 || r.Accepted != n-n/10 || r.Rejected != n/10 {
 				t.Errorf("ended with %d: %+v; want 6 and %d rejected", code, r, n/10)
 			}

@@ -24,8 +24,9 @@ func poison(t *testing.T) {
 	rows := pairs(n, parcels)
 	spots := random.Perm(n)[:bad]
 	if random.IntN(3) == 0 { // side by side
+		first := spots[0] / 2
 		for i := range spots {
-			spots[i] = spots[0]/2 + i
+			spots[i] = first + i
 		}
 	}
 	for _, i := range spots {
