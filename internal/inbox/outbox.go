@@ -30,8 +30,8 @@ type Outbox interface {
 	// Sinks returns all sinks, in the order in which they were made.
 	Sinks(ctx context.Context) ([]Sink, error)
 
-	// SkipBacklog empties the sink's outbox, but for what is being sent and what was
-	// given up, and sets its cursor behind all that is stored. It returns how
+	// SkipBacklog empties the sink's outbox, but for what living processes are
+	// sending and what was given up, and sets its cursor behind all that is stored. It returns how
 	// many letters it took out.
 	SkipBacklog(ctx context.Context, sink int64) (int64, error)
 
@@ -53,6 +53,11 @@ type Outbox interface {
 	// SettleLetter says what became of a letter that was claimed, or that is dead.
 	// For one that is neither, it does nothing.
 	SettleLetter(ctx context.Context, letter int64, o Outcome) error
+
+	// LetterOf returns the sink's letter about a delivery, nil if there is none.
+	// Then done says why: the delivery was sent, skipped or not wanted, or else
+	// the cursor has not come to it yet.
+	LetterOf(ctx context.Context, sink, delivery int64) (l *Letter, done bool, err error)
 
 	// DeadLetters yields the letters that were given up, oldest first. An error ends it.
 	DeadLetters(ctx context.Context) iter.Seq2[Letter, error]

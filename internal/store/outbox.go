@@ -110,6 +110,9 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 		if err != nil {
 			return err
 		}
+		if err := d.freeLetters(ctx, t, sink); err != nil {
+			return err
+		}
 		// What is being sent is not blocked by anything, and blocks nothing that stays.
 		if _, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
 			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink); err != nil {
@@ -424,6 +427,21 @@ func (t *tx) unblock(ctx context.Context, sink, letter int64) error {
 		}
 	}
 	return nil
+}
+
+// LetterOf returns a sink's letter about a delivery, see [inbox.Outbox].
+func (d *DB) LetterOf(ctx context.Context, sink, delivery int64) (*inbox.Letter, bool, error) {
+	at, err := d.cursorOf(ctx, sink) // first: what it has passed by now is in the outbox by then
+	if err != nil {
+		return nil, false, err
+	}
+	var found *inbox.Letter
+	err = d.each(ctx, func(s scanner) error {
+		l, err := scanLetter(s)
+		found = &l
+		return err
+	}, selectLetter+"WHERE sink = $1 AND delivery = $2", sink, delivery)
+	return found, found == nil && at.passed >= delivery, err
 }
 
 // DeadLetters yields the letters that were given up, see [inbox.Outbox].

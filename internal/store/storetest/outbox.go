@@ -20,21 +20,23 @@ func Outbox(t *testing.T, h Harness) {
 }
 
 var outboxTests = map[string]func(*world){
-	"SinksBeginWhereTheyAreTold":     sinksBeginWhereTheyAreTold,
-	"SinksAreKnownByTheirKey":        sinksAreKnownByTheirKey,
-	"AdvanceTakesWhatIsWanted":       advanceTakesWhatIsWanted,
-	"AdvanceInManyAtOnce":            advanceInManyAtOnce,
-	"LettersWaitForTheirNumbers":     lettersWaitForTheirNumbers,
-	"LettersWaitForTheirTime":        lettersWaitForTheirTime,
-	"LettersOfTheDeadAreFree":        lettersOfTheDeadAreFree,
-	"LettersOfTheLivingAreNot":       lettersOfTheLivingAreNot,
-	"DeadLettersAreKept":             deadLettersAreKept,
-	"DeadLettersHoldNobodyUp":        deadLettersHoldNobodyUp,
-	"SkippingLeavesWhatIsBeingSent":  skippingLeavesWhatIsBeingSent,
-	"LateOutcomesDoNothing":          lateOutcomesDoNothing,
-	"AllIsSentInOrderWhateverDies":   allIsSentInOrderWhateverDies,
-	"OutboxOfManyNumbersAtOnce":      outboxOfManyNumbersAtOnce,
-	"ContextEndedBeforeOutboxChange": contextEndedBeforeOutboxChange,
+	"SinksBeginWhereTheyAreTold":          sinksBeginWhereTheyAreTold,
+	"SinksAreKnownByTheirKey":             sinksAreKnownByTheirKey,
+	"AdvanceTakesWhatIsWanted":            advanceTakesWhatIsWanted,
+	"AdvanceInManyAtOnce":                 advanceInManyAtOnce,
+	"LettersWaitForTheirNumbers":          lettersWaitForTheirNumbers,
+	"LettersWaitForTheirTime":             lettersWaitForTheirTime,
+	"LettersOfTheDeadAreFree":             lettersOfTheDeadAreFree,
+	"LettersOfTheLivingAreNot":            lettersOfTheLivingAreNot,
+	"DeadLettersAreKept":                  deadLettersAreKept,
+	"DeadLettersHoldNobodyUp":             deadLettersHoldNobodyUp,
+	"SkippingLeavesWhatIsBeingSent":       skippingLeavesWhatIsBeingSent,
+	"SkippingTakesWhatTheDeadWereSending": skippingTakesWhatTheDeadWereSending,
+	"LettersAreFound":                     lettersAreFound,
+	"LateOutcomesDoNothing":               lateOutcomesDoNothing,
+	"AllIsSentInOrderWhateverDies":        allIsSentInOrderWhateverDies,
+	"OutboxOfManyNumbersAtOnce":           outboxOfManyNumbersAtOnce,
+	"ContextEndedBeforeOutboxChange":      contextEndedBeforeOutboxChange,
 }
 
 // about puts a delivery with one event of each of the numbers, and returns its
@@ -379,6 +381,59 @@ func skippingLeavesWhatIsBeingSent(w *world) {
 	w.same("it waits for the one under way", firstOf(w.fetch(sink)), []int64(nil))
 	w.became(letters[0], inbox.Sent)
 	w.same("then not", firstOf(w.fetch(sink)), []int64{last})
+}
+
+func skippingTakesWhatTheDeadWereSending(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	w.about("A")
+	w.advance(sink, all)
+	other := w.open()
+	w.fetch(sink)
+	w.h.Kill(w, w.Store)
+	w.Store = other
+	n, err := w.SkipBacklog(w.Context(), sink)
+	w.must(err)
+	w.same("skipped", n, int64(2))
+	last := w.about("A")
+	w.advance(sink, all)
+	w.same("nothing is before it", firstOf(w.fetch(sink)), []int64{last})
+}
+
+func lettersAreFound(w *world) {
+	sink := w.sink(nil)
+	a, b := w.about("A"), w.about("B")
+	found := func(delivery int64) (l inbox.Letter, there, done bool) {
+		w.Helper()
+		p, done, err := w.LetterOf(w.Context(), sink, delivery)
+		w.must(err)
+		if p != nil {
+			l = *p
+		}
+		return l, p != nil, done
+	}
+	state := func(what string, delivery int64, there, done bool) inbox.Letter {
+		w.Helper()
+		l, isThere, isDone := found(delivery)
+		w.same(what, []bool{isThere, isDone}, []bool{there, done})
+		return l
+	}
+	state("not looked at", a, false, false)
+	w.advance(sink, func(rows []inbox.Event) bool { return rows[0].TrackingNumber == "A" })
+	state("not wanted", b, false, true)
+	w.same("waiting", state("waiting", a, true, false).Attempt, 0)
+	_, letters := w.fetch(sink)
+	w.same("claimed", state("claimed", a, true, false), letters[0])
+	w.became(letters[0], inbox.Retry)
+	l := state("failed", a, true, false)
+	w.same("failures", []int{l.Failures, l.Status}, []int{1, 500})
+	_, letters = w.fetch(sink)
+	w.became(letters[0], inbox.GivenUp)
+	w.same("dead", state("dead", a, true, false).Died, sent)
+	w.became(letters[0], inbox.Sent)
+	state("sent", a, false, true)
+	_, _, err := w.LetterOf(w.Context(), 99, a)
+	w.is("no such sink", err, inbox.ErrNoSink)
 }
 
 func lateOutcomesDoNothing(w *world) {
