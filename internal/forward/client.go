@@ -201,7 +201,7 @@ func (c *Client) exchange(ctx context.Context, w *wire, method string, head, bod
 	w.limit.N = maxAnswer
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
 	_, err = io.Copy(io.Discard, res.Body)
-	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || !stop() {
+	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() { // what comes after an answer must not be taken for the next
 		return a, false, w.Conn.Close()
 	}
 	c.keep(w)

@@ -240,6 +240,60 @@ func TestAnswersOfAllKinds(t *testing.T) {
 	}
 }
 
+// What a target sends after its answer is not taken for its next one.
+func TestAnswersAreNotMixedUp(t *testing.T) {
+	to := raw(t, func(conn net.Conn) {
+		r := bufio.NewReader(conn)
+		for {
+			if _, err := r.ReadString('x'); err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	})
+	c := client(t, forward.ClientOptions{})
+	for range 3 {
+		if a, err := c.Send(t.Context(), to, simple()); err != nil || a.Status != 500 {
+			t.Errorf("%+v, %v", a, err)
+		}
+	}
+}
+
+// A proxy of the environment would dial for us whatever it likes.
+func TestNoProxyIsAsked(t *testing.T) {
+	asked := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
+	defer asked.Close()
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"} {
+		t.Setenv(name, asked.URL)
+	}
+	c := client(t, forward.ClientOptions{Timeout: 5 * time.Second})
+	if _, err := c.Send(t.Context(), parse(t, "http://169.254.169.254/"), simple()); !errors.Is(err, forward.ErrForbidden) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A target that answers a byte at a time has no longer than any other.
+func TestDrippingTarget(t *testing.T) {
+	for name, answer := range map[string]string{"header": "HTTP/1.1 200 OK\r\nX: ", "only on the way": "HTTP/1.1 100 Continue\r\n\r\n"} {
+		to := raw(t, func(conn net.Conn) {
+			for {
+				if _, err := io.WriteString(conn, answer); err != nil {
+					return
+				}
+				if name == "header" {
+					answer = "y"
+				}
+				<-time.After(10 * time.Millisecond)
+			}
+		})
+		began := time.Now()
+		_, err := client(t, forward.ClientOptions{Timeout: 200 * time.Millisecond}).Send(t.Context(), to, simple())
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
+			t.Errorf("%s: %v after %v", name, err, took)
+		}
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	for value, want := range map[string]time.Duration{"7": 7 * time.Second, "99999999999": time.Hour, "-1": 0, "x": 0, "": 0} {
 		to := raw(t, func(conn net.Conn) {

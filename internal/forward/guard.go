@@ -11,16 +11,16 @@ import (
 // ErrForbidden says that a target's name led to an address that deliveries are
 // not sent to: one that is link-local, or the metadata service of a cloud,
 // which hands out credentials.
-var ErrForbidden = errors.New("the address is link-local or a metadata service")
+var ErrForbidden = errors.New("the address is link-local or a metadata service, and refused without --allow-target")
 
-// metadata lists the addresses of metadata services that are not link-local.
-func metadata() []netip.Addr {
-	return []netip.Addr{
-		netip.MustParseAddr("fd00:ec2::254"),   // AWS
-		netip.MustParseAddr("fd20:ce::254"),    // Google Cloud
-		netip.MustParseAddr("100.100.100.200"), // Alibaba Cloud
-		netip.MustParseAddr("168.63.129.16"),   // Azure
-		netip.MustParseAddr("192.0.0.192"),     // Oracle Cloud
+// metadata lists the networks of metadata services that are not link-local.
+func metadata() []netip.Prefix {
+	return []netip.Prefix{
+		netip.MustParsePrefix("fd00:ec2::/32"),      // AWS: metadata, credentials, keys
+		netip.MustParsePrefix("fd20:ce::/32"),       // Google Cloud
+		netip.MustParsePrefix("100.100.100.200/32"), // Alibaba Cloud
+		netip.MustParsePrefix("168.63.129.16/32"),   // Azure
+		netip.MustParsePrefix("192.0.0.192/32"),     // Oracle Cloud
 	}
 }
 
@@ -45,11 +45,11 @@ func forbidden(ip netip.Addr) bool {
 	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		return true
 	}
-	return slices.Contains(metadata(), ip)
+	return slices.ContainsFunc(metadata(), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // embedded returns the IPv4 address that an address of a translator (NAT64,
-// 6to4) or in the old compatible form stands for.
+// SIIT, 6to4) or in the old compatible form stands for.
 func embedded(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return ip, false
@@ -57,6 +57,7 @@ func embedded(ip netip.Addr) (netip.Addr, bool) {
 	b := ip.As16()
 	switch {
 	case netip.MustParsePrefix("64:ff9b::/96").Contains(ip), netip.MustParsePrefix("64:ff9b:1::/48").Contains(ip),
+		netip.MustParsePrefix("::ffff:0:0:0/96").Contains(ip),
 		netip.MustParsePrefix("::/96").Contains(ip) && b[12] != 0:
 		return netip.AddrFrom4([4]byte(b[12:])), true
 	case netip.MustParsePrefix("2002::/16").Contains(ip):

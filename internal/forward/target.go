@@ -81,6 +81,13 @@ func (t Target) Clear() bool {
 	return t.URL.Scheme == "http" && (err != nil || !ip.IsLoopback())
 }
 
+// Forbidden reports whether the target's address is one that is refused, see
+// [ErrForbidden]. Where a name leads to is seen only when it is dialled.
+func (t Target) Forbidden() bool {
+	ip, err := netip.ParseAddr(t.URL.Hostname())
+	return err == nil && forbidden(ip)
+}
+
 // address returns the host and port to dial.
 func address(u *url.URL) string {
 	port := u.Port()
