@@ -77,10 +77,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	if err := noteScheme(s); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	fw, err := r.openForwarding(ctx, s, db, receiver, o.Forward)
-	if err != nil {
-		return errors.Join(err, l.Close())
-	}
+	told := ctx
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
 	if limit := s.Config.Timeout; limit > 0 {
@@ -88,13 +85,20 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeUp)
 		defer stop()
 	}
+	fw, err := r.openForwarding(ctx, s, db, receiver, o.Forward)
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
 	var printing sync.Mutex
 	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter}
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer stopFollowing() // reads to the end first
-		return receiver.Serve(serving, l)
+		if err := receiver.Serve(serving, l); err != nil || ctx.Err() == nil {
+			return err
+		}
+		return fw.finish(told)
 	})
 	g.Go(func() error {
 		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notice) error {
@@ -103,12 +107,12 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 			return p.print(n)
 		})
 	})
-	g.Go(func() error { return fw.run(follow, &printing) })
+	g.Go(func() error { return fw.run(follow, s.Hard(context.WithoutCancel(ctx)), &printing) })
 	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
-	if err := errors.Join(g.Wait(), p.end()); err != nil {
+	if err := errors.Join(g.Wait(), p.end(), fw.end(ctx)); err != nil {
 		return err
 	}
 	if p.sum.Events < o.ExitAfter && errors.Is(context.Cause(ctx), errTimeUp) {

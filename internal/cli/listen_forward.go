@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,6 +28,12 @@ const (
 
 // untoldForwards is how many forwards wait to be printed; more are counted.
 const untoldForwards = 1024
+
+// How long a listener that ends waits for its targets.
+const (
+	lastAnswers  = time.Second     // for answers that senders wait for
+	lastForwards = 5 * time.Second // for what is still to be sent, unless it was told to end
+)
 
 // forwardOptions is what the line of listen says of forwarding.
 type forwardOptions struct {
@@ -54,6 +61,9 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		if err != nil {
 			return nil, usagef("such as --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "--forward-to: %w", err)
 		}
+		if t.Forbidden() && !o.AllowTarget {
+			return nil, usagef("add --allow-target if that is meant", "--forward-to %s is a link-local address or a metadata service", t.Show())
+		}
 		for _, other := range all {
 			if other.Key() == t.Key() {
 				return nil, usagef("name it once", "--forward-to %s stands there twice", t.Show())
@@ -71,7 +81,8 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	case o.Skip && o.From != "":
 		return nil, usagef("leave one of them out", "--skip-backlog and --from contradict each other")
 	}
-	return all, nil
+	_, err := parseFrom(o.From)
+	return all, err
 }
 
 // parseFrom reads where a sink begins; nil for where it stopped, or now.
@@ -106,6 +117,7 @@ type forwarding struct {
 }
 
 // openForwarding opens the sinks of all targets, and tells what waits for them.
+// ctx ends when the listener is to end.
 func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.DB, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
@@ -132,9 +144,12 @@ func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.D
 	if err != nil {
 		return nil, err
 	}
-	receiver.AnswerWith(func(ctx context.Context, delivery int64) int {
+	receiver.AnswerWith(func(asked context.Context, delivery int64) int {
 		if o.Ack == ackForwarded {
-			return fw.Answer(ctx, delivery)
+			asked, cancel := context.WithCancel(asked)
+			defer cancel()
+			defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswers, cancel) })()
+			return fw.Answer(asked, delivery)
 		}
 		fw.Wake()
 		return 200
@@ -173,7 +188,7 @@ func (fw *forwarding) backlog(ctx context.Context, db *store.DB, skip bool) erro
 			if err != nil {
 				return err
 			}
-			fw.io.Note("%s: forgot %s that waited, and %s not looked at yet", to, deliveries(dropped), deliveries(k.Behind))
+			fw.io.Note("%s: forgot %s", to, backlog(dropped, "", k.Behind))
 			continue
 		}
 		if k.Waiting+k.Behind > 0 {
@@ -181,13 +196,63 @@ func (fw *forwarding) backlog(ctx context.Context, db *store.DB, skip bool) erro
 			if !k.Oldest.IsZero() {
 				since = " (the oldest since " + render.LocalTime(k.Oldest) + ")"
 			}
-			fw.io.Note("%s: %s waiting%s, and %s not looked at yet; --skip-backlog forgets them", to, deliveries(k.Waiting), since, deliveries(k.Behind))
+			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", to, backlog(k.Waiting, since, k.Behind))
 		}
 		if k.Dead > 0 {
 			fw.io.Note("%s: %s given up; see `waybill events list --dead`", to, deliveries(k.Dead))
 		}
 	}
 	return nil
+}
+
+// backlog is what waits for a target, in words.
+func backlog(waiting int64, since string, behind int64) string {
+	switch {
+	case behind == 0:
+		return deliveries(waiting) + " still to be sent" + since
+	case waiting == 0:
+		return deliveries(behind) + " not looked at yet"
+	default:
+		return fmt.Sprintf("%s still to be sent%s and %d not looked at yet", deliveries(waiting), since, behind)
+	}
+}
+
+// finish waits until everything was sent, or ctx ends, or for a few seconds.
+func (fw *forwarding) finish(ctx context.Context) error {
+	if fw == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lastForwards)
+	defer cancel()
+	for look := time.NewTicker(20 * time.Millisecond); ; {
+		left, err := fw.waiting(context.WithoutCancel(ctx))
+		if err != nil || len(left) == 0 {
+			return err
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// waiting returns the sinks that something waits for.
+func (fw *forwarding) waiting(ctx context.Context) ([]inbox.Sink, error) {
+	left, err := fw.Left(ctx)
+	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Behind == 0 }), err
+}
+
+// end tells what still waits when the listener has ended.
+func (fw *forwarding) end(ctx context.Context) error {
+	if fw == nil {
+		return nil
+	}
+	left, err := fw.waiting(context.WithoutCancel(ctx))
+	for _, k := range left {
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same --forward-to goes on", sinkName(k), deliveries(k.Waiting+k.Behind))
+	}
+	return err
 }
 
 // deliveries is so many of them, in words.
@@ -222,9 +287,9 @@ func (fw *forwarding) tell(n forward.Notice) {
 	}
 }
 
-// run forwards, and prints what came of it, until ctx ends. printing is held
-// while something is printed.
-func (fw *forwarding) run(ctx context.Context, printing sync.Locker) error {
+// run forwards, and prints what came of it, until ctx ends; requests under way
+// end at once when hard does. printing is held while something is printed.
+func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error {
 	if fw == nil {
 		return nil
 	}
@@ -232,7 +297,7 @@ func (fw *forwarding) run(ctx context.Context, printing sync.Locker) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(fw.notices)
-		return fw.Run(ctx)
+		return fw.Run(ctx, hard)
 	})
 	g.Go(func() error {
 		var failed error
@@ -313,7 +378,7 @@ func (fw *forwarding) line(n forward.Notice) error {
 	}
 	err := fw.out.line("%s  %s  delivery %d, attempt %d, to %s: %s", clock(time.Now()), fw.out.Out().Style(style, what), n.Delivery, n.Attempt, n.Target.Show(), how)
 	if err == nil && fw.showReply && len(n.Reply) > 0 {
-		err = fw.out.line("          %s", string(n.Reply))
+		err = fw.out.line("          %s", term.Visible(string(n.Reply)))
 	}
 	return err
 }

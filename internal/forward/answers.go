@@ -5,10 +5,15 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // keptAnswers is how many answers are kept for those who have not asked yet.
 const keptAnswers = 4096
+
+// answerPoll is how often it is looked whether another process has sent a
+// delivery whose answer is waited for.
+const answerPoll = time.Second
 
 // answers brings what a target said of a delivery to whoever waits for it,
 // before or afterwards.
@@ -47,8 +52,9 @@ func (a *answers) give(seq int64, status int) {
 	}
 }
 
-// ask returns the status for a delivery, or 504 when ctx ends.
-func (a *answers) ask(ctx context.Context, seq int64) int {
+// ask returns the status for a delivery, or 504 when ctx ends. elsewhere says
+// what another process gave, and whether any did.
+func (a *answers) ask(ctx context.Context, seq int64, elsewhere func() (int, bool)) int {
 	a.mu.Lock()
 	if status, ok := a.status[seq]; ok {
 		delete(a.status, seq)
@@ -58,24 +64,46 @@ func (a *answers) ask(ctx context.Context, seq int64) int {
 	c := make(chan int, 1)
 	a.waiting[seq] = c
 	a.mu.Unlock()
-	select {
-	case status := <-c:
-		return status
-	case <-ctx.Done():
+	defer func() {
 		a.mu.Lock()
 		delete(a.waiting, seq)
 		a.mu.Unlock()
-		return http.StatusGatewayTimeout
+	}()
+	look := time.NewTicker(answerPoll)
+	defer look.Stop()
+	for {
+		select {
+		case status := <-c:
+			return status
+		case <-look.C:
+			if status, ok := elsewhere(); ok {
+				return status
+			}
+		case <-ctx.Done():
+			return http.StatusGatewayTimeout
+		}
 	}
 }
 
-// Answer waits until a delivery that was just stored was tried once, and
-// returns the status that the target answered: 200 if it is not for the target,
-// 502 if no answer came, 504 if ctx ended first. It is for a forwarder with
-// exactly one target, with the option Answers.
+// Answer waits until a delivery that was just stored was tried once, by
+// whatever process, and returns the status that the target answered: 200 if it
+// is not for the target, 502 if no answer came, 504 if ctx ended first. It is
+// for a forwarder with exactly one target, with the option Answers.
 func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
 	f.Wake()
-	return f.answers.ask(ctx, seq)
+	return f.answers.ask(ctx, seq, func() (int, bool) {
+		l, done, err := f.o.Store.LetterOf(ctx, f.routes[0].sink.ID, seq)
+		switch {
+		case err != nil || l == nil && !done || l != nil && l.Failures == 0:
+			return 0, false
+		case l == nil:
+			return http.StatusOK, true // with which 2xx it was taken is not kept
+		case l.Status == 0:
+			return http.StatusBadGateway, true
+		default:
+			return l.Status, true
+		}
+	})
 }
 
 // statusOf is what the sender of a delivery is told of a try.

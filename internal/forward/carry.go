@@ -20,7 +20,7 @@ func (r *route) carry(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
 	now := time.Now()
 	o := inbox.Outcome{Fate: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: problem(a, err)}
 	switch {
-	case err != nil && ctx.Err() != nil:
+	case err != nil && (ctx.Err() != nil || passes(err)):
 		o.Fate = inbox.Returned
 	case o.Problem == "":
 	case hopeless(err) || l.Failures+1 >= mostFailures || (!l.FirstFail.IsZero() && now.Sub(l.FirstFail) >= longestLife):
@@ -28,11 +28,15 @@ func (r *route) carry(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
 	default:
 		o.Fate, o.Due = inbox.Retry, now.Add(max(pause(l.Failures), a.RetryAfter))
 	}
-	r.settle(ctx, l, o)
-	r.f.answers.give(l.Delivery, statusOf(a, err))
-	if o.Fate != inbox.Returned {
-		r.tell(l, o, a.Took)
+	if o.Fate == inbox.Returned {
+		_ = r.bear(ctx, &r.sending, fmt.Sprintf("delivery %d not read, trying again", l.Delivery), err)
+		r.settle(ctx, l, o)
+		return
 	}
+	r.sending.hear(nil, "", nil)
+	r.f.answers.give(l.Delivery, statusOf(a, err))
+	r.settle(ctx, l, o)
+	r.tell(l, o, a.Took)
 }
 
 // send reads the delivery and sends it.
@@ -93,8 +97,11 @@ func pause(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 	for try := 1; ; try++ {
 		err := r.f.o.Store.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
-		r.trouble(fmt.Sprintf("that delivery %d is %s could not be stored", l.Delivery, o.Fate), err)
+		r.noting.hear(r.f.o.Trouble, fmt.Sprintf("that delivery %d is %s could not be stored", l.Delivery, o.Fate), err)
 		if err == nil {
+			if o.Fate == inbox.Sent || o.Fate == inbox.GivenUp {
+				r.ahead.Add(-1)
+			}
 			return
 		}
 		if ctx.Err() != nil && try >= storeTries || !passes(err) {

@@ -3,6 +3,8 @@ package forward
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -106,7 +108,7 @@ func untilDead(t *testing.T, began time.Duration) *oneLetter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Run(ctx); err != nil {
+	if err := f.Run(ctx, t.Context()); err != nil {
 		t.Error(err)
 	}
 	return o
@@ -134,6 +136,77 @@ func TestGivesUpAfterADay(t *testing.T) {
 	})
 }
 
+// ailing is a store that can't be read or written for a while.
+type ailing struct {
+	oneLetter
+	reads, writes int // that fail yet
+}
+
+func (a *ailing) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reads--; a.reads >= 0 {
+		return inbox.Delivery{}, fmt.Errorf("read: %w", inbox.ErrLocked)
+	}
+	return inbox.Delivery{}, errLost
+}
+
+func (a *ailing) SettleLetter(ctx context.Context, id int64, o inbox.Outcome) error {
+	a.mu.Lock()
+	a.writes--
+	fails := a.writes >= 0
+	a.mu.Unlock()
+	if fails {
+		return fmt.Errorf("write: %w", inbox.ErrFull)
+	}
+	if o.Fate == inbox.Returned {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.claimed = false
+		return nil
+	}
+	return a.oneLetter.SettleLetter(ctx, id, o)
+}
+
+// Trouble of the store is none of the target's, is told once, and costs no try.
+func TestTroubleOfTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &ailing{oneLetter: oneLetter{letter: inbox.Letter{ID: 1, Delivery: 1}}, reads: 30, writes: 40}
+		target, err := ParseTarget("http://127.0.0.1:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var told []string
+		var first Notice
+		f, err := Open(ctx, Options{
+			Store: o, Client: NewClient(ClientOptions{}), Targets: []Target{target},
+			Tell: func(n Notice) {
+				first = n
+				cancel()
+			},
+			Trouble: func(what string, err error) { told = append(told, fmt.Sprintf("%s: %v", what, err)) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Run(ctx, t.Context()); err != nil {
+			t.Error(err)
+		}
+		if first.Fate != inbox.Retry || first.Attempt != 31 || len(o.outcomes) != 1 {
+			t.Errorf("%+v, and %d outcomes", first, len(o.outcomes))
+		}
+		want := []string{
+			"delivery 1 not read, trying again: read: " + inbox.ErrLocked.Error(),
+			"that delivery 1 is returned could not be stored: write: " + inbox.ErrFull.Error(),
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
 func TestAnswersAreBounded(t *testing.T) {
 	var a answers
 	a.open(true)
@@ -144,7 +217,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if len(a.status) != keptAnswers || len(a.order) != keptAnswers {
 		t.Errorf("%d and %d kept", len(a.status), len(a.order))
 	}
-	if got := a.ask(t.Context(), 2*keptAnswers-1); got != 200 {
+	if got := a.ask(t.Context(), 2*keptAnswers-1, nil); got != 200 {
 		t.Errorf("%d", got)
 	}
 	a.open(false)
@@ -165,12 +238,13 @@ func TestHopByHop(t *testing.T) {
 
 func TestTroubleIsToldOnce(t *testing.T) {
 	var told []string
-	r := &route{f: &Forwarder{o: Options{Trouble: func(what string, _ error) { told = append(told, what) }}}}
+	var a alarm
+	tell := func(what string, _ error) { told = append(told, what) }
 	for _, what := range []string{"a", "b", "", "c", "", ""} {
 		if what == "" {
-			r.trouble("", nil)
+			a.hear(tell, "", nil)
 		} else {
-			r.trouble(what, errLost)
+			a.hear(tell, what, errLost)
 		}
 	}
 	if len(told) != 2 || told[0] != "a" || told[1] != "c" {

@@ -12,7 +12,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -31,6 +33,7 @@ const (
 // How a forwarder works.
 const (
 	pageSize   = 64              // deliveries looked at in one step of a cursor
+	readAhead  = 1024            // letters in an outbox before it is filled further only if none can be sent
 	poll       = time.Second     // how often deliveries of other processes are looked for
 	storePause = time.Second     // before a store that has trouble is asked again
 	grace      = 5 * time.Second // for requests under way when the forwarder is to end
@@ -89,11 +92,34 @@ type route struct {
 	target Target
 	sink   inbox.Sink
 	gate   *pace.Gate
-	woken  chan struct{} // holds one value while there may be something to do
+	inbox  bell         // there may be something new in the inbox
+	outbox bell         // likewise in the outbox
+	ahead  atomic.Int64 // about how many letters were put into the outbox and not sent yet
+
+	reading, claiming, sending, noting alarm
 
 	mu      sync.Mutex
 	failing time.Time // since when nothing got through; zero if the last try did
-	ailing  bool      // the store has trouble, and that was told
+}
+
+// bell wakes one who waits, or who is about to.
+type bell chan struct{}
+
+func (b bell) ring() {
+	select {
+	case b <- struct{}{}:
+	default:
+	}
+}
+
+// alarm tells of trouble once, until it is over.
+type alarm struct{ told atomic.Bool }
+
+// hear takes an error of the store, or nil for none.
+func (a *alarm) hear(tell func(what string, err error), what string, err error) {
+	if told := a.told.Swap(err != nil); err != nil && !told {
+		tell(what, err)
+	}
 }
 
 // Open opens the sinks of all targets and returns a forwarder of them.
@@ -116,7 +142,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 			}
 		}
-		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0), woken: make(chan struct{}, 1)})
+		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0), inbox: make(bell, 1), outbox: make(bell, 1)})
 	}
 	return f, nil
 }
@@ -131,28 +157,32 @@ func (f *Forwarder) Sinks() []inbox.Sink {
 	return sinks
 }
 
+// Left returns the sinks of the targets, as they are now.
+func (f *Forwarder) Left(ctx context.Context) ([]inbox.Sink, error) {
+	all, err := f.o.Store.Sinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(k inbox.Sink) bool {
+		return !slices.ContainsFunc(f.routes, func(r *route) bool { return r.sink.ID == k.ID })
+	}), nil
+}
+
 // Wake says that there may be something new in the inbox. It never blocks.
 func (f *Forwarder) Wake() {
 	for _, r := range f.routes {
-		r.wake()
-	}
-}
-
-func (r *route) wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default:
+		r.inbox.ring()
 	}
 }
 
 // Run forwards until ctx ends. Then it begins nothing, gives requests under way
-// a few seconds, and returns nil; what is still waiting waits for the next Run.
-// Any other end is an error of the store that does not go away by itself. It is
-// called once.
-func (f *Forwarder) Run(ctx context.Context) error {
+// a few seconds, or until hard ends, and returns nil; what is still waiting
+// waits for the next Run. Any other end is an error of the store that does not
+// go away by itself. It is called once.
+func (f *Forwarder) Run(ctx, hard context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	flight, land := context.WithCancel(context.WithoutCancel(ctx))
+	flight, land := context.WithCancel(hard)
 	defer land()
 	late := context.AfterFunc(ctx, func() {
 		t := time.NewTimer(grace)
@@ -164,11 +194,15 @@ func (f *Forwarder) Run(ctx context.Context) error {
 		}
 	})
 	defer late()
-	errs := make([]error, len(f.routes))
+	var jobs []func() error
+	for _, r := range f.routes {
+		jobs = append(jobs, func() error { return r.read(ctx) }, func() error { return r.work(ctx, flight) })
+	}
+	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
-	for i, r := range f.routes {
+	for i, job := range jobs {
 		wg.Go(func() {
-			if errs[i] = r.run(ctx, flight); errs[i] != nil {
+			if errs[i] = job(); errs[i] != nil {
 				stop()
 			}
 		})
@@ -177,8 +211,38 @@ func (f *Forwarder) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// run forwards to one target until ctx ends.
-func (r *route) run(ctx, flight context.Context) error {
+// read moves deliveries from the inbox to the target's outbox until ctx ends,
+// whatever the target does.
+func (r *route) read(ctx context.Context) error {
+	for ctx.Err() == nil {
+		if r.ahead.Load() >= readAhead {
+			wait(ctx, r.inbox, time.Now().Add(poll))
+			continue
+		}
+		p, err := r.f.o.Store.Advance(ctx, r.sink.ID, pageSize, r.wants)
+		if err != nil {
+			if err := r.bear(ctx, &r.reading, "inbox not read, trying again", err); err != nil {
+				return err
+			}
+			continue
+		}
+		r.reading.hear(nil, "", nil)
+		for _, seq := range p.Left {
+			r.f.answers.give(seq, 200)
+		}
+		if len(p.Taken) > 0 {
+			r.ahead.Add(int64(len(p.Taken)))
+			r.outbox.ring()
+		}
+		if p.Seen == 0 {
+			wait(ctx, r.inbox, time.Now().Add(poll))
+		}
+	}
+	return nil
+}
+
+// work sends what is in the target's outbox until ctx ends.
+func (r *route) work(ctx, flight context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -186,68 +250,44 @@ func (r *route) run(ctx, flight context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		letter, next, err := r.next(ctx)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			pass.Neither()
-			return nil
-		case err != nil && !passes(err):
-			pass.Neither()
-			return err
-		case err != nil:
-			pass.Neither()
-			r.trouble("outbox not read, trying again", err)
-			wait(ctx, nil, time.Now().Add(storePause))
-		case letter == nil:
-			r.trouble("", nil)
-			pass.Neither()
-			wait(ctx, r.woken, next)
-		default:
+		letters, due, err := r.f.o.Store.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
+		if err == nil && len(letters) > 0 {
 			wg.Go(func() {
-				r.carry(flight, pass, *letter)
-				r.wake()
+				r.carry(flight, pass, letters[0])
+				r.outbox.ring()
 			})
+			continue
 		}
-	}
-}
-
-// trouble tells of an error of the store, unless the last call did; without an
-// error, that it is over.
-func (r *route) trouble(what string, err error) {
-	r.mu.Lock()
-	told := r.ailing
-	r.ailing = err != nil
-	r.mu.Unlock()
-	if err != nil && !told {
-		r.f.o.Trouble(what, err)
-	}
-}
-
-// next claims one letter. If there is none, it says when to look again.
-func (r *route) next(ctx context.Context) (*inbox.Letter, time.Time, error) {
-	for {
-		now := time.Now()
-		letters, due, err := r.f.o.Store.ClaimLetters(ctx, r.sink.ID, 1, now)
-		if err != nil || len(letters) > 0 {
-			if err != nil {
-				return nil, due, err
-			}
-			return &letters[0], due, nil
-		}
-		p, err := r.f.o.Store.Advance(ctx, r.sink.ID, pageSize, r.wants)
+		pass.Neither()
 		if err != nil {
-			return nil, due, err
-		}
-		for _, seq := range p.Left {
-			r.f.answers.give(seq, 200)
-		}
-		if p.Seen == 0 {
-			if look := now.Add(poll); due.IsZero() || due.After(look) {
-				due = look
+			if err := r.bear(ctx, &r.claiming, "outbox not read, trying again", err); err != nil {
+				return err
 			}
-			return nil, due, nil
+			continue
 		}
+		r.claiming.hear(nil, "", nil)
+		if r.ahead.Swap(0) >= readAhead {
+			r.inbox.ring() // what is there can't be sent now: perhaps what follows can
+		}
+		if look := time.Now().Add(poll); due.IsZero() || due.After(look) {
+			due = look
+		}
+		wait(ctx, r.outbox, due)
 	}
+}
+
+// bear tells of an error of the store and waits for it to go away, or returns
+// it if it does not by itself. It returns nil when ctx has ended.
+func (r *route) bear(ctx context.Context, a *alarm, what string, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		err = nil
+	case passes(err):
+		a.hear(r.f.o.Trouble, what, err)
+		wait(ctx, nil, time.Now().Add(storePause))
+		err = nil
+	}
+	return err
 }
 
 // wants reports whether a delivery goes to the target: one of its events was

@@ -143,7 +143,7 @@ func (b *box) forward(o forward.Options, targets ...string) *running {
 	r.Forwarder = f
 	ctx, cancel := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- f.Run(ctx) }()
+	go func() { ended <- f.Run(ctx, context.WithoutCancel(ctx)) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil && !r.dies {
@@ -395,6 +395,105 @@ func TestTwoOnOneStoreSendOnce(t *testing.T) {
 		if !slices.Equal(of, wanted) {
 			t.Errorf("number %d: %q", i, of)
 		}
+	}
+}
+
+// What is neither new nor an event is not forwarded, and what becomes verified
+// later is, once.
+func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	r := b.forward(forward.Options{}, a.URL)
+	b.store("not JSON", inbox.Yes)
+	b.store("[1]", inbox.Yes)
+	first := b.put("A", inbox.Yes)
+	b.store(strings.Replace(first, "kind.1", "kind.2", 1), inbox.Yes) // a conflict
+	late := b.put("B", inbox.No)
+	seq := int64(5)
+	r.Wake()
+	until(t, "the first", func() bool {
+		left, err := r.Left(t.Context())
+		return err == nil && left[0].Behind+left[0].Waiting == 0 && len(a.received()) == 1
+	})
+	for range 2 {
+		d, err := b.Delivery(t.Context(), seq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Verified = inbox.Yes
+		if _, err := b.Rejudge(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		r.Wake()
+	}
+	b.store(late, inbox.Yes) // sent once more: nothing new
+	last := b.put("C", inbox.Yes)
+	r.Wake()
+	until(t, "the last", func() bool { return slices.Contains(a.received(), last) })
+	r.stop()
+	if got := a.received(); !slices.Equal(got, []string{first, late, last}) && !slices.Equal(got, []string{first, last, late}) {
+		t.Errorf("%q", got)
+	}
+	if left, err := r.Left(t.Context()); err != nil || len(left) != 1 || left[0].Waiting+left[0].Behind != 0 {
+		t.Errorf("left: %+v, %v", left, err)
+	}
+}
+
+// A redirect is an answer like any other: nobody goes where it points.
+func TestRedirectsAreNotFollowed(t *testing.T) {
+	b, elsewhere := newBox(t), newApp(t)
+	away := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusPermanentRedirect))
+	defer away.Close()
+	r := b.forward(forward.Options{Answers: true}, away.URL)
+	b.put("A", inbox.Yes)
+	if got := r.Answer(t.Context(), 1); got != 308 {
+		t.Errorf("answered with %d", got)
+	}
+	until(t, "the notice", func() bool { return len(r.told()) > 0 })
+	r.stop()
+	if n := r.told()[0]; n.Fate != inbox.Retry || n.Problem != "answered 308: redirects are not followed" {
+		t.Errorf("%+v", n)
+	}
+	if got := elsewhere.received(); len(got) != 0 {
+		t.Errorf("followed: %q", got)
+	}
+}
+
+// Requests under way when the forwarder is told to end at once have not failed:
+// what they carried waits, and says that it may have arrived before.
+func TestEndsAtOnceWhenToldTo(t *testing.T) {
+	b := newBox(t)
+	stuck, free := make(chan struct{}, 1), make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		stuck <- struct{}{}
+		<-free
+	}))
+	defer hanging.Close()
+	defer close(free)
+	target, err := forward.ParseTarget(hanging.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := forward.Open(t.Context(), forward.Options{Store: b, Client: client(t, forward.ClientOptions{}), Targets: []forward.Target{target}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soft, cancelSoft := context.WithCancel(t.Context())
+	hard, cancelHard := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(soft, hard) }()
+	b.put("A", inbox.Yes)
+	f.Wake()
+	<-stuck
+	began := time.Now()
+	cancelSoft()
+	cancelHard()
+	if err := <-ended; err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("ended with %v after %v", err, time.Since(began))
+	}
+	letters, _, err := b.ClaimLetters(t.Context(), f.Sinks()[0].ID, 1, time.Now())
+	if err != nil || len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 0 {
+		t.Errorf("%+v, %v", letters, err)
 	}
 }
 

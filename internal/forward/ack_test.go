@@ -1,0 +1,72 @@
+package forward_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// What another process sent is answered too, by what the store says of it.
+func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
+	t.Parallel()
+	b, a := newBox(t), newApp(t)
+	a.answer = func(body, _ string) int {
+		if strings.Contains(body, `"no"`) {
+			return 418
+		}
+		return 201
+	}
+	other, err := store.Open(t.Context(), b.Path(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	target, err := forward.ParseTarget("number=*=>" + a.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// This one is asked, and does not run.
+	asked, err := forward.Open(t.Context(), forward.Options{Store: b, Targets: []forward.Target{target}, Answers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := (&box{T: t, DB: other}).forward(forward.Options{}, "number=*=>"+a.URL)
+	defer r.stop()
+	for number, want := range map[string]int{"no": 418, "": 200} {
+		b.put(number, inbox.Yes)
+		r.Wake()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if got := asked.Answer(ctx, int64(b.n)); got != want {
+			t.Errorf("%q: %d; want %d", number, got, want)
+		}
+		cancel()
+	}
+}
+
+// However long the target asked to be left alone, what is not for it is
+// answered.
+func TestAnswersForOthersWhileTheTargetPauses(t *testing.T) {
+	t.Parallel()
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	b := newBox(t)
+	r := b.forward(forward.Options{Answers: true}, "number=t*=>"+busy.URL)
+	for number, want := range map[string]int{"t": 503, "other": 200, "another": 200} {
+		b.put(number, inbox.Yes)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		if got := r.Answer(ctx, int64(b.n)); got != want {
+			t.Errorf("%s: %d; want %d", number, got, want)
+		}
+		cancel()
+	}
+}
