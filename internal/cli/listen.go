@@ -26,7 +26,14 @@ configured, stores them whole, and only then answers. Each event is printed once
 Without a scheme everything is kept and marked unknown. With one, what does not
 verify is kept and marked while webhook.verify is observe, and answered 401 and
 kept as evidence when it is enforce. The first Ctrl-C lets what has arrived be
-stored and ends with status 0.`,
+stored and ends with status 0.
+
+--forward-to passes verified deliveries on to an application, byte for byte.
+FILTER is KEY=VALUE[,KEY=VALUE], and all must hold for one of the new events: KEY
+is event, status, statusTrack, number or a JSON pointer such as
+/data/summary/statusLabel; a * may end VALUE. A new target gets what arrives from
+now on, a known one what it missed. What fails is tried again for a day or 20
+times; deliveries about the same tracking number arrive in order.`,
 		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
@@ -95,8 +102,8 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer stopFollowing() // reads to the end first
-		if err := receiver.Serve(serving, l); err != nil || ctx.Err() == nil {
-			return err
+		if err := receiver.Serve(serving, l); err != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
+			return err // of its own, or it is not because there are enough events
 		}
 		return fw.finish(told)
 	})

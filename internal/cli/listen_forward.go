@@ -44,13 +44,13 @@ type forwardOptions struct {
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries: `[FILTER=>]URL`, may be repeated; FILTER is KEY=VALUE[,KEY=VALUE], keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
+	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`; may be repeated")
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
-	f.StringVar(&o.From, "from", "", "forward from `WHERE` on: a delivery's number, a time, an age, or beginning (default what is new to the target)")
+	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
-	f.StringVar(&o.Ack, "ack", ackStored, "answer once a delivery is `stored`, or forwarded: with the status of the one target")
+	f.StringVar(&o.Ack, "ack", ackStored, "answer `WHEN` a delivery is stored, or forwarded (with the status of the one target)")
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
-	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
 }
 
 // targets returns the targets that the line names.

@@ -97,7 +97,7 @@ func pause(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 	for try := 1; ; try++ {
 		err := r.f.o.Store.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
-		r.noting.hear(r.f.o.Trouble, fmt.Sprintf("that delivery %d is %s could not be stored", l.Delivery, o.Fate), err)
+		r.noting.hear(r.f.o.Trouble, fmt.Sprintf("what came of delivery %d is not stored yet, trying again", l.Delivery), err)
 		if err == nil {
 			if o.Fate == inbox.Sent || o.Fate == inbox.GivenUp {
 				r.ahead.Add(-1)

@@ -199,7 +199,7 @@ func TestTroubleOfTheStore(t *testing.T) {
 		}
 		want := []string{
 			"delivery 1 not read, trying again: read: " + inbox.ErrLocked.Error(),
-			"that delivery 1 is returned could not be stored: write: " + inbox.ErrFull.Error(),
+			"what came of delivery 1 is not stored yet, trying again: write: " + inbox.ErrFull.Error(),
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("told %q", told)

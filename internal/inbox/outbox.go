@@ -10,6 +10,10 @@ import (
 // ErrNoSink says that there is no such sink.
 var ErrNoSink = errors.New("no such sink")
 
+// LongestPause is how far ahead a letter may be due. One that is due later was
+// put there by a clock that has been set back since: it is due now.
+const LongestPause = 24 * time.Hour
+
 // Outbox keeps how far each sink has come, and what it still has to send. A
 // sink reads on from its own cursor; what it wants of that goes into its
 // outbox, as letters, and out of it when it was sent or given up. So nothing
@@ -42,8 +46,8 @@ type Outbox interface {
 	// outside of the transaction and may be shown the same delivery twice.
 	Advance(ctx context.Context, sink int64, n int, wants func(rows []Event) bool) (Progress, error)
 
-	// ClaimLetters returns up to n letters that are due now, those due for longest
-	// first, and nobody else gets them before they are settled or this process
+	// ClaimLetters returns up to n letters that are due now, or later than in
+	// [LongestPause], those due for longest first, and nobody else gets them before they are settled or this process
 	// has died. A letter is not due before every earlier one of the sink that
 	// shares a tracking number (compared without case, spaces and hyphens) was
 	// sent or given up. next is when the earliest of the others is due, zero
@@ -116,7 +120,7 @@ type Letter struct {
 // Outcome says what became of a letter.
 type Outcome struct {
 	Fate    Fate
-	Due     time.Time // of Retry: when to try again
+	Due     time.Time // of Retry: when to try again, within [LongestPause]
 	Now     time.Time // when it turned out so
 	Status  int       // of the answer; 0 if there was none
 	Problem string    // why it failed

@@ -312,16 +312,14 @@ func (d *DB) ClaimLetters(ctx context.Context, sink int64, n int, now time.Time)
 	var letters []inbox.Letter
 	var next int64
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		if err := d.freeLetters(ctx, t, sink); err != nil {
+		err := d.freeLetters(ctx, t, sink)
+		if err != nil {
 			return err
 		}
-		letters = nil
-		if err := t.each(ctx, func(s scanner) error {
-			l, err := scanLetter(s)
-			l.Attempt++
-			letters = append(letters, l)
-			return err
-		}, selectLetter+whereReady+"AND due <= $2 ORDER BY due, seq LIMIT $3", sink, millis(now), n); err != nil {
+		if letters, err = t.dueLetters(ctx, sink, math.MinInt64, millis(now), n); err == nil && len(letters) == 0 {
+			letters, err = t.dueLetters(ctx, sink, millis(now.Add(inbox.LongestPause)), math.MaxInt64, n)
+		}
+		if err != nil {
 			return err
 		}
 		for _, l := range letters {
@@ -329,13 +327,25 @@ func (d *DB) ClaimLetters(ctx context.Context, sink int64, n int, now time.Time)
 				return err
 			}
 		}
-		_, err := t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereReady, sink)
+		_, err = t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereReady, sink)
 		return err
 	})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	return letters, instant(next), nil
+}
+
+// dueLetters returns up to n letters that nobody sends, due after and until.
+func (t *tx) dueLetters(ctx context.Context, sink, after, until int64, n int) ([]inbox.Letter, error) {
+	var letters []inbox.Letter
+	err := t.each(ctx, func(s scanner) error {
+		l, err := scanLetter(s)
+		l.Attempt++
+		letters = append(letters, l)
+		return err
+	}, selectLetter+whereReady+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
+	return letters, err
 }
 
 // freeLetters gives what dead processes were sending back.

@@ -26,6 +26,7 @@ var outboxTests = map[string]func(*world){
 	"AdvanceInManyAtOnce":                 advanceInManyAtOnce,
 	"LettersWaitForTheirNumbers":          lettersWaitForTheirNumbers,
 	"LettersWaitForTheirTime":             lettersWaitForTheirTime,
+	"LettersWaitForNoWrongClock":          lettersWaitForNoWrongClock,
 	"LettersOfTheDeadAreFree":             lettersOfTheDeadAreFree,
 	"LettersOfTheLivingAreNot":            lettersOfTheLivingAreNot,
 	"DeadLettersAreKept":                  deadLettersAreKept,
@@ -266,6 +267,25 @@ func lettersWaitForTheirTime(w *world) {
 	if len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 1 || !letters[0].FirstFail.Equal(now) || letters[0].Status != 503 || letters[0].Problem != "busy" {
 		w.Errorf("%+v", letters)
 	}
+}
+
+func lettersWaitForNoWrongClock(w *world) {
+	sink := w.sink(nil)
+	a, a2 := w.about("A"), w.about("A")
+	w.advance(sink, all)
+	now := time.Now()
+	letters, _, err := w.ClaimLetters(w.Context(), sink, 9, now)
+	w.must(err)
+	w.same("claimed", len(letters), 1)
+	year := now.Add(365 * 24 * time.Hour)
+	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
+	letters, _, err = w.ClaimLetters(w.Context(), sink, 9, now)
+	w.must(err)
+	if len(letters) != 1 || letters[0].Delivery != a || letters[0].Attempt != 2 {
+		w.Fatalf("the clock was set back: %+v", letters)
+	}
+	w.became(letters[0], inbox.Sent)
+	w.same("the next", firstOf(w.fetch(sink)), []int64{a2})
 }
 
 func lettersOfTheDeadAreFree(w *world) {
