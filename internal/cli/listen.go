@@ -102,10 +102,11 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer stopFollowing() // reads to the end first
-		if err := receiver.Serve(serving, l); err != nil || !errors.Is(context.Cause(ctx), context.Canceled) {
-			return err // of its own, or it is not because there are enough events
+		err := receiver.Serve(serving, l)
+		if err == nil && errors.Is(context.Cause(ctx), context.Canceled) { // there are enough events
+			fw.finish(told)
 		}
-		return fw.finish(told)
+		return err
 	})
 	g.Go(func() error {
 		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notice) error {

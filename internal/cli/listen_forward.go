@@ -218,21 +218,21 @@ func backlog(waiting int64, since string, behind int64) string {
 }
 
 // finish waits until everything was sent, or ctx ends, or for a few seconds.
-func (fw *forwarding) finish(ctx context.Context) error {
+func (fw *forwarding) finish(ctx context.Context) {
 	if fw == nil {
-		return nil
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastForwards)
 	defer cancel()
-	for look := time.NewTicker(20 * time.Millisecond); ; {
-		left, err := fw.waiting(context.WithoutCancel(ctx))
-		if err != nil || len(left) == 0 {
-			return err
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		if left, err := fw.waiting(ctx); err != nil || len(left) == 0 {
+			return // an error is told at the end, if it is still there
 		}
 		select {
 		case <-look.C:
 		case <-ctx.Done():
-			return nil
 		}
 	}
 }

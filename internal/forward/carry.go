@@ -104,7 +104,7 @@ func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 			}
 			return
 		}
-		if ctx.Err() != nil && try >= storeTries || !passes(err) {
+		if ctx.Err() != nil && try >= storeTries {
 			return // once this process has ended, another sends it again
 		}
 		wait(ctx, nil, time.Now().Add(storePause))

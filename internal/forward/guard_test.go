@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,10 +72,15 @@ func names(t *testing.T, to func() netip.Addr) *net.Resolver {
 func TestGuardedAgainstRebinding(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
-	to := netip.MustParseAddr("127.0.0.1")
+	var to atomic.Pointer[netip.Addr]
+	leadTo := func(text string) {
+		ip := netip.MustParseAddr(text)
+		to.Store(&ip)
+	}
+	leadTo("127.0.0.1")
 	c := NewClient(ClientOptions{Timeout: 5 * time.Second})
 	defer c.Close()
-	c.dialer.Resolver = names(t, func() netip.Addr { return to })
+	c.dialer.Resolver = names(t, func() netip.Addr { return *to.Load() })
 	target, err := ParseTarget("http://rebound.test:" + srv.URL[strings.LastIndex(srv.URL, ":")+1:])
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +91,7 @@ func TestGuardedAgainstRebinding(t *testing.T) {
 	}
 	for _, text := range []string{"169.254.169.254", "100.100.100.200"} {
 		c.Close() // so that it dials again
-		to = netip.MustParseAddr(text)
+		leadTo(text)
 		if a, err := c.Send(t.Context(), target.URL, m); !errors.Is(err, ErrForbidden) {
 			t.Errorf("%s: %+v, %v", text, a, err)
 		}
