@@ -1,0 +1,158 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+func lettersWaitForTheirNumbers(w *world) {
+	sink := w.sink(nil)
+	a1, b1 := w.about("A"), w.about("B")
+	ab := w.about("a", "b-")
+	a2, none, c := w.about(" A"), w.about(""), w.about("C")
+	w.advance(sink, all)
+	of, letters := w.fetch(sink)
+	w.same("the first of each number", of, []int64{a1, b1, none, c})
+	w.became(letters[0], inbox.Sent)
+	w.same("one number is still under way", firstOf(w.fetch(sink)), []int64(nil))
+	w.became(letters[1], inbox.Retry)
+	of, letters = w.fetch(sink)
+	w.same("tried again", of, []int64{b1})
+	w.became(letters[0], inbox.Sent)
+	of, letters = w.fetch(sink)
+	w.same("free by both", of, []int64{ab})
+	w.became(letters[0], inbox.Returned)
+	of, letters = w.fetch(sink)
+	w.same("returned", of, []int64{ab})
+	w.became(letters[0], inbox.Sent)
+	w.same("the last", firstOf(w.fetch(sink)), []int64{a2})
+}
+
+func lettersWaitForTheirTime(w *world) {
+	sink := w.sink(nil)
+	w.about("A")
+	w.advance(sink, all)
+	now := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
+	letters, next, err := w.ClaimLetters(w.Context(), sink, 1, now)
+	w.must(err)
+	if len(letters) != 1 || !next.IsZero() || letters[0].Attempt != 1 || letters[0].Failures != 0 || !letters[0].FirstFail.IsZero() {
+		w.Fatalf("%+v, next %v", letters, next)
+	}
+	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
+	letters, next, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(59*time.Second))
+	w.must(err)
+	if len(letters) != 0 || !next.Equal(now.Add(time.Minute)) {
+		w.Errorf("%+v, next %v", letters, next)
+	}
+	letters, _, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(time.Minute))
+	w.must(err)
+	if len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 1 || !letters[0].FirstFail.Equal(now) || letters[0].Status != 503 || letters[0].Problem != "busy" {
+		w.Errorf("%+v", letters)
+	}
+}
+
+func lettersWaitForNoWrongClock(w *world) {
+	sink := w.sink(nil)
+	a, a2 := w.about("A"), w.about("A")
+	w.advance(sink, all)
+	now := time.Now()
+	letters, _, err := w.ClaimLetters(w.Context(), sink, 9, now)
+	w.must(err)
+	w.same("claimed", len(letters), 1)
+	year := now.Add(365 * 24 * time.Hour)
+	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
+	letters, _, err = w.ClaimLetters(w.Context(), sink, 9, now)
+	w.must(err)
+	if len(letters) != 1 || letters[0].Delivery != a || letters[0].Attempt != 2 {
+		w.Fatalf("the clock was set back: %+v", letters)
+	}
+	w.became(letters[0], inbox.Sent)
+	w.same("the next", firstOf(w.fetch(sink)), []int64{a2})
+}
+
+func lettersOfTheDeadAreFree(w *world) {
+	sink := w.sink(nil)
+	a := w.about("A")
+	w.about("A")
+	w.advance(sink, all)
+	other := w.open()
+	w.fetch(sink)
+	w.h.Kill(w, w.Store)
+	w.Store = other
+	of, letters := w.fetch(sink)
+	w.same("claimed again", of, []int64{a})
+	if len(letters) == 1 && (letters[0].Attempt != 2 || letters[0].Failures != 0) {
+		w.Errorf("%+v", letters[0])
+	}
+}
+
+func lettersOfTheLivingAreNot(w *world) {
+	sink := w.sink(nil)
+	for i := range 30 {
+		w.about(fmt.Sprint(i))
+	}
+	w.advance(sink, all)
+	stores := []Store{w.Store, w.open(), w.open()}
+	var mu sync.Mutex
+	var got []int64
+	var wg sync.WaitGroup
+	for i := range 6 {
+		wg.Go(func() {
+			for range 5 {
+				letters, _, err := stores[i%3].ClaimLetters(w.Context(), sink, 3, time.Now().Add(time.Hour))
+				if err != nil {
+					w.Errorf("claim: %v", err)
+				}
+				mu.Lock()
+				for _, l := range letters {
+					got = append(got, l.Delivery)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	slices.Sort(got)
+	w.same("claimed", len(got), 30)
+	w.same("each once", len(slices.Compact(got)), 30)
+}
+
+func lettersAreFound(w *world) {
+	sink := w.sink(nil)
+	a, b := w.about("A"), w.about("B")
+	found := func(delivery int64) (l inbox.Letter, there, done bool) {
+		w.Helper()
+		p, done, err := w.LetterOf(w.Context(), sink, delivery)
+		w.must(err)
+		if p != nil {
+			l = *p
+		}
+		return l, p != nil, done
+	}
+	state := func(what string, delivery int64, there, done bool) inbox.Letter {
+		w.Helper()
+		l, isThere, isDone := found(delivery)
+		w.same(what, []bool{isThere, isDone}, []bool{there, done})
+		return l
+	}
+	state("not looked at", a, false, false)
+	w.advance(sink, func(rows []inbox.Event) bool { return rows[0].TrackingNumber == "A" })
+	state("not wanted", b, false, true)
+	w.same("waiting", state("waiting", a, true, false).Attempt, 0)
+	_, letters := w.fetch(sink)
+	w.same("claimed", state("claimed", a, true, false), letters[0])
+	w.became(letters[0], inbox.Retry)
+	l := state("failed", a, true, false)
+	w.same("failures", []int{l.Failures, l.Status}, []int{1, 500})
+	_, letters = w.fetch(sink)
+	w.became(letters[0], inbox.GivenUp)
+	w.same("dead", state("dead", a, true, false).Died, sent)
+	w.became(letters[0], inbox.Sent)
+	state("sent", a, false, true)
+	_, _, err := w.LetterOf(w.Context(), 99, a)
+	w.is("no such sink", err, inbox.ErrNoSink)
+}
