@@ -279,7 +279,7 @@ func Sight(t tracking.Tracking, phase ledger.Phase, key tracking.Key, at time.Ti
 	return ledger.Sighting{
 		Key: key, Phase: phase,
 		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, CarrierCode: t.CarrierCode,
+		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, CarrierCode: t.CarrierCode, RouterID: t.RouterID,
 		Seen: at, Source: from,
 	}
 }

@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"internal/poll":    {"internal/tracking", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/webhook", "internal/pace"},
+	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/tracking", "internal/webhook"},
 
 	// Composition.
 	"internal/app": program,
@@ -56,7 +57,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
-	"internal/bulk", "internal/poll", "internal/listen", "internal/forward",
+	"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/follow",
 }
 
 // tests marks a dependency that only tests may import.

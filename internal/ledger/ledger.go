@@ -274,8 +274,12 @@ type Sighting struct {
 	LatestEvent string
 	LatestTime  string // as sent
 	CarrierCode string
-	Seen        time.Time
+	RouterID    string    // the service's own identifier; empty keeps the one that is known
+	Seen        time.Time // when it was learnt
+	AsOf        time.Time // when it was so; zero for when it was learnt
 	Source      Source
+	Event       int64 // the inbox's number of the event it was learnt from, 0 if none
+	Shared      int64 // how many trackings that event is about, if more than one; else 0
 }
 
 // Standing is a line of the list: a tracking and what is known of it.
@@ -285,4 +289,8 @@ type Standing struct {
 	Run      int64  // the run that brought it in, 0 if none
 	Reason   string // why it was rejected or is unknown
 	Sighting *Sighting
+
+	// Unverified is the inbox's number of the latest event about the tracking
+	// number that did not verify, 0 if there is none. Nothing was learnt from it.
+	Unverified int64
 }

@@ -132,9 +132,10 @@ type KeyNews struct {
 
 // Trackings keeps the last answer about each tracking.
 type Trackings interface {
-	// Learn records sightings from one answer. A sighting older than what is
-	// known of its tracking changes nothing. raw is the answer, byte for
-	// byte; nil keeps the one there is.
+	// Learn records sightings from one answer. A sighting of what was so before
+	// what is known of its tracking changes nothing, but for this: Processed
+	// always counts more than Processing, which tells nothing of a shipment.
+	// raw is the answer, byte for byte; nil keeps the one there is.
 	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
 
 	// Standings yields what is known of the account's trackings, in the order
@@ -145,6 +146,32 @@ type Trackings interface {
 	// given number if referID is empty, in the order they were created, and
 	// trackings only ever seen after them.
 	Find(ctx context.Context, account, referID, number string) ([]Standing, error)
+}
+
+// News is how the ledger learns from events, which come unasked, whoever's
+// account was in use when they came. Events are known by their numbers in the
+// inbox, which grow.
+type News interface {
+	// Followed returns how far events were followed, and the last one there is.
+	Followed(ctx context.Context) (to, last int64, err error)
+
+	// Follow records what events told as [Trackings.Learn] does, and moves
+	// Followed from one number to another in the same transaction. If it stands
+	// elsewhere by now, nothing happens and it returns false.
+	//
+	// A sighting names a number, or a RouterID, or both, and no referId: it is
+	// about every row of that number, whichever account's, and about those
+	// trackings to which an answer has tied the RouterID; if there are none,
+	// about the number alone, in the given account. An event ties no RouterID
+	// to a row: it may be about several.
+	Follow(ctx context.Context, account string, seen []Sighting, from, to int64) (bool, error)
+
+	// Heard returns the account's trackings of which the last was learnt from
+	// an event behind the one numbered after.
+	Heard(ctx context.Context, account string, after int64) ([]tracking.Key, error)
+
+	// Unverified is that of [Standing], for a number.
+	Unverified(ctx context.Context, number string) (int64, error)
 }
 
 // Filter narrows a list. Its zero value takes everything.

@@ -38,6 +38,23 @@ func (d *DB) number(ctx context.Context) error {
 	}
 }
 
+// numberAll is number in a transaction that is under way. It leaves none out.
+func (t *tx) numberAll(ctx context.Context) error {
+	for {
+		last, err := t.counter(ctx, "row")
+		if err != nil {
+			return err
+		}
+		done, err := t.counter(ctx, "numbered")
+		if err != nil || done >= last {
+			return err
+		}
+		if err := numberSome(ctx, t); err != nil {
+			return err
+		}
+	}
+}
+
 func numberSome(ctx context.Context, t *tx) error {
 	last, err := t.counter(ctx, "row")
 	if err != nil {

@@ -32,6 +32,7 @@ var (
 	_ ledger.History   = (*DB)(nil)
 	_ ledger.Accounts  = (*DB)(nil)
 	_ ledger.Trackings = (*DB)(nil)
+	_ ledger.News      = (*DB)(nil)
 	_ inbox.Store      = (*DB)(nil)
 	_ inbox.Verdicts   = (*DB)(nil)
 	_ inbox.Keeper     = (*DB)(nil)

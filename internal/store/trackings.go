@@ -12,13 +12,8 @@ import (
 
 // Learn records what an answer said of trackings, see [ledger.Trackings].
 func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, raw []byte) error {
-	if err := checkText("account", account); err != nil {
+	if err := checkSeen(account, seen); err != nil {
 		return err
-	}
-	for _, s := range seen {
-		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {
-			return err
-		}
 	}
 	if len(seen) == 0 {
 		return nil
@@ -33,9 +28,7 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 			return err
 		}
 		if _, err := d.sql.sightings.do(ctx, t, len(seen), func(args []any, n int) []any {
-			s := &seen[n]
-			return append(args, id, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel),
-				clean(s.StatusTrack), clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source))
+			return append(args, sightingValues(id, &seen[n])...)
 		}); err != nil || answer == nil {
 			return err
 		}
@@ -46,6 +39,32 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 		}
 		return nil
 	})
+}
+
+// checkSeen returns an error that matches [ErrText] if a name of what was seen
+// could not be kept.
+func checkSeen(account string, seen []ledger.Sighting) error {
+	if err := checkText("account", account); err != nil {
+		return err
+	}
+	for _, s := range seen {
+		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sightingValues are the values of a row of sightings.
+func sightingValues(account int64, s *ledger.Sighting) []any {
+	asOf := s.AsOf
+	if asOf.IsZero() {
+		asOf = s.Seen
+	}
+	return []any{
+		account, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
+		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
+	}
 }
 
 // keepAnswer keeps the answer in which a tracking was seen, unless a later one
@@ -60,15 +79,27 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, a
 // What a standing consists of: a row with its batch and, if there is one, its
 // sighting; or a sighting alone.
 const (
-	sighting   = `COALESCE(s.seen, -1), s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time, s.carrier, s.source `
+	sighting = `COALESCE(s.seen, -1), s.as_of, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time,
+		s.carrier, s.source, s.router_id `
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + sighting
+		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting
 	rowJoins = ` JOIN batches b ON b.id = r.batch_id
 		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number `
 	rowTables   = "FROM rows r" + rowJoins
 	visible     = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
-	seenColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + sighting + `FROM sightings s
-		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + ") "
+	seenColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "UPPER(s.folded)" + claimEnd + sighting + `FROM sightings s
+		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + ") " + notTwice
+
+	// What an event said of a number that nothing was known of is not told
+	// beside what was learnt of the number, or its routerId, since.
+	notTwice = `AND (s.refer_id <> '' OR
+		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = s.account_id AND o.folded = s.folded AND o.refer_id <> '') AND
+		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = s.account_id AND o.refer_id <> '')) `
+
+	// The latest event about the number between these that did not verify. A
+	// bare column there would not use the index.
+	claimBegin = "COALESCE((SELECT e.seq FROM events e WHERE UPPER(REPLACE(REPLACE(e.tracking_number, ' ', ''), '-', '')) = "
+	claimEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
 )
 
 // accountOf is the number of the account whose name is that parameter.
@@ -77,8 +108,9 @@ func accountOf(param string) string { return "(SELECT id FROM accounts WHERE nam
 // scanStanding reads a line of rowColumns or seenColumns, and its id.
 func scanStanding(s scanner) (id int64, st ledger.Standing, err error) {
 	var seen int64
-	var text [8]*string // phase, status, label, track, event, time, carrier, source
-	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &seen}
+	var number [3]*int64 // as of, event, shared
+	var text [9]*string  // phase, status, label, track, event, time, carrier, source, routerId
+	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified, &seen, &number[0], &number[1], &number[2]}
 	for i := range text {
 		dest = append(dest, &text[i])
 	}
@@ -88,6 +120,10 @@ func scanStanding(s scanner) (id int64, st ledger.Standing, err error) {
 	st.Sighting = &ledger.Sighting{
 		Key: st.Item.Key(), Phase: ledger.Phase(*text[0]), Status: *text[1], StatusLabel: *text[2], StatusTrack: *text[3],
 		LatestEvent: *text[4], LatestTime: *text[5], CarrierCode: *text[6], Seen: instant(seen), Source: ledger.Source(*text[7]),
+		RouterID: *text[8], Event: *number[1], Shared: *number[2],
+	}
+	if *number[0] != seen {
+		st.Sighting.AsOf = instant(*number[0])
 	}
 	return id, st, nil
 }

@@ -2,8 +2,20 @@
 CREATE INDEX deliveries_unverified ON deliveries ((length(body) + length(header))) WHERE verified <> 'yes' AND body IS NOT NULL;
 
 -- Standing events that did not verify, which are shown beside what is known.
-CREATE INDEX events_unverified ON events (tracking_number) WHERE verified <> 'yes' AND mark = '';
+CREATE INDEX events_unverified ON events (UPPER(REPLACE(REPLACE(tracking_number, ' ', ''), '-', ''))) WHERE verified <> 'yes' AND mark = '';
 
 -- The service's own identifier of a tracking, once an answer has told it.
 ALTER TABLE sightings ADD COLUMN router_id TEXT NOT NULL DEFAULT '';
-CREATE INDEX sightings_by_router ON sightings (account_id, router_id) WHERE router_id <> '';
+CREATE INDEX sightings_by_router ON sightings (router_id) WHERE router_id <> '';
+
+-- When it was so, which an event tells later. What was so last counts.
+ALTER TABLE sightings ADD COLUMN as_of BIGINT NOT NULL DEFAULT 0;
+UPDATE sightings SET as_of = seen;
+
+-- The event it was learnt from, 0: none; and how many trackings that was about.
+ALTER TABLE sightings ADD COLUMN event BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE sightings ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
+
+-- The last event that was carried over to what is known of trackings.
+INSERT INTO counters (name, value) VALUES ('followed', 0);

@@ -30,6 +30,7 @@ type Trackings interface {
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
+	ledger.News
 	Close() error
 }
 

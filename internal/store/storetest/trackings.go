@@ -21,6 +21,14 @@ var trackingTests = map[string]func(*world){
 	"FiltersByTime":            filtersByTime,
 	"LimitsAndPages":           limitsAndPages,
 	"SightingsOutliveTheirRun": sightingsOutliveTheirRun,
+	"ProcessingGivesWay":       processingGivesWay,
+	"EventsAreAboutRows":       eventsAreAboutRows,
+	"EventsOfOtherAccounts":    eventsOfOtherAccounts,
+	"RouterIDsTie":             routerIDsTie,
+	"NobodysNumbersGiveWay":    nobodysNumbersGiveWay,
+	"FollowsOnce":              followsOnce,
+	"TellsWhatWasHeard":        tellsWhatWasHeard,
+	"ClaimsAreBeside":          claimsAreBeside,
 }
 
 // sighting is what is seen of the n-th item.
@@ -99,17 +107,46 @@ func olderNewsChangesNothing(w *world) {
 	w.learn(equal)
 	w.same("after news of the same moment", get(), equal)
 	newer := sighting(1, sent.Add(time.Millisecond))
-	newer.Phase, newer.StatusTrack, newer.Source = ledger.Processing, "", ledger.FromEvent
+	newer.Phase, newer.StatusTrack, newer.Source = ledger.Absent, "", ledger.FromEvent
 	w.learn(newer)
 	w.same("after newer news", get(), newer)
 	w.kill()
 	w.same("in another process", get(), newer)
+	late := sighting(1, sent.Add(time.Hour))
+	late.AsOf = sent
+	w.learn(late)
+	w.same("after news that came late", get(), newer)
+}
+
+// Processing says nothing of a shipment: it does not take back what is known
+// of one, and gives way to it whenever that was so.
+func processingGivesWay(w *world) {
+	phase := func(n int) ledger.Phase {
+		w.Helper()
+		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
+		w.must(err)
+		return found[0].Sighting.Phase
+	}
+	processing := func(n int, seen time.Time) ledger.Sighting {
+		s := sighting(n, seen)
+		s.Phase = ledger.Processing
+		return s
+	}
+	w.learn(sighting(1, sent), processing(2, sent))
+	w.learn(processing(1, sent.Add(time.Hour)), sighting(2, sent.Add(-time.Hour)))
+	w.same("processing after processed", phase(1), ledger.Processed)
+	w.same("processed before processing", phase(2), ledger.Processed)
+	absent := sighting(3, sent)
+	absent.Phase = ledger.Absent
+	w.learn(absent, processing(3, sent.Add(time.Hour)))
+	w.same("processing after absent", phase(3), ledger.Processing)
 }
 
 func everyFieldIsKept(w *world) {
 	s := ledger.Sighting{
 		Key: tracking.Key{ReferID: "r é", Number: "N ünlü"}, Phase: ledger.Processing, Status: `"x\"y"`, StatusLabel: "L", StatusTrack: "t",
 		LatestEvent: "e\u202e", LatestTime: "yesterday", CarrierCode: "c", Seen: sent.Add(7 * time.Millisecond), Source: ledger.FromCreate,
+		RouterID: "r-1", AsOf: sent, Event: 1 << 40, Shared: 3,
 	}
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
 	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}

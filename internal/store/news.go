@@ -1,0 +1,105 @@
+package store
+
+import (
+	"context"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Followed returns how far events were followed, see [ledger.News].
+func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
+	_, err = d.row(ctx, []any{&to, &last}, `SELECT (SELECT value FROM counters WHERE name = 'followed'),
+		(SELECT COALESCE(MAX(seq), 0) FROM events)`)
+	return to, last, err
+}
+
+// told is a sighting and whose it is.
+type told struct {
+	account int64
+	ledger.Sighting
+}
+
+// Follow records what events told, see [ledger.News].
+func (d *DB) Follow(ctx context.Context, account string, seen []ledger.Sighting, from, to int64) (bool, error) {
+	if err := checkSeen(account, seen); err != nil {
+		return false, err
+	}
+	if err := d.number(ctx); err != nil { // many at once; what is still missing follows below
+		return false, err
+	}
+	var moved int64
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		var err error
+		if moved, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from); err != nil || moved == 0 || len(seen) == 0 {
+			return err
+		}
+		id, err := t.account(ctx, account)
+		if err != nil {
+			return err
+		}
+		if err := t.numberAll(ctx); err != nil {
+			return err
+		}
+		for _, s := range seen {
+			all, err := t.about(ctx, id, s)
+			if err != nil {
+				return err
+			}
+			if _, err := d.sql.sightings.do(ctx, t, len(all), func(args []any, n int) []any {
+				return append(args, sightingValues(all[n].account, &all[n].Sighting)...)
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return moved > 0 && err == nil, err
+}
+
+// about returns what an event told of each tracking that it is about.
+func (t *tx) about(ctx context.Context, account int64, s ledger.Sighting) ([]told, error) {
+	var all []told
+	err := t.each(ctx, func(row scanner) error {
+		one := told{Sighting: s}
+		one.RouterID = ""
+		err := row.Scan(&one.account, &one.Key.ReferID, &one.Key.Number)
+		all = append(all, one)
+		return err
+	}, `SELECT r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
+			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id`+visible+`
+		UNION SELECT s.account_id, s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
+		fold(s.Key.Number), s.RouterID)
+	if len(all) > 1 {
+		for i := range all {
+			all[i].Shared = int64(len(all))
+		}
+	}
+	if len(all) == 0 && s.Key.Number != "" {
+		s.Key.ReferID = ""
+		all = []told{{account, s}}
+	}
+	return all, err
+}
+
+// Heard returns what was learnt from events, see [ledger.News].
+func (d *DB) Heard(ctx context.Context, account string, after int64) ([]tracking.Key, error) {
+	var keys []tracking.Key
+	err := d.each(ctx, func(s scanner) error {
+		var k tracking.Key
+		err := s.Scan(&k.ReferID, &k.Number)
+		keys = append(keys, k)
+		return err
+	}, "SELECT refer_id, number FROM sightings WHERE event > $1 AND event > 0 AND +account_id = "+accountOf("$2")+" ORDER BY event, id", after, account)
+	return keys, err
+}
+
+// Unverified returns the latest unverified event of a number, see [ledger.News].
+func (d *DB) Unverified(ctx context.Context, number string) (int64, error) {
+	if number == "" {
+		return 0, nil
+	}
+	var seq, rest int64
+	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+claimBegin+"$1"+claimEnd+"0", fold(number))
+	return seq, err
+}
