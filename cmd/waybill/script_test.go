@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 			"waitevents":  waitEvents,
 			"waitrefused": waitRefused,
 			"waittaken":   waitTaken,
+			"waitasked":   waitAsked,
 		},
 	})
 	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
@@ -260,6 +261,20 @@ func waitRefused(ts *testscript.TestScript, _ bool, _ []string) {
 		ts.Check(json.NewDecoder(res.Body).Decode(&s))
 		return s.Deliveries.Waiting == 0
 	})
+}
+
+// waitasked waits until the service's sandbox was asked about a tracking.
+func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
+	asked := func() int {
+		res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
+		ts.Check(err)
+		defer res.Body.Close()
+		var s struct{ Requests map[string]int }
+		ts.Check(json.NewDecoder(res.Body).Decode(&s))
+		return s.Requests["detail"]
+	}
+	before := asked()
+	until(ts, "a question about a tracking", func() bool { return asked() > before })
 }
 
 func until(ts *testscript.TestScript, what string, done func() bool) {

@@ -10,18 +10,20 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Undecided is the phase of a tracking that an answer does not tell of.
 const Undecided ledger.Phase = "undecided"
 
-// View is what one query told of a referId or number: one tracking, or several
-// if the order has several parcels.
+// View is what one query told of a referId or number, or an event since: one
+// tracking, or several if the order has several parcels.
 type View struct {
-	Ref    string // as asked for
-	Asked  time.Time
+	Ref    string    // as asked for
+	Asked  time.Time // zero if the service was not asked
 	Answer tracking.Answer
 	Found  []Found // at least one
 }
@@ -29,7 +31,13 @@ type View struct {
 // Found is one tracking of a view.
 type Found struct {
 	tracking.Tracking
-	Phase ledger.Phase
+	Phase  ledger.Phase
+	Source ledger.Source // where it was learnt from; empty if nothing was
+	Learnt time.Time     // when
+
+	// Claim is the latest event about the number that did not verify, nil if
+	// there is none; see [Session.Claims].
+	Claim *inbox.Event
 }
 
 // Pauses between tries of a query that failed for a while.
@@ -38,7 +46,8 @@ const (
 	longestRetry = 4 * time.Second
 )
 
-// Look asks the service once about a tracking and records what it said. The
+// Look asks the service once about a tracking and records what it said. Where
+// that is nothing, or less than events have told, it is as events told it. The
 // error is [tracking.ErrAbsent] and the others of [api.Client.Detail], but
 // not [tracking.ErrProcessing]: that is a phase of the view. The view is
 // returned with [tracking.ErrAbsent] and [api.ErrUndecided] too.
@@ -73,18 +82,37 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	if err == nil {
 		s.askForParcels(ctx, client, &v)
 	}
+	for i, f := range v.Found {
+		if f.Phase != Undecided {
+			v.Found[i].Source, v.Found[i].Learnt = ledger.FromQuery, v.Asked
+		}
+	}
 	if len(rows) > 0 {
-		if learnErr := db.Learn(ctx, account, sightings(v, rows), answer.Raw); learnErr != nil {
+		var learnErr error
+		if v, learnErr = learn(ctx, db, account, q, v, rows); learnErr != nil {
 			return v, learnErr
 		}
 	}
-	if errors.Is(err, tracking.ErrProcessing) {
+	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, api.ErrUndecided) && v.Found[0].Source == ledger.FromEvent {
 		err = nil
 	}
 	if err == nil && v.Found[0].Phase == Undecided {
 		err = api.ErrUndecided
 	}
 	return v, err
+}
+
+// learn records what a view says of rows, and returns it with what events told
+// of them and counts more.
+func learn(ctx context.Context, db *store.DB, account string, q api.Query, v View, rows []ledger.Standing) (View, error) {
+	err := db.Learn(ctx, account, sightings(v, rows), v.Answer.Raw)
+	if err != nil || !slices.ContainsFunc(rows, func(r ledger.Standing) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
+		return v, err
+	}
+	if rows, err = db.Find(ctx, account, q.ReferID, q.Number); err != nil {
+		return v, err
+	}
+	return tellNews(ctx, db, v, rows, false)
 }
 
 // detail asks once, when the gate lets it, and tells the gate how it went.

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,6 +14,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // standingJSON is a line of the list in our output.
@@ -28,14 +32,17 @@ type standingJSON struct {
 	StatusTrack          string          `json:"statusTrack"`
 	LatestEvent          string          `json:"latestEvent"`
 	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
-	LearntAt             *time.Time      `json:"learntAt"`   // null if the service was never asked
-	LearntFrom           ledger.Source   `json:"learntFrom"` // query, create or event
+	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
+	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
+	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
+	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
+	Foreign              bool            `json:"foreign,omitempty"`  // the ledger does not hold it: only events tell of it
 }
 
 func newStandingJSON(st ledger.Standing) standingJSON {
 	j := standingJSON{
 		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
-		State: st.State, Reason: st.Reason, Status: literal(""),
+		State: st.State, Reason: st.Reason, Status: literal(""), Foreign: notCreatedHere(st),
 	}
 	if st.Run != 0 {
 		j.Run = strconv.FormatInt(st.Run, 10)
@@ -44,12 +51,16 @@ func newStandingJSON(st ledger.Standing) standingJSON {
 		at := seen.Seen.UTC()
 		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, literal(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, &at, seen.Source
+		j.AsOf, j.SharedBy = timeOrNull(seen.AsOf), seen.Shared
 		if j.CarrierCode == "" {
 			j.CarrierCode = seen.CarrierCode
 		}
 	}
 	return j
 }
+
+// notCreatedHere reports whether the ledger does not hold a tracking.
+func notCreatedHere(st ledger.Standing) bool { return st.State == "" && st.Item.ReferID == "" }
 
 func (r *runner) list() *cobra.Command {
 	var o struct {
@@ -61,8 +72,11 @@ func (r *runner) list() *cobra.Command {
 		GroupID: groupOps,
 		Short:   "List what is known of your trackings",
 		Long: `list shows what this computer knows: every tracking created from here, its last
-known status, and when and from where that was learnt. It asks the service
-nothing; "waybill show" does.`,
+known status, and when and from where that was learnt: from the service's answers
+or from verified events. It asks the service nothing; "waybill show" does.
+
+Numbers that came with verified events and were not created here follow at the
+end. Events that did not verify change nothing; they are pointed out beside.`,
 		Example: example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
 		Args:    cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
@@ -92,6 +106,9 @@ nothing; "waybill show" does.`,
 }
 
 func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter) error {
+	if err := s.CatchUp(ctx); err != nil {
+		return err
+	}
 	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return err
@@ -114,7 +131,58 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 	if db == nil {
 		return w.print(s.IO, nil)
 	}
-	return w.print(s.IO, db.Standings(ctx, s.Config.Account, f))
+	var beside claims
+	err = w.print(s.IO, func(yield func(ledger.Standing, error) bool) {
+		for st, err := range db.Standings(ctx, s.Config.Account, f) {
+			beside.add(st.Unverified)
+			if !yield(st, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return beside.tell(ctx, s.IO, n, db)
+}
+
+// toldClaims is how many events that did not verify are told beside a list.
+const toldClaims = 3
+
+// claims are events that did not verify, about trackings of a list.
+type claims struct {
+	seqs []int64 // the first of them
+	more int     // further ones
+}
+
+// add adds an event by its number, 0 for none.
+func (c *claims) add(seq int64) {
+	switch {
+	case seq == 0 || slices.Contains(c.seqs, seq):
+	case len(c.seqs) < toldClaims:
+		c.seqs = append(c.seqs, seq)
+	default:
+		c.more++
+	}
+}
+
+// tell tells of them beside the list, so that nobody takes them for what is known.
+func (c *claims) tell(ctx context.Context, io *term.IO, n names, db *store.DB) error {
+	for _, seq := range c.seqs {
+		e, err := db.Event(ctx, seq)
+		if err != nil {
+			return err
+		}
+		io.Note("%s: an unverified event changes nothing: %s", e.TrackingNumber, n.claim(e))
+	}
+	if len(c.seqs) > 0 {
+		also := ""
+		if c.more > 0 {
+			also = fmt.Sprintf("%d more trackings have unverified events; ", c.more)
+		}
+		io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
+	}
+	return nil
 }
 
 func (n names) standingCells(st ledger.Standing) []string {
@@ -131,6 +199,12 @@ func (n names) standingCells(st ledger.Standing) []string {
 			cells[3] = seen.LatestEvent
 		}
 		cells[5], cells[6] = render.LocalTime(seen.Seen), string(seen.Source)
+		if seen.Shared > 1 {
+			cells[6] = fmt.Sprintf("event, of %d with this number", seen.Shared)
+		}
+	}
+	if notCreatedHere(st) {
+		cells[2] = "not created here"
 	}
 	return cells
 }

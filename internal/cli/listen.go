@@ -98,6 +98,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	}
 	var printing sync.Mutex
 	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter}
+	arrivals := receiver.Woken()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -116,6 +117,10 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		})
 	})
 	g.Go(func() error { return fw.run(follow, s.Hard(context.WithoutCancel(ctx)), &printing) })
+	g.Go(func() error {
+		s.Sink(db).Run(follow, arrivals, func(err error) { s.IO.Warning("what events tell is not taken in for now: %v", err) })
+		return nil
+	})
 	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())

@@ -135,7 +135,7 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, err
 	if _, err := s.Client(); err != nil {
 		return nil, err
 	}
-	if _, err := s.ExistingStore(ctx); err != nil {
+	if err := s.CatchUp(ctx); err != nil {
 		return nil, err
 	}
 	budget := s.Config.Timeout
@@ -174,6 +174,11 @@ func fatal(err error) bool {
 func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, single, timeline bool) error {
 	n := newNames(s.Config.Statuses)
 	out := r.out
+	for _, l := range all {
+		if err := s.Claims(ctx, l.view); err != nil {
+			return err
+		}
+	}
 	if single {
 		l := all[0]
 		if l.err != nil && len(l.view.Found) == 0 {
@@ -192,7 +197,29 @@ func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, s
 	if err := n.printViews(ctx, s, out, all, timeline); err != nil {
 		return err
 	}
+	if !out.machine() && !timeline {
+		if err := tellClaims(ctx, s, n, all); err != nil {
+			return err
+		}
+	}
 	return several(all)
+}
+
+// tellClaims tells beside a table which events did not verify.
+func tellClaims(ctx context.Context, s *app.Session, n names, all []looked) error {
+	var beside claims
+	for _, l := range all {
+		for _, f := range l.view.Found {
+			if f.Claim != nil {
+				beside.add(f.Claim.Seq)
+			}
+		}
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return err
+	}
+	return beside.tell(ctx, s.IO, n, db)
 }
 
 // named adds to an error which REF it is about.
@@ -286,7 +313,15 @@ func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Fou
 	if f.Error != "" {
 		add("Error", f.Error)
 	}
-	add("Asked", render.LocalTime(v.Asked))
+	if f.Source == ledger.FromEvent {
+		add("Learnt", "from a verified event, received "+render.LocalTime(f.Learnt))
+	}
+	if !v.Asked.IsZero() {
+		add("Asked", render.LocalTime(v.Asked))
+	}
+	if f.Claim != nil {
+		add("Unverified", n.claim(*f.Claim)+"; it changes nothing")
+	}
 	return fields
 }
 

@@ -2,12 +2,16 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // trackingJSON is a tracking in our output: the service's names where it has
@@ -30,13 +34,47 @@ type trackingJSON struct {
 	Updated              string            `json:"updated,omitempty"`
 	Error                json.RawMessage   `json:"error,omitempty"`
 	Checkpoints          []json.RawMessage `json:"checkpoints"`
+	LearntAt             *time.Time        `json:"learntAt,omitempty"`
+	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
+	Unverified           *claimJSON        `json:"unverified,omitempty"`
+}
+
+// claimJSON is the latest event about a tracking number that did not verify.
+// Nothing was learnt from it.
+type claimJSON struct {
+	Seq         int64           `json:"seq"`
+	Event       string          `json:"event"`
+	EventTime   string          `json:"eventTime"`
+	Status      json.RawMessage `json:"status"`
+	StatusLabel string          `json:"statusLabel"`
+	StatusTrack string          `json:"statusTrack"`
+	LatestEvent string          `json:"latestEvent"`
+	Verified    inbox.Verified  `json:"verified"`
+	Reason      webhook.Reason  `json:"reason,omitempty"`
+	ReceivedAt  time.Time       `json:"receivedAt"`
+}
+
+func newClaimJSON(e inbox.Event) *claimJSON {
+	return &claimJSON{
+		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: literal(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
+	}
+}
+
+// claim shows an event that did not verify, as such.
+func (n names) claim(e inbox.Event) string {
+	what := n.status(e.Status, e.StatusLabel, e.StatusTrack)
+	if what == "" {
+		what = e.LatestEvent
+	}
+	return fmt.Sprintf("%s, received %s, verified: %s", strings.Trim(e.Kind+": "+what, ": "), render.LocalTime(e.ReceivedAt), verifiedMark(e))
 }
 
 // viewJSON is the answer about one REF.
 type viewJSON struct {
 	trackingJSON
 	Ref     string          `json:"ref"`
-	AskedAt time.Time       `json:"askedAt"`
+	AskedAt *time.Time      `json:"askedAt"` // null if an event told it before the service was asked
 	Others  []trackingJSON  `json:"others"`
 	Message string          `json:"message,omitempty"` // the service's, or what went wrong
 	Raw     json.RawMessage `json:"raw"`
@@ -52,6 +90,13 @@ func (n names) trackingJSON(f app.Found) trackingJSON {
 		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
 		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
 	}
+	if !f.Learnt.IsZero() {
+		at := f.Learnt.UTC()
+		j.LearntAt, j.LearntFrom = &at, f.Source
+	}
+	if f.Claim != nil {
+		j.Unverified = newClaimJSON(*f.Claim)
+	}
 	for _, c := range app.Timeline(f.Checkpoints) {
 		j.Checkpoints = append(j.Checkpoints, c.Raw)
 	}
@@ -59,7 +104,7 @@ func (n names) trackingJSON(f app.Found) trackingJSON {
 }
 
 func (n names) viewJSON(v app.View, err error) viewJSON {
-	j := viewJSON{Ref: v.Ref, AskedAt: v.Asked.UTC(), Message: v.Answer.Message, Others: []trackingJSON{}}
+	j := viewJSON{Ref: v.Ref, AskedAt: timeOrNull(v.Asked), Message: v.Answer.Message, Others: []trackingJSON{}}
 	if len(v.Answer.Raw) > 0 {
 		j.Raw = app.RawJSON(v.Answer.Raw)
 	}

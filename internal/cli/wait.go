@@ -25,57 +25,6 @@ const (
 	longestPause = 30 * time.Second
 )
 
-// condition says when waiting for a tracking is over.
-type condition struct {
-	status string // empty: as soon as it is processed
-}
-
-func parseCondition(s string) (condition, error) {
-	status, ok := strings.CutPrefix(s, "status=")
-	switch {
-	case s == "processed":
-		return condition{}, nil
-	case ok && status != "":
-		return condition{status: status}, nil
-	}
-	return condition{}, usagef("use --for processed or --for status=X, where X is a status number or name", "--for %q is not understood", s)
-}
-
-func (c condition) String() string {
-	if c.status == "" {
-		return "processed"
-	}
-	return "status=" + c.status
-}
-
-// met reports whether every tracking of a view fulfils the condition. A parcel
-// that no answer tells of does not hold up waiting for the others to be
-// processed, but no status is claimed of it.
-func (c condition) met(v app.View) bool {
-	processed := 0
-	for _, f := range v.Found {
-		switch {
-		case f.Phase == ledger.Processed && (c.status == "" || statusIs(f.Tracking, c.status)):
-			processed++
-		case f.Phase == app.Undecided && c.status == "":
-		default:
-			return false
-		}
-	}
-	return processed > 0
-}
-
-// processed is how many trackings of a view are.
-func processed(v app.View) int64 {
-	n := int64(0)
-	for _, f := range v.Found {
-		if f.Phase == ledger.Processed {
-			n++
-		}
-	}
-	return n
-}
-
 func (r *runner) wait() *cobra.Command {
 	var o refOptions
 	var until string
@@ -84,9 +33,16 @@ func (r *runner) wait() *cobra.Command {
 		GroupID: groupOps,
 		Short:   "Wait until trackings are processed or have a status",
 		Long: `wait asks about each REF again and again, with growing pauses, until the service
-has worked it out, or until it has the status you name. When the time is up it
-shows what is known and ends with status 8.`,
-		Example: example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered"),
+has worked it out, or until what you name has come about. A verified event that
+waybill listen receives, in whichever process, ends it within a second. When the
+time is up it shows what is known and ends with status 8.
+
+  --for processed            the service tells a status (default)
+  --for status=X             it has that status: a number or a name
+  --for event=X              a verified event of that kind has come, now or earlier
+  --for change               something differs from what was known at first`,
+		Example: example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered",
+			"waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
 			o.Refs = args
 			if err := o.check(); err != nil {
@@ -113,7 +69,7 @@ shows what is known and ends with status 8.`,
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&until, "for", "processed", "`CONDITION` to wait for: processed or status=X")
+	cmd.Flags().StringVar(&until, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
 	return cmd
 }
 
@@ -131,11 +87,14 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	what := fmt.Sprintf("%d of %d are", e.left, e.all)
+	what, are := fmt.Sprintf("%d of %d", e.left, e.all), "are"
 	if e.all == 1 {
-		what = quoted(strings.Join(e.refs.Refs, "")) + " is"
+		what, are = quoted(strings.Join(e.refs.Refs, "")), "is"
 	}
-	return fmt.Sprintf("%v: %s not yet %s", e.cause, what, e.cond)
+	if e.cond == (condition{}) {
+		return fmt.Sprintf("%v: %s %s not yet processed", e.cause, what, are)
+	}
+	return fmt.Sprintf("%v: %s %s still without %s", e.cause, what, are, e.cond)
 }
 
 func (e *waitError) Unwrap() []error {
@@ -155,33 +114,35 @@ func (e *waitError) next() string {
 	if e.refs.By != "refer-id" {
 		words = append(words, "--by", e.refs.By)
 	}
-	if e.cond.status != "" {
+	if e.cond != (condition{}) {
 		words = append(words, "--for", e.cond.String())
 	}
 	return commandLine(words...)
 }
 
-// waiting asks about many trackings until each meets the condition.
+// waiting asks about many trackings until each meets the condition, or an event
+// says that it does.
 type waiting struct {
-	s    *app.Session
-	cond condition
-
-	mu   sync.Mutex
-	last map[api.Query]looked
+	s     *app.Session
+	cond  condition
+	news  *news
+	heard func(looked) // told of every answer; called by several goroutines
+	p     *countProgress
 }
 
 // all waits for qs and returns the last that was heard of each, in order, and
 // how many do not meet the condition. The error is errTimeUp, the cause of
 // ctx, or what stops all further questions.
 func (w *waiting) all(ctx context.Context, qs []api.Query) (all []looked, left int, err error) {
-	w.last = make(map[api.Query]looked, len(qs))
+	var mu sync.Mutex
+	last := make(map[api.Query]looked, len(qs))
 	left, err = w.each(ctx, slices.Values(qs), len(qs), func(l looked) {
-		w.mu.Lock()
-		w.last[l.query] = l
-		w.mu.Unlock()
+		mu.Lock()
+		last[l.query] = l
+		mu.Unlock()
 	})
 	for _, q := range qs {
-		l, ok := w.last[q]
+		l, ok := last[q]
 		if !ok {
 			ref := q.ReferID + q.Number
 			l = looked{query: q, view: app.View{Ref: ref}, err: tracking.ErrProcessing}
@@ -196,7 +157,8 @@ func (w *waiting) each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 	if _, err := w.s.Client(); err != nil {
 		return 0, err
 	}
-	if _, err := w.s.ExistingStore(ctx); err != nil {
+	var err error
+	if w.news, err = openNews(ctx, w.s, w.cond); err != nil {
 		return 0, err
 	}
 	limit := w.s.Config.Timeout
@@ -204,14 +166,15 @@ func (w *waiting) each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 		limit = waitPatience
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, errTimeUp)
+	w.heard, w.p = heard, newCountProgress(w.s.IO, "waiting", "trackings", int64(total))
+	defer w.p.stop()
+	woken := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	watching.Go(func() { w.news.watch(timed, woken) })
+	defer watching.Wait()
 	defer cancel()
-	p := newCountProgress(w.s.IO, "waiting", "trackings", int64(total))
-	defer p.stop()
-	left, err := poll.All(timed, qs, w.s.Config.Concurrency, poll.Pauses{First: firstPause, Max: longestPause},
-		func(ctx context.Context, q api.Query) (poll.Verdict, error) {
-			v, err := w.s.Look(ctx, w.s.Config.Account, q)
-			return w.judge(ctx, looked{q, v, err}, heard, p)
-		})
+	left, err := poll.All(timed, qs, w.s.Config.Concurrency, poll.Pauses{First: firstPause, Max: longestPause}, w.ask,
+		poll.News[api.Query]{Woken: woken, Done: func(q api.Query) bool { return w.told(timed, q) }})
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
@@ -221,10 +184,36 @@ func (w *waiting) each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 	return len(left), err
 }
 
+// ask asks once about a tracking.
+func (w *waiting) ask(ctx context.Context, q api.Query) (poll.Verdict, error) {
+	if err := w.news.begin(ctx, q); err != nil && ctx.Err() == nil {
+		return poll.Verdict{}, err
+	}
+	v, err := w.s.Look(ctx, w.s.Config.Account, q)
+	return w.judge(ctx, looked{q, v, err})
+}
+
+// told reports whether news ended the waiting for a tracking.
+func (w *waiting) told(ctx context.Context, q api.Query) bool {
+	v, met := w.news.told(ctx, q)
+	if met {
+		w.done(looked{query: q, view: v})
+	}
+	return met
+}
+
+// done notes that the waiting for a tracking is over.
+func (w *waiting) done(l looked) {
+	w.heard(l)
+	w.news.end(l.query)
+	w.p.add(1)
+}
+
 // judge decides whether one answer ends the waiting for its tracking. What is
 // absent is asked for again only if the ledger holds it as accepted: a service
-// that works in the background may know it late.
-func (w *waiting) judge(ctx context.Context, l looked, heard func(looked), p *countProgress) (poll.Verdict, error) {
+// that works in the background may know it late. Where the service cannot be
+// asked, what events told counts.
+func (w *waiting) judge(ctx context.Context, l looked) (poll.Verdict, error) {
 	if ctx.Err() != nil {
 		return poll.Verdict{}, nil //nolint:nilerr // poll knows that ctx ended
 	}
@@ -238,14 +227,21 @@ func (w *waiting) judge(ctx context.Context, l looked, heard func(looked), p *co
 			return poll.Verdict{}, err
 		}
 		hopeless = !created
+	case app.Passing(l.err):
+		if v, err := w.news.known(ctx, l.query); err == nil && w.news.met(l.query, v) {
+			l = looked{query: l.query, view: v}
+		}
 	case l.err != nil:
-		hopeless = !app.Passing(l.err) && !errors.Is(l.err, api.ErrUndecided)
+		hopeless = !errors.Is(l.err, api.ErrUndecided)
 	}
-	heard(l)
-	if hopeless || (l.err == nil && w.cond.met(l.view)) {
-		p.add(1)
+	if len(l.view.Found) > 0 {
+		w.news.note(l.query, l.view)
+	}
+	if hopeless || (l.err == nil && w.news.met(l.query, l.view)) {
+		w.done(l)
 		return poll.Verdict{Done: true}, nil
 	}
+	w.heard(l)
 	return poll.Verdict{NotBefore: app.RetryAfter(l.err)}, nil
 }
 

@@ -108,6 +108,8 @@ func TestConditions(t *testing.T) {
 		{"status=Delivered", []app.Found{done}, true},
 		{"status=DELIVERED", []app.Found{done, moving}, false},
 		{"status=7", []app.Found{moving}, true},
+		{"event=x", []app.Found{done}, true}, // as far as a view shows
+		{"change", []app.Found{done}, true},
 	}
 	for _, tt := range tests {
 		c, err := parseCondition(tt.condition)
@@ -118,7 +120,7 @@ func TestConditions(t *testing.T) {
 			t.Errorf("%s met by %+v: %v; want %v", tt.condition, tt.found, got, tt.want)
 		}
 	}
-	for _, s := range []string{"", "status=", "delivered", "event=x"} {
+	for _, s := range []string{"", "status=", "delivered", "event=", "changes"} {
 		if _, err := parseCondition(s); err == nil {
 			t.Errorf("--for %q was taken", s)
 		}

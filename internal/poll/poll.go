@@ -8,6 +8,7 @@ import (
 	"context"
 	"iter"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -30,15 +31,25 @@ type Verdict struct {
 	NotBefore time.Duration
 }
 
-// All asks about every key until ask says done, with at most workers questions
+// News ends the asking about some keys before their next question. The zero
+// News never does.
+type News[K any] struct {
+	// Woken holds a value while Done may say something new.
+	Woken <-chan struct{}
+	// Done reports whether a key that waits for its next question is done. Only
+	// All's own goroutine calls it.
+	Done func(K) bool
+}
+
+// All asks about every key until ask, or news, says done, with at most workers questions
 // under way, and returns the keys it was not done with: none unless ctx ended
 // or ask failed. The first error of ask ends everything and is returned;
 // otherwise the error is that of ctx. ask is called by several goroutines, but
 // never for the same key at once.
-func All[K any](ctx context.Context, keys iter.Seq[K], workers int, p Pauses, ask func(context.Context, K) (Verdict, error)) (left []K, err error) {
+func All[K any](ctx context.Context, keys iter.Seq[K], workers int, p Pauses, ask func(context.Context, K) (Verdict, error), news News[K]) (left []K, err error) {
 	next, stop := iter.Pull(keys)
 	defer stop()
-	r := round[K]{next: next, pauses: p, answers: make(chan answer[K])}
+	r := round[K]{next: next, pauses: p, news: news, answers: make(chan answer[K])}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err = r.run(inner, max(workers, 1), ask)
@@ -77,6 +88,7 @@ type answer[K any] struct {
 type round[K any] struct {
 	next    func() (K, bool)
 	pauses  Pauses
+	news    News[K]
 	waiting queue[K]
 	busy    int
 	drained bool
@@ -108,6 +120,8 @@ func (r *round[K]) run(ctx context.Context, workers int, ask func(context.Contex
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-due:
+		case <-r.news.Woken:
+			r.drop()
 		case a := <-r.answers:
 			r.busy--
 			if err := r.note(a); err != nil {
@@ -129,10 +143,16 @@ func (r *round[K]) fill() {
 	}
 }
 
+// drop takes out what is done by news.
+func (r *round[K]) drop() {
+	r.waiting = slices.DeleteFunc(r.waiting, func(e entry[K]) bool { return r.news.Done(e.key) })
+	heap.Init(&r.waiting)
+}
+
 // note puts a key that is not done back, due after its pause.
 func (r *round[K]) note(a answer[K]) error {
-	if a.err == nil && a.verdict.Done {
-		return nil
+	if a.err == nil && (a.verdict.Done || r.news.Done != nil && r.news.Done(a.key.key)) {
+		return nil // news may have come while it was asked about
 	}
 	e := a.key
 	e.due = time.Now().Add(max(jitter(e.pause), a.verdict.NotBefore))

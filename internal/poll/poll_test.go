@@ -21,7 +21,7 @@ func TestAllAsksUntilDoneWithGrowingPauses(t *testing.T) {
 			func(context.Context, string) (poll.Verdict, error) {
 				at = append(at, time.Since(start))
 				return poll.Verdict{Done: len(at) == 6}, nil
-			})
+			}, poll.News[string]{})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %v, err %v; want none", left, err)
 		}
@@ -43,7 +43,7 @@ func TestAllGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		left, err := poll.All(ctx, slices.Values([]int{1, 2, 3}), 2, poll.Pauses{First: time.Second, Max: 30 * time.Second},
-			func(_ context.Context, k int) (poll.Verdict, error) { return poll.Verdict{Done: k == 2}, nil })
+			func(_ context.Context, k int) (poll.Verdict, error) { return poll.Verdict{Done: k == 2}, nil }, poll.News[int]{})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("err = %v; want it to match context.DeadlineExceeded", err)
 		}
@@ -70,7 +70,7 @@ func TestAllEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
 				}
 				<-ctx.Done()
 				return poll.Verdict{}, nil
-			})
+			}, poll.News[int]{})
 		if !errors.Is(err, boom) {
 			t.Errorf("err = %v; want boom", err)
 		}
@@ -110,7 +110,7 @@ func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 				under--
 				mu.Unlock()
 				return poll.Verdict{Done: n == 2}, nil
-			})
+			}, poll.News[int]{})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %d, err %v; want none", len(left), err)
 		}
@@ -133,12 +133,55 @@ func TestAllHonoursALongerPause(t *testing.T) {
 			func(context.Context, int) (poll.Verdict, error) {
 				n++
 				return poll.Verdict{Done: n == 2, NotBefore: time.Minute}, nil
-			})
+			}, poll.News[int]{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := time.Since(start); d != time.Minute {
 			t.Errorf("waited %v; want 1m", d)
+		}
+	})
+}
+
+// News ends the asking early, also about what is being asked just then, and
+// about what is not asked yet.
+func TestNewsEndsTheAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var mu sync.Mutex
+		known := map[int]bool{}
+		woken := make(chan struct{}, 1)
+		tell := func(after time.Duration, k int) {
+			go func() {
+				time.Sleep(after)
+				mu.Lock()
+				known[k] = true
+				mu.Unlock()
+				woken <- struct{}{}
+			}()
+		}
+		tell(5*time.Second, 1)
+		tell(10*time.Second, 2) // being asked about since 0 s, for 20 s
+		asked := 0
+		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3}), 3, poll.Pauses{First: time.Minute, Max: time.Hour},
+			func(_ context.Context, k int) (poll.Verdict, error) {
+				mu.Lock()
+				asked++
+				mu.Unlock()
+				if k == 2 {
+					time.Sleep(20 * time.Second)
+				}
+				return poll.Verdict{Done: k == 3}, nil
+			}, poll.News[int]{Woken: woken, Done: func(k int) bool {
+				mu.Lock()
+				defer mu.Unlock()
+				return known[k]
+			}})
+		if err != nil || len(left) != 0 || asked != 3 {
+			t.Errorf("left %v, err %v, asked %d times; want none, and one question each", left, err, asked)
+		}
+		if d := time.Since(start); d != 20*time.Second {
+			t.Errorf("took %v; want 20s", d)
 		}
 	})
 }

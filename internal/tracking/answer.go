@@ -55,11 +55,12 @@ func (t Tracking) Known() bool {
 // SameNumber reports whether a and b are the same tracking number written
 // with other case, spaces or hyphens. Two empty numbers are not the same.
 func SameNumber(a, b string) bool {
-	na, nb := bareNumber(a), bareNumber(b)
+	na, nb := BareNumber(a), BareNumber(b)
 	return na != "" && na == nb
 }
 
-func bareNumber(s string) string {
+// BareNumber returns a tracking number as [SameNumber] compares it.
+func BareNumber(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\u00a0' {
 			return -1
