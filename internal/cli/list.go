@@ -114,19 +114,21 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 		return err
 	}
 	n := newNames(s.Config.Statuses)
+	width := r.out.Out().Width()
+	narrow := width > 0 && width < stateFrom
 	w := listing[ledger.Standing]{
 		out: r.out, empty: "nothing is known yet; create trackings with `waybill create`",
 		json: func(st ledger.Standing) any { return newStandingJSON(st) },
 		columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},
-			{Name: "STATE", From: 90},
+			{Name: "STATE", From: stateFrom},
 			{Name: "LATEST EVENT", Flex: true, From: 80},
 			{Name: "STATUS", Flex: true},
 			{Name: "LEARNT", From: 130},
 			{Name: "FROM", From: 140},
 		},
-		cells: func(st ledger.Standing) []string { return n.standingCells(st) },
+		cells: func(st ledger.Standing) []string { return n.standingCells(st, narrow) },
 	}
 	if db == nil {
 		return w.print(s.IO, nil)
@@ -185,7 +187,12 @@ func (c *claims) tell(ctx context.Context, io *term.IO, n names, db *store.DB) e
 	return nil
 }
 
-func (n names) standingCells(st ledger.Standing) []string {
+// stateFrom is the narrowest terminal that shows the state of rows.
+const stateFrom = 90
+
+// standingCells are the cells of a line of the list. On a narrow terminal, which
+// has no room for the state, the status says what is odd about that.
+func (n names) standingCells(st ledger.Standing, narrow bool) []string {
 	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), st.Reason, "", "", ""}
 	if st.State != ledger.Accepted {
 		cells[4] = string(st.State) // a narrow terminal shows no other
@@ -205,6 +212,9 @@ func (n names) standingCells(st ledger.Standing) []string {
 	}
 	if notCreatedHere(st) {
 		cells[2] = "not created here"
+		if narrow {
+			cells[4] += ", " + cells[2]
+		}
 	}
 	return cells
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -63,11 +64,17 @@ func newClaimJSON(e inbox.Event) *claimJSON {
 
 // claim shows an event that did not verify, as such.
 func (n names) claim(e inbox.Event) string {
-	what := n.status(e.Status, e.StatusLabel, e.StatusTrack)
+	kind, what := e.Kind, n.status(e.Status, e.StatusLabel, e.StatusTrack)
+	if kind == "" {
+		kind = "event " + strconv.FormatInt(e.Seq, 10)
+	}
 	if what == "" {
 		what = e.LatestEvent
 	}
-	return fmt.Sprintf("%s, received %s, verified: %s", strings.Trim(e.Kind+": "+what, ": "), render.LocalTime(e.ReceivedAt), verifiedMark(e))
+	if what != "" {
+		kind += ": "
+	}
+	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), verifiedMark(e))
 }
 
 // viewJSON is the answer about one REF.

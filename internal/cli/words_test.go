@@ -127,6 +127,28 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+func TestChanged(t *testing.T) {
+	at := func(phase ledger.Phase, t tracking.Tracking) app.Found { return app.Found{Tracking: t, Phase: phase} }
+	whole := at(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"})
+	for _, tt := range []struct {
+		was, now app.Found
+		want     bool
+	}{
+		{whole, whole, false},
+		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Left"}), false}, // less is told
+		{at(ledger.Processed, tracking.Tracking{Status: "7"}), whole, false},
+		{whole, at(ledger.Processed, tracking.Tracking{Status: "1"}), true},
+		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Arrived"}), true},
+		{at(ledger.Processing, tracking.Tracking{}), whole, true},
+		{at(app.Undecided, tracking.Tracking{}), whole, false},
+		{whole, at(ledger.Absent, tracking.Tracking{}), true},
+	} {
+		if got := changed(tt.was, tt.now); got != tt.want {
+			t.Errorf("changed from %+v to %+v: %v; want %v", tt.was, tt.now, got, tt.want)
+		}
+	}
+}
+
 func TestParseSince(t *testing.T) {
 	now := time.Now()
 	for s, want := range map[string]time.Time{

@@ -17,8 +17,9 @@ import (
 // Pace of following.
 const (
 	page  = 100             // events carried over in one transaction; others wait for it
+	busy  = time.Second     // between two pages while more arrives
 	again = 2 * time.Second // after which the inbox is looked at without being woken, and a failure tried again
-	share = 4               // a background follower rests so many times as long as it worked
+	share = 4               // otherwise a background follower rests so many times as long as it worked
 )
 
 // events is what a sink needs of the inbox.
@@ -46,18 +47,20 @@ func (s *Sink) CatchUp(ctx context.Context) error {
 
 // Run carries over what comes until ctx ends, slowly enough not to hold up
 // whoever stores it: what is left then is for others to catch up with. woken
-// says that there may be something new. The first of failures that follow each
-// other is told to failed; they are tried again.
+// holds a value when there is something new. The first of failures that follow
+// each other is told to failed; they are tried again.
 func (s *Sink) Run(ctx context.Context, woken <-chan struct{}, failed func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	rest := func(d time.Duration, woken <-chan struct{}) {
+	rest := func(d time.Duration, woken <-chan struct{}) (more bool) {
 		timer.Reset(d)
 		select {
 		case <-ctx.Done():
-		case <-woken:
 		case <-timer.C:
+		case <-woken:
+			return true
 		}
+		return false
 	}
 	failing := false
 	for ctx.Err() == nil {
@@ -70,11 +73,11 @@ func (s *Sink) Run(ctx context.Context, woken <-chan struct{}, failed func(error
 		switch {
 		case failing:
 			rest(again, nil)
-		case more:
-			rest(share*time.Since(began), nil)
-		default:
-			rest(share*time.Since(began), nil)
+		case !more:
 			rest(again, woken)
+			rest(busy, nil)
+		case rest(share*time.Since(began), woken):
+			rest(busy, nil)
 		}
 	}
 }

@@ -233,8 +233,8 @@ func TestFailuresPassAndAreToldOnce(t *testing.T) {
 		defer stop()
 		told := 0
 		(&follow.Sink{Ledger: b, Account: account}).Run(ctx, nil, func(error) { told++ })
-		if told != 1 || b.left > -20 {
-			t.Errorf("told %d failures, asked %d times after them; want one for three in a row, and every two seconds", told, -b.left-1)
+		if told != 1 || b.left > -15 {
+			t.Errorf("told %d failures, asked %d times after them; want one for three in a row, and every three seconds", told, -b.left-1)
 		}
 	})
 }
