@@ -28,7 +28,8 @@ func (r *runner) listedEvents() *cobra.Command {
 		Long: `list shows the events that stand, newest first. --filter takes the FILTER of
 listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are
 event, status, statusTrack, number and JSON pointers, a * may end VALUE.
---refer-id finds events by the tracking numbers that the ledger holds for it.
+--refer-id finds events by the tracking numbers that the ledger holds for it,
+and by the service's own identifier of a tracking, once an answer has told it.
 
 --dead lists what could not be forwarded instead: which delivery, to whom, how
 often it was tried and why it failed last.`,
@@ -120,6 +121,9 @@ func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*
 	for _, row := range rows {
 		if row.Item.Number != "" {
 			a.Numbers = append(a.Numbers, row.Item.Number)
+		}
+		if row.Sighting != nil && row.Sighting.RouterID != "" {
+			a.RouterIDs = append(a.RouterIDs, row.Sighting.RouterID)
 		}
 	}
 	return a, nil

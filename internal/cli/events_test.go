@@ -9,7 +9,9 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -92,5 +94,29 @@ func TestDeadLettersOfAnEmptyStore(t *testing.T) {
 	code, stdout, stderr := run(t, nil, "events", "list", "--dead")
 	if code != cli.OK || stdout != "" || !strings.Contains(stderr, "nothing was given up") || strings.Contains(stderr, "replay") {
 		t.Errorf("status %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+func TestEventsOfAReferIDAreFoundByNumberAndRouterID(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sighting := ledger.Sighting{Key: tracking.Key{ReferID: "R1", Number: "1Z 9"}, Phase: ledger.Processed, RouterID: "0190-A", Seen: time.Now(), Source: ledger.FromQuery}
+	if err := db.Learn(t.Context(), "acc", []ledger.Sighting{sighting}, []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	d := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes, Body: []byte(`[{"eventId":"number","data":{"trackingNumber":"1z-9"}},
+		{"eventId":"router","data":{"trackingNumber":"OTHER","routerId":"0190-a"}},{"eventId":"neither","data":{"trackingNumber":"OTHER"}}]`)}
+	if _, err := db.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, []string{"WAYBILL_STORE=" + path, "WAYBILL_ACCOUNT=acc"}, "events", "list", "--refer-id", "R1", "-o", "jsonl", "--jq", ".eventId")
+	if code != cli.OK || stdout != "router\nnumber\n" {
+		t.Errorf("status %d, %q, %s; want both, newest first", code, stdout, stderr)
 	}
 }
