@@ -56,7 +56,7 @@ func TestFirstRowThatIsNotShownStopsTheRun(t *testing.T) {
 	// The next try asks for that row, and sends no other one first.
 	f.blind = false
 	j = proving(db, run, f)
-	j.Canary = true
+	j.Canary, j.Workers = true, 1
 	carry(t, j, db, ledger.Counts{Accepted: 35})
 	if !slices.Equal(f.sizes[:2], []int{1, 9}) {
 		t.Errorf("requests of %v rows", f.sizes)
