@@ -31,6 +31,7 @@ func peers() map[string]func() {
 	return map[string]func(){
 		"barepost":   func() { leave(barePost(os.Args[1], os.Args[2], os.Args[3], os.Args[4])) },
 		"bareledger": func() { leave(bareLedger(os.Args[1], os.Args[2])) },
+		"barehook":   func() { leave(bareHook()) },
 	}
 }
 

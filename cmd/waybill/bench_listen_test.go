@@ -1,0 +1,150 @@
+package main_test
+
+import (
+	"bufio"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// bareHook is the minimal receiver: it reads, compares the MAC and answers,
+// and keeps nothing. It prints its address and serves until stdin ends.
+func bareHook() error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(l.Addr())
+	srv := &http.Server{ReadHeaderTimeout: patience, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return
+		}
+		m := hmac.New(sha256.New, []byte(hookKey))
+		m.Write(body)
+		got, err := hex.DecodeString(r.Header.Get("X-Signature"))
+		if err != nil || !hmac.Equal(got, m.Sum(nil)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+	})}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		_ = srv.Close()
+	}()
+	if err := srv.Serve(l); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// barely measures the minimal receiver with the same load.
+func barely(b *testing.B, conns int, requests [][]byte) float64 {
+	b.Helper()
+	cmd := peer("barehook")
+	cmd.Stdout = nil
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	addr, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, took := load(b, strings.TrimSpace(addr), conns, requests)
+	_ = in.Close()
+	if code, err := ended(cmd, patience); code != 0 || err != nil {
+		b.Fatalf("the bare receiver ended with %d: %v: %s", code, err, cmd.Stderr)
+	}
+	return took.Seconds()
+}
+
+// syncSeconds is how long the disk takes to append so many pages, each synced.
+func syncSeconds(b *testing.B, pages int) float64 {
+	b.Helper()
+	f, err := os.Create(filepath.Join(b.TempDir(), "sync"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	page := make([]byte, 4096)
+	began := time.Now()
+	for range pages {
+		if _, err := f.Write(page); err != nil {
+			b.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return time.Since(began).Seconds()
+}
+
+// deliveries makes n signed requests of so many new events each.
+func deliveries(series, n, events int) [][]byte {
+	all := make([][]byte, n)
+	for i := range all {
+		parts := make([]string, events)
+		for k := range parts {
+			parts[k] = event(series, i*events+k)
+		}
+		all[i] = signed("[" + strings.Join(parts, ",") + "]")
+	}
+	return all
+}
+
+// BenchmarkListen measures durable deliveries: verified, parsed, deduplicated
+// and synced before they are answered, by a listener in a process of its own,
+// with the load on the same cores. Beside it, in the same run, stand the disk's
+// own rate of syncs and a bare receiver that only reads, compares a MAC and
+// answers. The aims: one connection 0.5 of the syncs; 16 connections 0.12 and
+// 64 connections 0.2 of the bare receiver with a p99 of 12 ms; 50 events a
+// delivery 20,000 events/s.
+func BenchmarkListen(b *testing.B) {
+	for _, c := range []struct{ conns, n, events int }{{1, 5000, 1}, {16, 40_000, 1}, {64, 40_000, 1}, {16, 2000, 50}} {
+		b.Run(fmt.Sprintf("conns=%d/events=%d", c.conns, c.events), func(b *testing.B) {
+			var ours, theirs, disk, p99, most float64
+			n := rowsOf(b, c.n)
+			syncs := min(n, 5000)
+			for i := range b.N {
+				requests := deliveries(i, n, c.events)
+				w := newHome(b)
+				l := w.listens(filepath.Join(w.home, "bench.db"), nil, "-q")
+				disk += syncSeconds(b, syncs)
+				theirs += barely(b, c.conns, requests)
+				took, whole := load(b, l.addr, c.conns, requests)
+				ours += whole.Seconds()
+				slices.Sort(took)
+				p99 = max(p99, float64(took[len(took)*99/100].Microseconds())/1000)
+				most = max(most, l.stop())
+			}
+			all := float64(n * b.N)
+			b.ReportMetric(all/ours, "deliveries/s")
+			b.ReportMetric(all*float64(c.events)/ours, "events/s")
+			b.ReportMetric(float64(syncs*b.N)/disk, "syncs/s")
+			b.ReportMetric(all/theirs, "bare/s")
+			b.ReportMetric(all/ours/(float64(syncs*b.N)/disk), "x-syncs")
+			b.ReportMetric(theirs/ours, "x-bare")
+			b.ReportMetric(p99, "ms-p99")
+			b.ReportMetric(most, "MB-VmHWM")
+		})
+	}
+}

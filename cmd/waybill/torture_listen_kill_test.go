@@ -1,0 +1,162 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// sender is somebody who sends what was not answered again, until it is.
+type sender struct {
+	open    [][2]int       // series and number of deliveries that got no answer
+	next    [2]int         // the next new one
+	answers map[string]int // how often each event was answered with 200
+	tries   map[string]int // how often each was sent
+}
+
+// body is the delivery of one event.
+func (s *sender) body(d [2]int) string { return "[" + event(d[0], d[1]) + "]" }
+
+// send sends until the connection breaks, or all is answered and more is not
+// wanted. Any answer but 200 is an error.
+func (s *sender) send(addr string, more bool) error {
+	c, err := dial(addr)
+	if err != nil {
+		return nil // it was killed before
+	}
+	defer c.Close()
+	for more || len(s.open) > 0 {
+		if len(s.open) == 0 {
+			s.open = append(s.open, s.next)
+			s.next[1]++
+		}
+		id := eventID(s.open[0][0], s.open[0][1])
+		s.tries[id]++
+		status, err := c.do(signed(s.body(s.open[0])))
+		if broken(err) {
+			return nil
+		}
+		if status != 200 || err != nil {
+			return fmt.Errorf("%s: status %d, %w", id, status, err)
+		}
+		s.answers[id]++
+		s.open = s.open[1:]
+	}
+	return nil
+}
+
+// A listener that is killed again and again while eight senders are busy: each
+// delivery that got a 200 is in the store, byte for byte, and counts once.
+func TestTortureListenKills(t *testing.T) {
+	t.Parallel()
+	kills := either(5, 200)
+	random, w := dice(t), newHome(t)
+	path := filepath.Join(w.home, "inbox.db")
+	senders := make([]*sender, 8)
+	for i := range senders {
+		senders[i] = &sender{next: [2]int{i, 0}, answers: map[string]int{}, tries: map[string]int{}}
+	}
+	for range kills {
+		l := w.listens(path, nil, "-q")
+		killUnder(t, l, senders, random)
+		if t.Failed() {
+			return
+		}
+	}
+	l := w.listens(path, nil, "-q")
+	sendAll(t, l.addr, senders, false)
+	l.stop()
+	answered, cut := 0, 0
+	for _, s := range senders {
+		answered += len(s.answers)
+		for _, n := range s.tries {
+			if n > 1 {
+				cut++
+			}
+		}
+		if len(s.open) > 0 {
+			t.Errorf("%d deliveries were not answered in the end", len(s.open))
+		}
+	}
+	if answered < 20*kills || cut < kills {
+		t.Errorf("%d deliveries and %d cut ones of %d kills: the test proves too little", answered, cut, kills)
+	}
+	holds(t, path, senders)
+	t.Logf("%d kills, %d deliveries, %d of them sent more than once", kills, answered, cut)
+}
+
+// killUnder kills a listener within a fraction of a second of work.
+func killUnder(t *testing.T, l *listener, senders []*sender, random *rand.Rand) {
+	t.Helper()
+	delay := 20*time.Millisecond + time.Duration(random.Int64N(int64(180*time.Millisecond)))
+	kill := time.AfterFunc(delay, func() { _ = l.cmd.Process.Kill() })
+	defer kill.Stop()
+	sendAll(t, l.addr, senders, true)
+	if code, err := ended(l.cmd, patience); code != -1 || err != nil {
+		t.Errorf("ended with %d before it was killed: %v: %s", code, err, l.said())
+	}
+}
+
+func sendAll(t *testing.T, addr string, senders []*sender, more bool) {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, s := range senders {
+		all.Go(func() {
+			if err := s.send(addr, more); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// holds checks that a store has exactly what the senders sent: each event
+// stands once, and whatever else there is of it came with another try.
+func holds(t *testing.T, path string, senders []*sender) {
+	t.Helper()
+	if err := checkStore(t, path); err != nil {
+		t.Errorf("the store is damaged: %v", err)
+	}
+	all, standing := kept(t, path)
+	known := 0
+	for _, s := range senders {
+		for id, tries := range s.tries {
+			known++
+			if standing[id] != 1 || all[id] > tries || all[id] < s.answers[id] {
+				t.Errorf("%s was sent %d times, answered %d times: it is stored %d times and stands %d times", id, tries, s.answers[id], all[id], standing[id])
+			}
+		}
+	}
+	if len(all) != known {
+		t.Errorf("%d events are stored; want %d", len(all), known)
+	}
+	sameBytes(t, path)
+}
+
+// sameBytes checks that every stored event is what [event] made under its id.
+func sameBytes(t *testing.T, path string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), path, store.Options{MustExist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for e, err := range db.Events(t.Context(), inbox.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var series, n int
+		if _, err := fmt.Sscanf(e.EventID, "%08x-0000-4000-8000-%012x", &series, &n); err != nil || string(e.Raw) != event(series, n) {
+			t.Errorf("%s: %v: stored as %s", e.EventID, err, e.Raw)
+		}
+		if e.Verified != inbox.Yes || e.Mark != inbox.Standing && e.Mark != inbox.Duplicate {
+			t.Errorf("%s is verified %s and marked %q", e.EventID, e.Verified, e.Mark)
+		}
+	}
+}
