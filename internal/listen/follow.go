@@ -44,7 +44,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) erro
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
-		last := ctx.Err() != nil
+		last, from := ctx.Err() != nil, after
 		err := r.readOn(context.WithoutCancel(ctx), &after, fn)
 		if err != nil && (last || !passes(err)) {
 			return err
@@ -55,6 +55,13 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) erro
 		err = r.tellRefusals(fn)
 		if last || err != nil {
 			return err
+		}
+		if after != from {
+			poll.Reset(rest)
+			select {
+			case <-poll.C:
+			case <-ctx.Done():
+			}
 		}
 		poll.Reset(storePoll)
 		select {

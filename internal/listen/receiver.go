@@ -24,19 +24,20 @@ const DefaultMaxBody = 5 << 20
 
 // Limits of a request and of what it may cost.
 const (
-	maxHeader      = 32 << 10         // bytes of the request line and header together
-	headerTimeout  = 5 * time.Second  // for the header
-	bodyTimeout    = 15 * time.Second // for the body, from the end of the header
-	idleTimeout    = 60 * time.Second // between requests of a connection
-	storeTimeout   = 30 * time.Second // for the inbox to take a delivery
-	evidenceTime   = 2 * time.Second  // for evidence of a refusal to be stored, waiting included
-	evidenceAtOnce = 8                // pieces of evidence being stored or waiting
-	grace          = 5 * time.Second  // for bodies on their way when the server stops
-	retryAfter     = "5"              // seconds until a sender should try again
-	untoldRefusals = 256              // refusals that wait to be told
-	queued         = 8192             // deliveries that are being stored, or wait for that
-	page           = 256              // rows read at once by a follower
-	storePoll      = time.Second / 2  // after which a follower looks whether another process stored something
+	maxHeader      = 32 << 10              // bytes of the request line and header together
+	headerTimeout  = 5 * time.Second       // for the header
+	bodyTimeout    = 15 * time.Second      // for the body, from the end of the header
+	idleTimeout    = 60 * time.Second      // between requests of a connection
+	storeTimeout   = 30 * time.Second      // for the inbox to take a delivery
+	evidenceTime   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
+	evidenceAtOnce = 8                     // pieces of evidence being stored or waiting
+	grace          = 5 * time.Second       // for bodies on their way when the server stops
+	retryAfter     = "5"                   // seconds until a sender should try again
+	untoldRefusals = 256                   // refusals that wait to be told
+	queued         = 8192                  // deliveries that are being stored, or wait for that
+	page           = 256                   // rows read at once by a follower
+	rest           = 20 * time.Millisecond // between two reads of a follower, so that it reads many rows at once when many come
+	storePoll      = time.Second / 2       // after which a follower looks whether another process stored something
 )
 
 // Options say what a [Receiver] does. Fields left zero have defaults.

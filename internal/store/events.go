@@ -11,15 +11,28 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-const eventColumns = `SELECT seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
-	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly FROM events `
+const eventList = `seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
+	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly`
 
-func scanEvent(s scanner) (inbox.Event, error) {
+// eventColumns begins a query for events.
+const eventColumns = "SELECT " + eventList + " FROM events "
+
+// eventsWithBodies is eventColumns and, for the first event of a delivery with
+// a small body, that body: so most events take no query of their own for their
+// bytes, and a page of them stays small.
+var eventsWithBodies = "SELECT " + eventList + fmt.Sprintf(", (SELECT d.body FROM deliveries d WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events ", smallBody)
+
+const smallBody = 4 << 10 // bytes
+
+// scanEvent reads a row of eventColumns, and what follows in it into more.
+func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	var e inbox.Event
 	var received int64
-	err := s.Scan(&e.Seq, &e.Delivery, &received, &e.Index, &e.Offset, &e.Length, &e.Key, &e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber,
+	err := s.Scan(append([]any{
+		&e.Seq, &e.Delivery, &received, &e.Index, &e.Offset, &e.Length, &e.Key, &e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber,
 		&e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, (*string)(&e.Verified), (*string)(&e.Reason), &e.BodyAuthenticated,
-		(*string)(&e.Mark), &e.Anomaly)
+		(*string)(&e.Mark), &e.Anomaly,
+	}, more...)...)
 	e.ReceivedAt = instant(received)
 	return e, err
 }
@@ -108,9 +121,10 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 				yield(inbox.Event{}, err)
 				return
 			}
-			for _, e := range page {
+			for _, row := range page {
+				e := row.Event
 				// One body at a time: a page of them would be large.
-				err := bodies.fill(ctx, d, &e)
+				err := bodies.fill(ctx, d, &e, row.body)
 				if !yield(e, err) || err != nil {
 					return
 				}
@@ -132,8 +146,15 @@ func beyond(q inbox.Query, seq, after, before int64) (int64, int64) {
 	return seq, before
 }
 
-// eventPage returns the next rows that match q, without their bytes.
-func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, n int) ([]inbox.Event, error) {
+// eventRow is an event without its bytes, and perhaps the body they are in.
+type eventRow struct {
+	inbox.Event
+
+	body []byte
+}
+
+// eventPage returns the next rows that match q.
+func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, n int) ([]eventRow, error) {
 	c := matching(q)
 	c.add("seq > %s", after)
 	c.add("seq < %s", before)
@@ -142,12 +163,13 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, 
 		order = " ORDER BY seq DESC"
 	}
 	c.args = append(c.args, n)
-	var page []inbox.Event
-	err := d.each(ctx, func(s scanner) error {
-		e, err := scanEvent(s)
-		page = append(page, e)
+	var page []eventRow
+	err := d.each(ctx, func(s scanner) (err error) {
+		var r eventRow
+		r.Event, err = scanEvent(s, &r.body)
+		page = append(page, r)
 		return err
-	}, eventColumns+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
+	}, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
 	return page, err
 }
 
@@ -158,8 +180,12 @@ type bodyReader struct {
 	body     []byte
 }
 
-// fill adds the bytes of an event, if they are still there.
-func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event) error {
+// fill adds the bytes of an event, if they are still there. body is that of
+// its delivery if it has been read already.
+func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event, body []byte) error {
+	if body != nil {
+		r.delivery, r.body = e.Delivery, body
+	}
 	if r.delivery != e.Delivery {
 		var pruned bool
 		if _, err := d.row(ctx, []any{&pruned, &r.body}, "SELECT body IS NULL, body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {

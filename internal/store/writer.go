@@ -127,7 +127,7 @@ func (w *writer) begin(ctx context.Context) error {
 		if err := w.open(ctx); err != nil {
 			return err
 		}
-		_, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE")
+		_, err := (&tx{w: w}).exec(ctx, "BEGIN IMMEDIATE")
 		return err
 	})
 }
@@ -195,7 +195,7 @@ func (w *writer) commitApart(ctx context.Context, jobs []*job) {
 // jobs have failed.
 func (w *writer) end(ctx context.Context, jobs []*job, err error) {
 	if err == nil {
-		_, err = w.conn.ExecContext(ctx, "COMMIT")
+		_, err = (&tx{w: w}).exec(ctx, "COMMIT")
 	}
 	if err == nil {
 		return
