@@ -72,9 +72,14 @@ func (w *world) listening(path string, env, flags []string) (*listener, []string
 // start starts the process and waits for its address.
 func (l *listener) start() {
 	l.tb.Helper()
+	l.startWith(func() error { return l.cmd.Start() })
+}
+
+func (l *listener) startWith(start func() error) {
+	l.tb.Helper()
 	l.cmd.Env = append(slices.Clone(l.world.env), l.env...)
 	l.cmd.Stdout = nil
-	if err := l.cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		l.tb.Fatal(err)
 	}
 	l.tb.Cleanup(func() {
@@ -160,7 +165,9 @@ func event(series, n int) string {
 // and makes as little of the answers as can be.
 type wire struct {
 	net.Conn
-	in *bufio.Reader
+
+	in         *bufio.Reader
+	retryAfter string // of the last answer
 }
 
 func dial(addr string) (*wire, error) {
@@ -168,7 +175,7 @@ func dial(addr string) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{c, bufio.NewReaderSize(c, 512)}, nil
+	return &wire{Conn: c, in: bufio.NewReaderSize(c, 512)}, nil
 }
 
 // do sends a request and returns the status of the answer.
@@ -179,7 +186,7 @@ func (c *wire) do(request []byte) (int, error) {
 	return c.answer()
 }
 
-var contentLength = []byte("Content-Length: ")
+var contentLength, retryAfter = []byte("Content-Length: "), []byte("Retry-After: ")
 
 // answer reads an answer whose header says how long it is.
 func (c *wire) answer() (int, error) {
@@ -195,6 +202,7 @@ func (c *wire) answer() (int, error) {
 		return 0, err
 	}
 	length := 0
+	c.retryAfter = ""
 	for {
 		if line, err = c.in.ReadSlice('\n'); err != nil {
 			return 0, err
@@ -206,6 +214,9 @@ func (c *wire) answer() (int, error) {
 			if length, err = strconv.Atoi(string(n[:len(n)-2])); err != nil {
 				return 0, err
 			}
+		}
+		if after, ok := bytes.CutPrefix(line, retryAfter); ok {
+			c.retryAfter = string(bytes.TrimSpace(after))
 		}
 	}
 	_, err = c.in.Discard(length)

@@ -24,9 +24,8 @@ import (
 //	413  the body is greater than MaxBody; the connection is closed
 //	415  the body is compressed
 //	431  the header is greater than 32 KiB
-//	500  it could not be stored
-//	503  it could not be stored now: full, locked, read-only, too slow, too many
-//	     at once, more unverified ones than may be kept, or stopping
+//	503  it could not be stored: full, locked, read-only, a failing disk, too
+//	     slow, too many at once, more unverified ones than may be kept, or stopping
 //
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.
@@ -113,7 +112,7 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 		unavailable(w)
 	case err != nil:
 		r.trouble.met(err)
-		notStored(w, err)
+		unavailable(w)
 	default:
 		r.trouble.over()
 		r.wake()
@@ -207,17 +206,8 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	answer(w, http.StatusUnauthorized, "signature not accepted")
 }
 
-// notStored tells the sender to keep its delivery.
-func notStored(w http.ResponseWriter, err error) {
-	for _, passing := range []error{inbox.ErrFull, inbox.ErrLocked, inbox.ErrReadOnly, context.DeadlineExceeded} {
-		if errors.Is(err, passing) {
-			unavailable(w)
-			return
-		}
-	}
-	answer(w, http.StatusInternalServerError, "not stored")
-}
-
+// unavailable tells the sender to keep its delivery. Whatever the store failed
+// of may be over later: a quota and a full disk look like a broken one.
 func unavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	answer(w, http.StatusServiceUnavailable, "not stored, try again later")

@@ -55,8 +55,8 @@ func TestUnverifiedAreBounded(t *testing.T) {
 			t.Errorf("when it cannot be counted: answer %d; want 503", rec.Code)
 		}
 		broken = errors.New("broken")
-		if rec := send(t, h, body(100), "zz"); rec.Code != 500 {
-			t.Errorf("when it cannot be counted for good: answer %d; want 500", rec.Code)
+		if rec := send(t, h, body(100), "zz"); rec.Code != 503 {
+			t.Errorf("when it cannot be counted for good: answer %d; want 503", rec.Code)
 		}
 		if n := strings.Count(log.String(), "unverified deliveries are not taken"); n != 3 {
 			t.Errorf("told %d times; want 3, once for each minute: %s", n, log.String())
