@@ -39,13 +39,15 @@ type Notice struct {
 // the inbox, unless that is one that goes away by itself.
 //
 // fn is called by one goroutine and may take its time: rows wait in the inbox.
+// Follow rests as long as fn has worked, and then reads up to 256 rows at once:
+// when many come, they are answered first.
 // Refusals wait in memory; beyond 256 of them they are counted only.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
-		last, from := ctx.Err() != nil, after
-		err := r.readOn(context.WithoutCancel(ctx), &after, fn)
+		last, from, began := ctx.Err() != nil, after, time.Now()
+		err := r.readOn(context.WithoutCancel(ctx), &after, last, fn)
 		if err != nil && (last || !passes(err)) {
 			return err
 		}
@@ -57,11 +59,12 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) erro
 			return err
 		}
 		if after != from {
-			poll.Reset(rest)
+			poll.Reset(min(max(time.Since(began), leastRest), mostRest))
 			select {
 			case <-poll.C:
 			case <-ctx.Done():
 			}
+			continue
 		}
 		poll.Reset(storePoll)
 		select {
@@ -80,9 +83,9 @@ func passes(err error) bool {
 	return errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrReadOnly)
 }
 
-// readOn tells all rows behind *after and moves it on with each. Rows are read
-// a page at a time, so that a slow fn does not keep the inbox reading.
-func (r *Receiver) readOn(ctx context.Context, after *int64, fn func(Notice) error) error {
+// readOn tells rows behind *after and moves it on with each: a page of them, so
+// that a slow fn does not keep the inbox reading, or page by page to the end.
+func (r *Receiver) readOn(ctx context.Context, after *int64, toEnd bool, fn func(Notice) error) error {
 	for {
 		rows := make([]inbox.Event, 0, page)
 		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: page}) {
@@ -97,7 +100,7 @@ func (r *Receiver) readOn(ctx context.Context, after *int64, fn func(Notice) err
 			}
 			*after = row.Seq
 		}
-		if len(rows) < page {
+		if !toEnd || len(rows) < page {
 			return nil
 		}
 	}

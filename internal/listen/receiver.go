@@ -36,8 +36,9 @@ const (
 	untoldRefusals = 256                   // refusals that wait to be told
 	queued         = 8192                  // deliveries that are being stored, or wait for that
 	page           = 256                   // rows read at once by a follower
-	rest           = 20 * time.Millisecond // between two reads of a follower, so that it reads many rows at once when many come
-	storePoll      = time.Second / 2       // after which a follower looks whether another process stored something
+	leastRest      = 20 * time.Millisecond // of a follower that read something, and mostRest
+	mostRest       = 200 * time.Millisecond
+	storePoll      = time.Second / 2 // after which a follower looks whether another process stored something
 )
 
 // Options say what a [Receiver] does. Fields left zero have defaults.
