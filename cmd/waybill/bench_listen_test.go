@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,8 +51,8 @@ func bareHook() error {
 }
 
 // barehook starts the minimal receiver and returns its address, and a function
-// that ends it.
-func barehook(b *testing.B) (string, func()) {
+// that ends it and returns how many seconds of the processor it took.
+func barehook(b *testing.B) (string, func() float64) {
 	b.Helper()
 	cmd := peer("barehook")
 	cmd.Stdout = nil
@@ -70,12 +71,18 @@ func barehook(b *testing.B) (string, func()) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return strings.TrimSpace(addr), func() {
+	return strings.TrimSpace(addr), func() float64 {
 		_ = in.Close()
 		if code, err := ended(cmd, patience); code != 0 || err != nil {
 			b.Errorf("the bare receiver ended with %d: %v: %s", code, err, cmd.Stderr)
 		}
+		return worked(cmd)
 	}
+}
+
+// worked returns how many seconds of the processor an ended command took.
+func worked(cmd *exec.Cmd) float64 {
+	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 }
 
 // syncSeconds is how long the disk takes to append so many pages, each synced.
@@ -121,11 +128,13 @@ func deliveries(series, n, events int) [][]byte {
 // delivery 20,000 events/s.
 //
 // The three take turns, a tenth of the load each time, so that what else the
-// computer does meets all of them.
+// computer does meets all of them. x-bare-cpu is the processor time that a
+// delivery takes, as a multiple of the bare receiver's; it depends least on the
+// neighbours.
 func BenchmarkListen(b *testing.B) {
 	for _, c := range []struct{ conns, n, events int }{{1, 5000, 1}, {16, 40_000, 1}, {64, 40_000, 1}, {16, 2000, 50}} {
 		b.Run(fmt.Sprintf("conns=%d/events=%d", c.conns, c.events), func(b *testing.B) {
-			var ours, theirs, disk, cpu, most float64
+			var ours, theirs, disk, cpu, bareCPU, most float64
 			var took []time.Duration
 			n, syncs := rowsOf(b, c.n), 0
 			for i := range b.N {
@@ -142,8 +151,8 @@ func BenchmarkListen(b *testing.B) {
 					took = append(took, each...)
 				}
 				most = max(most, l.stop())
-				cpu += (l.cmd.ProcessState.UserTime() + l.cmd.ProcessState.SystemTime()).Seconds()
-				end()
+				cpu += worked(l.cmd)
+				bareCPU += end()
 			}
 			slices.Sort(took)
 			all := float64(n * b.N)
@@ -155,6 +164,7 @@ func BenchmarkListen(b *testing.B) {
 			b.ReportMetric(theirs/ours, "x-bare")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-p99")
 			b.ReportMetric(cpu/all*1e6, "us-cpu/delivery")
+			b.ReportMetric(cpu/bareCPU, "x-bare-cpu")
 			b.ReportMetric(most, "MB-VmHWM")
 			b.ReportMetric(0, "ns/op")
 		})

@@ -226,22 +226,19 @@ func endOf[T any](seq iter.Seq2[T, error]) error {
 	return nil
 }
 
-// BenchmarkPut stores deliveries of one event from so many connections.
+// BenchmarkPut stores deliveries of one event from so many connections, and
+// larger ones.
 func BenchmarkPut(b *testing.B) {
-	for _, senders := range []int{1, 16, 64} {
-		b.Run(fmt.Sprint(senders), func(b *testing.B) {
+	for _, c := range []struct{ senders, events int }{{1, 1}, {16, 1}, {64, 1}, {16, 50}} {
+		b.Run(fmt.Sprintf("%d/%d", c.senders, c.events), func(b *testing.B) {
 			d := benchOpen(b)
 			var next atomic.Int64
 			var wg sync.WaitGroup
 			b.ResetTimer()
-			for range senders {
+			for range c.senders {
 				wg.Go(func() {
 					for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
-						delivery := inbox.Delivery{
-							ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes,
-							Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "X-Signature", Value: "0123456789abcdef"}},
-							Body:   fmt.Appendf(nil, `[{"eventId":"%08x-9f2d-4c1e-8b3a-%012x","event":"router.delivered","data":{"trackingNumber":"1Z%d","status":1}}]`, rand.Uint32(), i, i),
-						}
+						delivery := benchDelivery(i, c.events)
 						if _, err := d.Put(b.Context(), delivery, inbox.Prepare(delivery, webhook.Decode(delivery.Body))); err != nil {
 							b.Error(err)
 						}
@@ -249,7 +246,19 @@ func BenchmarkPut(b *testing.B) {
 				})
 			}
 			wg.Wait()
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "deliveries/s")
+			b.ReportMetric(float64(b.N*c.events)/b.Elapsed().Seconds(), "events/s")
 		})
+	}
+}
+
+func benchDelivery(n int64, events int) inbox.Delivery {
+	body := []byte("[")
+	for range events {
+		body = fmt.Appendf(body, `{"eventId":"%08x-9f2d-4c1e-8b3a-%012x","event":"router.delivered","data":{"trackingNumber":"1Z%d","status":1}},`, rand.Uint32(), n, n)
+	}
+	body[len(body)-1] = ']'
+	return inbox.Delivery{
+		ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes, Body: body,
+		Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "X-Signature", Value: "0123456789abcdef"}},
 	}
 }

@@ -139,7 +139,7 @@ func inserting(begin string, params int, end string, constants ...string) insert
 // rows were changed.
 func (in *insert) do(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
 	var changed int64
-	args := make([]any, 0, widths[0]*in.params)
+	args := make([]any, 0, min(n, widths[0])*in.params)
 	err := wide(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
