@@ -3,8 +3,10 @@ package main_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,13 +20,18 @@ type sender struct {
 	next    [2]int         // the next new one
 	answers map[string]int // how often each event was answered with 200
 	tries   map[string]int // how often each was sent
+	later   int            // how often it was told to come again
+}
+
+func newSender(series int) *sender {
+	return &sender{next: [2]int{series, 0}, answers: map[string]int{}, tries: map[string]int{}}
 }
 
 // body is the delivery of one event.
 func (s *sender) body(d [2]int) string { return "[" + event(d[0], d[1]) + "]" }
 
-// send sends until the connection breaks, or all is answered and more is not
-// wanted. Any answer but 200 is an error.
+// send sends until the connection breaks, or it is told to come again, or all
+// is answered and more is not wanted. Other answers than 200 and 503 are errors.
 func (s *sender) send(addr string, more bool) error {
 	c, err := dial(addr)
 	if err != nil {
@@ -40,6 +47,10 @@ func (s *sender) send(addr string, more bool) error {
 		s.tries[id]++
 		status, err := c.do(signed(s.body(s.open[0])))
 		if broken(err) {
+			return nil
+		}
+		if status == 503 {
+			s.later++
 			return nil
 		}
 		if status != 200 || err != nil {
@@ -60,7 +71,7 @@ func TestTortureListenKills(t *testing.T) {
 	path := filepath.Join(w.home, "inbox.db")
 	senders := make([]*sender, 8)
 	for i := range senders {
-		senders[i] = &sender{next: [2]int{i, 0}, answers: map[string]int{}, tries: map[string]int{}}
+		senders[i] = newSender(i)
 	}
 	for range kills {
 		l := w.listens(path, nil, "-q")
@@ -80,8 +91,8 @@ func TestTortureListenKills(t *testing.T) {
 				cut++
 			}
 		}
-		if len(s.open) > 0 {
-			t.Errorf("%d deliveries were not answered in the end", len(s.open))
+		if len(s.open) > 0 || s.later > 0 {
+			t.Errorf("%d deliveries were not answered in the end, %d told to come again", len(s.open), s.later)
 		}
 	}
 	if answered < 20*kills || cut < kills {
@@ -89,6 +100,63 @@ func TestTortureListenKills(t *testing.T) {
 	}
 	holds(t, path, senders)
 	t.Logf("%d kills, %d deliveries, %d of them sent more than once", kills, answered, cut)
+}
+
+// Two listeners on one store get the same deliveries at the same time, and are
+// ended by signals while busy: they finish what they have begun and end with
+// 0, and each event stands once.
+func TestTortureListenOfTwo(t *testing.T) {
+	t.Parallel()
+	w := newHome(t)
+	path := filepath.Join(w.home, "inbox.db")
+	senders := make([]*sender, 8)
+	for i := range senders {
+		senders[i] = newSender(i % 4)
+	}
+	for range either(1, 20) {
+		first, second := w.listens(path, nil, "-q"), w.listens(path, nil, "-q")
+		end := time.AfterFunc(300*time.Millisecond, func() {
+			_ = first.cmd.Process.Signal(syscall.SIGTERM)
+			_ = second.cmd.Process.Signal(os.Interrupt)
+		})
+		var both sync.WaitGroup
+		both.Go(func() { sendAll(t, first.addr, senders[:4], true) })
+		both.Go(func() { sendAll(t, second.addr, senders[4:], true) })
+		both.Wait()
+		end.Stop()
+		for _, l := range []*listener{first, second} {
+			if code, err := ended(l.cmd, patience); code != 0 || err != nil {
+				t.Errorf("ended by a signal with %d: %v: %s", code, err, l.said())
+			}
+		}
+	}
+	all := newSender(0)
+	for _, s := range senders {
+		for id, n := range s.tries {
+			all.tries[id] += n
+			all.answers[id] += s.answers[id]
+		}
+	}
+	shared := 0
+	for _, n := range all.answers {
+		if n > 1 {
+			shared++
+		}
+	}
+	if shared < 20 {
+		t.Errorf("only %d of %d deliveries went to both: the test proves too little", shared, len(all.tries))
+	}
+	if err := checkStore(t, path); err != nil {
+		t.Errorf("the store is damaged: %v", err)
+	}
+	stored, standing := kept(t, path)
+	for id, answers := range all.answers {
+		// One that was cut may be stored or not.
+		if stored[id] < answers || stored[id] > all.tries[id] || standing[id] > 1 || answers > 0 && standing[id] != 1 {
+			t.Errorf("%s was sent %d times, answered %d times: it is stored %d times and stands %d times", id, all.tries[id], answers, stored[id], standing[id])
+		}
+	}
+	sameBytes(t, path)
 }
 
 // killUnder kills a listener within a fraction of a second of work.
