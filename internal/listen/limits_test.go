@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,6 +97,34 @@ func TestAllConnectionsWaitForTheStore(t *testing.T) {
 			t.Errorf("afterwards: answer %+v; want 200", got)
 		}
 		s.end()
+	})
+}
+
+// When as many deliveries wait for the store as may, the next is told to come
+// again, and is taken when they are stored.
+func TestTooManyWaitForTheStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 8192
+		release := make(chan struct{})
+		box := &memory{before: func(context.Context, string) error { <-release; return nil }}
+		h := receiver(t, listen.Options{Store: box}).Handler()
+		var all sync.WaitGroup
+		for range most {
+			all.Go(func() {
+				if rec := send(t, h, delivered, ""); rec.Code != http.StatusOK {
+					t.Errorf("answer %d; want 200", rec.Code)
+				}
+			})
+		}
+		synctest.Wait()
+		if rec := send(t, h, delivered, ""); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" {
+			t.Errorf("with %d waiting: answer %d; want 503 with Retry-After", most, rec.Code)
+		}
+		close(release)
+		all.Wait()
+		if rec := send(t, h, delivered, ""); rec.Code != http.StatusOK {
+			t.Errorf("afterwards: answer %d; want 200", rec.Code)
+		}
 	})
 }
 
