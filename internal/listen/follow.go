@@ -39,7 +39,7 @@ type Notice struct {
 // the inbox, unless that is one that goes away by itself.
 //
 // fn is called by one goroutine and may take its time: rows wait in the inbox.
-// Follow rests as long as fn has worked, and then reads up to 256 rows at once:
+// Follow rests as long as fn has worked, and then reads up to 128 rows at once:
 // when many come, they are answered first.
 // Refusals wait in memory; beyond 256 of them they are counted only.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) error) error {

@@ -35,8 +35,8 @@ const (
 	retryAfter     = "5"                   // seconds until a sender should try again
 	untoldRefusals = 256                   // refusals that wait to be told
 	queued         = 8192                  // deliveries that are being stored, or wait for that
-	page           = 256                   // rows read at once by a follower
-	leastRest      = 20 * time.Millisecond // of a follower that read something, and mostRest
+	page           = 128                   // rows read at once by a follower
+	leastRest      = 10 * time.Millisecond // of a follower that read something, and mostRest
 	mostRest       = 200 * time.Millisecond
 	storePoll      = time.Second / 2 // after which a follower looks whether another process stored something
 )
