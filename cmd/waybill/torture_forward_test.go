@@ -31,7 +31,7 @@ func TestTortureForward(t *testing.T) {
 	w.env = append(w.env, "WAYBILL_WEBHOOK_SECRET="+hookSecret, "WAYBILL_WEBHOOK_SCHEME=hmac-body-hex", "WAYBILL_WEBHOOK_VERIFY=observe")
 	random := dice(t)
 	target := newFlaky(t)
-	l := &listener{w: w, args: []string{"listen", "--addr", "127.0.0.1:0", "-o", "jsonl", "--forward-to", target.url + "/in?k=v"}}
+	l := &relay{w: w, args: []string{"listen", "--addr", "127.0.0.1:0", "-o", "jsonl", "--forward-to", target.url + "/in?k=v"}}
 	l.start(t)
 
 	numbers, each := either(8, 20), either(12, 500)
@@ -41,7 +41,7 @@ func TestTortureForward(t *testing.T) {
 	var sending sync.WaitGroup
 	errs := make([]error, numbers)
 	for n := range numbers {
-		sending.Go(func() { errs[n] = sendAll(ctx, l, n, each, (down+half)/time.Duration(each)) })
+		sending.Go(func() { errs[n] = sendHooks(ctx, l, n, each, (down+half)/time.Duration(each)) })
 	}
 	begin := time.Now()
 	await := func(d time.Duration) { // until that much of the bad time is over
@@ -122,9 +122,9 @@ func hookHeader(body, secret string) (http.Header, error) {
 	return h, nil
 }
 
-// sendAll sends the deliveries of one sender, each until it is answered with
+// sendHooks sends the deliveries of one sender, each until it is answered with
 // 2xx. Some of them once more, and some forged ones between.
-func sendAll(ctx context.Context, l *listener, n, count int, pause time.Duration) error {
+func sendHooks(ctx context.Context, l *relay, n, count int, pause time.Duration) error {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	for i := range count {
@@ -168,15 +168,15 @@ func sendSigned(ctx context.Context, client *http.Client, url, body, secret stri
 	return res.StatusCode, err
 }
 
-// listener is a listener in a process of its own, killed and begun again.
-type listener struct {
+// relay is a listener in a process of its own, killed and begun again.
+type relay struct {
 	w    *world
 	args []string
 	url  atomic.Pointer[string]
 	cmd  *exec.Cmd
 }
 
-func (l *listener) start(t *testing.T) {
+func (l *relay) start(t *testing.T) {
 	t.Helper()
 	ready := filepath.Join(l.w.home, "listen.url")
 	_ = os.Remove(ready)
@@ -196,7 +196,7 @@ func (l *listener) start(t *testing.T) {
 	t.Fatalf("the listener was not ready in time: %s", l.cmd.Stderr)
 }
 
-func (l *listener) kill(t *testing.T) {
+func (l *relay) kill(t *testing.T) {
 	t.Helper()
 	_ = l.cmd.Process.Kill()
 	if code, err := ended(l.cmd, patience); code != -1 {
@@ -204,7 +204,7 @@ func (l *listener) kill(t *testing.T) {
 	}
 }
 
-func (l *listener) stop(t *testing.T) {
+func (l *relay) stop(t *testing.T) {
 	t.Helper()
 	_ = l.cmd.Process.Signal(os.Interrupt)
 	if code, err := ended(l.cmd, patience); code != 0 || err != nil {

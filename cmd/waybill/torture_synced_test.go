@@ -15,18 +15,28 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
+// How strace shows the beginning of a create, and of a 200.
+const (
+	createBegins = `"POST /api/`
+	answerBegins = `"HTTP/1.1 200`
+)
+
 // moments are how much of the log of the store was surely on disk, in bytes
-// from its beginning, when a create left and when something was printed.
+// from its beginning, when a message left and when something was printed.
 type moments struct {
-	creates, prints []int64
-	problems        []string // why that can't be told
+	messages, prints []int64
+	problems         []string // why that can't be told
 }
 
 // placed finds how much a call wrote, and where.
 var placed = regexp.MustCompile(`, (\d+), (\d+)\) += (\d+)$`)
 
-// synced reads the moments from a log of strace.
-func synced(log string) (m moments) {
+// calls finds what matters in a line of strace: the thread, the call or the
+// one that is resumed, and what it is about.
+var calls = regexp.MustCompile(`^(\d+) +(?:(\w+)\(|<\.\.\. (\w+) resumed>)(.*)$`)
+
+// synced reads the moments from a log of strace. Messages begin like that.
+func synced(log, begins string) (m moments) {
 	var written, kept int64           // ends of what was written, and synced
 	syncing := map[string]int64{}     // what was written when a thread's sync began
 	unfinished := map[string]string{} // what threads were interrupted in
@@ -65,10 +75,10 @@ func synced(log string) (m moments) {
 				m.problems = append(m.problems, "the log was begun anew: "+line)
 			}
 			written = from + long
-		case strings.HasSuffix(about, ".db") && len(m.creates) > 0 && strings.Contains(call, "write"):
+		case strings.HasSuffix(about, ".db") && len(m.messages) > 0 && strings.Contains(call, "write"):
 			m.problems = append(m.problems, "the store itself was written: "+line)
-		case c[3] == "" && strings.Contains(rest, `"POST /api/`):
-			m.creates = append(m.creates, kept)
+		case c[3] == "" && strings.Contains(rest, begins):
+			m.messages = append(m.messages, kept)
 		case c[3] == "" && call == "write" && strings.HasPrefix(rest, "1<"):
 			m.prints = append(m.prints, kept)
 		}
@@ -100,8 +110,8 @@ func TestSynced(t *testing.T) {
 		{"cut short", []string{`10 pwrite64(9</s.db-wal>, "x"..., 24, 0) = 12`, sync, post, out}, []int64{0}, []int64{0}, true},
 		{"moved into the store", []string{wal, sync, post, `10 pwrite64(4</s.db>, "x"..., 4096, 0) = 4096`, out}, []int64{24}, []int64{24}, true},
 	} {
-		m := synced(strings.Join(c.lines, "\n") + "\n")
-		if !slices.Equal(m.creates, c.creates) || !slices.Equal(m.prints, c.prints) || len(m.problems) > 0 != c.odd {
+		m := synced(strings.Join(c.lines, "\n")+"\n", createBegins)
+		if !slices.Equal(m.messages, c.creates) || !slices.Equal(m.prints, c.prints) || len(m.problems) > 0 != c.odd {
 			t.Errorf("%s: %+v; want creates at %v, prints at %v", c.name, m, c.creates, c.prints)
 		}
 	}
@@ -116,17 +126,17 @@ func survives(t *testing.T, log, path string, creates [][]pair) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := synced(string(text))
-	if len(m.problems) > 0 || len(m.creates) != len(creates) || len(m.prints) == 0 {
-		t.Fatalf("%d creates left and %d arrived, %d prints; %q", len(m.creates), len(creates), len(m.prints), m.problems)
+	m := synced(string(text), createBegins)
+	if len(m.problems) > 0 || len(m.messages) != len(creates) || len(m.prints) == 0 {
+		t.Fatalf("%d creates left and %d arrived, %d prints; %q", len(m.messages), len(creates), len(m.prints), m.problems)
 	}
 	all := map[pair]bool{}
 	for i, rows := range creates {
-		states := afterPowerCut(t, path, m.creates[i])
+		states := afterPowerCut(t, path, m.messages[i])
 		for _, p := range rows {
 			all[p] = true
 			if states[p] != ledger.Sending {
-				t.Fatalf("create %d, %d bytes synced: %v would be %q", i, m.creates[i], p, states[p])
+				t.Fatalf("create %d, %d bytes synced: %v would be %q", i, m.messages[i], p, states[p])
 			}
 		}
 	}
@@ -138,9 +148,9 @@ func survives(t *testing.T, log, path string, creates [][]pair) {
 	}
 }
 
-// afterPowerCut returns the states of all rows in a copy of a store that has
-// so many bytes of its log.
-func afterPowerCut(t *testing.T, path string, kept int64) map[pair]ledger.State {
+// powerCut returns the path of a copy of a store that has so many bytes of its
+// log.
+func powerCut(t *testing.T, path string, kept int64) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, suffix := range []string{"", "-wal"} {
@@ -155,7 +165,13 @@ func afterPowerCut(t *testing.T, path string, kept int64) map[pair]ledger.State 
 			t.Fatal(err)
 		}
 	}
-	w := witness{path: filepath.Join(dir, "s.db")}
+	return filepath.Join(dir, "s.db")
+}
+
+// afterPowerCut returns the states of all rows in such a copy.
+func afterPowerCut(t *testing.T, path string, kept int64) map[pair]ledger.State {
+	t.Helper()
+	w := witness{path: powerCut(t, path, kept)}
 	states, err := w.states()
 	if err != nil {
 		t.Fatal(fmt.Errorf("%d bytes: %w", kept, err))
