@@ -84,6 +84,26 @@ func TestEveryCommandRefusesAnUnknownFlagAndExplainsItself(t *testing.T) {
 	})
 }
 
+func TestHelpFitsEightyColumns(t *testing.T) {
+	pages := [][]string{{"help", "exit-codes"}, {"help", "environment"}, {"help", "input"}, {"help", "rows"}, {"help", "output"}}
+	walk(tree(), func(cmd *cobra.Command) {
+		if !strings.HasPrefix(cmd.CommandPath(), "waybill completion") {
+			pages = append(pages, append(words(cmd), "--help"))
+		}
+	})
+	for _, args := range pages {
+		_, stdout, _ := run(t, nil, args...)
+		if stdout == "" {
+			t.Errorf("%v says nothing", args)
+		}
+		for line := range strings.Lines(stdout) {
+			if len(line) > 81 && !strings.HasPrefix(line, "  waybill ") { // examples are for copying
+				t.Errorf("%v: %d columns: %s", args, len(line)-1, line)
+			}
+		}
+	}
+}
+
 func TestErrorsAreJSONWhenJSONWasAskedFor(t *testing.T) {
 	for _, args := range [][]string{
 		{"list", "-o", "json", "--bogus"},
@@ -125,6 +145,7 @@ func TestTheReadmeHasTheTableOfExitStatuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, help, _ := run(t, nil, "help", "exit-codes")
+	help = strings.Join(strings.Fields(help), " ") // as if it were not wrapped
 	n := 0
 	for line := range strings.Lines(string(readme)) {
 		cells := strings.Split(line, " | ")
@@ -133,14 +154,8 @@ func TestTheReadmeHasTheTableOfExitStatuses(t *testing.T) {
 		}
 		n++
 		code, word, meaning := strings.TrimPrefix(cells[0], "| "), cells[1], strings.TrimSuffix(strings.TrimSpace(cells[2]), " |")
-		found := false
-		for h := range strings.Lines(help) {
-			f := strings.Fields(h)
-			if len(f) > 2 && f[0] == code && f[1] == word && strings.HasSuffix(strings.TrimSpace(h), meaning) {
-				found = true
-			}
-		}
-		if !found {
+		want := strings.Join(strings.Fields(code+" "+word+" "+meaning), " ")
+		if !strings.Contains(help, " "+want+" ") {
 			t.Errorf("README says %s %s %q; `waybill help exit-codes` does not", code, word, meaning)
 		}
 	}

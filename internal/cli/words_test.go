@@ -175,6 +175,9 @@ func TestWrapText(t *testing.T) {
 		t.Errorf("at 40 columns:\n%s\nwant:\n%s", got, want)
 	}
 	if got := wrapText(text, 0); got != text {
-		t.Errorf("without a terminal it was changed:\n%s", got)
+		t.Errorf("without a terminal, what fits was changed:\n%s", got)
+	}
+	if got := wrapText(text, 20); got != text {
+		t.Errorf("at 20 columns it was changed:\n%s", got)
 	}
 }

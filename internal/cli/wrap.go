@@ -9,9 +9,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// narrowest is the width below which help is not wrapped: nothing readable
-// would be left.
-const narrowest = 40
+const (
+	// narrowest is the width below which help is not wrapped: nothing readable
+	// would be left.
+	narrowest = 40
+	// pageWidth is the width of help that goes elsewhere than to a terminal,
+	// such as a pager.
+	pageWidth = 80
+)
 
 // wrapHelp lets the help of every command fit the terminal.
 func (r *runner) wrapHelp(root *cobra.Command) {
@@ -27,8 +32,11 @@ func (r *runner) wrapHelp(root *cobra.Command) {
 
 // wrapText breaks lines that are wider than width between words. What follows
 // goes under the text of the line: behind its first wide gap, or its indent.
-// Examples stay as they are, to be copied. 0 is no width.
+// Examples stay as they are, to be copied. 0 is no terminal.
 func wrapText(text string, width int) string {
+	if width == 0 {
+		width = pageWidth
+	}
 	if width < narrowest {
 		return text
 	}
