@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -15,9 +16,10 @@ type eventPrinter struct {
 	names   names
 	observe bool // a scheme is set, and not enforced
 
-	enough func() // called once after so many new events; nil for never
-	after  int64  // how many
-	last   int64  // the delivery that was counted last
+	enough func() // called after so many new events
+	after  int64  // how many; 0 for never
+	last   int64  // the delivery that was counted last, or was there before
+	place  int    // in it, of what was counted last
 	sum    summaryJSON
 }
 
@@ -45,35 +47,39 @@ func (p *eventPrinter) print(n listen.Notice) error {
 	if err := p.show(n); err != nil {
 		return err
 	}
-	if n.Type == listen.Event && p.enough != nil && p.sum.Events == p.after {
+	if p.after > 0 && p.sum.Events >= p.after {
 		p.enough()
 	}
 	return nil
 }
 
+// count counts what is new. What was verified again comes a second time, under
+// the delivery that it came with.
 func (p *eventPrinter) count(n listen.Notice) {
-	switch n.Type {
-	case listen.Event:
-		if n.Event.Delivery >= p.last { // else it was known, and is verified now
-			p.sum.Events++
+	if n.Type == listen.Refused {
+		p.sum.Refused += 1 + n.Missed
+		return
+	}
+	e := n.Event
+	if e.Delivery < p.last || e.Delivery == p.last && e.Index <= p.place {
+		return
+	}
+	if e.Delivery > p.last {
+		p.sum.Deliveries++
+		if p.observe && e.Verified == inbox.No {
+			p.sum.WouldHaveRefused++
 		}
+	}
+	p.last, p.place = e.Delivery, e.Index
+	switch n.Type {
 	case listen.Duplicate:
 		p.sum.Duplicates++
 	case listen.Conflict:
 		p.sum.Conflicts++
 	case listen.Anomaly:
 		p.sum.Anomalies++
-	case listen.Refused:
-		p.sum.Refused += 1 + n.Missed
-		return
-	}
-	if n.Event.Delivery <= p.last { // another event of it, or one that was verified again
-		return
-	}
-	p.last = n.Event.Delivery
-	p.sum.Deliveries++
-	if p.observe && n.Event.Verified == inbox.No {
-		p.sum.WouldHaveRefused++
+	default:
+		p.sum.Events++
 	}
 }
 
@@ -115,13 +121,16 @@ func (p *eventPrinter) event(n listen.Notice) error {
 		style = term.Good
 	}
 	mark := p.out.Out().Style(style, "verified: "+verifiedMark(e))
+	status := p.names.status(e.Status, e.StatusLabel, e.StatusTrack)
+	would := ""
 	if p.observe && e.Verified == inbox.No {
-		return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s; would have refused %d of %d", clock(e.ReceivedAt), term.Visible(kind), term.Visible(e.TrackingNumber),
-			term.Visible(p.names.status(e.Status, e.StatusLabel, e.StatusTrack)), what, mark, p.sum.WouldHaveRefused, p.sum.Deliveries)
+		would = fmt.Sprintf("; would have refused %d of %d", p.sum.WouldHaveRefused, p.sum.Deliveries)
 	}
-	return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s", clock(e.ReceivedAt), term.Visible(kind), term.Visible(e.TrackingNumber),
-		term.Visible(p.names.status(e.Status, e.StatusLabel, e.StatusTrack)), what, mark)
+	return p.out.line("%s  %-28s  %-24s  %-18s  %s  %s%s", clock(e.ReceivedAt), short(kind), short(e.TrackingNumber), short(status), short(what), mark, would)
 }
+
+// short makes a value from outside fit a line.
+func short(value string) string { return term.Truncate(term.Visible(value), 80) }
 
 // end says what all came to.
 func (p *eventPrinter) end() error {

@@ -15,7 +15,8 @@ import (
 const (
 	pageRows = 1000 // rows that are laid out together
 	gap      = 2    // columns of space between columns
-	minFlex  = 8    // columns that the flexible column keeps
+	minFlex  = 8    // columns that a flexible column keeps
+	maxID    = 64   // columns that an identifier takes; a longer one is none that a person could use
 )
 
 // page is a table on a terminal. Its rows are held until there are more than
@@ -36,7 +37,11 @@ func (p *page) begin(*Rows) error { return nil }
 func (p *page) row(r *Rows, cells []string) error {
 	row := make([]cell, len(cells))
 	for i, c := range cells {
-		row[i] = cell{strings.TrimRight(term.Visible(c), " "), r.style(i, c)}
+		text := strings.TrimRight(term.Visible(c), " ")
+		if r.columns[i].ID {
+			text = term.Truncate(text, maxID)
+		}
+		row[i] = cell{text, r.style(i, c)}
 	}
 	if p.widths != nil {
 		return p.line(r, row)
@@ -110,24 +115,23 @@ func (p *page) end(r *Rows) error {
 	return nil
 }
 
-// fit cuts the flexible column if the page is wider than the terminal, though
-// not below what makes it readable.
+// fit cuts flexible columns, the first ones first, if the page is wider than
+// the terminal, though not below what makes them readable.
 func (p *page) fit(r *Rows) {
 	widths := p.measure(r)
-	total, flex := -gap, -1
-	for i, w := range widths {
-		total += w + gap
-		if flex < 0 && r.columns[i].Flex {
-			flex = i
+	over := -gap - r.sink.out.Width()
+	for _, w := range widths {
+		over += w + gap
+	}
+	for i, c := range r.columns {
+		if !c.Flex || over <= 0 {
+			continue
 		}
-	}
-	over := total - r.sink.out.Width()
-	if over <= 0 || flex < 0 {
-		return
-	}
-	width := max(widths[flex]-over, term.DisplayWidth(r.columns[flex].Name), minFlex)
-	for _, row := range p.rows {
-		row[flex].text = term.Truncate(row[flex].text, width)
+		width := max(widths[i]-over, term.DisplayWidth(c.Name), minFlex)
+		over -= max(widths[i]-width, 0)
+		for _, row := range p.rows {
+			row[i].text = term.Truncate(row[i].text, width)
+		}
 	}
 }
 

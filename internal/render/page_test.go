@@ -82,6 +82,24 @@ order-2     00340434161094042557    12  配達完了 配…  Delivered
 	}
 }
 
+func TestTableCutsWhatOneEndlessValueWouldSpoil(t *testing.T) {
+	endless := strings.Repeat("1Z", 1<<20)
+	columns := []Column{{Name: "NUMBER", ID: true}, {Name: "LATEST EVENT", Flex: true}, {Name: "KIND", Flex: true}, {Name: "STATE"}}
+	rows := [][]string{{endless, endless, endless, "yes"}, {"1Z1", "Delivered", "router.delivered", "no"}}
+	out, got := screen(110, plainly)
+	fill(t, NewTable(out, columns...), rows...)
+	for line := range strings.Lines(got.String()) {
+		if term.DisplayWidth(line) > 111 {
+			t.Errorf("%d columns: %.200s", term.DisplayWidth(line), line)
+		}
+	}
+	out, got = file()
+	fill(t, NewTable(out, columns...), rows...)
+	if !strings.Contains(got.String(), "\n"+endless+"\t"+endless+"\t"+endless+"\tyes\n") {
+		t.Error("elsewhere than on a terminal a value was cut")
+	}
+}
+
 func TestTableFitsSixtyColumns(t *testing.T) {
 	out, got := screen(60, plainly)
 	fill(t, NewTable(out, Column{Name: "NUMBER"}, Column{Name: "LATEST EVENT", Flex: true}, Column{Name: "STATUS"}),

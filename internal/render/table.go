@@ -9,7 +9,7 @@ import (
 // Column is one column of a table.
 type Column struct {
 	Name  string                       // as it stands in the header
-	Flex  bool                         // may be cut to fit a terminal; of several the first one is
+	Flex  bool                         // may be cut to fit a terminal; of several the first ones are first
 	Right bool                         // aligned to the right
 	ID    bool                         // identifies something: CSV keeps a spreadsheet from changing it
 	From  int                          // width of the narrowest terminal that shows it; 0 for any
@@ -20,9 +20,10 @@ type Column struct {
 // It is not safe for concurrent use.
 //
 // On a terminal a table is aligned. Up to [pageRows] rows are laid out
-// together, and if they are too wide the flexible column is cut; beyond, the
-// columns are as wide as the first rows need, and nothing is cut. Elsewhere
-// cells are separated by tabs.
+// together, and if they are too wide flexible columns are cut; beyond, the
+// columns are as wide as the first rows need, and none is cut. Identifiers are
+// cut where they are too long to be any. Elsewhere cells are whole and
+// separated by tabs.
 type Rows struct {
 	sink    sink
 	columns []Column
