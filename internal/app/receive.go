@@ -72,7 +72,11 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
 	}
-	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes")
+	missing, hint := fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes; `waybill signature schemes list` shows what there is"
+	if name != s.Config.Webhook.Scheme { // but a flag's
+		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
+	}
+	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", missing, hint)
 }
 
 // WebhookSecrets returns the secrets that deliveries may be signed with, at

@@ -61,6 +61,9 @@ func NamedDeliveries(ctx context.Context, db *store.DB, names []string) ([]Store
 // NamedDelivery is [NamedDeliveries] for one, whose bytes may be gone.
 func NamedDelivery(ctx context.Context, db *store.DB, name string) (Stored, error) {
 	d, err := namedDelivery(ctx, db, name)
+	if errors.Is(err, inbox.ErrNoDelivery) {
+		err = inbox.ErrNoDelivery // the number is said already
+	}
 	if err != nil {
 		return Stored{}, fmt.Errorf("delivery %q: %w", name, err)
 	}

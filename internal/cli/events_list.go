@@ -164,6 +164,7 @@ func (r *runner) eventListing(s *app.Session, empty string) listing[inbox.Event]
 		json: func(e inbox.Event) any { return newEventJSON(e) },
 		columns: []render.Column{
 			{Name: "SEQ", Right: true},
+			{Name: "DELIVERY", Right: true, From: 100},
 			{Name: "RECEIVED", From: 130},
 			{Name: "NUMBER", ID: true},
 			{Name: "LATEST EVENT", Flex: true, From: 110},
@@ -173,7 +174,7 @@ func (r *runner) eventListing(s *app.Session, empty string) listing[inbox.Event]
 		},
 		cells: func(e inbox.Event) []string {
 			return []string{
-				fmt.Sprint(e.Seq), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
+				fmt.Sprint(e.Seq), fmt.Sprint(e.Delivery), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
 				names.status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, verifiedMark(e),
 			}
 		},

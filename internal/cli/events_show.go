@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -80,6 +81,9 @@ func shownIn(ctx context.Context, db *store.DB, id string) (inbox.Event, error) 
 		e, err = findEvent(ctx, db, id)
 	}
 	if err != nil {
+		if errors.Is(err, inbox.ErrNoEvent) {
+			err = inbox.ErrNoEvent // the ID is said already
+		}
 		return e, fmt.Errorf("event %q: %w", id, err)
 	}
 	return e, nil
@@ -111,21 +115,7 @@ func (r *runner) showHeaders(ctx context.Context, s *app.Session, id string, rev
 	if r.out.machine() {
 		return r.out.object(headers)
 	}
-	if r.out.csv() {
-		rows := r.out.Table(render.Column{Name: "name"}, render.Column{Name: "value"})
-		for _, h := range headers {
-			if err := rows.Row(h.Name, h.Value); err != nil {
-				return err
-			}
-		}
-		return rows.Flush()
-	}
-	for _, h := range headers {
-		if err := r.out.line("%s: %s", h.Name, h.Value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.out.headers(headers)
 }
 
 // masked returns headers with credentials hidden: known secrets wherever they
@@ -192,6 +182,9 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 		j := newEventJSON(e)
 		j.Raw = e.Raw
 		return r.out.object(j)
+	}
+	if r.out.csv() {
+		return r.eventListing(s, "").print(s.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
 	}
 	err = r.out.fields([]render.Field{
 		{Name: "Seq", Value: fmt.Sprint(e.Seq)},

@@ -60,6 +60,7 @@ func outcomes() []outcome {
 		{as[*api.StatusError], Refused, ""},
 		{is(errTimeUp), Pending, ""},
 		{is(syscall.EADDRINUSE), Failed, "another program listens there: stop it, or choose another --addr (port 0 takes a free one)"},
+		{cannotListen, Failed, "choose an --addr of this computer, such as 127.0.0.1:0, with a port from 1024 on (0 takes a free one)"},
 		{is(context.Canceled), Interrupted, ""},
 	}
 }
@@ -86,6 +87,11 @@ func jqWrong(err error) bool {
 func passing(err error) bool {
 	var status *api.StatusError
 	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
+}
+
+func cannotListen(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "listen"
 }
 
 func explainStore(err error) bool { return as[*store.Error](err) }
@@ -192,7 +198,7 @@ func (r *runner) finish(ctx context.Context, err error) Code {
 
 // messageOf is the text of an error; several joined ones stand in one line.
 func messageOf(err error) string {
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil { // nil if there is no such address
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}
 	return err.Error()

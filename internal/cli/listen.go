@@ -39,6 +39,9 @@ times; deliveries about the same tracking number arrive in order.`,
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			if r.out.csv() {
+				return usagef("use -o jsonl", "what listen tells is no table, so it can't be CSV")
+			}
 			if o.ExitAfter < 0 {
 				return usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
 			}

@@ -99,7 +99,40 @@ func (r *result) list() *render.List { return r.List(r.ctx) }
 // line prints a line of text between blocks.
 func (r *result) line(format string, args ...any) error { return r.out.Printf(format+"\n", args...) }
 
-func (r *result) fields(fs []render.Field) error { return render.Fields(r.out, fs...) }
+// fields prints what is known of one thing: one below the other, or as CSV of
+// names and values.
+func (r *result) fields(fs []render.Field) error {
+	if !r.csv() {
+		return render.Fields(r.out, fs...)
+	}
+	rows := r.Table(render.Column{Name: "NAME"}, render.Column{Name: "VALUE"})
+	for _, f := range fs {
+		if f.Value == "" {
+			continue
+		}
+		if err := rows.Row(f.Name, f.Value); err != nil {
+			return err
+		}
+	}
+	return rows.Flush()
+}
+
+// headers prints headers as a request carries them, or as CSV.
+func (r *result) headers(hs []headerJSON) error {
+	if r.csv() {
+		fs := make([]render.Field, len(hs))
+		for i, h := range hs {
+			fs[i] = render.Field{Name: h.Name, Value: h.Value}
+		}
+		return r.fields(fs)
+	}
+	for _, h := range hs {
+		if err := r.line("%s: %s", h.Name, h.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // listing prints many results in the form asked for: a table, CSV, or JSON.
 type listing[T any] struct {

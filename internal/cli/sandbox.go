@@ -148,6 +148,9 @@ func (r *runner) runSandbox(ctx context.Context, s *app.Session, o sandboxOption
 	if err != nil {
 		return sandboxUsage(err)
 	}
+	if want := config.HostPort(o.Addr); want != "" {
+		return errors.Join(usagef("such as --addr 127.0.0.1:0", "--addr: wants %s, not %q", want, o.Addr), box.Close())
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Addr)
 	if err != nil {

@@ -142,7 +142,11 @@ func (r *runner) printExplanation(j explanationJSON, fits *webhook.Scheme) error
 }
 
 // printScheme prints a scheme as it is written into the configuration.
+// CSV has no place for it.
 func (r *runner) printScheme(title string, s webhook.Scheme) error {
+	if r.out.csv() {
+		return nil
+	}
 	if err := r.out.line("\n%s\n", title); err != nil {
 		return err
 	}

@@ -184,10 +184,8 @@ func (r *runner) testScheme(s *app.Session, name string) error {
 	if r.out.machine() {
 		return errors.Join(r.out.object(t), err)
 	}
-	for _, h := range t.Headers {
-		if err := r.out.line("%s: %s", h.Name, h.Value); err != nil {
-			return err
-		}
+	if err := r.out.headers(t.Headers); err != nil || r.out.csv() {
+		return err
 	}
 	if t.Query != "" {
 		if err := r.out.line("?%s", t.Query); err != nil {

@@ -72,10 +72,8 @@ func (r *runner) runSign(s *app.Session, o signOptions) error {
 	if r.out.machine() {
 		return r.out.object(j)
 	}
-	for _, h := range j.Headers {
-		if err := r.out.line("%s: %s", h.Name, h.Value); err != nil {
-			return err
-		}
+	if err := r.out.headers(j.Headers); err != nil || r.out.csv() {
+		return err
 	}
 	if out.RawQuery != o.Query {
 		return r.out.line("?%s", j.Query)

@@ -42,8 +42,9 @@ func identifier(s string) string {
 	return oneLineFilled(s)
 }
 
-// hostPort wants HOST:PORT, where HOST may be empty and PORT 0.
-func hostPort(s string) string {
+// HostPort returns what an address to listen on should be, or nothing if s is
+// one: HOST:PORT, where HOST may be empty and PORT 0.
+func HostPort(s string) string {
 	const want = "HOST:PORT such as 127.0.0.1:8377"
 	_, port, err := net.SplitHostPort(s)
 	if err != nil {

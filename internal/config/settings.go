@@ -254,7 +254,7 @@ func receiving() []setting {
 		{Setting: Setting{
 			Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify,
 			Help: "address that listen binds, HOST:PORT",
-		}, preset: "127.0.0.1:8377", check: hostPort},
+		}, preset: "127.0.0.1:8377", check: HostPort},
 		{Setting: Setting{
 			Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
 			Help: "largest body of a delivery that is taken",

@@ -111,10 +111,18 @@ func (x *examiner) time(d *Diagnosis) bool {
 		}
 		d.Cause = CauseTime
 		d.Text = fmt.Sprintf("the signature is right, but it was made %s %s it was received, by the clock here; %s are allowed",
-			v.Skew.Abs().Round(time.Second), side, x.scheme.Timestamp.Tolerance)
+			v.Skew.Abs().Round(time.Second), side, span(x.scheme.Timestamp.Tolerance))
 		d.Hint = "check the clock here; else it came late or was sent again by somebody"
 	}
 	return true
+}
+
+// span is a duration without empty seconds.
+func span(d time.Duration) string {
+	if d%time.Minute == 0 && d != 0 {
+		return strings.TrimSuffix(d.String(), "0s")
+	}
+	return d.String()
 }
 
 func (x *examiner) otherSecret(d *Diagnosis) bool {
