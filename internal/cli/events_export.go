@@ -50,7 +50,7 @@ Names of members stay. What is redacted verifies no more, and is marked
 	f := cmd.Flags()
 	f.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
 	f.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
-	f.StringVar(&o.Verified, "verified", "", "only `yes`, no or unknown")
+	f.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
 	f.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
 	return cmd
 }

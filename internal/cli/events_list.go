@@ -50,7 +50,7 @@ often it was tried and why it failed last.`,
 	f.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
 	f.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
 	f.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	f.StringVar(&q.Verified, "verified", "", "only `yes`, no or unknown")
+	f.StringVar(&q.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
 	f.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
 	f.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
 	return cmd

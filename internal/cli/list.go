@@ -117,7 +117,7 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 	width := r.out.Out().Width()
 	narrow := width > 0 && width < stateFrom
 	w := listing[ledger.Standing]{
-		out: r.out, empty: "nothing is known yet; create trackings with `waybill create`",
+		out: r.out, empty: nothingListed(s.Config.Account),
 		json: func(st ledger.Standing) any { return newStandingJSON(st) },
 		columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
@@ -146,6 +146,15 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 		return err
 	}
 	return beside.tell(ctx, s.IO, n, db)
+}
+
+// nothingListed says which account nothing is known of: one store may hold
+// several.
+func nothingListed(account string) string {
+	if account == "" {
+		return "no account is set, so nothing is known: set WAYBILL_BASE_URL or --account"
+	}
+	return fmt.Sprintf("nothing is known yet of account %s; create trackings with `waybill create`", account)
 }
 
 // toldClaims is how many events that did not verify are told beside a list.

@@ -133,7 +133,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		return err
 	}
 	if p.sum.Events < o.ExitAfter && errors.Is(context.Cause(ctx), errTimeUp) {
-		return fmt.Errorf("%w: %d of %d new events came", errTimeUp, p.sum.Events, o.ExitAfter)
+		return fmt.Errorf("%w: %d of %s came", errTimeUp, p.sum.Events, plural(o.ExitAfter, "new event"))
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
-	f.StringVar(&o.Ack, "ack", ackStored, "answer `WHEN` a delivery is stored, or forwarded (with the status of the one target)")
+	f.StringVar(&o.Ack, "ack", ackStored, "`WHEN` to answer a delivery: stored, or forwarded (with the status of the one target)")
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
 }

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -64,12 +66,22 @@ func commandLine(words ...string) string {
 
 // command is a command line that looks where this one does: at the same
 // settings, store and account.
-func (r *runner) command(words ...string) string {
+func (r *runner) command(words ...string) string { return r.commandWith(nil, words...) }
+
+// commandWith is command, with those of these flags that this line has too.
+func (r *runner) commandWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	for _, name := range []string{"config", "profile", "account", "base-url", "store", "api-key-file", "ca-file", "insecure-http"} {
+	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "api-key-file", "ca-file", "insecure-http"}, flags...) {
 		f := r.cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed {
+			continue
+		}
+		many, list := f.Value.(pflag.SliceValue)
 		switch {
-		case f == nil || !f.Changed:
+		case list:
+			for _, v := range many.GetSlice() {
+				words = append(words, "--"+name, v)
+			}
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+name+"="+f.Value.String())
 		default:

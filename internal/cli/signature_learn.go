@@ -131,7 +131,7 @@ func (r *runner) runLearn(ctx context.Context, s *app.Session, o learnOptions, i
 		return err
 	}
 	result := l.json()
-	failed := l.failure(o)
+	failed := l.failure(r, o)
 	if failed == nil && o.Pin != "" {
 		if err := r.pin(ctx, s, o, l, &result); err != nil {
 			return err
@@ -241,11 +241,11 @@ func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 }
 
 // failure returns why nothing was learnt, or why it may not be pinned.
-func (l *lesson) failure(o learnOptions) error {
+func (l *lesson) failure(r *runner, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
-		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(o),
+		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(r, o),
 			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
 		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
@@ -271,17 +271,17 @@ func (l *lesson) failure(o learnOptions) error {
 
 // again is the command that learns from the deliveries which the best partial
 // scheme matches; none for those of a file, which have no IDs.
-func (l *lesson) again(o learnOptions) string {
+func (l *lesson) again(r *runner, o learnOptions) string {
 	if o.From != "" {
 		return ""
 	}
-	words := []string{"waybill", "signature", "learn"}
+	words := []string{"signature", "learn"}
 	for i, matched := range l.Partial[0].Matched {
 		if matched {
 			words = append(words, l.names[i])
 		}
 	}
-	return commandLine(words...)
+	return r.commandWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
 }
 
 func countDeliveries(n int) string {
@@ -415,7 +415,8 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	case l.Bodies < webhook.LearnFrom:
 		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
 	default:
-		s.IO.Hint("pin it with `waybill signature learn --pin NAME`")
+		words := append([]string{"signature", "learn"}, r.cmd.Flags().Args()...)
+		s.IO.Hint("pin it with `" + r.commandWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
 	}
 	return nil
 }

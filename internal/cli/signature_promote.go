@@ -68,7 +68,7 @@ func (r *runner) runPromote(ctx context.Context, s *app.Session, last int) error
 	case j.Checked == 0:
 		return usagef("`waybill listen` receives deliveries", "there are no stored deliveries to judge by")
 	}
-	failed := j.failure()
+	failed := j.failure(r)
 	if failed == nil {
 		if j.File, err = s.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
 			return err
@@ -86,10 +86,10 @@ func (r *runner) runPromote(ctx context.Context, s *app.Session, last int) error
 }
 
 // failure returns why a scheme is not promoted, nil if it may be.
-func (j promotionJSON) failure() error {
+func (j promotionJSON) failure(r *runner) error {
 	switch {
 	case len(j.Failing) > 0:
-		return unverified("`waybill signature explain ID` says why", commandLine("waybill", "signature", "explain", j.Failing[0].Delivery),
+		return unverified("`waybill signature explain ID` says why", r.command("signature", "explain", j.Failing[0].Delivery),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), countDeliveries(j.Checked))
 	case j.Checked < webhook.LearnFrom:
 		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.LearnFrom)

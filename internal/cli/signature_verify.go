@@ -120,11 +120,13 @@ func (r *runner) runVerify(ctx context.Context, s *app.Session, o verifyOptions,
 			n++
 		}
 	}
-	next := ""
-	if id := all[failed].Delivery; id != "" {
-		next = commandLine("waybill", "signature", "explain", id)
+	hint, next := "`waybill signature explain` says why", ""
+	if o.From != "" {
+		hint = "take them in with `waybill events import`; then `waybill signature explain ID` says why"
+	} else if id := all[failed].Delivery; id != "" {
+		next = r.commandWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
-	return unverified("`waybill signature explain` says why", next, "%d of %s did not verify", n, countDeliveries(len(all)))
+	return unverified(hint, next, "%d of %s did not verify", n, countDeliveries(len(all)))
 }
 
 // eachGiven calls judge with the deliveries that the line asks for.

@@ -218,7 +218,11 @@ func (x *examiner) notExplained(d *Diagnosis) {
 	case ReasonBodyEmpty:
 		d.Text, d.Hint = "the body is empty", "it was not sent by the service, or something on the way took the body off"
 	default:
-		d.Text = fmt.Sprintf("none of the %d secrets makes this signature: it was made with another one, or the body or a signed header was altered", len(x.secrets)+len(x.others))
+		secrets := "the secret does not make"
+		if n := len(x.secrets) + len(x.others); n > 1 {
+			secrets = fmt.Sprintf("none of the %d secrets makes", n)
+		}
+		d.Text = secrets + " this signature: it was made with another one, or the body or a signed header was altered"
 		d.Hint = "compare the secret with the one in the portal; if other deliveries verify, this one was altered or forged"
 	}
 }
