@@ -58,7 +58,7 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 	done
 
 torture: ## kill, cut, lie, fill the disk, and count (hours; needs strace, and root for a small disk)
-	TORTURE=full go test -timeout 150m -run 'Torture|Synced' -v $(TESTFLAGS) ./cmd/waybill
+	TORTURE=full go test -timeout 240m -run 'Torture|Synced' -v $(TESTFLAGS) ./cmd/waybill
 
 bench: $(BIN)/.benchstat-$(BENCHSTAT) ## run the benchmarks (BENCH, BENCHTIME, COUNT) and compare with the last run
 	@mkdir -p dist
