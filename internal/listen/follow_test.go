@@ -65,6 +65,7 @@ func TestFollowTellsWhatArrives(t *testing.T) {
 		good(`[{"eventId":"a"}, 7, {"eventId":"a"}, {"eventId":"a","event":"x"}]`)
 		good(`not JSON`)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		send(t, h, delivered, "forged")
 		synctest.Wait()
 		want := []string{"event 2 told before", "event 3 a", "anomaly 4 ", "duplicate 5 a", "conflict 6 a", "anomaly 7 ", "refused signature_malformed"}
@@ -94,6 +95,7 @@ func TestFollowTellsRowsInOrderOverManyPages(t *testing.T) {
 		}
 		f := follow(t, r, 0, slow)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if len(f.told) != 1001 || f.told[0] != "event 1 0" || f.told[1000] != "event 1001 last" {
 			t.Errorf("told %d rows, first %q, last %q; want 1001 in order", len(f.told), f.told[0], f.told[len(f.told)-1])
 		}
