@@ -19,7 +19,8 @@ const LearnFrom = 3
 
 // Bounds of a search.
 const (
-	learnSeeds  = 3       // deliveries that are searched from the ground up
+	learnSeeds  = 20      // deliveries that are searched from the ground up
+	learnWhole  = 3       // of these, on the first budget; the others share half as much once more
 	learnTrials = 500_000 // ways of signing that are tried
 	learnBytes  = 1 << 30 // that are hashed on the way
 	minToken    = 8       // bytes of a secret that is looked for in clear
@@ -69,9 +70,14 @@ type Candidate struct {
 func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (Lesson, error) {
 	t := teacher{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), left: &budget{learnTrials, learnBytes}}
 	lesson := Lesson{Bodies: differentBodies(samples)}
+	more := &budget{learnTrials / 2, learnBytes / 2}
 	var all []Candidate
-	for _, seed := range t.seeds() {
-		found, err := t.search(seed.Request)
+	for i, seed := range t.seeds() {
+		searching := t
+		if i >= learnWhole {
+			searching.left = more
+		}
+		found, err := searching.search(seed.Request)
 		if err != nil {
 			return Lesson{}, err
 		}

@@ -96,6 +96,19 @@ func TestLearnRoundTrip(t *testing.T) {
 	}
 }
 
+func TestLearnIsNotMisledByOnesOwnTrials(t *testing.T) {
+	all := samples(t, webhook.Scheme{}, "secret-k", 3)
+	for i, forged := range samples(t, webhook.Scheme{}, "a-secret-for-trials", 8) {
+		forged.Body = fmt.Appendf(nil, "[%d]", i) // smaller than any that is genuine
+		all = append(all, forged)
+	}
+	got := learn(t, all, "secret-k")
+	want := append([]bool{true, true, true}, make([]bool, 8)...)
+	if len(got.Candidates) != 0 || len(got.Partial) != 1 || !slices.Equal(got.Partial[0].Matched, want) {
+		t.Errorf("lesson %+v; want one scheme that matches the first three", got)
+	}
+}
+
 func TestLearnTellsWhatMatchesInPart(t *testing.T) {
 	all := samples(t, webhook.Scheme{}, "secret-k", 4)
 	all[2].Body = append(bytes.Clone(all[2].Body), ' ')
