@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,10 +202,9 @@ func (r *result) whole() {
 // raw prints JSON from outside, indented and made visible; what is no JSON is
 // made visible as text.
 func (r *result) raw(b []byte) error {
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, b, "", "  "); err != nil {
+	if !json.Valid(b) {
 		return r.line("%s", b)
 	}
-	_, err := r.out.Write(append(term.EscapeJSON(nil, indented.Bytes()), '\n'))
+	_, err := r.out.Write(append(term.EscapeJSON(nil, render.Indented(nil, b)), '\n'))
 	return err
 }

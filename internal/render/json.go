@@ -60,14 +60,47 @@ func encode(v any) ([]byte, error) {
 	return encoded, nil
 }
 
-// indented appends encoded, which is valid, with lines after the first set
-// off by prefix.
+// Indented appends JSON with a line for each value; what is no JSON as it is.
+func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
+
+// indented appends encoded with lines after the first set off by prefix. What
+// is made to grow, thousands of levels deep, stays on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
+	if grown(encoded) > maxGrown*len(encoded)+1<<16 {
+		return append(dst, encoded...)
+	}
 	if err := json.Indent(&b, encoded, prefix, indent); err != nil {
 		return append(dst, encoded...)
 	}
 	return append(dst, b.Bytes()...)
+}
+
+// maxGrown is how many times longer JSON may become by being indented. What
+// people read stays below 4.
+const maxGrown = 16
+
+// grown returns about how many bytes of white space indenting adds.
+func grown(encoded []byte) int {
+	size, depth, text := 0, 0, false
+	for i := 0; i < len(encoded); i++ {
+		switch c := encoded[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			depth++
+			size += 1 + len(indent)*depth
+		case c == '}', c == ']':
+			depth--
+			size += 1 + len(indent)*depth
+		case c == ',':
+			size += 1 + len(indent)*depth
+		}
+	}
+	return size
 }
 
 // List is many values of one result, printed as they come: an array, or a
