@@ -191,6 +191,8 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 		{Name: "Delivery", Value: fmt.Sprint(e.Delivery)},
 		{Name: "Event ID", Value: e.EventID},
 		{Name: "Event", Value: e.Kind},
+		{Name: "Number", Value: e.TrackingNumber},
+		{Name: "Status", Value: newNames(s.Config.Statuses).status(e.Status, e.StatusLabel, e.StatusTrack)},
 		{Name: "Event time", Value: e.EventTime},
 		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
 		{Name: "Verified", Value: verifiedMark(e)},
@@ -199,6 +201,10 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 	})
 	if err != nil {
 		return err
+	}
+	if e.Raw == nil {
+		s.IO.Note("its bytes were pruned; this is what was kept")
+		return nil
 	}
 	if err := r.out.line(""); err != nil {
 		return err

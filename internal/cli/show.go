@@ -187,12 +187,13 @@ func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, s
 		if out.machine() {
 			return errors.Join(out.object(n.viewJSON(l.view, l.err)), l.err)
 		}
-		if !errors.Is(l.err, tracking.ErrAbsent) {
-			if err := n.printView(ctx, s, out, l.view); err != nil {
-				return err
-			}
+		if errors.Is(l.err, tracking.ErrAbsent) {
+			return named(l)
 		}
-		return named(l)
+		if out.csv() { // one table, not two and a header
+			return errors.Join(n.printViews(ctx, s, out, all, timeline), named(l))
+		}
+		return errors.Join(n.printView(ctx, s, out, l.view), named(l))
 	}
 	if err := n.printViews(ctx, s, out, all, timeline); err != nil {
 		return err
