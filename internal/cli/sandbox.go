@@ -144,6 +144,9 @@ func (r *runner) runSandbox(ctx context.Context, s *app.Session, o sandboxOption
 	if err != nil {
 		return err
 	}
+	c.WebhookTrouble = func(err error) {
+		s.IO.Warning("deliveries are not taken at %s; each is tried again, and this is said once: %v", c.WebhookURL, err)
+	}
 	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
 	if err != nil {
 		return sandboxUsage(err)

@@ -43,6 +43,10 @@ type Config struct {
 	WebhookBatch      int     // events in a delivery at most; 0 is 1
 	WebhookDuplicates float64 // probability that a delivery is sent twice
 	WebhookReorder    float64 // probability that a delivery changes places with the one before
+
+	// WebhookTrouble is called the first time that the receiver does not take a
+	// delivery. It may be nil.
+	WebhookTrouble func(error)
 }
 
 // Ignored as Config.NumberParam means that no parameter queries by number.

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -412,5 +413,29 @@ func TestStatsAndReset(t *testing.T) {
 	b.do(http.MethodPost, "/_sandbox/reset", "")
 	if s := b.Stats(); s.Distinct != 0 || s.Requests != (sandbox.Requests{}) {
 		t.Errorf("after reset: %+v", s)
+	}
+}
+
+func TestWebhookTroubleIsToldOnce(t *testing.T) {
+	var tries atomic.Int64
+	taken := make(chan struct{}, 100)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if tries.Add(1) <= 2 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		taken <- struct{}{}
+	}))
+	defer hook.Close()
+	told := make(chan error, 8)
+	b := start(t, sandbox.Config{WebhookURL: hook.URL, WebhookTrouble: func(err error) { told <- err }})
+	b.do(http.MethodPost, v2, data("A 1Z1"))
+	b.Advance(60 * 24 * time.Hour)
+	<-taken
+	if err := <-told; !strings.Contains(err.Error(), "502") {
+		t.Errorf("told %v; want the answer 502", err)
+	}
+	if len(told) > 0 {
+		t.Errorf("told again: %v", <-told)
 	}
 }

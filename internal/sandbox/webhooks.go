@@ -51,6 +51,7 @@ type emitter struct {
 	target *url.URL
 	client *http.Client
 	random *rand.Rand // used by run alone
+	told   bool       // that a delivery was not taken; used by run alone
 
 	mu      sync.Mutex
 	queue   []delivery
@@ -218,7 +219,14 @@ func (e *emitter) send(ctx context.Context) {
 			again = append(again, d)
 			continue
 		}
-		if ctx.Err() != nil || e.post(ctx, d) == nil {
+		if ctx.Err() != nil {
+			continue
+		}
+		err := e.post(ctx, d)
+		if !d.forge {
+			e.tell(ctx, err)
+		}
+		if err == nil {
 			continue
 		}
 		if d.tries++; d.tries < emitTries && !d.forge {
@@ -231,7 +239,13 @@ func (e *emitter) send(ctx context.Context) {
 	e.mu.Unlock()
 }
 
-var errNotTaken = errors.New("the delivery was not taken")
+// tell says once that the receiver fails.
+func (e *emitter) tell(ctx context.Context, err error) {
+	if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !e.told {
+		e.told = true
+		say(err)
+	}
+}
 
 // post sends one delivery, signed.
 func (e *emitter) post(ctx context.Context, d delivery) error {
@@ -259,7 +273,7 @@ func (e *emitter) post(ctx context.Context, d delivery) error {
 	}
 	e.mu.Unlock()
 	if !taken {
-		return errNotTaken
+		return fmt.Errorf("it answers %s", res.Status)
 	}
 	return nil
 }
