@@ -34,7 +34,7 @@ learn finds it out from deliveries that were received and the webhook secret;
 }
 
 // deliveryHelp says how deliveries are named on the line.
-const deliveryHelp = `ID is the number of a delivery, as events show tells it, refused:N for one that was
+const deliveryHelp = `ID is the number of a delivery, as events list tells it, refused:N for one that was
 refused, or the eventId of an event in it.`
 
 // givenDelivery is a delivery that stands on the line and in a file.

@@ -177,6 +177,11 @@ func TestWrapText(t *testing.T) {
 	if got := wrapText(text, 0); got != text {
 		t.Errorf("without a terminal, what fits was changed:\n%s", got)
 	}
+	const page = "A paragraph whose second line\nis wider than the terminal, which is 40 wide,\nis filled anew.\n\nThis one\nis not.\n"
+	const filled = "A paragraph whose second line is wider\nthan the terminal, which is 40 wide, is\nfilled anew.\n\nThis one\nis not.\n"
+	if got := wrapText(page, 40); got != filled {
+		t.Errorf("at 40 columns:\n%s\nwant:\n%s", got, filled)
+	}
 	if got := wrapText(text, 20); got != text {
 		t.Errorf("at 20 columns it was changed:\n%s", got)
 	}

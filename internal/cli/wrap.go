@@ -30,8 +30,9 @@ func (r *runner) wrapHelp(root *cobra.Command) {
 	})
 }
 
-// wrapText breaks lines that are wider than width between words. What follows
-// goes under the text of the line: behind its first wide gap, or its indent.
+// wrapText breaks lines that are wider than width between words, and fills
+// their paragraph anew. What follows goes under the text of the line: behind
+// its first wide gap, or its indent.
 // Examples stay as they are, to be copied. 0 is no terminal.
 func wrapText(text string, width int) string {
 	if width == 0 {
@@ -42,10 +43,14 @@ func wrapText(text string, width int) string {
 	}
 	var b strings.Builder
 	examples := false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSuffix(line, "\n")
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
 		if line == "" || line[0] != ' ' {
 			examples = line == "Examples:"
+			n := prose(lines[i:], width)
+			line = strings.Join(lines[i:i+n], " ")
+			i += n - 1
 		}
 		if examples {
 			b.WriteString(line + "\n")
@@ -54,6 +59,20 @@ func wrapText(text string, width int) string {
 		wrapLine(&b, line, width)
 	}
 	return b.String()
+}
+
+// prose returns how many lines are filled anew together: those of the paragraph
+// that begins here if one of them is too wide, else 1.
+func prose(lines []string, width int) int {
+	n, wide := 0, false
+	for n < len(lines) && lines[n] != "" && lines[n][0] != ' ' {
+		wide = wide || term.DisplayWidth(lines[n]) > width
+		n++
+	}
+	if !wide {
+		return 1
+	}
+	return n
 }
 
 func wrapLine(b *strings.Builder, line string, width int) {
