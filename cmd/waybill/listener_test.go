@@ -37,6 +37,7 @@ type listener struct {
 	env   []string // beside the world's
 	ready string   // file that says when it is ready
 	cmd   *exec.Cmd
+	out   io.Writer // for what it prints; nil for the system's null device
 	addr  string
 	store string
 }
@@ -78,7 +79,7 @@ func (l *listener) start() {
 func (l *listener) startWith(start func() error) {
 	l.tb.Helper()
 	l.cmd.Env = append(slices.Clone(l.world.env), l.env...)
-	l.cmd.Stdout = nil
+	l.cmd.Stdout = l.out
 	if err := start(); err != nil {
 		l.tb.Fatal(err)
 	}

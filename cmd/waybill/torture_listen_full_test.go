@@ -3,12 +3,14 @@
 package main_test
 
 import (
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +24,7 @@ func TestTortureListenFullDisk(t *testing.T) {
 	t.Run("limit", func(t *testing.T) {
 		w := newHome(t)
 		l, args := w.listening(filepath.Join(w.home, "inbox.db"), nil, []string{"-q"})
-		l.cmd = w.command(args...)
+		l.cmd, l.out = w.command(args...), io.Discard // by a pipe, which is never full
 		l.startWith(func() error { return startUnder(l.cmd) })
 		fullInbox(t, l, func(full bool) {
 			size := uint64(math.MaxUint64)
@@ -77,7 +79,8 @@ func fullInbox(t *testing.T, l *listener, fill func(full bool)) {
 		status, err := c.do(signed("[" + event(1, n) + "]"))
 		switch {
 		case err != nil:
-			t.Fatal(err)
+			code, _ := ended(l.cmd, time.Second)
+			t.Fatalf("delivery %d: %v; the listener ended with %d: %s", n, err, code, l.said())
 		case status == 200:
 			stored[eventID(1, n)] = true
 		case status != 503 || c.retryAfter == "":

@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -231,53 +229,4 @@ func (f *rejectsFile) discard() {
 	if f.file != nil {
 		f.file.Discard()
 	}
-}
-
-// wholeFile is written beside its place and put there when it is whole.
-type wholeFile struct {
-	f       *os.File
-	path    string
-	written bool
-	done    bool
-}
-
-// Write appends to what will be the file.
-func (w *wholeFile) Write(p []byte) (int, error) {
-	w.written = w.written || len(p) > 0
-	return w.f.Write(p)
-}
-
-func newWholeFile(path string) (*wholeFile, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return nil, usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
-	}
-	return &wholeFile{f: f, path: path}, nil
-}
-
-// Commit puts the file in its place.
-func (w *wholeFile) Commit() error {
-	if w.done {
-		return nil
-	}
-	w.done = true
-	err := errors.Join(w.f.Sync(), w.f.Close())
-	if err == nil {
-		err = os.Rename(w.f.Name(), w.path)
-	}
-	if err != nil {
-		_ = os.Remove(w.f.Name())
-		return fmt.Errorf("write %s: %w", w.path, err)
-	}
-	return nil
-}
-
-// Discard removes what was written, unless it was committed.
-func (w *wholeFile) Discard() {
-	if w.done {
-		return
-	}
-	w.done = true
-	_ = w.f.Close()
-	_ = os.Remove(w.f.Name())
 }

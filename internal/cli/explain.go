@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type outcome struct {
 func outcomes() []outcome {
 	return []outcome{
 		{as[*store.Error], Store, ""},
+		{diskTrouble, Store, "make room on that disk, or write elsewhere; then repeat the command"},
 		{is(ledger.ErrBusy), Store, "wait for the other command to end, or stop it"},
 		{is(store.ErrText), Usage, "remove the characters the store can't keep"},
 		{terminated, Terminated, ""},
@@ -63,6 +65,12 @@ func outcomes() []outcome {
 		{cannotListen, Failed, "choose an --addr of this computer, such as 127.0.0.1:0, with a port from 1024 on (0 takes a free one)"},
 		{is(context.Canceled), Interrupted, ""},
 	}
+}
+
+// diskTrouble reports whether a disk did not take what was written, be it that
+// of --out or of the file that standard output goes to.
+func diskTrouble(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EIO}, func(e error) bool { return errors.Is(err, e) })
 }
 
 func is(target error) func(error) bool {
