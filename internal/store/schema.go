@@ -67,14 +67,10 @@ func (w *writer) prepare(ctx context.Context, path string, steps []string) (made
 // nothing, so that a file that is not ours stays as it is.
 func (w *writer) version(ctx context.Context, path string, newest int) (int, error) {
 	var id, version, tables int
-	for query, dest := range map[string]*int{
-		"PRAGMA application_id":              &id,
-		"PRAGMA user_version":                &version,
-		"SELECT COUNT(*) FROM sqlite_master": &tables,
-	} {
-		if err := w.conn.QueryRowContext(ctx, query).Scan(dest); err != nil {
-			return 0, err
-		}
+	// One statement sees one state, also while another process makes the store.
+	if err := w.conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version), (SELECT COUNT(*) FROM sqlite_master)`).Scan(&id, &version, &tables); err != nil {
+		return 0, err
 	}
 	switch {
 	case id == 0 && version == 0 && tables == 0:
