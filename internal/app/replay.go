@@ -113,7 +113,16 @@ func (e *errands) dead(ctx context.Context, db *store.DB, sinks map[int64]*url.U
 	}
 	slices.SortStableFunc(letters, func(a, b inbox.Letter) int { return cmp.Compare(a.Delivery, b.Delivery) })
 	for i, l := range letters {
-		one := Errand{Name: strconv.FormatInt(l.Delivery, 10), To: sinks[l.Sink], Verified: true, Letter: &letters[i], Attempt: max(l.Attempt, l.Failures, 1)}
+		d, err := db.Delivery(ctx, l.Delivery)
+		if err != nil {
+			return err
+		}
+		verified := d.Verified == inbox.Yes
+		if !verified && !e.sel.Unverified {
+			e.left.Unverified++
+			continue
+		}
+		one := Errand{Name: strconv.FormatInt(l.Delivery, 10), To: sinks[l.Sink], Verified: verified, Letter: &letters[i], Attempt: max(l.Attempt, l.Failures, 1)}
 		if to := e.sel.To; to != nil && to.String() != one.To.String() {
 			one.To, one.Letter, one.Attempt = to, nil, 1
 		}

@@ -153,7 +153,9 @@ func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.
 	}
 	switch {
 	case len(all) == 0 && sel.Dead:
-		s.IO.Note("nothing was given up")
+		if left.Unverified == 0 {
+			s.IO.Note("nothing was given up")
+		}
 		return nil
 	case len(all) == 0 && left.Homeless > 0:
 		return usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")

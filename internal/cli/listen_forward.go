@@ -110,6 +110,7 @@ type forwarding struct {
 	out       *result
 	io        *term.IO
 	showReply bool
+	flags     string // that it takes to go on
 
 	notices chan forward.Notice
 	mu      sync.Mutex
@@ -135,7 +136,10 @@ func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.D
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, out: r.out, io: s.IO, showReply: o.ShowReply, notices: make(chan forward.Notice, untoldForwards)}
+	fw := &forwarding{client: client, out: r.out, io: s.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.Notice, untoldForwards)}
+	if o.Unverified {
+		fw.flags += " and --forward-unverified"
+	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Store: db, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
 		Answers: o.Ack == ackForwarded, Tell: fw.tell,
@@ -250,7 +254,7 @@ func (fw *forwarding) end(ctx context.Context) error {
 	}
 	left, err := fw.waiting(context.WithoutCancel(ctx))
 	for _, k := range left {
-		fw.io.Note("%s: %s to be sent; `waybill listen` with the same --forward-to goes on", sinkName(k), deliveries(k.Waiting+k.Behind))
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", sinkName(k), deliveries(k.Waiting+k.Behind), fw.flags)
 	}
 	return err
 }

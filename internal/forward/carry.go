@@ -36,14 +36,21 @@ func (r *route) carry(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
 	r.sending.hear(nil, "", nil)
 	r.f.answers.give(l.Delivery, statusOf(a, err))
 	r.settle(ctx, l, o)
-	r.tell(l, o, a.Took)
+	r.tell(l, o, a.Took, !hopeless(err))
 }
+
+// errUnverified says that a delivery waits since deliveries that did not verify
+// were forwarded, and that they are not now.
+var errUnverified = errors.New("the delivery is not verified, and such ones are not forwarded now")
 
 // send reads the delivery and sends it.
 func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
 	d, err := r.f.o.Store.Delivery(ctx, l.Delivery)
 	if err != nil {
 		return Answer{}, err
+	}
+	if d.Verified != inbox.Yes && !r.f.o.Unverified {
+		return Answer{}, errUnverified
 	}
 	m, err := Message(d, r.target.URL, l.Attempt, r.f.o.Withhold)
 	if err != nil {
@@ -82,7 +89,7 @@ func problem(a Answer, err error) string {
 
 // hopeless reports whether trying again cannot help.
 func hopeless(err error) bool {
-	return errors.Is(err, ErrUnsendable) || errors.Is(err, inbox.ErrNoDelivery)
+	return errors.Is(err, ErrUnsendable) || errors.Is(err, errUnverified) || errors.Is(err, inbox.ErrNoDelivery)
 }
 
 // pause returns how long to wait after so many earlier failures and one more:
@@ -111,14 +118,15 @@ func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 	}
 }
 
-// tell tells what came of a try, and how the target does.
-func (r *route) tell(l inbox.Letter, o inbox.Outcome, took time.Duration) {
+// tell tells what came of a try, and how the target does if it was tried.
+func (r *route) tell(l inbox.Letter, o inbox.Outcome, took time.Duration, tried bool) {
 	n := Notice{
 		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Fate: o.Fate, Status: o.Status, Took: took,
 		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
 	}
 	r.mu.Lock()
 	switch {
+	case !tried:
 	case o.Fate == inbox.Sent && !r.failing.IsZero():
 		n.Healed, r.failing = o.Now.Sub(r.failing), time.Time{}
 	case o.Fate != inbox.Sent && r.failing.IsZero():

@@ -291,11 +291,14 @@ func (r *route) bear(ctx context.Context, a *alarm, what string, err error) erro
 }
 
 // wants reports whether a delivery goes to the target: one of its events was
-// new when it came, matches, and may be forwarded.
+// new when it came, matches, and may be forwarded. Of a delivery that verified
+// later than it came, the rows count that it has since.
 func (r *route) wants(rows []inbox.Event) bool {
+	verified := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified == inbox.Yes })
 	for _, e := range rows {
 		isNew := e.Mark == inbox.Standing || e.Mark == inbox.Superseded
-		if isNew && (e.Verified == inbox.Yes || r.f.o.Unverified) && r.target.Filter.Match(e) {
+		counts := e.Verified == inbox.Yes || !verified && r.f.o.Unverified
+		if isNew && counts && r.target.Filter.Match(e) {
 			return true
 		}
 	}

@@ -212,6 +212,66 @@ func TestUnverifiedOnlyWhenAsked(t *testing.T) {
 	}
 }
 
+// verify gives a stored delivery the verdict that its signature is right.
+func (b *box) verify(seq int64) {
+	b.Helper()
+	if _, err := b.Rejudge(b.Context(), inbox.Delivery{Seq: seq, Verified: inbox.Yes}); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// What a target got before it verified, it does not get again; nor what was
+// nothing new when it came.
+func TestVerifiedLaterIsForwardedOnce(t *testing.T) {
+	b, all, verified := newBox(t), newApp(t), newApp(t)
+	r := b.forward(forward.Options{Unverified: true}, all.URL)
+	strict := b.forward(forward.Options{}, verified.URL)
+	body := b.put("A", inbox.Unknown)
+	b.store(body, inbox.Unknown)
+	r.Wake()
+	until(t, "the first", func() bool { return len(all.received()) == 1 })
+	b.verify(1)
+	b.verify(2)
+	last := b.put("A", inbox.Yes)
+	r.Wake()
+	strict.Wake()
+	until(t, "the last", func() bool { return len(all.received()) >= 2 && len(verified.received()) >= 2 })
+	r.stop()
+	strict.stop()
+	for _, a := range []*app{all, verified} {
+		if got := a.received(); !slices.Equal(got, []string{body, last}) {
+			t.Errorf("got %q, want each once", got)
+		}
+	}
+}
+
+// What waits since unverified deliveries were forwarded is not sent by who
+// does not forward them.
+func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	a.answer = func(string, string) int { return 500 }
+	r := b.forward(forward.Options{Unverified: true}, a.URL)
+	b.put("A", inbox.No)
+	r.Wake()
+	until(t, "a failure", func() bool { return len(r.told()) == 1 })
+	r.stop()
+	a.mu.Lock()
+	a.answer = nil
+	a.mu.Unlock()
+	r = b.forward(forward.Options{}, a.URL)
+	want := b.put("A", inbox.Yes)
+	r.Wake()
+	until(t, "the verified one", func() bool { return len(a.received()) > 0 })
+	r.stop()
+	if got := a.received(); !slices.Equal(got, []string{want}) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	told := r.told()
+	if n := told[0]; n.Fate != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.Failing.IsZero() {
+		t.Errorf("%+v; want it given up, which says nothing of the target", n)
+	}
+}
+
 func TestKeepsOrderWhileSomeFail(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	a.answer = func(body, attempt string) int {

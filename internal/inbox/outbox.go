@@ -42,8 +42,9 @@ type Outbox interface {
 	// Advance shows wants the rows of up to n deliveries behind the cursor, one
 	// delivery at a time and in order, adds those that it wants to the outbox,
 	// and moves the cursor on, both in one transaction. A delivery that became
-	// verified after the cursor had passed it is shown again, once. wants runs
-	// outside of the transaction and may be shown the same delivery twice.
+	// verified after the cursor had passed it is shown again, once, unless it
+	// was sent unverified. wants runs outside of the transaction and may be
+	// shown the same delivery twice.
 	Advance(ctx context.Context, sink int64, n int, wants func(rows []Event) bool) (Progress, error)
 
 	// ClaimLetters returns up to n letters that are due now, or later than in

@@ -99,7 +99,8 @@ type Keeper interface {
 	// Prune drops the headers and bodies of deliveries that were received
 	// before that time, and the evidence of refusals before it. Events keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
-	// second time. It works in portions: an error leaves some of it done.
+	// second time. Deliveries that wait in an outbox stay whole until they were
+	// sent or given up. It works in portions: an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (Pruned, error)
 
 	// Readmit puts d and its rows as [Store.Put] does, and in the same
@@ -113,6 +114,7 @@ type Pruned struct {
 	Deliveries int64 // whose bytes were dropped
 	Bytes      int64 // of their headers and bodies
 	Refused    int64 // pieces of evidence
+	Waiting    int64 // deliveries that were left whole, since they wait in an outbox
 }
 
 // Receipt says what became of a delivery that was put.

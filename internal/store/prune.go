@@ -23,19 +23,24 @@ func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) {
 	var p inbox.Pruned
 	for after := int64(0); ; {
-		seqs, bytes, err := d.prunable(ctx, after, before)
+		seqs, err := d.prunable(ctx, after, before)
 		if err != nil {
 			return p, err
 		}
 		if len(seqs) == 0 {
 			break
 		}
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error { return t.prune(ctx, seqs) }); err != nil {
+		var some inbox.Pruned
+		if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+			some, err = t.prune(ctx, seqs)
+			return err
+		}); err != nil {
 			return p, err
 		}
 		after = seqs[len(seqs)-1]
-		p.Deliveries += int64(len(seqs))
-		p.Bytes += bytes
+		p.Deliveries += some.Deliveries
+		p.Bytes += some.Bytes
+		p.Waiting += some.Waiting
 	}
 	err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
 		p.Refused, err = t.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before))
@@ -47,27 +52,40 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) 
 	return p, err
 }
 
-// prunable returns the next deliveries that Prune is to prune, and how many
-// bytes they hold.
-func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs []int64, bytes int64, err error) {
+// prunable returns the next deliveries that Prune is to look at.
+func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs []int64, err error) {
 	err = d.each(ctx, func(s scanner) error {
-		var seq, n int64
-		err := s.Scan(&seq, &n)
+		var seq int64
+		err := s.Scan(&seq)
 		seqs = append(seqs, seq)
-		bytes += n
 		return err
-	}, "SELECT seq, length(body) + length(header) FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3",
-		after, millis(before), pruneAtOnce)
-	return seqs, bytes, err
+	}, "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3", after, millis(before), pruneAtOnce)
+	return seqs, err
 }
 
-func (t *tx) prune(ctx context.Context, seqs []int64) error {
+// prune drops the bytes of those deliveries that wait in no outbox.
+func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.Pruned, error) {
+	var p inbox.Pruned
 	for _, seq := range seqs {
-		if _, err := t.exec(ctx, "UPDATE deliveries SET body = NULL, header = $1 WHERE seq = $2", []byte{}, seq); err != nil {
-			return err
+		var bytes int64
+		var waits bool
+		there, err := t.row(ctx, []any{&bytes, &waits}, `SELECT length(body) + length(header),
+			EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) FROM deliveries d WHERE seq = $1 AND body IS NOT NULL`, seq)
+		switch {
+		case err != nil:
+			return p, err
+		case !there: // somebody else was faster
+		case waits:
+			p.Waiting++
+		default:
+			if _, err := t.exec(ctx, "UPDATE deliveries SET body = NULL, header = $1 WHERE seq = $2", []byte{}, seq); err != nil {
+				return p, err
+			}
+			p.Deliveries++
+			p.Bytes += bytes
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // Readmit puts a delivery that was refused, see [inbox.Keeper].

@@ -19,3 +19,10 @@ CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 
 -- The last event that was carried over to what is known of trackings.
 INSERT INTO counters (name, value) VALUES ('followed', 0);
+
+-- What sinks sent before it verified. When it does, they have it already.
+CREATE TABLE sent_unverified (
+	sink     BIGINT NOT NULL,
+	delivery BIGINT NOT NULL,
+	PRIMARY KEY (sink, delivery)
+) WITHOUT ROWID;

@@ -38,6 +38,12 @@ var outboxTests = map[string]func(*world){
 	"AllIsSentInOrderWhateverDies":        allIsSentInOrderWhateverDies,
 	"OutboxOfManyNumbersAtOnce":           outboxOfManyNumbersAtOnce,
 	"ContextEndedBeforeOutboxChange":      contextEndedBeforeOutboxChange,
+	"ReleasedAreShownOnce":                releasedAreShownOnce,
+	"ManyReleasedAreShownOnce":            manyReleasedAreShownOnce,
+	"ReleasedWhileTheyAreShown":           releasedWhileTheyAreShown,
+	"SentBeforeItVerified":                sentBeforeItVerified,
+	"SetBackBeforeItVerified":             setBackBeforeItVerified,
+	"PrunedIsWhatWaitsForNobody":          prunedIsWhatWaitsForNobody,
 }
 
 // about puts a delivery with one event of each of the numbers, and returns its

@@ -1,0 +1,146 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// claimed puts a delivery with one event that nobody has verified yet.
+func (w *world) claimed(number string) int64 {
+	w.Helper()
+	return w.put(fmt.Sprintf(`[{"eventId":"%d","event":"x","data":{"trackingNumber":%q}}]`, rand.Uint64(), number), inbox.Unknown).Delivery //nolint:gosec // not a secret
+}
+
+// genuine wants what verified.
+func genuine(rows []inbox.Event) bool {
+	for _, e := range rows {
+		if e.Verified == inbox.Yes {
+			return true
+		}
+	}
+	return false
+}
+
+// sendAll sends all that is due, and what is due then, and returns it.
+func (w *world) sendAll(sink int64) []int64 {
+	w.Helper()
+	var all []int64
+	for {
+		of, letters := w.fetch(sink)
+		if len(of) == 0 {
+			return all
+		}
+		all = append(all, of...)
+		for _, l := range letters {
+			w.became(l, inbox.Sent)
+		}
+	}
+}
+
+func releasedAreShownOnce(w *world) {
+	behind, ahead := w.sink(nil), w.sink(nil)
+	w.same("one sink", behind, ahead)
+	first, second := w.claimed("A"), w.claimed("B")
+	w.same("not verified", w.advance(behind, genuine), []int64(nil))
+	third := w.claimed("C")
+	w.rejudge(second, inbox.Yes)
+	w.rejudge(third, inbox.Yes)
+	w.rejudge(first, inbox.No)
+	w.same("released, and not passed yet", w.advance(behind, genuine), []int64{second, third})
+	w.rejudge(first, inbox.Yes)
+	w.same("released later", w.advance(behind, genuine), []int64{first})
+	w.kill()
+	w.same("nothing more", w.advance(behind, all), []int64(nil))
+	w.same("sent", len(w.sendAll(behind)), 3)
+}
+
+// Many are released in another order than that in which they came, while the
+// cursor has not come to most of them: none is shown twice.
+func manyReleasedAreShownOnce(w *world) {
+	sink := w.sink(nil)
+	var seqs []int64
+	for i := range 30 {
+		seqs = append(seqs, w.claimed(fmt.Sprint(i)))
+	}
+	for _, seq := range append(append([]int64{}, seqs[15:]...), seqs[:15]...) {
+		w.rejudge(seq, inbox.Yes)
+	}
+	w.same("taken", w.advance(sink, genuine), seqs)
+}
+
+// One is released just when a cursor has read where it is.
+func releasedWhileTheyAreShown(w *world) {
+	sink := w.sink(nil)
+	seqs := []int64{w.claimed("A"), w.claimed("B"), w.claimed("C")}
+	released := false
+	taken := w.advance(sink, func(rows []inbox.Event) bool {
+		if !released {
+			released = true
+			w.rejudge(seqs[0], inbox.Yes) // shown as it was before
+			w.rejudge(seqs[1], inbox.Yes) // will be shown as it is now
+		}
+		return genuine(rows)
+	})
+	w.same("taken", taken, seqs[:2])
+}
+
+// What was sent before it verified is not sent again because it does.
+func sentBeforeItVerified(w *world) {
+	sink := w.sink(nil)
+	done, dead, waits := w.claimed("A"), w.claimed("B"), w.claimed("C")
+	w.same("taken", w.advance(sink, all), []int64{done, dead, waits})
+	_, letters := w.fetch(sink)
+	w.became(letters[0], inbox.Sent)
+	w.became(letters[1], inbox.GivenUp)
+	w.became(letters[2], inbox.Retry)
+	w.kill()
+	for _, seq := range []int64{done, dead, waits} {
+		w.rejudge(seq, inbox.Yes)
+	}
+	w.advance(sink, all)
+	w.same("the others", w.sendAll(sink), []int64{waits, dead})
+	w.same("nothing more", w.advance(sink, all), []int64(nil))
+
+	// Set back, it is sent like any other.
+	w.sink(&inbox.From{Delivery: done})
+	w.same("set back", w.advance(sink, all), []int64{done, dead, waits})
+}
+
+// A sink that was set back, and then wants only what verified, gets that even
+// if it was sent unverified once.
+func setBackBeforeItVerified(w *world) {
+	sink := w.sink(nil)
+	d := w.claimed("A")
+	w.advance(sink, all)
+	w.same("sent", w.sendAll(sink), []int64{d})
+	w.sink(&inbox.From{})
+	w.same("not wanted now", w.advance(sink, genuine), []int64(nil))
+	w.rejudge(d, inbox.Yes)
+	w.same("verified", w.advance(sink, genuine), []int64{d})
+}
+
+// prunedIsWhatWaitsForNobody keeps what is still to be sent.
+func prunedIsWhatWaitsForNobody(w *world) {
+	sink := w.sink(nil)
+	sentOne, dead, waits, mine := w.about("A"), w.about("B"), w.about("C"), w.about("D")
+	w.advance(sink, all)
+	_, letters := w.fetch(sink)
+	w.became(letters[0], inbox.Sent)
+	w.became(letters[1], inbox.GivenUp)
+	w.became(letters[2], inbox.Retry)
+	p, err := w.Prune(w.Context(), sent.Add(time.Hour))
+	w.must(err)
+	w.same("pruned", []int64{p.Deliveries, p.Waiting}, []int64{2, 2})
+	for seq, want := range map[int64]bool{sentOne: false, dead: false, waits: true, mine: true} {
+		d, err := w.Delivery(w.Context(), seq)
+		w.must(err)
+		w.same(fmt.Sprint("kept ", seq), d.Body != nil, want)
+	}
+	w.same("sent", w.sendAll(sink), []int64{waits})
+	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
+	w.must(err)
+	w.same("then", []int64{p.Deliveries, p.Waiting}, []int64{1, 1})
+}
