@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// older is what every version of the store had: a run of an accepted and a
+// pending row, what was seen of the first, a delivery with two events, one of
+// which was sent twice, and a refusal. The numbers of rows stand in no index.
+const older = `
+INSERT INTO accounts (id, name, salt) VALUES (1, 'https://api.example', x'00');
+UPDATE counters SET value = 2 WHERE name IN ('row');
+UPDATE counters SET value = 1 WHERE name IN ('run');
+INSERT INTO runs VALUES (1, 1, 'open', '', 1000, '["orders.csv"]', 'v2', 1000, 1, 2, 2, 0, 0, 0, 0, 0, 1, 1000);
+INSERT INTO batches VALUES (1, 1, 'accepted', 1, 1, 1, NULL, 1000, 1000, 5, 200, ''), (2, 1, 'pending', 1, 2, 2, NULL, 0, 0, 0, 0, '');
+INSERT INTO parts VALUES (1, 1, 1), (1, 2, 1);
+INSERT INTO rows VALUES (1, 1, 'R1', 'N-1', '', 1, 0, 2, NULL, NULL), (2, 1, 'R2', 'N2', '', 2, 0, 3, NULL, NULL);
+INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source)
+	VALUES (1, 'R1', 'N-1', 'N1', 'processed', '7', 'IN TRANSIT', 'in_transit', 'Left', '', 'dhl', 5000, 'query');
+INSERT INTO deliveries VALUES (1, 6000, 'POST', x'2f', x'', '127.0.0.1:1', 'yes', '', 'mine', 'env:S', 1, 0, '', x'',
+	CAST('[{"eventId":"a","event":"x","eventTime":"1970-01-01T00:00:07Z","data":{"trackingNumber":"N1","status":1}},{"eventId":"a"}]' AS BLOB)),
+	(2, 7000, 'POST', x'2f', x'', '127.0.0.1:1', 'no', 'signature_mismatch', 'mine', '', 0, 0, '', x'', CAST('[{"eventId":"b","data":{"trackingNumber":"N2","status":1}}]' AS BLOB));
+INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time, tracking_number, status, status_track, status_label,
+	latest_event, router_id, verified, reason, body_authenticated, mark, anomaly) VALUES
+	(1, 1, 6000, 0, 1, 96, x'61', x'00', 'a', 'x', '1970-01-01T00:00:07Z', 'N1', '1', '', '', '', '', 'yes', '', 1, '', ''),
+	(2, 1, 6000, 1, 98, 15, x'61', x'01', 'a', '', '', '', '', '', '', '', '', 'yes', '', 1, 'conflict', ''),
+	(3, 2, 7000, 0, 1, 62, x'62', x'02', 'b', '', '', 'N2', '1', '', '', '', '', 'no', 'signature_mismatch', 0, '', '');
+INSERT INTO refused VALUES (1, 8000, 'POST', x'2f', x'', '127.0.0.1:1', 'no', 'signature_missing', 'mine', '', 0, 0, '', x'', CAST('[]' AS BLOB), 2);
+`
+
+// makeOlder makes a store of a version with all of that in it.
+func makeOlder(t *testing.T, path string, steps []string) {
+	t.Helper()
+	ctx := t.Context()
+	d, err := open(ctx, path, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(ctx, older); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A store of each older version is brought up to date with all that is in it,
+// and a copy is left of what it was.
+func TestOlderStoresAreBroughtUpToDate(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version := 1; version < len(steps); version++ {
+		t.Run(fmt.Sprint("from ", version), func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "waybill.db")
+			makeOlder(t, path, steps[:version])
+			d, err := Open(t.Context(), path, Options{MustExist: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if d.New() || d.Backup() != fmt.Sprintf("%s.bak-v%d", path, version) {
+				t.Errorf("new %v, backup %q", d.New(), d.Backup())
+			}
+			if err := d.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			keepsWhatItHeld(t, d)
+			isOfVersion(t, d.Backup(), version)
+			again, err := Open(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer again.Close()
+			if again.Backup() != "" {
+				t.Errorf("opened again, it makes a copy: %q", again.Backup())
+			}
+		})
+	}
+}
+
+// keepsWhatItHeld looks for all of older, by the ways of now.
+func keepsWhatItHeld(t *testing.T, d *DB) {
+	t.Helper()
+	ctx := t.Context()
+	const account = "https://api.example"
+	var rows []string
+	for st, err := range d.Standings(ctx, account, ledger.Filter{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		line := fmt.Sprint(st.Item.ReferID, st.Item.Number, st.State, st.Unverified)
+		if s := st.Sighting; s != nil {
+			line += fmt.Sprint(s.Status, s.LatestEvent, s.Source, s.Seen.UnixMilli(), s.AsOf.IsZero())
+		}
+		rows = append(rows, line)
+	}
+	if want := []string{"R1N-1accepted07Leftquery5000 true", "R2N2pending3"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q; want %q", rows, want)
+	}
+	dl, err := d.Delivery(ctx, 1)
+	if err != nil || dl.Verified != inbox.Yes || len(dl.Body) == 0 {
+		t.Errorf("delivery %+v, %v", dl, err)
+	}
+	counts, err := d.Counts(ctx)
+	if err != nil || counts.Deliveries != 2 || counts.LastEvent != 3 || counts.Refused != 1 || counts.Unverified != 1 {
+		t.Errorf("counts %+v, %v", counts, err)
+	}
+	at, last, err := d.Followed(ctx)
+	if err != nil || at != 0 || last != 3 {
+		t.Errorf("followed %d of %d, %v; want what came before to be taken in", at, last, err)
+	}
+	n, err := d.UnverifiedBytes(ctx)
+	if err != nil || n == 0 {
+		t.Errorf("%d unverified bytes, %v", n, err)
+	}
+	// What is new works on what is old.
+	s, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://x"}, &inbox.From{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Advance(ctx, s.ID, 9, func(rows []inbox.Event) bool { return rows[0].Verified == inbox.Yes })
+	if err != nil || len(p.Taken) != 1 || len(p.Left) != 1 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	dl = inbox.Delivery{Body: []byte(`[{"eventId":"c"}]`), Verified: inbox.Yes}
+	if _, err := d.Put(ctx, dl, inbox.Prepare(dl, webhook.Decode(dl.Body))); err != nil {
+		t.Error(err)
+	}
+}
+
+// isOfVersion sees that a file is a whole store of that version.
+func isOfVersion(t *testing.T, path string, version int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var is, deliveries int
+	if err := errors.Join(
+		db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&is),
+		db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM deliveries").Scan(&deliveries),
+	); err != nil || is != version || deliveries != 2 {
+		t.Errorf("%s: version %d with %d deliveries, %v; want version %d with 2", path, is, deliveries, err, version)
+	}
+	info, err := os.Stat(path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v; want a file for its user alone", info, err)
+	}
+}
+
+// A store that was written by a newer waybill is left as it is.
+func TestNewerStoresAreLeftAlone(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "waybill.db")
+	newer, err := open(t.Context(), path, append(slices.Clone(steps), "CREATE TABLE later (x TEXT)"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := newer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(context.WithoutCancel(t.Context()), path, Options{}); !errors.Is(err, ErrTooNew) {
+		t.Errorf("%v; want %v", err, ErrTooNew)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil || !slices.Equal(before, after) {
+		t.Errorf("the file has changed (%v)", err)
+	}
+}
