@@ -17,9 +17,9 @@ import (
 const toldAhead = 10_000
 
 // Sink returns what carries the events of the store to what is known of
-// trackings. Numbers that nobody has are shown in the account in use.
+// trackings.
 func (s *Session) Sink(db *store.DB) *follow.Sink {
-	return &follow.Sink{Inbox: db, Ledger: db, Account: s.Config.Account}
+	return &follow.Sink{Inbox: db, Ledger: db}
 }
 
 // CatchUp carries events over that were received, by any process, and were not

@@ -30,9 +30,8 @@ type events interface {
 // Sink carries the events of an inbox to a ledger. Any number of them, in any
 // number of processes, may work at once: each event is carried over once.
 type Sink struct {
-	Inbox   events
-	Ledger  ledger.News
-	Account string // in whose list numbers are shown that no account has
+	Inbox  events
+	Ledger ledger.News
 }
 
 // CatchUp carries over all that is there. If that is nothing it costs one look.
@@ -112,7 +111,7 @@ func (s *Sink) step(ctx context.Context) (more bool, err error) {
 		}
 	}
 	// If somebody else has moved on meanwhile, there is more to look at.
-	moved, err := s.Ledger.Follow(ctx, s.Account, seen, at, to)
+	moved, err := s.Ledger.Follow(ctx, seen, at, to)
 	return !moved || to < last, err
 }
 

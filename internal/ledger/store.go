@@ -139,7 +139,9 @@ type Trackings interface {
 	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
 
 	// Standings yields what is known of the account's trackings, in the order
-	// they were created, then those only ever seen.
+	// they were created, then those only ever seen, and the numbers that are
+	// nobody's: a tracking without referId belongs to no account. What is known
+	// of such a number is also known of the trackings that have it.
 	Standings(ctx context.Context, account string, f Filter) iter.Seq2[Standing, error]
 
 	// Find returns the account's rows with the given referId, or with the
@@ -162,12 +164,12 @@ type News interface {
 	// A sighting names a number, or a RouterID, or both, and no referId: it is
 	// about every row of that number, whichever account's, and about those
 	// trackings to which an answer has tied the RouterID; if there are none,
-	// about the number alone, in the given account. An event ties no RouterID
-	// to a row: it may be about several.
-	Follow(ctx context.Context, account string, seen []Sighting, from, to int64) (bool, error)
+	// about the number alone, which is nobody's until an account has it. An
+	// event ties no RouterID to a row: it may be about several.
+	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 
-	// Heard returns the account's trackings of which the last was learnt from
-	// an event behind the one numbered after.
+	// Heard returns the account's trackings, and the numbers that are nobody's,
+	// of which the last was learnt from an event behind the one numbered after.
 	Heard(ctx context.Context, account string, after int64) ([]tracking.Key, error)
 
 	// Unverified is that of [Standing], for a number.

@@ -21,8 +21,8 @@ type told struct {
 }
 
 // Follow records what events told, see [ledger.News].
-func (d *DB) Follow(ctx context.Context, account string, seen []ledger.Sighting, from, to int64) (bool, error) {
-	if err := checkSeen(account, seen); err != nil {
+func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64) (bool, error) {
+	if err := checkSeen("", seen); err != nil {
 		return false, err
 	}
 	if err := d.number(ctx); err != nil { // many at once; what is still missing follows below
@@ -34,15 +34,11 @@ func (d *DB) Follow(ctx context.Context, account string, seen []ledger.Sighting,
 		if moved, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from); err != nil || moved == 0 || len(seen) == 0 {
 			return err
 		}
-		id, err := t.account(ctx, account)
-		if err != nil {
-			return err
-		}
 		if err := t.numberAll(ctx); err != nil {
 			return err
 		}
 		for _, s := range seen {
-			all, err := t.about(ctx, id, s)
+			all, err := t.about(ctx, s)
 			if err != nil {
 				return err
 			}
@@ -58,7 +54,7 @@ func (d *DB) Follow(ctx context.Context, account string, seen []ledger.Sighting,
 }
 
 // about returns what an event told of each tracking that it is about.
-func (t *tx) about(ctx context.Context, account int64, s ledger.Sighting) ([]told, error) {
+func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]told, error) {
 	var all []told
 	err := t.each(ctx, func(row scanner) error {
 		one := told{Sighting: s}
@@ -77,7 +73,7 @@ func (t *tx) about(ctx context.Context, account int64, s ledger.Sighting) ([]tol
 	}
 	if len(all) == 0 && s.Key.Number != "" {
 		s.Key.ReferID = ""
-		all = []told{{account, s}}
+		all = []told{{nobody, s}}
 	}
 	return all, err
 }
@@ -90,7 +86,7 @@ func (d *DB) Heard(ctx context.Context, account string, after int64) ([]tracking
 		err := s.Scan(&k.ReferID, &k.Number)
 		keys = append(keys, k)
 		return err
-	}, "SELECT refer_id, number FROM sightings WHERE event > $1 AND event > 0 AND +account_id = "+accountOf("$2")+" ORDER BY event, id", after, account)
+	}, "SELECT refer_id, number FROM sightings WHERE event > $1 AND event > 0 AND +account_id IN (0, "+accountOf("$2")+") ORDER BY event, id", after, account)
 	return keys, err
 }
 

@@ -38,6 +38,25 @@ func (d *DB) number(ctx context.Context) error {
 	}
 }
 
+// numberForNobody brings all rows by number up to date if there are numbers
+// that were nobody's when they were heard of. In a store that cannot be written
+// now some are then told beside the rows that have them.
+func (d *DB) numberForNobody(ctx context.Context) error {
+	var stale bool
+	if _, err := d.row(ctx, []any{&stale}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0) AND
+		(SELECT value FROM counters WHERE name = 'row') > (SELECT value FROM counters WHERE name = 'numbered')`); err != nil || !stale {
+		return err
+	}
+	err := d.number(ctx)
+	if err == nil {
+		err = d.run(ctx, func(ctx context.Context, t *tx) error { return t.numberAll(ctx) })
+	}
+	if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
+		return nil
+	}
+	return err
+}
+
 // numberAll is number in a transaction that is under way. It leaves none out.
 func (t *tx) numberAll(ctx context.Context) error {
 	for {

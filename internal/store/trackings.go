@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,8 +56,14 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 	return nil
 }
 
+// nobody is the account of sightings without referId.
+const nobody = 0
+
 // sightingValues are the values of a row of sightings.
 func sightingValues(account int64, s *ledger.Sighting) []any {
+	if s.Key.ReferID == "" {
+		account = nobody
+	}
 	asOf := s.AsOf
 	if asOf.IsZero() {
 		asOf = s.Seen
@@ -77,30 +84,38 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, a
 }
 
 // What a standing consists of: a row with its batch and, if there is one, its
-// sighting; or a sighting alone.
+// sighting or the newer one of its number alone; or a sighting alone.
 const (
 	sighting = `COALESCE(s.seen, -1), s.as_of, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time,
-		s.carrier, s.source, s.router_id `
+		s.carrier, s.source, `
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting
+		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting + `
+		CASE s.account_id WHEN 0 THEN COALESCE((SELECT o.router_id FROM sightings o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.number = r.number), '')
+			ELSE s.router_id END `
 	rowJoins = ` JOIN batches b ON b.id = r.batch_id
-		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number `
-	rowTables   = "FROM rows r" + rowJoins
-	visible     = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
-	seenColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "UPPER(s.folded)" + claimEnd + sighting + `FROM sightings s
-		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + ") " + notTwice
-
-	// What an event said of a number that nothing was known of is not told
-	// beside what was learnt of the number, or its routerId, since.
-	notTwice = `AND (s.refer_id <> '' OR
-		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = s.account_id AND o.folded = s.folded AND o.refer_id <> '') AND
-		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = s.account_id AND o.refer_id <> '')) `
-
+		LEFT JOIN sightings s ON s.id = (SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number
+			OR x.account_id = 0 AND x.folded = UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', '')) AND x.folded <> ''
+			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id LIMIT 1) `
+	rowTables = "FROM rows r" + rowJoins
+	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
 	// The latest event about the number between these that did not verify. A
 	// bare column there would not use the index.
 	claimBegin = "COALESCE((SELECT e.seq FROM events e WHERE UPPER(REPLACE(REPLACE(e.tracking_number, ' ', ''), '-', '')) = "
 	claimEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
 )
+
+// seenAlone begins a query for the sightings of an account that are no row's,
+// and for those of numbers that it does not hold: neither as a row, nor as what
+// was learnt of the number, or its routerId, since.
+func seenAlone(account string) string {
+	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "UPPER(s.folded)" + claimEnd + sighting + `s.router_id FROM sightings s
+		WHERE +s.account_id IN (0, ` + account + `) AND
+			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
+			(s.refer_id <> '' OR
+			NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND
+			NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = ` + account + ` AND o.folded = s.folded AND o.refer_id <> '') AND
+			NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
+}
 
 // accountOf is the number of the account whose name is that parameter.
 func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
@@ -199,8 +214,8 @@ func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, err
 	if run == 0 {
 		return []*list{
 			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: seenColumns + "AND s.id > $1 AND +s.account_id = " + accountOf("$3") + " ORDER BY s.id LIMIT $2", args: []any{account}},
-		}, nil
+			{query: seenAlone(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
+		}, d.numberForNobody(ctx)
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
 	return []*list{
@@ -263,6 +278,9 @@ func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledge
 	if err != nil {
 		return nil, err
 	}
-	_, seen, err := d.standings(ctx, seenColumns+"AND s.account_id = "+accountOf("$1")+" AND "+seenWhere+" ORDER BY s.id", account, value)
+	_, seen, err := d.standings(ctx, seenAlone(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
+	if referID == "" && len(rows) > 0 { // perhaps one that is not numbered yet
+		seen = slices.DeleteFunc(seen, func(st ledger.Standing) bool { return st.Item.ReferID == "" })
+	}
 	return append(rows, seen...), err
 }

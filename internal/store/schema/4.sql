@@ -17,6 +17,9 @@ ALTER TABLE sightings ADD COLUMN event BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE sightings ADD COLUMN shared BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 
+-- A tracking without referId belongs to no account.
+UPDATE OR REPLACE sightings SET account_id = 0 WHERE refer_id = '';
+
 -- The last event that was carried over to what is known of trackings.
 INSERT INTO counters (name, value) VALUES ('followed', 0);
 

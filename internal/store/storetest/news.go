@@ -27,7 +27,7 @@ func (w *world) follow(seen ...ledger.Sighting) {
 	for _, s := range seen {
 		to = max(to, s.Event)
 	}
-	moved, err := w.Follow(w.Context(), account, seen, from, to)
+	moved, err := w.Follow(w.Context(), seen, from, to)
 	w.must(err)
 	w.same("moved", moved, true)
 }
@@ -73,7 +73,13 @@ func eventsOfOtherAccounts(w *world) {
 	w.run(other, entries(2, 3)...)
 	w.follow(tidings(1, "1Z0001", ""), tidings(2, "1Z0002", ""), tidings(3, "1Z0003", ""), tidings(4, "1Z0004", ""))
 	w.same("this one", w.known(account), []string{"order-0001/1Z-0001: event 1", "order-0002/1Z-0002: event 2", "/1Z0004: event 4"})
-	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3"})
+	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3", "/1Z0004: event 4"})
+	w.same("of no account", w.known(""), []string{"/1Z0004: event 4"})
+	for _, of := range []string{account, "other", "new", ""} {
+		heard, err := w.Heard(w.Context(), of, 3)
+		w.must(err)
+		w.same("heard", heard, []tracking.Key{{Number: "1Z0004"}})
+	}
 }
 
 func routerIDsTie(w *world) {
@@ -99,8 +105,18 @@ func nobodysNumbersGiveWay(w *world) {
 	w.follow(tidings(1, "1Z 0001", "r-1"), tidings(2, "elsewhere", "r-2"))
 	w.same("nobody's", w.known(account), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
 	w.run(plan(), entries(1, 1)...)
-	w.follow(tidings(3, "1Z-0001", "r-1"))
-	w.same("after it was created", w.known(account), []string{"order-0001/1Z-0001: event 3", "/elsewhere: event 2"})
+	w.same("when it was created", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	w.same("where it was not", w.known("other"), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
+	late := tidings(3, "1Z-0001", "r-1")
+	late.AsOf = sent
+	w.follow(late)
+	w.same("after an older event", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	working := sighting(1, sent.Add(48*time.Hour))
+	working.Phase = ledger.Processing
+	w.learn(working)
+	w.same("while it is worked on", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	w.follow(tidings(4, "1Z-0001", "r-1"))
+	w.same("after a newer one", w.known(account), []string{"order-0001/1Z-0001: event 4", "/elsewhere: event 2"})
 	found, err := w.Find(w.Context(), account, "", "1Z0001")
 	w.must(err)
 	w.same("found", len(found), 1)
@@ -121,7 +137,7 @@ func followsOnce(w *world) {
 	at("at first", 0)
 	w.follow(tidings(2, "1Z0001", ""))
 	at("followed", 2)
-	moved, err := w.Follow(w.Context(), account, []ledger.Sighting{tidings(9, "1Z0001", "")}, 0, 9)
+	moved, err := w.Follow(w.Context(), []ledger.Sighting{tidings(9, "1Z0001", "")}, 0, 9)
 	w.must(err)
 	w.same("moved from elsewhere", moved, false)
 	at("from elsewhere", 2)
@@ -129,7 +145,7 @@ func followsOnce(w *world) {
 	w.follow()
 	at("with nothing seen", 3)
 	bad := tidings(4, "a\x00", "")
-	if _, err := w.Follow(w.Context(), account, []ledger.Sighting{bad}, 3, 4); err == nil {
+	if _, err := w.Follow(w.Context(), []ledger.Sighting{bad}, 3, 4); err == nil {
 		w.Error("a number that is no text was followed")
 	}
 	w.kill()
@@ -156,7 +172,7 @@ func tellsWhatWasHeard(w *world) {
 	}
 	got, err := w.Heard(w.Context(), "other", 0)
 	w.must(err)
-	w.same("of another account", len(got), 0)
+	w.same("of another account", got, []tracking.Key{{Number: "alone"}})
 }
 
 // claimsAreBeside puts events that do not verify beside trackings.
