@@ -48,6 +48,7 @@ func outcomes() []outcome {
 		{jqWrong, Usage, "see the jq manual for the language"},
 		{as[*outcomeError], Failed, ""}, // brings its own code
 		{as[*partialError], Partial, ""},
+		{waitedForNobody, Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{as[*waitError], Pending, ""},
 		{is(app.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
@@ -101,6 +102,9 @@ func cannotListen(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "listen"
 }
+
+// waitedForNobody matches a wait for what the service was not there to tell.
+func waitedForNobody(err error) bool { return as[*waitError](err) && as[*api.ConnectError](err) }
 
 func explainStore(err error) bool { return as[*store.Error](err) }
 
@@ -218,7 +222,7 @@ func nextOf(err error) string {
 		return e.next
 	}
 	if e := (*waitError)(nil); errors.As(err, &e) {
-		return e.next()
+		return e.next
 	}
 	if e := (*inputError)(nil); errors.As(err, &e) {
 		return e.next

@@ -65,7 +65,7 @@ time is up it shows what is known and ends with status 8.
 			if waitErr == nil {
 				return showErr
 			}
-			return &waitError{cause: waitErr, also: showErr, left: left, all: len(qs), cond: cond, refs: o}
+			return &waitError{cause: waitErr, also: showErr, left: left, all: len(qs), cond: cond, refs: o, next: r.goOn(o, cond)}
 		}),
 	}
 	o.flags(cmd)
@@ -84,6 +84,7 @@ type waitError struct {
 	all   int
 	cond  condition
 	refs  refOptions
+	next  string // command that goes on waiting
 }
 
 func (e *waitError) Error() string {
@@ -91,10 +92,14 @@ func (e *waitError) Error() string {
 	if e.all == 1 {
 		what, are = quoted(strings.Join(e.refs.Refs, "")), "is"
 	}
+	text := fmt.Sprintf("%v: %s %s still without %s", e.cause, what, are, e.cond)
 	if e.cond == (condition{}) {
-		return fmt.Sprintf("%v: %s %s not yet processed", e.cause, what, are)
+		text = fmt.Sprintf("%v: %s %s not yet processed", e.cause, what, are)
 	}
-	return fmt.Sprintf("%v: %s %s still without %s", e.cause, what, are, e.cond)
+	if away := (*api.ConnectError)(nil); errors.As(e.also, &away) {
+		text += "; " + away.Error()
+	}
+	return text
 }
 
 func (e *waitError) Unwrap() []error {
@@ -104,20 +109,19 @@ func (e *waitError) Unwrap() []error {
 	return []error{e.cause, e.also}
 }
 
-// next is the command that goes on waiting.
-func (e *waitError) next() string {
-	words := []string{"waybill", "wait"}
-	words = append(words, e.refs.Refs...)
-	if e.refs.Run != "" {
-		words = append(words, "--run", e.refs.Run)
+// goOn is the command that goes on waiting.
+func (r *runner) goOn(refs refOptions, cond condition) string {
+	words := append([]string{"wait"}, refs.Refs...)
+	if refs.Run != "" {
+		words = append(words, "--run", refs.Run)
 	}
-	if e.refs.By != "refer-id" {
-		words = append(words, "--by", e.refs.By)
+	if refs.By != "refer-id" {
+		words = append(words, "--by", refs.By)
 	}
-	if e.cond != (condition{}) {
-		words = append(words, "--for", e.cond.String())
+	if cond != (condition{}) {
+		words = append(words, "--for", cond.String())
 	}
-	return commandLine(words...)
+	return r.command(words...)
 }
 
 // waiting asks about many trackings until each meets the condition, or an event
@@ -228,8 +232,11 @@ func (w *waiting) judge(ctx context.Context, l looked) (poll.Verdict, error) {
 		}
 		hopeless = !created
 	case app.Passing(l.err):
-		if v, err := w.news.known(ctx, l.query); err == nil && w.news.met(l.query, v) {
-			l = looked{query: l.query, view: v}
+		if v, err := w.news.known(ctx, l.query); err == nil && len(v.Found) > 0 {
+			l.view = v
+			if w.news.met(l.query, v) {
+				l.err = nil
+			}
 		}
 	case l.err != nil:
 		hopeless = !errors.Is(l.err, api.ErrUndecided)

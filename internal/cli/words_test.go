@@ -80,6 +80,8 @@ func TestExplain(t *testing.T) {
 		{ledger.ErrNoRun, NotFound},
 		{&usageError{err: errors.New("x")}, Usage},
 		{&waitError{cause: errTimeUp, all: 1}, Pending},
+		{&waitError{cause: errTimeUp, all: 1, also: &api.ConnectError{Err: errors.New("refused")}}, Unreachable},
+		{&waitError{cause: &signalError{}, all: 1, also: &api.ConnectError{Err: errors.New("refused")}}, Interrupted},
 		{&waitError{cause: errTimeUp, all: 1, also: &api.StatusError{Status: 403}}, Auth},
 		{&outcomeError{code: Unknown, err: errors.New("x")}, Unknown},
 		{errors.Join(term.ErrClosed, &outcomeError{code: Unknown, err: errors.New("x")}), Unknown},
