@@ -22,7 +22,8 @@ func (r *runner) pruneEvents() *cobra.Command {
 evidence of refusals. What was read from them stays: number, kind, status and
 eventId, so that nothing is new a second time. What was pruned can't be
 verified, shown whole or sent again, so what still waits to be forwarded stays
-whole. The room is used for what comes next; the file does not shrink.`,
+whole; what was given up is forgotten. The room is used for what comes next; the
+file does not shrink.`,
 		Example: example("waybill events prune --older-than 30d"),
 		Args:    cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
@@ -42,6 +43,7 @@ type prunedJSON struct {
 	Deliveries int64 `json:"deliveries"`
 	Bytes      int64 `json:"bytes"`
 	Refused    int64 `json:"refused"`
+	Dead       int64 `json:"dead"`    // of deliveries that had been given up forwarding
 	Waiting    int64 `json:"waiting"` // deliveries that were left whole, since they are still to be forwarded
 }
 
@@ -54,8 +56,11 @@ func (r *runner) runPrune(ctx context.Context, s *app.Session, before time.Time)
 	if db != nil {
 		p, err = db.Prune(ctx, before)
 	}
-	if p.Deliveries+p.Refused == 0 && err != nil {
+	if p.Deliveries == 0 && err != nil {
 		return err
+	}
+	if p.Dead > 0 {
+		s.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", deliveries(p.Dead))
 	}
 	if p.Waiting > 0 {
 		s.IO.Note("left whole, since still to be forwarded: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", deliveries(p.Waiting))

@@ -100,7 +100,7 @@ type Keeper interface {
 	// before that time, and the evidence of refusals before it. Events keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
 	// second time. Deliveries that wait in an outbox stay whole until they were
-	// sent or given up. It works in portions: an error leaves some of it done.
+	// sent or given up; letters that were given up go with the bytes. It works in portions: an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (Pruned, error)
 
 	// Readmit puts d and its rows as [Store.Put] does, and in the same
@@ -114,6 +114,7 @@ type Pruned struct {
 	Deliveries int64 // whose bytes were dropped
 	Bytes      int64 // of their headers and bodies
 	Refused    int64 // pieces of evidence
+	Dead       int64 // letters that had been given up
 	Waiting    int64 // deliveries that were left whole, since they wait in an outbox
 }
 

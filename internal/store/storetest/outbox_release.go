@@ -133,7 +133,8 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	w.became(letters[2], inbox.Retry)
 	p, err := w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
-	w.same("pruned", []int64{p.Deliveries, p.Waiting}, []int64{2, 2})
+	w.same("pruned", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{2, 1, 2})
+	w.same("given up", len(collect(w, w.DeadLetters(w.Context()))), 0)
 	for seq, want := range map[int64]bool{sentOne: false, dead: false, waits: true, mine: true} {
 		d, err := w.Delivery(w.Context(), seq)
 		w.must(err)
@@ -142,5 +143,16 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	w.same("sent", w.sendAll(sink), []int64{waits})
 	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
-	w.same("then", []int64{p.Deliveries, p.Waiting}, []int64{1, 1})
+	w.same("then", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{1, 0, 1})
+	w.became(letters[3], inbox.Sent)
+	// What is pruned before a cursor comes to it is given up, and goes next.
+	late := w.about("E")
+	_, err = w.Prune(w.Context(), sent.Add(time.Hour))
+	w.must(err)
+	w.same("late", w.advance(sink, all), []int64{late})
+	_, letters = w.fetch(sink)
+	w.became(letters[0], inbox.GivenUp)
+	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
+	w.must(err)
+	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
 }
