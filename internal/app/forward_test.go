@@ -33,6 +33,19 @@ func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
 	secret = "the-new-secret"
 	check("x the-new-secret", time.Hour, true)
 	check("x the-old-secret", time.Hour, true)
+	for raw, want := range map[string]string{
+		`{"a":"the-new-secret","b":["x the-old-secret y",1,"kept"], "shorter":"short"}`: `{"a":"***","b":["***",1,"kept"], "shorter":"***"}`,
+		`{"a":"the\u002dnew-secret","b\"":"\\"}`:                                        `{"a":"***","b\"":"\\"}`,
+		`{"the-new-secret":null}`:                                                       `{"***":null}`,
+		`"kept"`:                                                                        `"kept"`,
+		`[]`:                                                                            `[]`,
+		``:                                                                              ``,
+		`"torn the-new-secret`:                                                          `"torn the-new-secret`,
+	} {
+		if got := string(h.hide([]byte(raw), now.Add(time.Hour))); got != want {
+			t.Errorf("%s: hidden as %s; want %s", raw, got, want)
+		}
+	}
 	broken = true
 	check("x the-new-secret", 2*time.Hour, true)
 }

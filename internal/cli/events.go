@@ -47,6 +47,12 @@ func markType(m inbox.Mark) string {
 	return string(m)
 }
 
+// hidden is an event with the secrets in its JSON masked.
+func hidden(e inbox.Event, hide func(json.RawMessage) json.RawMessage) inbox.Event {
+	e.Data, e.Raw = hide(e.Data), hide(e.Raw)
+	return e
+}
+
 func newEventJSON(e inbox.Event) eventJSON {
 	data := e.Data
 	if len(data) == 0 {

@@ -158,10 +158,10 @@ func (r *runner) listEvents(ctx context.Context, s *app.Session, o eventOptions)
 
 // eventListing prints events, one line each.
 func (r *runner) eventListing(s *app.Session, empty string) listing[inbox.Event] {
-	names := newNames(s.Config.Statuses)
+	names, hide := newNames(s.Config.Statuses), s.Hide()
 	return listing[inbox.Event]{
 		out: r.out, empty: empty,
-		json: func(e inbox.Event) any { return newEventJSON(e) },
+		json: func(e inbox.Event) any { return newEventJSON(hidden(e, hide)) },
 		columns: []render.Column{
 			{Name: "SEQ", Right: true},
 			{Name: "DELIVERY", Right: true, From: 100},

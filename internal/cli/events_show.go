@@ -24,7 +24,8 @@ func (r *runner) shownEvent() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event with all its data",
-		Long: `ID is an event's seq or eventId, as events list shows them.
+		Long: `ID is an event's seq or eventId, as events list shows them. A text of the event
+that holds a webhook secret shows as *** without --reveal.
 
 --raw writes the body of the delivery it came with, byte for byte; to a
 terminal with control characters made visible. --headers writes the delivery's
@@ -36,20 +37,20 @@ two, refused:N names a refused delivery.`,
 			switch {
 			case o.Raw && o.Headers:
 				return usagef("ask for one after the other", "--raw and --headers exclude each other")
-			case o.Reveal && !o.Headers:
-				return usagef("add --headers", "--reveal is about headers")
+			case o.Reveal && o.Raw:
+				return usagef("leave it out", "--raw hides nothing")
 			case o.Raw:
 				return r.showBody(ctx, s, args[0])
 			case o.Headers:
 				return r.showHeaders(ctx, s, args[0], o.Reveal)
 			}
-			return r.showEvent(ctx, s, args[0])
+			return r.showEvent(ctx, s, args[0], o.Reveal)
 		}),
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
 	f.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
-	f.BoolVar(&o.Reveal, "reveal", false, "show credentials in headers")
+	f.BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
 	return cmd
 }
 
@@ -169,7 +170,7 @@ func credential(name string) bool {
 	return false
 }
 
-func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error {
+func (r *runner) showEvent(ctx context.Context, s *app.Session, id string, reveal bool) error {
 	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return err
@@ -177,6 +178,9 @@ func (r *runner) showEvent(ctx context.Context, s *app.Session, id string) error
 	e, err := shownIn(ctx, db, id)
 	if err != nil {
 		return err
+	}
+	if !reveal {
+		e = hidden(e, s.Hide())
 	}
 	if r.out.machine() {
 		j := newEventJSON(e)

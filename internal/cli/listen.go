@@ -101,7 +101,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		return errors.Join(err, l.Close())
 	}
 	var printing sync.Mutex
-	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
+	p := &eventPrinter{out: r.out, io: s.IO, names: newNames(s.Config.Statuses), hide: s.Hide(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
 	arrivals := receiver.Woken()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -14,6 +15,7 @@ type eventPrinter struct {
 	out     *result
 	io      *term.IO
 	names   names
+	hide    func(json.RawMessage) json.RawMessage
 	observe bool // a scheme is set, and not enforced
 
 	enough func() // called after so many new events
@@ -91,7 +93,7 @@ func (p *eventPrinter) show(n listen.Notice) error {
 	case p.out.machine() && n.Type == listen.Refused:
 		return p.out.object(refusedJSON(n.Refused))
 	case p.out.machine():
-		j := receivedJSON{eventJSON: newEventJSON(n.Event)}
+		j := receivedJSON{eventJSON: newEventJSON(hidden(n.Event, p.hide))}
 		j.Type = string(n.Type)
 		if p.observe && n.Event.Verified == inbox.No {
 			j.WouldHaveRefused, j.Of = p.sum.WouldHaveRefused, p.sum.Deliveries

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func printer(t *testing.T, deliveries int64) (*eventPrinter, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &eventPrinter{out: &result{Printer: printer, out: streams.Out}, io: streams, last: deliveries, place: math.MaxInt, enough: func() { t.Error("ended") }}, &out
+	return &eventPrinter{out: &result{Printer: printer, out: streams.Out}, io: streams, last: deliveries, place: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, enough: func() { t.Error("ended") }}, &out
 }
 
 func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
