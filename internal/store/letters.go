@@ -147,10 +147,12 @@ func (d *DB) SettleLetter(ctx context.Context, letter int64, o inbox.Outcome) er
 	})
 }
 
-// sendLetter takes a letter that was sent out of its outbox.
+// sendLetter takes a letter that was sent out of its outbox. If its delivery has
+// not verified yet, or not so that the sink knows, that it was sent is noted.
 func (t *tx) sendLetter(ctx context.Context, letter int64) error {
 	_, err := t.exec(ctx, `INSERT INTO sent_unverified (sink, delivery) SELECT o.sink, o.delivery FROM outbox o JOIN deliveries d ON d.seq = o.delivery
-		WHERE o.seq = $1 AND d.verified <> 'yes' ON CONFLICT DO NOTHING`, letter)
+		WHERE o.seq = $1 AND (d.verified <> 'yes' OR EXISTS (
+			SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)) ON CONFLICT DO NOTHING`, letter)
 	if err == nil {
 		_, err = t.exec(ctx, "DELETE FROM outbox WHERE seq = $1", letter)
 	}

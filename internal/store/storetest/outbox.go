@@ -43,6 +43,7 @@ var outboxTests = map[string]func(*world){
 	"ReleasedWhileTheyAreShown":           releasedWhileTheyAreShown,
 	"SentBeforeItVerified":                sentBeforeItVerified,
 	"SetBackBeforeItVerified":             setBackBeforeItVerified,
+	"EachIsSentOnceWheneverItVerifies":    eachIsSentOnceWheneverItVerifies,
 	"PrunedIsWhatWaitsForNobody":          prunedIsWhatWaitsForNobody,
 }
 

@@ -156,3 +156,94 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	w.must(err)
 	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
 }
+
+// eachIsSentOnceWheneverItVerifies lets deliveries verify at any point on their
+// way through two sinks, one of which takes them before that too.
+func eachIsSentOnceWheneverItVerifies(w *world) {
+	seed := rand.Uint64() //nolint:gosec // not a secret
+	defer func() {
+		if w.Failed() {
+			w.Logf("seed %d", seed)
+		}
+	}()
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not a secret
+	loose, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/"}, nil)
+	w.must(err)
+	sinks := []*releasing{{world: w, sink: w.sink(nil), wants: genuine, sent: map[int64]int{}}, {world: w, sink: loose.ID, wants: all, sent: map[int64]int{}}}
+	var open, received []int64
+	for range 400 {
+		switch k := sinks[random.IntN(2)]; random.IntN(5) {
+		case 0:
+			if len(received) < 40 {
+				received = append(received, w.claimed(fmt.Sprint(random.IntN(5))))
+				open = append(open, received[len(received)-1])
+			}
+		case 1:
+			if len(open) > 0 {
+				i := random.IntN(len(open))
+				w.rejudge(open[i], inbox.Yes)
+				open[i] = open[len(open)-1]
+				open = open[:len(open)-1]
+			}
+		case 2:
+			k.move(1 + random.IntN(4))
+		case 3:
+			k.claim()
+		case 4:
+			k.end()
+		}
+	}
+	for _, seq := range open {
+		w.rejudge(seq, inbox.Yes)
+	}
+	for _, k := range sinks {
+		for k.move(3) {
+		}
+		for k.claim(); len(k.under) > 0; k.claim() {
+			k.end()
+		}
+		w.same("sent", len(k.sent), len(received))
+		for seq, n := range k.sent {
+			w.same(fmt.Sprint("how often ", seq), n, 1)
+		}
+	}
+}
+
+// releasing is a sink and whoever works for it.
+type releasing struct {
+	*world
+	sink  int64
+	wants func([]inbox.Event) bool
+	under []inbox.Letter
+	sent  map[int64]int // how often, by delivery
+}
+
+func (k *releasing) move(n int) bool {
+	k.Helper()
+	p, err := k.Advance(k.Context(), k.sink, n, k.wants)
+	k.must(err)
+	return p.Seen > 0
+}
+
+func (k *releasing) claim() {
+	k.Helper()
+	letters, _, err := k.ClaimLetters(k.Context(), k.sink, 3, time.Now().Add(time.Hour))
+	k.must(err)
+	k.under = append(k.under, letters...)
+}
+
+// end ends what was claimed first: as sent, but every fourth time.
+func (k *releasing) end() {
+	k.Helper()
+	if len(k.under) == 0 {
+		return
+	}
+	l := k.under[0]
+	k.under = k.under[1:]
+	if rand.IntN(4) == 0 { //nolint:gosec // not a secret
+		k.became(l, inbox.Retry)
+		return
+	}
+	k.became(l, inbox.Sent)
+	k.sent[l.Delivery]++
+}
