@@ -44,7 +44,7 @@ type prunedJSON struct {
 	Bytes      int64 `json:"bytes"`
 	Refused    int64 `json:"refused"`
 	Dead       int64 `json:"dead"`    // of deliveries that had been given up forwarding
-	Waiting    int64 `json:"waiting"` // deliveries that were left whole, since they are still to be forwarded
+	Waiting    int64 `json:"waiting"` // deliveries that were left whole, since they are not forwarded yet
 }
 
 func (r *runner) runPrune(ctx context.Context, s *app.Session, before time.Time) error {
@@ -63,7 +63,7 @@ func (r *runner) runPrune(ctx context.Context, s *app.Session, before time.Time)
 		s.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", deliveries(p.Dead))
 	}
 	if p.Waiting > 0 {
-		s.IO.Note("left whole, since still to be forwarded: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", deliveries(p.Waiting))
+		s.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", deliveries(p.Waiting))
 	}
 	if r.out.machine() {
 		return errors.Join(err, r.out.object(prunedJSON(p)))

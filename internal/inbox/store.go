@@ -100,7 +100,9 @@ type Keeper interface {
 	// before that time, and the evidence of refusals before it. Events keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
 	// second time. Deliveries that wait in an outbox stay whole until they were
-	// sent or given up; letters that were given up go with the bytes. It works in portions: an error leaves some of it done.
+	// sent or given up, and so, for a day, do those that a sink has not come to
+	// yet; letters that were given up go with the bytes. It works in portions:
+	// an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (Pruned, error)
 
 	// Readmit puts d and its rows as [Store.Put] does, and in the same
@@ -115,7 +117,7 @@ type Pruned struct {
 	Bytes      int64 // of their headers and bodies
 	Refused    int64 // pieces of evidence
 	Dead       int64 // letters that had been given up
-	Waiting    int64 // deliveries that were left whole, since they wait in an outbox
+	Waiting    int64 // deliveries that were left whole, since they wait for a sink
 }
 
 // Receipt says what became of a delivery that was put.

@@ -11,6 +11,10 @@ import (
 // pruneAtOnce is how many deliveries one transaction prunes: others wait for it.
 const pruneAtOnce = 500
 
+// pruneAfter is how long a delivery that a sink has not come to yet is kept
+// whole. A sink that is never heard of again would keep everything.
+const pruneAfter = 24 * time.Hour
+
 // UnverifiedBytes returns how much is kept of unverified deliveries, see
 // [inbox.Keeper].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
@@ -68,14 +72,19 @@ func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs 
 	return seqs, err
 }
 
-// prune drops the bytes of those deliveries that wait in no outbox.
+// isWaiting says that a delivery d is in an outbox; or that it came at $2 or
+// later and a sink has not come to it yet, or to its release.
+const isWaiting = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
+	(EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq) OR EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released AND r.delivery = d.seq)))`
+
+// prune drops the bytes of those deliveries that wait for nobody.
 func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.Pruned, error) {
 	var p inbox.Pruned
+	since := millis(time.Now().Add(-pruneAfter))
 	for _, seq := range seqs {
 		var bytes int64
 		var waits bool
-		there, err := t.row(ctx, []any{&bytes, &waits}, `SELECT length(body) + length(header),
-			EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) FROM deliveries d WHERE seq = $1 AND body IS NOT NULL`, seq)
+		there, err := t.row(ctx, []any{&bytes, &waits}, "SELECT length(body) + length(header), "+isWaiting+" FROM deliveries d WHERE seq = $1 AND body IS NOT NULL", seq, since)
 		switch {
 		case err != nil:
 			return p, err

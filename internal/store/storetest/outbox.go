@@ -44,6 +44,7 @@ var outboxTests = map[string]func(*world){
 	"SentBeforeItVerified":                sentBeforeItVerified,
 	"SetBackBeforeItVerified":             setBackBeforeItVerified,
 	"EachIsSentOnceWheneverItVerifies":    eachIsSentOnceWheneverItVerifies,
+	"PruningWaitsForCursorsForADay":       pruningWaitsForCursorsForADay,
 	"PrunedIsWhatWaitsForNobody":          prunedIsWhatWaitsForNobody,
 }
 

@@ -247,3 +247,29 @@ func (k *releasing) end() {
 	k.became(l, inbox.Sent)
 	k.sent[l.Delivery]++
 }
+
+// What no cursor has come to yet is kept for a day: a target may be away for as
+// long. One that is never heard of again keeps nothing.
+func pruningWaitsForCursorsForADay(w *world) {
+	sink := w.sink(nil)
+	old, late := w.claimed("A"), delivery("["+event(uuid(1), "")+"]", inbox.Unknown)
+	late.ReceivedAt = time.Now().Add(-time.Hour)
+	seq := w.putInto(w.Store, late).Delivery
+	prune := func(what string, pruned, waiting int64) {
+		w.Helper()
+		p, err := w.Prune(w.Context(), time.Now())
+		w.must(err)
+		w.same(what, []int64{p.Deliveries, p.Waiting}, []int64{pruned, waiting})
+	}
+	prune("not passed", 1, 1)
+	d, err := w.Delivery(w.Context(), old)
+	w.must(err)
+	w.same("pruned", d.Body == nil, true)
+	w.advance(sink, genuine)
+	w.rejudge(seq, inbox.Yes)
+	prune("released", 0, 1)
+	w.same("taken", w.advance(sink, genuine), []int64{seq})
+	prune("taken", 0, 1)
+	w.same("sent", w.sendAll(sink), []int64{seq})
+	prune("sent", 1, 0)
+}
