@@ -188,7 +188,10 @@ func (c *claims) tell(ctx context.Context, io *term.IO, n names, db *store.DB) e
 	}
 	if len(c.seqs) > 0 {
 		also := ""
-		if c.more > 0 {
+		switch {
+		case c.more == 1:
+			also = "1 more tracking has unverified events; "
+		case c.more > 1:
 			also = fmt.Sprintf("%d more trackings have unverified events; ", c.more)
 		}
 		io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
