@@ -23,7 +23,7 @@ type place struct {
 func newPlace(t *testing.T) place {
 	t.Helper()
 	root := t.TempDir()
-	p := place{t, filepath.Join(root, "home"), filepath.Join(root, "work")}
+	p := place{t, filepath.Join(root, "home"), filepath.Join(root, "project")}
 	for _, folder := range []string{p.home, p.work} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)

@@ -82,7 +82,7 @@ func TestReadAPIKey(t *testing.T) {
 	for name, text := range map[string]string{"flag.key": "of-flag\n", "env.key": "of-env\r\n", "user.key": "of-user", "profile.key": "of-profile\n"} {
 		p.write(filepath.Join(p.work, name), text, 0o600)
 	}
-	const literal = "api_key: literal\nprofiles:\n  file: {api_key_file: ../../../work/profile.key}\n  lit: {api_key: literal2}\n"
+	const literal = "api_key: literal\nprofiles:\n  file: {api_key_file: ../../../project/profile.key}\n  lit: {api_key: literal2}\n"
 	named := "api_key_file: " + filepath.Join(p.work, "user.key") + "\n"
 	for _, tt := range []struct {
 		name, user string
