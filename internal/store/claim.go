@@ -171,12 +171,7 @@ func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]
 // Recover makes unknown what dead processes were sending, see [ledger.Store].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
 	var owners []string
-	if err := d.each(ctx, func(s scanner) error {
-		var o string
-		err := s.Scan(&o)
-		owners = append(owners, o)
-		return err
-	}, "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
+	if err := d.each(ctx, column(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
 		return 0, err
 	}
 	var total int64

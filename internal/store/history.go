@@ -86,12 +86,7 @@ func (d *DB) complete(ctx context.Context, sum *ledger.RunSummary, owner string)
 		return err
 	}
 	owners := []string{owner}
-	if err := d.each(ctx, func(s scanner) error {
-		var o string
-		err := s.Scan(&o)
-		owners = append(owners, o)
-		return err
-	}, "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
+	if err := d.each(ctx, column(&owners), "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
 		return err
 	}
 	for _, o := range owners {

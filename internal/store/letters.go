@@ -98,12 +98,7 @@ func (t *tx) dueLetters(ctx context.Context, sink, after, until int64, n int) ([
 // freeLetters gives what dead processes were sending back.
 func (d *DB) freeLetters(ctx context.Context, t *tx, sink int64) error {
 	var owners []string
-	if err := t.each(ctx, func(s scanner) error {
-		var name string
-		err := s.Scan(&name)
-		owners = append(owners, name)
-		return err
-	}, "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
+	if err := t.each(ctx, column(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
 		return err
 	}
 	for _, name := range owners {
@@ -178,12 +173,7 @@ func (t *tx) failLetter(ctx context.Context, letter int64, dead bool, o inbox.Ou
 // unblock lets those go that waited for a letter.
 func (t *tx) unblock(ctx context.Context, sink, letter int64) error {
 	var numbers []string
-	if err := t.each(ctx, func(s scanner) error {
-		var n string
-		err := s.Scan(&n)
-		numbers = append(numbers, n)
-		return err
-	}, "SELECT folded FROM outbox_numbers WHERE letter = $1", letter); err != nil {
+	if err := t.each(ctx, column(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", letter); err != nil {
 		return err
 	}
 	for _, n := range numbers {

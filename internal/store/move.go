@@ -91,12 +91,7 @@ func (t *tx) countPart(ctx context.Context, run int64, b batch) error {
 // ids returns the numbers that a query finds.
 func (t *tx) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
 	var ids []int64
-	err := t.each(ctx, func(s scanner) error {
-		var id int64
-		err := s.Scan(&id)
-		ids = append(ids, id)
-		return err
-	}, query, args...)
+	err := t.each(ctx, column(&ids), query, args...)
 	return ids, err
 }
 

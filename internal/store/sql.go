@@ -52,6 +52,16 @@ func uri(path string, settings ...string) string {
 // scanner is the current row of an answer.
 type scanner interface{ Scan(dest ...any) error }
 
+// column reads rows of one column into all.
+func column[T any](all *[]T) func(scanner) error {
+	return func(s scanner) error {
+		var one T
+		err := s.Scan(&one)
+		*all = append(*all, one)
+		return err
+	}
+}
+
 // drain calls f for each row and closes rows.
 func drain(rows *sql.Rows, f func(scanner) error) error {
 	for rows.Next() {

@@ -285,12 +285,7 @@ func (l *locks) close() error {
 // others from writing for long. The caller has the lock of staging.
 func (d *DB) removeStaged(ctx context.Context) error {
 	var runs []int64
-	err := d.each(ctx, func(s scanner) error {
-		var id int64
-		err := s.Scan(&id)
-		runs = append(runs, id)
-		return err
-	}, "SELECT id FROM runs WHERE state = 'staged'")
+	err := d.each(ctx, column(&runs), "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
 		if err == nil {
 			err = d.removeRun(ctx, run)
