@@ -99,15 +99,8 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 		return done, err
 	}
 	receipt, err := i.Store.Put(ctx, d, rows)
-	if err != nil {
-		return done, err
-	}
-	for _, p := range receipt.Rows {
-		if p.Mark == inbox.Standing {
-			done.Events++
-		}
-	}
-	return done, nil
+	done.Events = receipt.Standing()
+	return done, err
 }
 
 // odd adds the mark of a redacted delivery to what else is odd.

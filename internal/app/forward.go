@@ -39,13 +39,9 @@ func (s *Session) Holds() (func(webhook.Field) bool, error) {
 // secretsInClear returns the secrets in every form that a delivery may show;
 // none is no error.
 func (s *Session) secretsInClear() ([]webhook.Secret, error) {
-	named, err := s.Config.WebhookSecrets()
+	all, err := s.AnyWebhookSecrets()
 	if err != nil {
 		return nil, err
-	}
-	var all []webhook.Secret
-	for _, n := range named {
-		all = append(all, webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())})
 	}
 	if name := s.Config.Webhook.Scheme; name != "" {
 		scheme, err := s.Scheme(name)

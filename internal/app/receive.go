@@ -82,12 +82,18 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 // WebhookSecrets returns the secrets that deliveries may be signed with, at
 // least one. The error is a [*config.KeyError].
 func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
+	secrets, err := s.AnyWebhookSecrets()
+	if err == nil && len(secrets) == 0 {
+		err = s.Config.Refuse("webhook.secrets", "there is no secret to verify with", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
+	}
+	return secrets, err
+}
+
+// AnyWebhookSecrets is [Session.WebhookSecrets] where none is no error.
+func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	named, err := s.Config.WebhookSecrets()
 	if err != nil {
 		return nil, err
-	}
-	if len(named) == 0 {
-		return nil, s.Config.Refuse("webhook.secrets", "there is no secret to verify with", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
 	}
 	secrets := make([]webhook.Secret, len(named))
 	for i, n := range named {

@@ -170,9 +170,9 @@ func (s *Session) EditUser(changes ...config.Change) (string, error) {
 
 // Rejudged counts what became of stored deliveries that were verified again.
 type Rejudged struct {
-	Verified int // that were not before
-	Refused  int // that do not verify
-	Events   int // that were released
+	Verified int   // that were not before
+	Refused  int   // that do not verify
+	Events   int64 // that were released
 }
 
 // Rejudge verifies every stored delivery again that is not verified, at the
@@ -206,11 +206,7 @@ func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier
 		if err != nil {
 			return n, err
 		}
-		for _, p := range receipt.Rows {
-			if p.Mark == inbox.Standing {
-				n.Events++
-			}
-		}
+		n.Events += receipt.Standing()
 	}
 	return n, nil
 }

@@ -119,11 +119,7 @@ func (r *runner) runReadmit(ctx context.Context, s *app.Session) error {
 				return err
 			}
 			j.Readmitted++
-			for _, p := range placed.Rows {
-				if p.Mark == inbox.Standing {
-					j.Events++
-				}
-			}
+			j.Events += placed.Standing()
 			return nil
 		})
 	}

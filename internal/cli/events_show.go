@@ -145,13 +145,9 @@ func masked(s *app.Session, header []webhook.Field) ([]webhook.Field, error) {
 // knownSecrets returns the webhook secrets and the API key, as far as there
 // are any.
 func knownSecrets(s *app.Session) ([]webhook.Secret, error) {
-	named, err := s.Config.WebhookSecrets()
+	all, err := s.AnyWebhookSecrets()
 	if err != nil {
 		return nil, err
-	}
-	var all []webhook.Secret
-	for _, n := range named {
-		all = append(all, webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())})
 	}
 	if key, ok := s.APIKeySecret(); ok {
 		all = append(all, key)

@@ -43,9 +43,9 @@ type pinnedJSON struct {
 
 // rejudgedJSON counts stored deliveries that were verified again.
 type rejudgedJSON struct {
-	Verified int `json:"verified"`
-	Refused  int `json:"refused"`
-	Events   int `json:"events"`
+	Verified int   `json:"verified"`
+	Refused  int   `json:"refused"`
+	Events   int64 `json:"events"`
 }
 
 type learnJSON struct {
@@ -110,16 +110,12 @@ func (r *runner) runLearn(ctx context.Context, s *app.Session, o learnOptions, i
 	if len(samples) == 0 {
 		return usagef("`waybill listen` receives deliveries; else give --from FILE", "there are no deliveries to learn from")
 	}
-	named, err := s.Config.WebhookSecrets()
-	if err != nil {
+	if l.secrets, err = s.AnyWebhookSecrets(); err != nil {
 		return err
 	}
-	for _, n := range named {
-		l.secrets = append(l.secrets, webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())})
-	}
 	if key, ok := s.APIKeySecret(); ok {
+		l.keyOnly = len(l.secrets) == 0
 		l.secrets = append(l.secrets, key)
-		l.keyOnly = len(named) == 0
 	}
 	if len(l.secrets) == 0 {
 		return usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")

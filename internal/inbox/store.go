@@ -126,6 +126,17 @@ type Receipt struct {
 	Rows     []Placed // one for each row, in their order
 }
 
+// Standing returns how many of the rows stand.
+func (r Receipt) Standing() int64 {
+	var n int64
+	for _, p := range r.Rows {
+		if p.Mark == Standing {
+			n++
+		}
+	}
+	return n
+}
+
 // Placed is where one row was put.
 type Placed struct {
 	Seq  int64
