@@ -1,0 +1,1 @@
+-- What the fifth version of the store adds.
