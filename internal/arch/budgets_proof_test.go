@@ -18,15 +18,6 @@ func TestLongWindedProof(t *testing.T) {
 	})
 }
 
-func TestLongFilesProof(t *testing.T) {
-	lines := func(n int) string { return "package a\n" + strings.Repeat("\n", n-1) }
-	prove(t, longFiles, []proof{
-		{"as long as may be", inFile("a.go", lines(mostLines)), nil},
-		{"longer", inFile("a.go", lines(mostLines+1)), []string{"a.go: "}},
-		{"longer, a test", inFile("a_test.go", lines(mostLines+1)), nil},
-	})
-}
-
 func TestWideInterfacesProof(t *testing.T) {
 	wide := func(n int) string {
 		return "type I interface {\n" + strings.Repeat("\tM()\n", n) + "}\n"
@@ -38,38 +29,6 @@ func TestWideInterfacesProof(t *testing.T) {
 		{"a foreign one taken in", inFile("internal/a/a.go", "package a\nimport \"io\"\ntype J interface { io.Closer; A(); B(); C(); D() }"), nil},
 		{"eight in a contract", inFile("internal/inbox/a.go", "package inbox\n"+wide(8)), nil},
 		{"nine in a contract", inFile("internal/ledger/a.go", "package ledger\n"+wide(9)), []string{"internal/ledger/a.go:2: interface I has 9"}},
-	})
-}
-
-func TestPackagesProof(t *testing.T) {
-	const said = "// Package %s does it.\npackage %s"
-	named := func(name string) string { return strings.ReplaceAll(said, "%s", name) }
-	prove(t, namelessPackages, []proof{
-		{"fine", map[string]string{"internal/api/a.go": named("api"), "internal/api/b.go": "package api", "internal/api/b_test.go": "package api_test"}, nil},
-		{"no comment", inFile("internal/api/a.go", "package api"), []string{"internal/api: has no comment"}},
-		{"a test's comment", map[string]string{"internal/api/a.go": "package api", "internal/api/a_test.go": named("api")}, []string{"internal/api: has no comment"}},
-		{"a vague name", inFile("internal/utils/a.go", named("utils")), []string{"internal/utils: utils says nothing"}},
-		{"a vague folder", inFile("pkg/api/a.go", named("api")), []string{"pkg/api: pkg says nothing"}},
-		{"a program", inFile("cmd/waybill/main.go", "// Command waybill runs.\npackage main"), nil},
-		{"no program", inFile("cmd/waybill/main.go", named("waybill")), []string{"cmd/waybill: cmd holds programs only"}},
-	})
-}
-
-func TestUnexplainedProof(t *testing.T) {
-	with := func(src string) map[string]string { return inFile("a.go", "package a\n"+src) }
-	bad := []string{"a.go:"}
-	prove(t, unexplained, []proof{
-		{"a function", with("func F() {}"), bad},
-		{"explained", with("// F is.\nfunc F() {}"), nil},
-		{"only a directive", with("//go:noinline\nfunc F() {}"), bad},
-		{"not exported", with("func f() {}\ntype t int\nvar v int\nfunc (t) M() {}"), nil},
-		{"a type", with("type T int"), bad},
-		{"a method", with("// T is.\ntype T[K any] struct{}\nfunc (t *T[K]) M() {}"), bad},
-		{"a method that explains itself", with("// T is.\ntype T int\nfunc (T) String() string { return \"\" }"), nil},
-		{"a variable", with("var V int"), bad},
-		{"a group", with("// These are.\nconst (\n\tA = 1\n\tB = 2\n)"), nil},
-		{"one of a group", with("const (\n\t// A is.\n\tA = 1\n\tB = 2 // is too\n\tC = 3\n)"), []string{"a.go:6: C"}},
-		{"in a test", inFile("a_test.go", "package a\nfunc F() {}"), nil},
 	})
 }
 
@@ -92,9 +51,5 @@ func TestSkippedProof(t *testing.T) {
 		{"a transcript", inFile("testdata/script/a.txtar", "exec waybill\n-- a.csv --\nskip it\n"), nil},
 		{"a transcript that skips", inFile("testdata/script/a.txtar", "[windows] [short] skip 'no'\n"), []string{"testdata/script/a.txtar: "}},
 		{"a transcript that stops", inFile("testdata/script/a.txtar", "exec waybill\nstop\n"), []string{"testdata/script/a.txtar: "}},
-	})
-	prove(t, putOff, []proof{
-		{"later", inFile("a.go", "package a\n\n// "+"TO"+"DO: more\nvar a int"), []string{"a.go:3: do it"}},
-		{"fine", inFile("a.go", "package a\n\n// done\nvar a int"), nil},
 	})
 }

@@ -10,96 +10,14 @@ import (
 	"testing"
 )
 
-// banned lists names of other packages that nobody, but for the named files or
-// folders, may use. A name that ends in * stands for all that begin so.
-var banned = []struct {
-	pkg    string
-	names  []string
-	why    string
-	except []string
-}{
-	{"os", []string{"Exit"}, "only main exits", []string{"cmd/waybill/main.go", "internal/manpages/main.go"}},
-	{"os", []string{"Stdin", "Stdout", "Stderr"}, "streams are handed in; term knows the real ones", []string{"internal/term", "cmd/waybill/main.go", "internal/manpages/main.go"}},
-	{"syscall", []string{"Exit", "Exec"}, "only main exits", nil},
-	{"runtime", []string{"Goexit"}, "return", nil},
-	{"fmt", []string{"Print*", "Scan", "Scanf", "Scanln"}, "streams are handed in", nil},
-	{"time", []string{"Sleep", "Tick"}, "wait for a timer or the context, whichever comes first", nil},
-	{"net/http", []string{
-		"DefaultClient", "DefaultTransport", "DefaultServeMux", "Get", "Head", "Post", "PostForm",
-		"Handle", "HandleFunc", "ListenAndServe*", "Serve", "ServeTLS",
-	}, "it belongs to everybody and waits for ever: make one with limits", nil},
-	{"net/http", []string{"NewRequest"}, "use NewRequestWithContext", nil},
-	{"log/slog", []string{"Default", "SetDefault", "Debug*", "Info*", "Warn*", "Error*", "Log", "LogAttrs"}, "loggers are handed in", nil},
-	{"github.com/spf13/viper", []string{
-		"Add*", "AllKeys", "AllSettings", "AllowEmptyEnv", "AutomaticEnv", "Bind*", "ConfigFileUsed", "Debug*", "Get*", "InConfig", "IsSet",
-		"Merge*", "MustBindEnv", "OnConfigChange", "Read*", "Register*", "Reset", "Safe*", "Set*", "Sub", "Unmarshal*", "Watch*", "Write*",
-	}, "use an instance of one's own", nil},
-	{"github.com/spf13/cobra", []string{"OnInitialize", "OnFinalize", "CheckErr", "EnablePrefixMatching", "EnableCommandSorting"}, "it belongs to everybody", nil},
-}
-
-// bannedAnywhere lists names of fields and methods that nobody may use, of
-// whatever they are.
-var bannedAnywhere = map[string]string{
-	"LazyQuotes":         "it swallows rows",
-	"SetUsageTemplate":   "it makes the binary 1.5 MB larger; use SetHelpFunc",
-	"WriteConfig":        "it writes secrets from the environment into the file",
-	"WriteConfigAs":      "it writes secrets from the environment into the file",
-	"WriteConfigTo":      "it writes secrets from the environment into the file",
-	"SafeWriteConfig":    "it writes secrets from the environment into the file",
-	"SafeWriteConfigAs":  "it writes secrets from the environment into the file",
-	"WatchConfig":        "settings are read once",
-	"OnConfigChange":     "settings are read once",
-	"PersistentPreRun":   "it runs for every TAB",
-	"PersistentPreRunE":  "it runs for every TAB",
-	"PersistentPostRun":  "it runs for every TAB",
-	"PersistentPostRunE": "it runs for every TAB",
-	"PreRun":             "RunE does it",
-	"PreRunE":            "RunE does it",
-	"StringSlice":        "it splits at commas; use StringArray",
-	"StringSliceVar":     "it splits at commas; use StringArrayVar",
-	"StringSliceP":       "it splits at commas; use StringArrayP",
-	"StringSliceVarP":    "it splits at commas; use StringArrayVarP",
-	"InsecureSkipVerify": "a certificate that does not verify is an error; --ca-file adds one",
-}
-
 // bannedText lists what no string may hold, in any case.
 var bannedText = map[string]string{
 	"idempotency-key": "Go's transport re-sends a POST that has it",
 }
 
-// mayPanic lists the rooms that may panic, and with what alone.
-var mayPanic = map[string]string{
-	"internal/sandbox": "http.ErrAbortHandler", // how a handler cuts its connection
-}
-
-func TestBannedNames(t *testing.T)    { hold(t, bannedNames) }
 func TestBannedText(t *testing.T)     { hold(t, bannedStrings) }
-func TestNoInit(t *testing.T)         { hold(t, initFunctions) }
-func TestNoPanic(t *testing.T)        { hold(t, panics) }
 func TestErrorsAsValues(t *testing.T) { hold(t, comparedByText) }
 func TestConstantVars(t *testing.T)   { hold(t, changingVars) }
-
-func bannedNames(t *tree) []problem {
-	var out []problem
-	t.inspect(func(r *room, f *file, n ast.Node) {
-		if pkg, name := r.selected(n); pkg != "" {
-			for _, b := range banned {
-				if b.pkg == pkg && matches(b.names, name) && !slices.Contains(b.except, f.name) && !slices.Contains(b.except, path.Dir(f.name)) {
-					out = append(out, t.at(n, "%s.%s: %s", path.Base(pkg), name, b.why))
-				}
-			}
-		}
-		for _, id := range fieldOrMethod(n) {
-			if why, ok := bannedAnywhere[id.Name]; ok {
-				out = append(out, t.at(id, "%s: %s", id.Name, why))
-			}
-		}
-		if call, ok := n.(*ast.CallExpr); ok && r.builtin(call.Fun, "print", "println") {
-			out = append(out, t.at(n, "print and println: streams are handed in"))
-		}
-	})
-	return out
-}
 
 // matches reports whether a list of names holds name.
 func matches(names []string, name string) bool {
@@ -107,19 +25,6 @@ func matches(names []string, name string) bool {
 		begin, open := strings.CutSuffix(n, "*")
 		return n == name || open && strings.HasPrefix(name, begin)
 	})
-}
-
-// fieldOrMethod returns the name that n selects or sets in something.
-func fieldOrMethod(n ast.Node) []*ast.Ident {
-	switch n := n.(type) {
-	case *ast.SelectorExpr:
-		return []*ast.Ident{n.Sel}
-	case *ast.KeyValueExpr:
-		if id, ok := n.Key.(*ast.Ident); ok {
-			return []*ast.Ident{id}
-		}
-	}
-	return nil
 }
 
 // builtin reports whether e is one of the language's own functions.
@@ -144,33 +49,6 @@ func bannedStrings(t *tree) []problem {
 				out = append(out, t.at(n, "%q: %s", text, why))
 			}
 		}
-	})
-	return out
-}
-
-func initFunctions(t *tree) []problem {
-	var out []problem
-	t.inspect(func(_ *room, _ *file, n ast.Node) {
-		if fn, ok := n.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
-			out = append(out, t.at(n, "init: nothing happens before it is asked for"))
-		}
-	})
-	return out
-}
-
-func panics(t *tree) []problem {
-	var out []problem
-	t.inspect(func(r *room, _ *file, n ast.Node) {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || !r.builtin(call.Fun, "panic") {
-			return
-		}
-		if with, ok := mayPanic[r.path]; ok && len(call.Args) == 1 {
-			if pkg, name := r.selected(call.Args[0]); path.Base(pkg)+"."+name == with {
-				return
-			}
-		}
-		out = append(out, t.at(n, "panic: return an error"))
 	})
 	return out
 }

@@ -105,32 +105,9 @@ var (
 	stillPure = []string{"net/mail", "net/netip", "net/textproto", "net/url"}
 )
 
-// unwelcome lists what nobody, but for the named rooms, may import of the
-// standard library, at or below a root, and why.
-var unwelcome = []struct {
-	root, why string
-	rooms     []string
-}{
-	{"database/sql", "the database stays behind the contracts", []string{"internal/store"}},
-	{"expvar", "it registers a handler that nobody asked for", nil},
-	{"flag", "cobra parses flags", nil},
-	{"io/ioutil", "use io and os", nil},
-	{"log", "return an error, or use log/slog", nil},
-	{"math/rand", "use math/rand/v2", nil},
-	{"net/http/httptest", "it is for tests", nil},
-	{"net/http/pprof", "it registers handlers that nobody asked for", nil},
-	{"os/exec", "the program starts no other", nil},
-	{"testing", "it is for tests", []string{"internal/store/storetest"}},
-	{"unsafe", "only Windows' access lists need it", []string{"internal/config"}},
-}
-
-// welcome lists what lies below an unwelcome root and is fine all the same.
-var welcome = []string{"log/slog", "math/rand/v2"}
-
-func TestRooms(t *testing.T)     { hold(t, wrongRooms(rooms)) }
-func TestOwners(t *testing.T)    { hold(t, wrongOwners(owners)) }
-func TestNouns(t *testing.T)     { hold(t, impureNouns) }
-func TestUnwelcome(t *testing.T) { hold(t, unwelcomeImports) }
+func TestRooms(t *testing.T)  { hold(t, wrongRooms(rooms)) }
+func TestOwners(t *testing.T) { hold(t, wrongOwners(owners)) }
+func TestNouns(t *testing.T)  { hold(t, impureNouns) }
 
 // wrongRooms finds packages that the table doesn't list, lines of the table
 // that no package answers to, and imports between rooms that it doesn't allow.
@@ -223,22 +200,6 @@ func impureNouns(t *tree) []problem {
 		case under(touchesTheWorld, imported) && !under(stillPure, imported):
 			at.text = r.path + " is a noun: it does no I/O, so it may not import " + imported
 			out = append(out, at)
-		}
-	})
-	return out
-}
-
-func unwelcomeImports(t *tree) []problem {
-	var out []problem
-	t.eachImport(func(r *room, f *file, imported string, at problem) {
-		if f.test || under(welcome, imported) {
-			return
-		}
-		for _, no := range unwelcome {
-			if under([]string{no.root}, imported) && !slices.Contains(no.rooms, r.path) {
-				at.text = r.path + " may not import " + imported + ": " + no.why
-				out = append(out, at)
-			}
 		}
 	})
 	return out
@@ -346,24 +307,5 @@ func TestNounsProof(t *testing.T) {
 		}, []string{"internal/tracking/t.go:1: internal/tracking is a noun"}},
 		{"tests may", map[string]string{"internal/webhook/w_test.go": `package webhook; import _ "os"`}, nil},
 		{"so may others", map[string]string{"internal/api/a.go": `package api; import _ "os"`}, nil},
-	})
-}
-
-func TestUnwelcomeProof(t *testing.T) {
-	in := func(name, imported string) map[string]string {
-		return map[string]string{name: `package p; import _ "` + imported + `"`}
-	}
-	prove(t, unwelcomeImports, []proof{
-		{"old randomness", in("internal/poll/p.go", "math/rand"), []string{"internal/poll/p.go:1: internal/poll may not import math/rand: use"}},
-		{"new randomness", in("internal/poll/p.go", "math/rand/v2"), nil},
-		{"log", in("internal/api/p.go", "log"), []string{"internal/api/p.go:1: "}},
-		{"slog", in("internal/api/p.go", "log/slog"), nil},
-		{"other programs", in("internal/cli/p.go", "os/exec"), []string{"internal/cli/p.go:1: "}},
-		{"other programs, in a test", in("internal/cli/p_test.go", "os/exec"), nil},
-		{"the database", in("internal/store/p.go", "database/sql"), nil},
-		{"the database, elsewhere", in("internal/app/p.go", "database/sql"), []string{"internal/app/p.go:1: "}},
-		{"a driver's interface", in("internal/app/p.go", "database/sql/driver"), []string{"internal/app/p.go:1: "}},
-		{"testing, in the suite of the contracts", in("internal/store/storetest/p.go", "testing"), nil},
-		{"testing, elsewhere", in("internal/store/p.go", "testing/fstest"), []string{"internal/store/p.go:1: "}},
 	})
 }

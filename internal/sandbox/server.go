@@ -287,7 +287,7 @@ func (s *Server) later(store func()) {
 func cut(w http.ResponseWriter, raw string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // the documented way to end a connection
+		panic(http.ErrAbortHandler) //nolint:forbidigo // the documented way to end a connection
 	}
 	_, _ = io.WriteString(conn, raw)
 	_ = conn.Close()
