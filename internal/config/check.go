@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -63,6 +64,14 @@ func secretPlace(s string) string {
 		return "env:NAME or file:PATH, never the secret itself"
 	}
 	return oneLine(s)
+}
+
+// noURL wants a path. What looks like a URL would become folders.
+func noURL(s string) string {
+	if strings.Contains(s[len(filepath.VolumeName(s)):], "://") {
+		return "the path of a file such as /srv/waybill/waybill.db, not a URL"
+	}
+	return ""
 }
 
 // fields are the fields that a column can be mapped to.

@@ -54,6 +54,7 @@ type Setting struct {
 // setting is a Setting with what decoding it needs.
 type setting struct {
 	Setting
+	private bool                // a refused value is not shown: it may hold a secret
 	preset  any                 // default as decoded; nil for secrets
 	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
 	fold    func(string) string // of names: what makes two of them one; nil if they are compared as written
@@ -162,7 +163,7 @@ func service() []setting {
 		{Setting: Setting{
 			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
 			Help: "database that remembers runs, rows and deliveries",
-		}, preset: ""},
+		}, preset: "", check: noURL, private: true},
 		{Setting: Setting{
 			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
 			Help: "PEM file with a further certificate authority to trust",
@@ -279,7 +280,7 @@ func receiving() []setting {
 		{Setting: Setting{
 			Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify,
 			Help: "where the webhook secrets are: env:NAME or file:PATH; any may match",
-		}, preset: []string{}, check: secretPlace},
+		}, preset: []string{}, check: secretPlace, private: true},
 		{Setting: Setting{
 			Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify,
 			Help: "signature schemes by name; names are kept as written and matched exactly",

@@ -103,8 +103,8 @@ func (s setting) checked(t string) *KeyError {
 		return nil
 	}
 	if want := s.check(t); want != "" {
-		if s.Key == "webhook.secrets" {
-			return wrong("wants "+want, "") // what stands there may be a secret
+		if s.private {
+			return wrong("wants "+want, "")
 		}
 		return wrong("wants "+want+", not "+strconv.Quote(short(t)), "")
 	}
