@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
@@ -40,18 +41,33 @@ type Session struct {
 
 	app     *App
 	sources config.Sources
+	apiKey  func() (foundKey, error) // reads it once
 	client  *api.Client
 	db      *store.DB
 }
 
-// Session loads the settings. Errors are those of [config.Load].
-func (a *App) Session(flags []config.Flag) (*Session, error) {
+// foundKey is the API key and the setting that gave it.
+type foundKey struct {
+	secret config.Secret
+	origin config.Origin
+}
+
+// Session loads the settings. Errors are those of [config.Load]. The end of
+// ctx ends a read of the API key.
+func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error) {
 	sources := a.Sources(flags)
 	cfg, err := config.Load(sources)
 	if err != nil {
 		return nil, err
 	}
-	return &Session{IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a, sources: sources}, nil
+	readKey := func() (foundKey, error) {
+		secret, origin, err := cfg.ReadAPIKey(a.IO.In)
+		return foundKey{secret, origin}, err
+	}
+	return &Session{
+		IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a, sources: sources,
+		apiKey: sync.OnceValues(func() (foundKey, error) { return term.Await(ctx, readKey) }),
+	}, nil
 }
 
 // Hard returns the context that ends requests under way.
@@ -83,11 +99,11 @@ func (s *Session) Client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, _, err := s.Config.ReadAPIKey(s.IO.In)
+	key, err := s.Key()
 	if err != nil {
 		return nil, err
 	}
-	s.client, err = api.New(s.apiOptions(base, key.Reveal()))
+	s.client, err = api.New(s.apiOptions(base, key))
 	return s.client, err
 }
 
@@ -115,10 +131,10 @@ func (s *Session) apiOptions(base, key string) api.Options {
 	return o
 }
 
-// Key returns the API key that requests carry, for its fingerprint.
+// Key returns the API key that requests carry. It is read once.
 func (s *Session) Key() (string, error) {
-	key, _, err := s.Config.ReadAPIKey(s.IO.In)
-	return key.Reveal(), err
+	key, err := s.apiKey()
+	return key.secret.Reveal(), err
 }
 
 // Store returns the store, made if need be.

@@ -208,7 +208,7 @@ func verifying(t *testing.T, scheme, secret string) *app.Session {
 	a := &app.App{Sources: func([]config.Flag) config.Sources {
 		return config.Sources{Env: []string{"WAYBILL_WEBHOOK_SCHEME=" + scheme, "WAYBILL_WEBHOOK_SECRET=" + secret}, WorkDir: dir, Home: dir}
 	}}
-	s, err := a.Session(nil)
+	s, err := a.Session(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func session(t *testing.T, h http.HandlerFunc) *app.Session {
 			return config.Sources{Env: []string{"WAYBILL_BASE_URL=" + server.URL, "WAYBILL_API_KEY=k"}, WorkDir: home, Home: home}
 		},
 	}
-	s, err := a.Session(nil)
+	s, err := a.Session(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func configured(t *testing.T) *app.Session {
 	a := &app.App{Sources: func([]config.Flag) config.Sources {
 		return config.Sources{Env: []string{"WAYBILL_CONFIG=" + path, "SECRET=s"}, WorkDir: t.TempDir()}
 	}}
-	s, err := a.Session(nil)
+	s, err := a.Session(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

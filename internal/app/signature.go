@@ -149,17 +149,20 @@ func Refusals(ctx context.Context, db *store.DB) ([]Stored, error) {
 //
 // Assumed: which secret signs is not shown; some services use the API key.
 func (s *Session) APIKeySecret() (webhook.Secret, bool) {
-	key, origin, err := s.Config.ReadAPIKey(nil)
+	if s.Config.APIKeyFromStdin() {
+		return webhook.Secret{}, false // standard input may hold the delivery
+	}
+	key, err := s.apiKey()
 	if err != nil {
 		return webhook.Secret{}, false
 	}
 	name := "api_key"
 	if file := s.Config.APIKeyFile(); file != "" {
 		name = "file:" + file
-	} else if origin.Level == config.FromEnv {
-		name = "env:" + origin.Name
+	} else if key.origin.Level == config.FromEnv {
+		name = "env:" + key.origin.Name
 	}
-	return webhook.Secret{Name: name, Value: []byte(key.Reveal())}, true
+	return webhook.Secret{Name: name, Value: []byte(key.secret.Reveal())}, true
 }
 
 // EditUser changes the user file, in the profile that is in force, and returns

@@ -104,7 +104,7 @@ type action func(ctx context.Context, s *app.Session, args []string) error
 func (r *runner) run(do action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		r.started, r.cmd = true, cmd
-		s, err := r.app.Session(flagsOf(cmd))
+		s, err := r.app.Session(cmd.Context(), flagsOf(cmd))
 		if err != nil {
 			return err
 		}

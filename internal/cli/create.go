@@ -151,8 +151,11 @@ func (c *creation) lineUp() (err error) {
 			stdin++
 		}
 	}
-	if stdin > 1 || (stdin == 1 && c.s.Config.APIKeyFromStdin()) {
-		return usagef("", "standard input can be read only once")
+	switch {
+	case stdin > 1:
+		return usagef("name `-` once", "standard input can be read only once")
+	case stdin == 1 && c.s.Config.APIKeyFromStdin():
+		return usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
 	}
 	c.in, err = openInput(o.Files, c.s.IO.In)
 	return err
