@@ -15,6 +15,10 @@ import (
 // leaves up to a thousand rows to be asked for one by one.
 const unknownInRow = 3
 
+// ordinaryRow is how large a request of one row may be, in bytes, for a 413 not
+// to be about that row: identifiers have up to 255 characters.
+const ordinaryRow = 4 << 10
+
 // settlement says what a reply means for the rows of its batch.
 func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
 	s := ledger.Settlement{
@@ -24,7 +28,7 @@ func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.R
 	switch {
 	case r.Outcome == tracking.OutcomeTooLarge && len(b.Rows) > 1:
 		s.Halve = true
-	case r.Outcome == tracking.OutcomeTooLarge:
+	case r.Outcome == tracking.OutcomeTooLarge && requestSize(b) > ordinaryRow:
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
 		d.refusedAlone(ctx, b.Rows[0].Item, &s)
@@ -38,6 +42,9 @@ func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.R
 	}
 	return s
 }
+
+// requestSize returns how large the request of a batch is, in bytes.
+func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.Items())) }
 
 // refusedAlone settles a row that was refused with nothing else in its batch.
 // Of a conflict it is asked first whether the service has the row already.
@@ -173,9 +180,12 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 	ctx = context.WithoutCancel(ctx)
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
-		half := (len(o.batch.Rows) + 1) / 2
-		d.limit(half)
-		if err := d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, half); err != nil {
+		if len(o.batch.Rows) == 1 && o.found.State == ledger.Pending {
+			return stopped(o.reply, fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch)))
+		}
+		d.limit((len(o.batch.Rows) + 1) / 2)
+	case tracking.OutcomeAccepted:
+		if err := d.keepLimit(ctx); err != nil {
 			return err
 		}
 	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
@@ -205,4 +215,17 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
 	return nil
+}
+
+// keepLimit records how many rows one request may carry, once a batch was
+// accepted since that was lowered: before, everything may be too large.
+func (d *dispatch) keepLimit(ctx context.Context) error {
+	d.mu.Lock()
+	lowered, size := d.lowered, d.size
+	d.lowered = false
+	d.mu.Unlock()
+	if !lowered {
+		return nil
+	}
+	return d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, size)
 }

@@ -127,8 +127,8 @@ func TestTooLargeIsHalvedAndRemembered(t *testing.T) {
 	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
 		return false, refused(413, tracking.OutcomeTooLarge)
 	}
-	one := stageItems(t, db, ledger.Plan{BatchSize: 100}, tracking.Item{ReferID: "z", Number: "3"})
-	carry(t, proving(db, one, f), db, ledger.Counts{Rejected: 1})
+	huge := stageItems(t, db, ledger.Plan{BatchSize: 100}, tracking.Item{ReferID: "z", Number: strings.Repeat("3", 5000)})
+	carry(t, proving(db, huge, f), db, ledger.Counts{Rejected: 1})
 }
 
 func TestLoneConflictIsLookedFor(t *testing.T) {
@@ -177,21 +177,30 @@ func TestBadRowAmongRowsThatMayHaveBeenTaken(t *testing.T) {
 	}
 }
 
+// A row of ordinary size is not what is too large: the run stops, and nothing
+// is remembered of it.
 func TestEverythingTooLargeStops(t *testing.T) {
-	db, f := open(t), newFake()
-	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
-		return false, refused(413, tracking.OutcomeTooLarge)
-	}
-	run := stage(t, db, ledger.Async, 10, 200)
-	j := proving(db, run, f)
-	j.MaxRejects = 5
-	_, err := j.Carry(t.Context(), t.Context())
-	var stop *bulk.StopError
-	if !errors.As(err, &stop) || !strings.Contains(stop.Why, "max-rejects") {
-		t.Errorf("err = %v", err)
-	}
-	if c := counts(t, db, run); c.Rejected < 6 || c.Rejected > 10 {
-		t.Errorf("%+v; want few rejected and the rest pending", c)
+	for name, canary := range map[string]bool{"halved": false, "the first row": true} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
+				return false, refused(413, tracking.OutcomeTooLarge)
+			}
+			run := stage(t, db, ledger.Async, 10, 200)
+			j := proving(db, run, f)
+			j.Canary = canary
+			_, err := j.Carry(t.Context(), t.Context())
+			var stop *bulk.StopError
+			if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeTooLarge || !strings.Contains(stop.Why, "one row") {
+				t.Errorf("err = %v", err)
+			}
+			if c := counts(t, db, run); c.Pending != 200 {
+				t.Errorf("%+v; want all rows pending", c)
+			}
+			if n, err := db.BatchLimit(t.Context(), account, ledger.Async); n != 0 || err != nil {
+				t.Errorf("limit %d, %v; want none", n, err)
+			}
+		})
 	}
 }
 

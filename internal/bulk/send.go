@@ -32,6 +32,7 @@ func (j *Job) send(ctx, soft context.Context) error {
 	}
 	d.limit(limit)
 	d.limit(j.most)
+	d.lowered = false
 	if err := d.contact(ctx, soft); err != nil {
 		return err
 	}
@@ -69,6 +70,7 @@ type dispatch struct {
 	mu       sync.Mutex
 	news     *sync.Cond // an outcome was recorded, or it all ends
 	size     int        // rows that one request may carry
+	lowered  bool       // size is less than the ledger knows
 	open     int        // batches claimed and not settled
 	changes  int        // outcomes recorded
 	ended    bool
@@ -219,8 +221,8 @@ func (d *dispatch) claimSome(ctx context.Context, n, size int) ([]ledger.Batch, 
 func (d *dispatch) limit(rows int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if rows > 0 {
-		d.size = min(d.size, rows)
+	if rows > 0 && rows < d.size {
+		d.size, d.lowered = rows, true
 	}
 	return d.size
 }

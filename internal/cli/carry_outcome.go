@@ -92,6 +92,8 @@ func (k *carriage) stopped(e *outcomeError, res createResult, err error) {
 	case tracking.OutcomeRows:
 		e.hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
 		e.next = k.rejectedCSV()
+	case tracking.OutcomeTooLarge:
+		e.hint = "check base_url and every proxy on the way: a limit there is below what one row needs" + then
 	default:
 		e.hint = "check base_url and the account" + then
 	}
