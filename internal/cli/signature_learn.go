@@ -32,6 +32,7 @@ type candidateJSON struct {
 	Matched           int              `json:"matched"`
 	Misses            []string         `json:"misses"` // deliveries that do not match
 	Obstacle          string           `json:"obstacle"`
+	Open              []string         `json:"open"` // what the deliveries do not decide
 }
 
 // pinnedJSON is what was written where.
@@ -214,7 +215,7 @@ func (l *lesson) json() learnJSON {
 func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
 		Scheme: app.SchemeSettings(c.Scheme).Settings(), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
-		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle,
+		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Open: append([]string{}, c.Open...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
 		for _, i := range c.Secrets {
@@ -381,6 +382,7 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: c.Obstacle},
+		{Name: "Open", Value: strings.Join(c.Open, "; ")},
 	})
 	if err != nil {
 		return err

@@ -46,17 +46,6 @@ type Lesson struct {
 	Cut        bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
-// Candidate is a scheme that samples match.
-type Candidate struct {
-	Scheme   Scheme
-	Strength Strength
-	Secrets  []int  // which secrets matched a sample, from 0, ascending
-	Matched  []bool // which samples match
-	// Obstacle says why the scheme verifies nothing as things are: the secret
-	// has space around it, or bodies are changed on their way. Empty if it does.
-	Obstacle string
-}
-
 // Learn finds the schemes in which samples were signed with one of secrets: in
 // every header, parameter and value of the body that has the form of a
 // signature, under every form of key and some hundred templates. A scheme is
@@ -193,51 +182,7 @@ func (t *teacher) check(s Scheme) (Candidate, bool) {
 	}
 	slices.Sort(c.Secrets)
 	c.Secrets = slices.Compact(c.Secrets)
-	return c, len(c.Secrets) > 0
-}
-
-func (c Candidate) whole() bool { return !slices.Contains(c.Matched, false) }
-
-// settles reports whether nothing better is to be looked for.
-func (c Candidate) settles() bool { return c.whole() && c.Strength != StrengthKeyless }
-
-// compare puts the better candidate first: what matches more, proves more, and
-// is simpler.
-func (c Candidate) compare(o Candidate) int {
-	hits := func(c Candidate) int {
-		n := 0
-		for _, m := range c.Matched {
-			if m {
-				n++
-			}
-		}
-		return n
-	}
-	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, before(s)) }
-	plain := func(k Key) int {
-		n := 0
-		for _, word := range []bool{k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone} {
-			if word {
-				n++
-			}
-		}
-		return n
-	}
-	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
-	return cmp.Or(
-		cmp.Compare(hits(o), hits(c)),
-		cmp.Compare(rewritten(c), rewritten(o)),
-		cmp.Compare(c.Strength.rank(), o.Strength.rank()),
-		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
-		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
-		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),
-		cmp.Compare(len(c.Scheme.Signed), len(o.Scheme.Signed)),
-	)
-}
-
-func before(s string) string {
-	kind, _, _ := strings.Cut(s, ":")
-	return kind
+	return c, len(c.Secrets) > 0 && c.prove(v.scheme, t.samples)
 }
 
 // schemes returns the schemes in which r was signed with one of secrets.
@@ -319,15 +264,7 @@ func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
 		return nil
 	}
 	t.left.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
-	e, why := c.entries(d)
-	if why != "" {
-		return nil
-	}
-	stamp, why := c.stamp(d, e)
-	if why != "" {
-		return nil
-	}
-	pieces, why := c.fill(d, stamp)
+	macs, _, pieces, why := c.read(d)
 	if why != "" {
 		return nil
 	}
@@ -339,7 +276,7 @@ func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
 	for _, key := range keys {
 		t.left.spend(size)
 		sum := c.sum(pieces, key.bytes)
-		if slices.ContainsFunc(e.macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
+		if slices.ContainsFunc(macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
 			hits = append(hits, key.form)
 		}
 	}

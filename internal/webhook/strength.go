@@ -47,9 +47,14 @@ func (s Strength) rank() int {
 // empty for a scheme that can't be used.
 func (s Scheme) Strength() Strength {
 	c, err := compile(s)
-	switch {
-	case err != nil:
+	if err != nil {
 		return ""
+	}
+	return c.strength()
+}
+
+func (c *compiled) strength() Strength {
+	switch {
 	case c.scheme.Kind == KindToken:
 		return StrengthToken
 	case !c.keyed():

@@ -28,7 +28,7 @@ const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {h
 // writes can be taken for a placeholder.
 type part struct {
 	slot  slot
-	text  string
+	text  string // of slotPlace: the placeholder without its braces
 	place place
 }
 
@@ -75,7 +75,7 @@ func parsePlaceholder(name string) (part, bool) {
 		return part{slot: slotForm}, true
 	}
 	at, ok := parsePlace(name)
-	return part{slot: slotPlace, place: at}, ok && at.source != fromSignature
+	return part{slot: slotPlace, text: name, place: at}, ok && at.source != fromSignature
 }
 
 // has reports whether a template has a part of that slot.

@@ -56,25 +56,30 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 		return no(ReasonBodyEmpty)
 	}
 	d := &delivery{Request: r}
-	e, why := v.scheme.entries(d)
+	macs, stamp, pieces, why := v.scheme.read(d)
 	if why != "" {
 		return no(why)
 	}
-	stamp, why := v.scheme.stamp(d, e)
-	if why != "" {
-		return no(why)
-	}
-	pieces, why := v.scheme.fill(d, stamp)
-	if why != "" {
-		return no(why)
-	}
-	index := v.match(pieces, e.macs)
+	index := v.match(pieces, macs)
 	if index < 0 {
 		return no(ReasonSignatureMismatch)
 	}
 	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index], BodyAuthenticated: v.scheme.coversBody()}
 	v.scheme.judge(&verdict, string(stamp), now)
 	return verdict
+}
+
+// read returns the signatures of a delivery, its timestamp, and the bytes of
+// each part that is signed.
+func (c *compiled) read(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
+	e, why := c.entries(d)
+	if why == "" {
+		stamp, why = c.stamp(d, e)
+	}
+	if why == "" {
+		pieces, why = c.fill(d, stamp)
+	}
+	return e.macs, stamp, pieces, why
 }
 
 // match returns which secret made one of macs, -1 if none did. It takes the

@@ -1,0 +1,111 @@
+package webhook
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Candidate is a scheme that samples match.
+type Candidate struct {
+	Scheme   Scheme
+	Strength Strength
+	Secrets  []int  // which secrets matched a sample, from 0, ascending
+	Matched  []bool // which samples match
+	// Obstacle says why the scheme verifies nothing as things are: the secret
+	// has space around it, or bodies are changed on their way. Empty if it does.
+	Obstacle string
+	Open     []string // what the samples that match do not decide, in words
+
+	proven Strength // Strength, without the parts that were the same in every sample that matches
+}
+
+// prove finds what the samples that match prove of the scheme s of c. It is
+// false if a part was empty in all of them: nothing shows then that it is signed.
+func (c *Candidate) prove(s *compiled, samples []Sample) bool {
+	seen := make([]map[string]bool, len(s.parts))
+	matching := 0
+	for i, sample := range samples {
+		if !c.Matched[i] {
+			continue
+		}
+		matching++
+		_, _, pieces, _ := s.read(&delivery{Request: sample.Request})
+		for k, p := range s.parts {
+			if seen[k] == nil {
+				seen[k] = map[string]bool{}
+			}
+			if p.slot == slotPlace || p.slot == slotTimestamp {
+				seen[k][string(pieces[k])] = true
+			}
+		}
+	}
+	varying := *s
+	varying.parts = nil
+	for k, p := range s.parts {
+		switch {
+		case seen[k][""] && len(seen[k]) == 1:
+			return false
+		case len(seen[k]) != 1:
+			varying.parts = append(varying.parts, p)
+		case p.slot == slotTimestamp:
+			varying.timestamp = place{}
+		case matching > 1:
+			c.Open = append(c.Open, "{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed in its place")
+		}
+	}
+	c.proven = varying.strength()
+	return true
+}
+
+func (c Candidate) whole() bool { return !slices.Contains(c.Matched, false) }
+
+// settles reports whether nothing better is to be looked for.
+func (c Candidate) settles() bool { return c.whole() && c.Strength != StrengthKeyless }
+
+// compare puts the better candidate first: what matches more, proves more, and
+// is simpler.
+func (c Candidate) compare(o Candidate) int {
+	hits := func(c Candidate) int {
+		n := 0
+		for _, m := range c.Matched {
+			if m {
+				n++
+			}
+		}
+		return n
+	}
+	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, before(s)) }
+	plain := func(k Key) int {
+		n := 0
+		for _, word := range []bool{k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone} {
+			if word {
+				n++
+			}
+		}
+		return n
+	}
+	apart := func(s Scheme) int { // a timestamp beside the signature is more likely the time of signing
+		if strings.HasPrefix(s.Timestamp.From, s.Signature.From[:strings.LastIndexByte(s.Signature.From, '/')+1]) {
+			return 0
+		}
+		return 1
+	}
+	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
+	return cmp.Or(
+		cmp.Compare(hits(o), hits(c)),
+		cmp.Compare(rewritten(c), rewritten(o)),
+		cmp.Compare(c.proven.rank(), o.proven.rank()),
+		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of two that prove the same, the one that claims less
+		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
+		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
+		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),
+		cmp.Compare(apart(c.Scheme), apart(o.Scheme)),
+		cmp.Compare(len(c.Scheme.Signed), len(o.Scheme.Signed)),
+	)
+}
+
+func before(s string) string {
+	kind, _, _ := strings.Cut(s, ":")
+	return kind
+}
