@@ -90,32 +90,6 @@ func (l *loader) environment() (layer, error) {
 	return made, nil
 }
 
-// fromVariable decodes an environment variable: JSON where the kind has parts
-// and the text looks like it, else one text or several parted by commas.
-func (s setting) fromVariable(t string) (any, *KeyError) {
-	switch s.Kind {
-	case KindNames, KindList, KindIntegers, KindMatches, KindAbsents, KindSchemes:
-	default:
-		return s.fromTexts([]string{t})
-	}
-	if t[0] != '[' && t[0] != '{' {
-		parts := strings.Split(t, ",")
-		for i := range parts {
-			parts[i] = strings.TrimSpace(parts[i])
-		}
-		return s.fromTexts(parts)
-	}
-	n, fault := parse([]byte(t))
-	if fault == nil {
-		var v any
-		if v, fault = s.fromNode(n); fault == nil {
-			return v, nil
-		}
-	}
-	fault.Line = 0 // of the variable: it would be taken for one of a file
-	return nil, fault
-}
-
 // placed makes the paths in a value absolute.
 func (l *loader) placed(s setting, v any, folder string) any {
 	if path, ok := v.(string); ok && s.Kind == KindPath {

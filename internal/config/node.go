@@ -9,59 +9,44 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fromNode decodes what stands in a file. A fault carries the line where it is
-// nearer than the key.
-func (s setting) fromNode(n *yaml.Node) (any, *KeyError) {
-	switch s.Kind {
-	case KindNames:
-		return s.namesFromNode(n)
-	case KindList:
-		return items(n, s.want(), func(item *yaml.Node) (string, *KeyError) {
-			t, fault := s.scalar(item, s.tags()...)
-			if fault == nil {
-				fault = s.checked(t)
-			}
-			return t, fault
-		})
-	case KindIntegers:
-		return items(n, s.want(), func(item *yaml.Node) (int, *KeyError) {
-			t, fault := s.scalar(item, s.tags()...)
-			if fault != nil {
-				return 0, fault
-			}
-			return s.integer(t)
-		})
-	case KindMatches:
-		return items(n, s.want(), matchFromNode)
-	case KindAbsents:
-		return items(n, s.want(), absentFromNode)
-	case KindSchemes:
-		return s.schemesFromNode(n)
-	}
-	t, fault := s.scalar(n, s.tags()...)
-	if fault != nil {
-		return nil, fault
-	}
-	return s.fromText(t)
+// textTags are the YAML types that are taken for a text.
+var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
+
+func (s setting) listFromNode(n *yaml.Node) (any, *KeyError) {
+	return items(n, s.want(), func(item *yaml.Node) (string, *KeyError) {
+		t, fault := s.scalar(item)
+		if fault == nil {
+			fault = s.checked(t)
+		}
+		return t, fault
+	})
 }
 
-// tags returns the YAML types that a setting of one text takes. A number is
-// taken for a text as it is written.
-func (s setting) tags() []string {
-	switch s.Kind {
-	case KindBool:
-		return []string{"!!bool", "!!str"}
-	case KindInteger, KindIntegers:
-		return []string{"!!int"}
-	case KindNumber:
-		return []string{"!!int", "!!float"}
-	default:
-		return []string{"!!str", "!!int", "!!float", "!!timestamp"}
-	}
+func (s setting) integersFromNode(n *yaml.Node) (any, *KeyError) {
+	return items(n, s.want(), func(item *yaml.Node) (int, *KeyError) {
+		t, fault := s.scalar(item)
+		if fault != nil {
+			return 0, fault
+		}
+		return s.integer(t)
+	})
 }
 
-// scalar returns the one text of n, if it has one of the types.
-func (s setting) scalar(n *yaml.Node, tags ...string) (string, *KeyError) {
+func (s setting) matchesFromNode(n *yaml.Node) (any, *KeyError) {
+	return items(n, s.want(), matchFromNode)
+}
+
+func (s setting) absentsFromNode(n *yaml.Node) (any, *KeyError) {
+	return items(n, s.want(), absentFromNode)
+}
+
+// scalar returns the one text of n, if it has one of the types that the kind
+// takes. A number is taken for a text as it is written.
+func (s setting) scalar(n *yaml.Node) (string, *KeyError) {
+	tags := s.codec().tags
+	if tags == nil {
+		tags = textTags
+	}
 	t, problem := scalar(n, tags...)
 	if problem != "" {
 		return "", &KeyError{Line: n.Line, Message: "wants " + s.want() + problem}
@@ -117,7 +102,7 @@ func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
 	}
 	all := s.collect()
 	for _, p := range own {
-		t, problem := scalar(p.value, "!!str", "!!int", "!!float", "!!timestamp")
+		t, problem := scalar(p.value, textTags...)
 		if problem != "" {
 			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": wants a text" + problem}
 		}
@@ -160,7 +145,7 @@ func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
 	}
 	s := newScheme()
 	for _, p := range parts {
-		tags := []string{"!!str", "!!int", "!!float", "!!timestamp"}
+		tags := textTags
 		if p.key == acceptWeak {
 			tags = []string{"!!bool"}
 		}

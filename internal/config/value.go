@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -15,54 +16,6 @@ type names map[string]string
 
 // schemes is a value of KindSchemes, a type of its own for the same reason.
 type schemes map[string]Scheme
-
-// fromTexts decodes what a flag or an environment variable holds. A flag of a
-// list or of names may come several times; of others the last one counts.
-func (s setting) fromTexts(texts []string) (any, *KeyError) {
-	switch s.Kind {
-	case KindNames:
-		return s.namesFromTexts(texts)
-	case KindList:
-		return s.listFromTexts(texts)
-	case KindIntegers:
-		return s.integersFromTexts(texts)
-	case KindMatches, KindAbsents, KindSchemes:
-		return nil, wrong("wants JSON: "+s.want(), "")
-	default:
-		return s.fromText(texts[len(texts)-1])
-	}
-}
-
-// fromText decodes one text of a kind that is neither list nor names.
-func (s setting) fromText(t string) (any, *KeyError) {
-	switch s.Kind {
-	case KindBool:
-		return s.boolean(t)
-	case KindInteger:
-		return s.integer(t)
-	case KindNumber:
-		n, err := strconv.ParseFloat(t, 64)
-		return n, s.bounded(t, n, err)
-	case KindDuration:
-		d, err := ParseDuration(t)
-		if err != nil {
-			return nil, wrong(err.Error(), "")
-		}
-		return d, nil
-	case KindSize:
-		return s.size(t)
-	case KindChoice:
-		if !slices.Contains(s.Choices, t) {
-			return nil, wrong(didYouMean(s.unwanted(t), t, s.Choices), "")
-		}
-		return t, nil
-	case KindSecret:
-		text, fault := cleanSecret([]byte(t))
-		return NewSecret(text), fault
-	default:
-		return t, s.checked(t)
-	}
-}
 
 func (s setting) boolean(t string) (any, *KeyError) {
 	switch strings.ToLower(t) {
@@ -78,6 +31,33 @@ func (s setting) integer(t string) (int, *KeyError) {
 	n, err := strconv.Atoi(t)
 	return n, s.bounded(t, float64(n), err)
 }
+
+func (s setting) number(t string) (any, *KeyError) {
+	n, err := strconv.ParseFloat(t, 64)
+	return n, s.bounded(t, n, err)
+}
+
+func (s setting) duration(t string) (any, *KeyError) {
+	d, err := ParseDuration(t)
+	if err != nil {
+		return nil, wrong(err.Error(), "")
+	}
+	return d, nil
+}
+
+func (s setting) choice(t string) (any, *KeyError) {
+	if !slices.Contains(s.Choices, t) {
+		return nil, wrong(didYouMean(s.unwanted(t), t, s.Choices), "")
+	}
+	return t, nil
+}
+
+func (s setting) secret(t string) (any, *KeyError) {
+	text, fault := cleanSecret([]byte(t))
+	return NewSecret(text), fault
+}
+
+func (s setting) plainText(t string) (any, *KeyError) { return t, s.checked(t) }
 
 func (s setting) size(t string) (any, *KeyError) {
 	n, err := ParseSize(t)
@@ -117,38 +97,7 @@ func (s setting) unwanted(t string) string {
 }
 
 // want says what the setting takes.
-func (s setting) want() string {
-	switch s.Kind {
-	case KindChoice:
-		return "one of " + strings.Join(s.Choices, ", ")
-	case KindBool:
-		return "true or false"
-	case KindInteger:
-		return "a whole number" + s.bounds()
-	case KindIntegers:
-		return "whole numbers" + s.bounds()
-	case KindNumber:
-		return "a number" + s.bounds()
-	case KindDuration:
-		return "a duration such as 30s, 2m, 1h or 7d"
-	case KindSize:
-		return "a size from " + Size(s.least).String() + " to " + Size(s.most).String()
-	case KindPath:
-		return "the path of a file"
-	case KindList:
-		return "a list of texts"
-	case KindNames:
-		return "names with a text each"
-	case KindMatches:
-		return "a list of {path, equals}"
-	case KindAbsents:
-		return "a list of {status, message, path, equals}"
-	case KindSchemes:
-		return "names with a signature scheme each"
-	default:
-		return "text"
-	}
-}
+func (s setting) want() string { return s.codec().want(s) }
 
 func (s setting) bounds() string {
 	return " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
@@ -246,31 +195,22 @@ func differing(name, other string) string {
 
 // text shows a decoded value on one line.
 func text(v any) string {
-	switch v := v.(type) {
-	case string:
-		return v
-	case time.Duration:
-		return FormatDuration(v)
-	case Size:
-		return v.String()
-	case Secret:
-		return v.String()
-	case bool:
-		return strconv.FormatBool(v)
-	case int:
-		return strconv.Itoa(v)
+	switch v := plain(v).(type) {
 	case float64:
 		return plainNumber(v)
-	case []string:
-		return strings.Join(v, ",")
-	case []int:
-		parts := make([]string, len(v))
-		for i, n := range v {
-			parts[i] = strconv.Itoa(n)
+	case map[string]any:
+		return jsonText(v)
+	case []any:
+		texts := make([]string, len(v))
+		for i, item := range v {
+			if _, isObject := item.(map[string]any); isObject {
+				return jsonText(v)
+			}
+			texts[i] = text(item)
 		}
-		return strings.Join(parts, ",")
+		return strings.Join(texts, ",")
 	default:
-		return jsonText(plain(v))
+		return fmt.Sprint(v)
 	}
 }
 
@@ -296,39 +236,41 @@ func compactJSON(v any) (string, error) {
 // secrets are text, as shown.
 func plain(v any) any {
 	switch v := v.(type) {
-	case time.Duration, Size, Secret:
-		return text(v)
-	case []string:
-		return list(v, func(s string) any { return s })
-	case []int:
-		return list(v, func(n int) any { return n })
-	case []Match:
-		return list(v, func(m Match) any { return m.plain() })
-	case []Absent:
-		return list(v, func(a Absent) any { return a.plain() })
-	case Scheme:
+	case time.Duration:
+		return FormatDuration(v)
+	case fmt.Stringer: // sizes and secrets
+		return v.String()
+	case interface{ plain() map[string]any }:
 		return v.plain()
 	case names:
-		all := map[string]any{}
-		for name, value := range v {
-			all[name] = value
-		}
-		return all
+		return plainMap(v)
 	case schemes:
-		all := map[string]any{}
-		for name, value := range v {
-			all[name] = value.plain()
-		}
-		return all
+		return plainMap(v)
+	case []string:
+		return plainList(v)
+	case []int:
+		return plainList(v)
+	case []Match:
+		return plainList(v)
+	case []Absent:
+		return plainList(v)
 	default:
 		return v
 	}
 }
 
-func list[T any](items []T, plain func(T) any) []any {
+func plainList[T any](items []T) []any {
 	all := make([]any, len(items))
 	for i, item := range items {
 		all[i] = plain(item)
+	}
+	return all
+}
+
+func plainMap[T any](items map[string]T) map[string]any {
+	all := make(map[string]any, len(items))
+	for name, item := range items {
+		all[name] = plain(item)
 	}
 	return all
 }
