@@ -62,7 +62,7 @@ type Policy struct {
 	// otherwise its rows are unknown.
 	NoneTaken bool
 	// GiveUp is how long to go on while no connection comes about, or the
-	// service asks for one pause after the other.
+	// service asks for one pause after the other, whatever is asked of it.
 	GiveUp time.Duration
 	// Query is how long to go on trying to get an answer to one query, and to
 	// be shown the first row of an account.
@@ -221,6 +221,16 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 	}
 	j.say("the other waybill got nowhere for %s: not waiting any longer", othersPatience)
 	return false, nil
+}
+
+// spent reports whether nothing got through for as long as GiveUp says, or
+// would not before a pause has ended.
+func (j *Job) spent(retryAfter time.Duration) bool {
+	waited := time.Duration(0)
+	if since := j.Gate.Trouble(); !since.IsZero() { // else another got through meanwhile
+		waited = time.Since(since)
+	}
+	return waited+retryAfter >= j.GiveUp
 }
 
 func (j *Job) say(format string, args ...any) {

@@ -77,7 +77,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*outcome, error) {
 		o := outcome{batch: claimed[0]}
 		o.reply = d.Service.Create(ctx, o.batch.Items())
 		stop := d.learn(pass, o.reply)
-		o.found = d.settlement(ctx, o.batch, o.reply)
+		o.found = d.settlement(ctx, soft, o.batch, o.reply)
 		if err := d.record(context.WithoutCancel(ctx), []outcome{o}); err != nil {
 			return nil, err
 		}
@@ -93,9 +93,11 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*outcome, error) {
 	}
 }
 
-// findFirst asks for a row that was accepted until the service shows it.
+// findFirst asks for a row that was accepted until the service shows it. Only
+// the time between an answer and the next query counts, not pauses that the
+// service asks for.
 func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
-	end := time.Now().Add(d.Query)
+	left := d.Query
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
 		e, err := d.ask(ctx, item, false)
 		if err != nil {
@@ -104,7 +106,7 @@ func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
 		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing {
 			return d.Ledger.NoteContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
 		}
-		if time.Now().Add(wait).After(end) {
+		if left -= wait; left < 0 {
 			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
 				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s); --canary=false goes on without this check",
 				item.ReferID, said(e))}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -100,5 +101,62 @@ func TestPauseBeyondPatienceStops(t *testing.T) {
 		if !errors.As(err, &stop) || stop.Cause != o {
 			t.Errorf("%d: err = %v", status, err)
 		}
+	}
+}
+
+// Pauses that the service asks for between queries are waited for as long as
+// those between creates: not as long as one query may take.
+func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
+	for name, tt := range map[string]struct {
+		create func(int, []tracking.Item) (bool, *tracking.Reply)
+		canary bool
+		size   int
+		want   ledger.Counts
+	}{
+		"first contact":        {canary: true, size: 10, want: ledger.Counts{Accepted: 20}},
+		"unknown rows":         {create: losing(1, 1, true), size: 10, want: ledger.Counts{Accepted: 20}},
+		"a row refused alone":  {create: poison("R0"), size: 1, want: ledger.Counts{Accepted: 19, Rejected: 1}},
+		"a row that conflicts": {create: conflict("R0"), size: 1, want: ledger.Counts{Accepted: 19, Rejected: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			run := stage(t, db, ledger.Async, tt.size, 20)
+			f.create = tt.create
+			f.evidence = func(asked int) *tracking.Evidence {
+				if asked <= 3 {
+					return &tracking.Evidence{Err: errors.New("429"), Passing: true, Throttled: true, RetryAfter: 30 * time.Second}
+				}
+				return nil
+			}
+			synctest.Test(t, func(t *testing.T) {
+				j := proving(db, run, f)
+				j.Canary, j.Query, j.GiveUp = tt.canary, 15*time.Second, 2*time.Minute
+				carry(t, j, db, tt.want)
+			})
+		})
+	}
+}
+
+// A service that never stops asking for pauses ends the run with the rows as
+// they were.
+func TestPausesBetweenQueriesEnd(t *testing.T) {
+	db, f := open(t), newFake()
+	run := stage(t, db, ledger.Async, 10, 20)
+	f.create = losing(1, 1, true)
+	f.evidence = func(int) *tracking.Evidence {
+		return &tracking.Evidence{Err: errors.New("429"), Passing: true, Throttled: true}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		j := proving(db, run, f)
+		j.Query, j.GiveUp = 15*time.Second, 2*time.Minute
+		began := time.Now()
+		_, err := j.Carry(t.Context(), t.Context())
+		var stop *bulk.StopError
+		if took := time.Since(began); !errors.As(err, &stop) || stop.Cause != tracking.OutcomeThrottled || took < j.GiveUp || took > 2*j.GiveUp {
+			t.Errorf("stopped after %s: %v", took, err)
+		}
+	})
+	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 10, Unknown: 10}) {
+		t.Errorf("%+v", c)
 	}
 }

@@ -22,7 +22,8 @@ type fake struct {
 	always     bool // they do so of everything
 	blind      bool // queries find nothing, whatever was taken
 	look       func() string
-	noNumbers  bool // queries by number tell nothing
+	noNumbers  bool                               // queries by number tell nothing
+	evidence   func(asked int) *tracking.Evidence // instead of all that, unless nil
 
 	mu      sync.Mutex
 	created map[tracking.Key]int
@@ -59,6 +60,11 @@ func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) trac
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++
+	if f.evidence != nil {
+		if e := f.evidence(f.asked); e != nil {
+			return *e
+		}
+	}
 	absent := tracking.Evidence{Presence: tracking.PresenceAbsent, Look: "404"}
 	if f.look != nil {
 		absent.Look = f.look()

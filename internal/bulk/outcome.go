@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -20,7 +19,7 @@ const unknownInRow = 3
 const ordinaryRow = 4 << 10
 
 // settlement says what a reply means for the rows of its batch.
-func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
+func (d *dispatch) settlement(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
 	s := ledger.Settlement{
 		Batch: b.ID, State: state(r.Outcome), Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
 		Answer: r.Answer, AnswerCut: r.AnswerCut, Began: r.Began, Took: r.Took,
@@ -31,7 +30,7 @@ func (d *dispatch) settlement(ctx context.Context, b ledger.Batch, r *tracking.R
 	case r.Outcome == tracking.OutcomeTooLarge && requestSize(b) > ordinaryRow:
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
-		d.refusedAlone(ctx, b.Rows[0].Item, &s)
+		d.refusedAlone(ctx, soft, b.Rows[0].Item, &s)
 	case r.Outcome == tracking.OutcomeRows:
 		s.Rows = named(b, r)
 		if s.State = ledger.Unknown; d.NoneTaken {
@@ -48,13 +47,12 @@ func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.It
 
 // refusedAlone settles a row that was refused with nothing else in its batch.
 // Of a conflict it is asked first whether the service has the row already.
-func (d *dispatch) refusedAlone(ctx context.Context, item tracking.Item, s *ledger.Settlement) {
+func (d *dispatch) refusedAlone(ctx, soft context.Context, item tracking.Item, s *ledger.Settlement) {
 	s.State = ledger.Rejected
 	if s.HTTPStatus != http.StatusConflict {
 		return
 	}
-	// A pause may last longer than anybody waits.
-	ctx, cancel := context.WithTimeout(ctx, 2*d.Query)
+	ctx, cancel := d.whileSending(ctx, soft)
 	defer cancel()
 	// Another row of the account may have the same referId: only an answer
 	// with the number counts.
@@ -65,6 +63,17 @@ func (d *dispatch) refusedAlone(ctx context.Context, item tracking.Item, s *ledg
 	case p.verdict == present:
 		s.State, s.Reason = ledger.Accepted, ""
 	}
+}
+
+// whileSending returns a context for queries about what was sent: it ends a
+// while after the sending does, for a pause may last longer than anybody waits.
+func (d *dispatch) whileSending(ctx, soft context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(soft, func() {
+		_ = pause(ctx, 2*d.Query)
+		cancel()
+	})
+	return ctx, func() { stop(); cancel() }
 }
 
 // named returns the rows of a batch that its answer refuses by name. Of rows
@@ -161,14 +170,10 @@ func stopped(r *tracking.Reply, why string) *StopError {
 	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
 }
 
-// patience gives up when nothing got through for too long, or would not before
-// the pause that the service asks for has ended.
+// patience returns why the sending ends when nothing got through for too long,
+// or would not before the pause that the service asks for has ended.
 func (d *dispatch) patience(r *tracking.Reply, why string) error {
-	waited := time.Duration(0)
-	if since := d.Gate.Trouble(); !since.IsZero() { // else another got through meanwhile
-		waited = time.Since(since)
-	}
-	if waited+r.RetryAfter < d.GiveUp {
+	if !d.spent(r.RetryAfter) {
 		return nil
 	}
 	return stopped(r, why)

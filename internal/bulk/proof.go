@@ -95,8 +95,14 @@ func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (track
 			return e, &StopError{Cause: tracking.OutcomeUnauthorized, Why: "stopped: the API key was refused", Err: e.Err}
 		case e.Err == nil || !e.Passing && !e.Unconnected:
 			return e, nil
-		case time.Since(began)+max(wait, e.RetryAfter) > j.Query:
+		case e.Throttled && j.spent(e.RetryAfter):
+			return e, &StopError{Cause: tracking.OutcomeThrottled, Why: "stopped: the service keeps asking for a pause", Err: e.Err}
+		case !e.Throttled && time.Since(began)+max(wait, e.RetryAfter) > j.Query:
 			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: "stopped: no answer about rows of unknown outcome", Err: e.Err}
+		}
+		if e.Throttled {
+			began = time.Now() // pauses that the service asks for are not its failure
+			continue           // the gate waits
 		}
 		if err := pause(ctx, wait-rand.N(wait/2)); err != nil { //nolint:gosec // pauses are no secret
 			return e, err

@@ -16,9 +16,18 @@ import (
 
 // poison are the referIds that a service refuses.
 func poison(ids ...string) func(int, []tracking.Item) (bool, *tracking.Reply) {
+	return refusing(422, ids...)
+}
+
+// conflict are the referIds that it says it has.
+func conflict(ids ...string) func(int, []tracking.Item) (bool, *tracking.Reply) {
+	return refusing(409, ids...)
+}
+
+func refusing(status int, ids ...string) func(int, []tracking.Item) (bool, *tracking.Reply) {
 	return func(_ int, items []tracking.Item) (bool, *tracking.Reply) {
 		if slices.ContainsFunc(items, func(it tracking.Item) bool { return slices.Contains(ids, it.ReferID) }) {
-			return false, refused(422, tracking.OutcomeRows)
+			return false, refused(status, tracking.OutcomeRows)
 		}
 		return true, took()
 	}

@@ -124,7 +124,7 @@ func (d *dispatch) work(ctx, soft context.Context, broken <-chan struct{}) error
 		}
 		reply := d.Service.Create(ctx, b.Items())
 		stop := d.learn(pass, reply)
-		o := outcome{b, reply, d.settlement(ctx, b, reply)}
+		o := outcome{b, reply, d.settlement(ctx, soft, b, reply)}
 		select {
 		case d.outcomes <- o:
 		case <-broken:
