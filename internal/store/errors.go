@@ -26,6 +26,8 @@ var (
 	ErrCorrupt    = errors.New("store is damaged")
 	ErrPermission = errors.New("store is not accessible")
 	ErrNetworkFS  = errors.New("store is on a network file system")
+	ErrLinked     = errors.New("store has several names (hard links)")
+	ErrMounted    = errors.New("store is mounted without its folder")
 	ErrIO         = errors.New("disk error")
 )
 
@@ -76,6 +78,8 @@ var hints = map[error]string{
 	ErrCorrupt:    "keep a copy of the file and of those beside it, and go on from a backup",
 	ErrPermission: "the file and its folder must be readable and writable for you; --store names another",
 	ErrNetworkFS:  "put it on a local disk with --store",
+	ErrLinked:     "its log and locks lie beside one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
+	ErrMounted:    "its log and locks lie beside it: mount the folder that holds it, and name the file in there with --store",
 	ErrIO:         "check the disk, then run the same command again",
 }
 

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/windows"
@@ -15,3 +18,18 @@ func networkFS(folder string) string {
 	}
 	return "network drive"
 }
+
+// severalNames reports whether the file has more than one name (hard link).
+func severalNames(path string, _ fs.FileInfo) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	var info windows.ByHandleFileInformation
+	err = windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info)
+	return info.NumberOfLinks > 1, errors.Join(err, f.Close())
+}
+
+// mountedAlone reports whether the file is mounted without its folder. Windows
+// mounts folders only.
+func mountedAlone(string) (bool, error) { return false, nil }

@@ -16,8 +16,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -65,13 +63,16 @@ type DB struct {
 // Open opens the store at path, and makes it with its folder if there is none.
 // A store of an older version is brought up to date, after a copy of it was
 // made beside it, see [DB.Backup]; one of a newer version is refused and left
-// alone.
+// alone. Symbolic links are followed; a file that has several names, or is
+// mounted without its folder, is refused: its log and its locks would not be
+// those of others who use it.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	if err := place(path, o.MustExist); err != nil {
+	path, err = place(path, o.MustExist)
+	if err != nil {
 		return nil, fail(path, "open", err)
 	}
 	steps, err := migrations()
@@ -98,45 +99,10 @@ func open(ctx context.Context, path string, steps []string) (*DB, error) {
 	return d, nil
 }
 
-// place sees to it that there is a file at path, which only we can read if it
-// is a new one.
-func place(path string, mustExist bool) error {
-	folder := filepath.Dir(path)
-	if !mustExist {
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
-		}
-	}
-	if name := networkFS(folder); name != "" {
-		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
-	}
-	// An existing file is not opened here: closing it again would take the
-	// locks away that another store in this process holds on it.
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && !info.Mode().IsRegular():
-		return &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
-	case err == nil:
-		return nil
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	case mustExist:
-		return &Error{Kind: ErrNotThere, Path: path, Op: "open"}
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was faster
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 // New reports whether Open made this store.
 func (d *DB) New() bool { return d.isNew }
 
-// Path returns the absolute path of the store's file.
+// Path returns the absolute path of the store's file, without symbolic links.
 func (d *DB) Path() string { return d.path }
 
 // Backup returns the path of the copy that was made of an older store before

@@ -16,7 +16,7 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 	}
 	for range 10 {
 		path := filepath.Join(t.TempDir(), "new.db")
-		if err := place(path, false); err != nil {
+		if _, err := place(path, false); err != nil {
 			t.Fatal(err)
 		}
 		var looking sync.WaitGroup

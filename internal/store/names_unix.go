@@ -1,0 +1,14 @@
+//go:build !windows
+
+package store
+
+import (
+	"io/fs"
+	"syscall"
+)
+
+// severalNames reports whether the file has more than one name (hard link).
+func severalNames(_ string, info fs.FileInfo) (bool, error) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Nlink > 1, nil
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxLinks is how many symbolic links in a row are followed.
+const maxLinks = 40
+
+// place sees to it that there is a file for the store, which only we can read
+// if it is a new one, and returns its path without symbolic links: SQLite puts
+// its log there, and the locks of owners must lie beside it too.
+func place(path string, mustExist bool) (string, error) {
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return placeFile(path, mustExist)
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
+}
+
+// placeFile is place for a path that is no link itself.
+func placeFile(path string, mustExist bool) (string, error) {
+	folder := filepath.Dir(path)
+	if !mustExist {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return path, err
+		}
+	}
+	if name := networkFS(folder); name != "" {
+		return path, &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
+	}
+	folder, err := filepath.EvalSymlinks(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && mustExist:
+		return path, &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+	case err != nil:
+		return path, err
+	}
+	path = filepath.Join(folder, filepath.Base(path))
+	// An existing file is not opened here: closing it again would take the
+	// locks away that another store in this process holds on it.
+	info, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return path, usable(path, info)
+	case !errors.Is(err, fs.ErrNotExist):
+		return path, err
+	case mustExist:
+		return path, &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return path, nil // another process was faster
+	}
+	if err != nil {
+		return path, err
+	}
+	return path, f.Close()
+}
+
+// usable returns an error unless the file is a regular one whose log and locks
+// are found beside it by everybody who opens it.
+func usable(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
+	}
+	several, err := severalNames(path, info)
+	if err != nil {
+		return err
+	}
+	if several {
+		return &Error{Kind: ErrLinked, Path: path, Op: "open"}
+	}
+	mounted, err := mountedAlone(path)
+	if err != nil {
+		return fmt.Errorf("read the mount points: %w", err)
+	}
+	if mounted {
+		return &Error{Kind: ErrMounted, Path: path, Op: "open"}
+	}
+	return nil
+}
