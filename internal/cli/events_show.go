@@ -106,36 +106,42 @@ func (r *runner) showHeaders(ctx context.Context, s *app.Session, id string, rev
 	if err != nil {
 		return err
 	}
-	shown := d.Header
-	if !reveal {
-		if shown, err = masked(s, d.Header); err != nil {
-			return err
-		}
+	headers, err := maskedHeaders(s, d.Header, reveal)
+	if err != nil {
+		return err
 	}
-	headers := mask(shown, nil, true)
 	if r.out.machine() {
 		return r.out.object(headers)
 	}
 	return r.out.headers(headers)
 }
 
-// masked returns headers with credentials hidden: known secrets wherever they
-// are, what a scheme of tokens reads, and what is named like a credential.
-func masked(s *app.Session, header []webhook.Field) ([]webhook.Field, error) {
+// maskedHeaders returns headers with credentials hidden, unless revealed: known
+// secrets wherever they are, what a scheme of tokens reads, and what is named
+// like a credential. Of schemes the one in force is taken, and others.
+func maskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]headerJSON, error) {
+	if reveal {
+		return mask(header, nil, true), nil
+	}
 	secrets, err := knownSecrets(s)
 	if err != nil {
 		return nil, err
 	}
-	token := ""
 	if name := s.Config.Webhook.Scheme; name != "" {
-		if scheme, err := s.Scheme(name); err == nil && scheme.Kind == webhook.KindToken {
-			token = strings.TrimPrefix(scheme.Signature.From, "header:")
+		if scheme, err := s.Scheme(name); err == nil {
+			others = append(others, scheme)
 		}
 	}
-	shown := make([]webhook.Field, len(header))
-	for i, h := range mask(header, secrets, false) {
-		shown[i] = webhook.Field(h)
-		if credential(h.Name) || strings.EqualFold(h.Name, token) {
+	tokens := map[string]bool{}
+	for _, scheme := range others {
+		secrets = scheme.InClear(secrets)
+		if scheme.Kind == webhook.KindToken {
+			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
+		}
+	}
+	shown := mask(header, secrets, false)
+	for i, h := range shown {
+		if credential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Masked
 		}
 	}

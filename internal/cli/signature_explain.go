@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,20 +69,22 @@ func (r *runner) runExplain(ctx context.Context, s *app.Session, o explainOption
 	if err != nil {
 		return err
 	}
-	known := secrets
 	var others []webhook.Secret
 	if key, ok := s.APIKeySecret(); ok {
 		key.Name = "the API key"
 		others = []webhook.Secret{key}
-		known = append(slices.Clip(known), key)
 	}
 	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
 	if err != nil {
 		return asSchemeUsage(name, err)
 	}
+	headers, err := maskedHeaders(s, d.Header, o.Reveal, scheme)
+	if err != nil {
+		return err
+	}
 	j := explanationJSON{
 		verdictJSON: newVerdictJSON(id, name, d.At, found.Verdict),
-		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: mask(d.Header, scheme.InClear(known), o.Reveal),
+		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
 	}
 	if found.Scheme != nil {
 		j.Fits = app.SchemeSettings(*found.Scheme).Settings()

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -269,5 +270,47 @@ func TestEverySchemeTestsItself(t *testing.T) {
 		if code != cli.OK || strings.TrimSpace(stdout) != "true" {
 			t.Errorf("%s: status %d, %s%s", p.Name, code, stdout, stderr)
 		}
+	}
+}
+
+// A credential shows in no command, in no form.
+func TestExplainMasksWhatEventsShowMasks(t *testing.T) {
+	path := stored(t, webhook.Scheme{}, "right-secret", 1, false)
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Body: []byte("[2]"), Header: []webhook.Field{
+		{Name: "X-Signature", Value: "00"},
+		{Name: "Content-Type", Value: "application/json"},
+		{Name: "X-Note", Value: "seen with the-api-key inside"},
+		{Name: "X-Hook", Value: "Token clear-1"},
+	}}
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "ApiKey", "X-Auth-Token", "X-Client-Secret", "X-Password"} {
+		d.Header = append(d.Header, webhook.Field{Name: name, Value: "clear-2"})
+	}
+	_, err = db.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body)))
+	if err = errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(conf, []byte("webhook:\n  scheme: clear\n  schemes:\n    clear:\n      kind: token\n      signature: {from: header:X-Hook}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_STORE=" + path, "WAYBILL_CONFIG=" + conf, "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_API_KEY=the-api-key"}
+	_, want, _ := run(t, env, "events", "show", "2", "--headers", "-o", "json")
+	for _, scheme := range []string{"clear", "hmac-body-hex"} {
+		code, got, stderr := run(t, env, "signature", "explain", "2", "--scheme", scheme, "-o", "json", "--jq", ".headers")
+		if code != cli.Unverified || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
+			t.Errorf("status %d, %s\n%s; want what events show has:\n%s", code, stderr, got, want)
+		}
+		for _, form := range []string{"table", "json", "csv"} {
+			if _, got, stderr = run(t, env, "signature", "explain", "2", "--scheme", scheme, "-o", form); strings.Contains(got+stderr, "clear-") || strings.Contains(got+stderr, "the-api-key") {
+				t.Errorf("%s as %s shows a credential:\n%s%s", scheme, form, got, stderr)
+			}
+		}
+	}
+	if _, got, _ := run(t, env, "signature", "explain", "2", "--reveal"); strings.Count(got, "clear-2") != 9 {
+		t.Errorf("revealed:\n%s", got)
 	}
 }
