@@ -31,10 +31,15 @@ func (e *ConflictError) Error() string {
 	return "the same tracking stands in the input with two carrier codes"
 }
 
+// Stager begins runs.
+type Stager interface {
+	Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error)
+}
+
 // Stage brings every entry into the ledger and opens the run, or leaves
 // nothing behind: on the first error of src, on a [*ConflictError], and when
 // ctx ends.
-func Stage(ctx context.Context, store ledger.Store, plan ledger.Plan, src iter.Seq2[ledger.Entry, error]) (run ledger.Run, err error) {
+func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error]) (run ledger.Run, err error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -237,7 +239,8 @@ func (c *creation) send(ctx context.Context) error {
 
 // stage brings the input into the ledger. Rows that contradict each other are
 // found here; with --skip-invalid they are left out in a second try.
-func (c *creation) stage(ctx context.Context, db ledger.Store) (ledger.Run, error) {
+func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
+	db = patientStager{db, c.s}
 	run, err := bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
 	var conflict *bulk.ConflictError
 	if !errors.As(err, &conflict) {
@@ -247,6 +250,37 @@ func (c *creation) stage(ctx context.Context, db ledger.Store) (ledger.Run, erro
 		return ledger.Run{}, err
 	}
 	return bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
+}
+
+// Bounds of the wait for another process that stages its input.
+const (
+	stagingNotice   = time.Second      // a longer wait is announced
+	stagingPatience = 10 * time.Minute // unless --timeout says otherwise
+)
+
+// patientStager announces whom it waits for, and bounds the wait.
+type patientStager struct {
+	bulk.Stager
+	s *app.Session
+}
+
+// Stage is that of the stager, within the bound.
+func (p patientStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	most := cmp.Or(p.s.Config.Timeout, stagingPatience)
+	staging, err := p.within(ctx, min(most, stagingNotice), plan)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || most <= stagingNotice {
+		return staging, err
+	}
+	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
+		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(most), busy)
+	}
+	return p.within(ctx, most-stagingNotice, plan)
+}
+
+func (p patientStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return p.Stager.Stage(ctx, plan)
 }
 
 // again is this command, or nothing if it can't be typed again to the same

@@ -34,7 +34,7 @@ func outcomes() []outcome {
 	return []outcome{
 		{as[*store.Error], Store, ""},
 		{diskTrouble, Store, "make room on that disk, or write elsewhere; then repeat the command"},
-		{is(ledger.ErrBusy), Store, "wait for the other command to end, or stop it"},
+		{is(ledger.ErrBusy), Store, "wait for the other command to end or stop it, then run this one again; --timeout sets how long it waits"},
 		{is(store.ErrText), Usage, "remove the characters the store can't keep"},
 		{terminated, Terminated, ""},
 		{as[*signalError], Interrupted, ""},

@@ -10,6 +10,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -57,6 +58,22 @@ var (
 	// ledger, and went on doing so until the context ended.
 	ErrBusy = errors.New("another waybill is staging its input in this store")
 )
+
+// BusyError is [ErrBusy] with the run that is being staged.
+type BusyError struct {
+	Run Run // its ID is 0 if it is not known
+}
+
+// Error names the run and its first file.
+func (e *BusyError) Error() string {
+	if e.Run.ID == 0 || len(e.Run.Plan.Files) == 0 {
+		return ErrBusy.Error()
+	}
+	return fmt.Sprintf("%v: run %d of %s, begun %s", ErrBusy, e.Run.ID, e.Run.Plan.Files[0], e.Run.Created.Local().Format(time.DateTime))
+}
+
+// Unwrap returns [ErrBusy].
+func (e *BusyError) Unwrap() error { return ErrBusy }
 
 // Mode is which create operation a run uses.
 type Mode string

@@ -15,8 +15,9 @@ import (
 // Every implementation must pass [github.com/waybill-cli/waybill/internal/store/storetest.Ledger].
 type Store interface {
 	// Stage begins a run that nobody can see yet. Only one process stages at
-	// a time: Stage waits for another until ctx ends, then returns [ErrBusy].
-	// What a process that died had staged is removed first.
+	// a time: Stage waits for another until ctx ends. Past ctx's deadline it
+	// returns a [*BusyError], else the cause of ctx's end. What a process that
+	// died had staged is removed first.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
 	// Recover makes every row unknown that a process was sending when it

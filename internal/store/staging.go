@@ -93,12 +93,28 @@ func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
 	}
 	lock := flock.New(d.path + ".staging.lock")
 	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("%w: %w", ledger.ErrBusy, err)
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded):
+			return nil, fmt.Errorf("%w: %w", d.busy(context.WithoutCancel(ctx)), err)
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
 		}
 		return nil, d.fail("lock", fmt.Errorf("lock %s: %w", lock.Path(), err))
 	}
 	return lock, nil
+}
+
+// busy names the run that another process stages. It may not be there yet.
+func (d *DB) busy(ctx context.Context) error {
+	e := &ledger.BusyError{}
+	var created int64
+	var files []byte
+	found, err := d.row(ctx, []any{&e.Run.ID, &created, &files}, "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1")
+	if err != nil || !found {
+		return errors.Join(e, err)
+	}
+	e.Run.Created = instant(created)
+	return errors.Join(e, json.Unmarshal(files, &e.Run.Plan.Files))
 }
 
 // begin clears away what dead processes staged, for nobody else can be staging

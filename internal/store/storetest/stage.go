@@ -100,6 +100,18 @@ func oneStagesAtATime(w *world) {
 		cancel()
 		w.is("second staging", err, ledger.ErrBusy)
 		w.is("second staging", err, context.DeadlineExceeded)
+		var busy *ledger.BusyError
+		if !errors.As(err, &busy) || busy.Run.ID != 1 || len(busy.Run.Plan.Files) == 0 || busy.Run.Created.IsZero() {
+			w.Errorf("second staging: %+v, want the run that is being staged", err)
+		}
+		ctx, stop := context.WithCancelCause(w.Context())
+		stopped := errors.New("stopped")
+		time.AfterFunc(20*time.Millisecond, func() { stop(stopped) })
+		_, err = s.Stage(ctx, plan())
+		w.is("staging that was stopped", err, stopped)
+		if errors.Is(err, ledger.ErrBusy) {
+			w.Errorf("staging that was stopped: %v", err)
+		}
 	}
 	run, err := staging.Open(w.Context())
 	w.must(err)

@@ -1,0 +1,81 @@
+package main_test
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// interrupted starts a command, signals it once its stderr has a line with
+// mark, and returns its exit status and all of stderr.
+func (w *world) interrupted(cmd *exec.Cmd, mark string, sig os.Signal) (int, string) {
+	w.tb.Helper()
+	cmd.Stderr = nil
+	pipe, err := cmd.StderrPipe()
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		w.tb.Fatal(err)
+	}
+	var all strings.Builder
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			all.WriteString(lines.Text() + "\n")
+			if strings.Contains(lines.Text(), mark) {
+				_ = cmd.Process.Signal(sig)
+			}
+		}
+	}()
+	code, err := ended(cmd, patience)
+	<-read
+	if err != nil {
+		w.tb.Errorf("%v: %s", err, all.String())
+	}
+	return code, all.String()
+}
+
+// signals are those that end a command, and the exit statuses they give.
+var signals = map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143}
+
+// A create that waits for another process's staging says whom it waits for,
+// and ends with a signal, or with --timeout.
+func TestWaitForAnotherStagingEnds(t *testing.T) {
+	t.Parallel()
+	w := newHome(t).at("http://127.0.0.1:1")
+	path := filepath.Join(w.home, "w.db")
+	rowsFile(t, w.home, "orders.csv", pairs(3, ascending))
+	db, err := store.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	plan := ledger.Plan{Account: "other", Files: []string{"theirs.csv"}, Mode: ledger.Async, BatchSize: 10}
+	staging, err := db.Stage(t.Context(), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := []string{"create", "orders.csv", "--store", path}
+	for sig, want := range signals {
+		code, stderr := w.interrupted(w.command(create...), "theirs.csv", sig)
+		if code != want || !strings.Contains(stderr, "run 1") {
+			t.Errorf("%v ended it with %d, want %d: %s", sig, code, want, stderr)
+		}
+	}
+	code, _, stderr := w.run(append(create, "--timeout", "2s")...)
+	if code != 10 || !strings.Contains(string(stderr), "theirs.csv") {
+		t.Errorf("--timeout ended it with %d, want 10: %s", code, stderr)
+	}
+	if err := staging.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
