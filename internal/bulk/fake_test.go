@@ -24,15 +24,19 @@ type fake struct {
 	look       func() string
 	noNumbers  bool                               // queries by number tell nothing
 	evidence   func(asked int) *tracking.Evidence // instead of all that, unless nil
+	misses     func(ref string, nth int) bool     // the nth query for ref finds nothing
 
 	mu      sync.Mutex
 	created map[tracking.Key]int
 	refers  map[string]int
 	sizes   []int // of requests
 	asked   int
+	times   map[string]int // asked, by referId
 }
 
-func newFake() *fake { return &fake{created: map[tracking.Key]int{}, refers: map[string]int{}} }
+func newFake() *fake {
+	return &fake{created: map[tracking.Key]int{}, refers: map[string]int{}, times: map[string]int{}}
+}
 
 func (f *fake) Create(_ context.Context, items []tracking.Item) *tracking.Reply {
 	f.mu.Lock()
@@ -70,7 +74,7 @@ func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) trac
 		absent.Look = f.look()
 	}
 	switch {
-	case f.blind:
+	case f.blind, f.misses != nil && f.missed(it.ReferID):
 		return absent
 	case byNumber && f.noNumbers:
 		return tracking.Evidence{Why: "tells nothing"}
@@ -82,6 +86,11 @@ func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) trac
 		return tracking.Evidence{Why: "names other numbers only"}
 	}
 	return absent
+}
+
+func (f *fake) missed(ref string) bool {
+	f.times[ref]++
+	return f.misses(ref, f.times[ref])
 }
 
 // twice returns how many rows were created more than once.

@@ -37,7 +37,9 @@ type proof struct {
 // Presence is an answer that names the number, or Processing while the account
 // holds no other row of that referId. Of a row that was never sent from here,
 // and so may be one of several that another machine sent, only the first.
-func (j *Job) prove(ctx context.Context, x ledger.Doubt) (proof, error) {
+// beforeNumber is called before the row is asked for by its number; its error
+// ends that.
+func (j *Job) prove(ctx context.Context, x ledger.Doubt, beforeNumber func() error) (proof, error) {
 	var p proof
 	first, err := j.ask(ctx, x.Item, false)
 	p.answered = time.Now()
@@ -56,6 +58,9 @@ func (j *Job) prove(ctx context.Context, x ledger.Doubt) (proof, error) {
 			p.verdict, p.alone = present, true
 			return p, nil
 		}
+	}
+	if err := beforeNumber(); err != nil {
+		return p, err
 	}
 	second, err := j.ask(ctx, x.Item, true)
 	p.answered = time.Now()

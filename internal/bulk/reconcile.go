@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,8 +19,8 @@ const (
 	// recorded.
 	pageRows    = 1000
 	askedAtOnce = 8 // by worker
-	// mostControls is how many accepted rows are asked for to see that the
-	// service finds what it has.
+	// mostControls is how many accepted rows are asked for, before and after
+	// the rows of a page, to see that the service finds what it has.
 	mostControls = 3
 	// mostOdd is how many passes may meet absences that look different every
 	// time.
@@ -37,15 +38,20 @@ type pass struct {
 	absent    int64     // of them those whose absence was proven once
 	busy      int64     // of them those of an order being worked on
 	unproven  int64     // of them those absent while the ledger had no control
-	odd       int64     // of the absent ones those that looked different before
+	odd       int64     // of the absent ones those whose earlier absence does not count
 	due       time.Time // when the first absence can be proven again
 	announced bool
+	// missed is, by whether it was by number, the first query of the pass that
+	// did not find a control, and its answer.
+	missed map[bool]string
+	// flapped says that a row was found that was absent before.
+	flapped bool
 }
 
 // reconcile asks for every unknown row that can be decided now, and records
 // what is proven.
 func (j *Job) reconcile(ctx context.Context) (*pass, error) {
-	p := &pass{Job: j}
+	p := &pass{Job: j, missed: map[bool]string{}}
 	if j.Unknown != Reconcile {
 		return p, nil
 	}
@@ -88,12 +94,20 @@ func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
 		p.announced = true
 		p.say("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
 	}
+	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, mostControls)
+	if err != nil {
+		return err
+	}
+	if err := p.control(ctx, controls, false); err != nil {
+		return err
+	}
 	proofs := make([]*proof, len(page))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(askedAtOnce * p.workers()) // most of them wait at the gate, or for another try
+	controlNumbers := sync.OnceValue(func() error { return p.control(gctx, controls, true) })
 	for i, x := range page {
 		g.Go(func() error {
-			found, err := p.prove(gctx, x)
+			found, err := p.prove(gctx, x, controlNumbers)
 			if err == nil {
 				proofs[i] = &found
 			}
@@ -104,11 +118,15 @@ func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
 	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
 		return firstOf(err, failed)
 	}
-	controlled, err := p.control(ctx, proofs)
-	if err != nil {
-		return err
+	for _, byNumber := range []bool{false, true} {
+		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.verdict == absent && f.byNumber == byNumber }) {
+			continue
+		}
+		if err := p.control(ctx, controls, byNumber); err != nil {
+			return err
+		}
 	}
-	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, controlled)
+	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, len(controls) > 0)
 }
 
 // weigh takes back the proofs that are the service's word that it is working
@@ -145,6 +163,7 @@ func (p *pass) resolvePresent(ctx context.Context, page []ledger.Doubt, proofs [
 	var found []ledger.Finding
 	for i, x := range page {
 		if f := proofs[i]; f != nil && f.verdict == present {
+			p.flapped = p.flapped || !x.Absent.IsZero()
 			found = append(found, ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, Alone: f.alone})
 		}
 	}
@@ -171,7 +190,7 @@ func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.F
 }
 
 // resolveOthers records absences, and why the other rows stay unknown.
-func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []*proof, controlled controls) error {
+func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []*proof, controlled bool) error {
 	var again, stay []ledger.Finding
 	for i, x := range page {
 		f := proofs[i]
@@ -192,7 +211,11 @@ func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []
 }
 
 // finding says what a proof that does not show the row means for it.
-func (p *pass) finding(x ledger.Doubt, f *proof, controlled controls) ledger.Finding {
+// controlled says that there were rows to see by that absence proves something.
+//
+// An earlier absence counts no more once a control was not found, or a row was
+// that had been absent too: the service does not always find what it has.
+func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding {
 	found := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	switch {
 	case f.verdict == busy:
@@ -202,14 +225,17 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled controls) ledger.Fin
 	case f.verdict == undecided:
 		p.left++
 		return found
-	case !controlled.proves(f):
+	case !controlled:
 		p.left++
-		if controlled.none {
-			p.unproven++
-		}
-		found.Reason, found.Absent, found.Look = controlled.why(f), x.Absent, x.Look
+		p.unproven++
+		found.Reason = "the service says it has no such tracking (" + f.look + "), but no accepted row is there to show that it finds what it has" +
+			"; create one row alone, or run `waybill probe`, then run the same command again"
 		return found
-	case x.Unsent, !x.Absent.IsZero() && x.Look == f.look:
+	case p.missed[f.byNumber] != "":
+		p.left++
+		found.Reason = p.whyMissed(f)
+		return found
+	case x.Unsent, !x.Absent.IsZero() && x.Look == f.look && !p.flapped:
 		found.State, found.Reason = ledger.Pending, ""
 		return found
 	}
@@ -222,79 +248,37 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled controls) ledger.Fin
 	return found
 }
 
-// controls says by which kinds of query rows are found that the service has.
-type controls struct {
-	none               bool // the ledger has no accepted row to ask for
-	byRefer, byNumber  bool
-	saidRefer, saidNum string // what the answers were instead
-}
-
-func (c controls) proves(f *proof) bool {
+// whyMissed says why an absence proves nothing while a control is not found.
+func (p *pass) whyMissed(f *proof) string {
 	if f.byNumber {
-		return c.byNumber
-	}
-	return c.byRefer
-}
-
-// why says why an absence proves nothing.
-func (c controls) why(f *proof) string {
-	const remedy = "; create one row alone, or run `waybill probe`, then run the same command again"
-	switch {
-	case c.none:
-		return "the service says it has no such tracking (" + f.look + "), but no accepted row is there to show that it finds what it has" + remedy
-	case f.byNumber:
-		return "the service says it has no such number (" + f.look + "), but a row known as accepted is not found by its number either: " + c.saidNum +
+		return "the service says it has no such number (" + f.look + "), but a row known as accepted is not found by its number either: " + p.missed[true] +
 			"; set query.tracking_number_param (`waybill probe` finds it)"
-	default:
-		return "the service says it has no such tracking (" + f.look + "), but a row known as accepted is not found either: " + c.saidRefer
 	}
+	return "the service says it has no such tracking (" + f.look + "), but a row known as accepted is not found either: " + p.missed[false]
 }
 
-// control asks for rows known as accepted, by the kinds of query that proofs
-// of absence came by.
-func (p *pass) control(ctx context.Context, proofs []*proof) (controls, error) {
-	var c controls
-	var byRefer, byNumber bool
-	for _, f := range proofs {
-		if f != nil && f.verdict == absent {
-			byRefer, byNumber = byRefer || !f.byNumber, byNumber || f.byNumber
+// control asks for rows known as accepted, and notes the first that is not
+// found. An absence proves something only while all of them are found by the
+// same kind of query, before and after: a service that misses some of what it
+// has may miss the absent row too.
+func (p *pass) control(ctx context.Context, controls []ledger.Doubt, byNumber bool) error {
+	for _, x := range controls {
+		if p.missed[byNumber] != "" {
+			return nil
+		}
+		e, err := p.Job.ask(ctx, x.Item, byNumber)
+		if err != nil {
+			return err
+		}
+		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && !byNumber && x.Siblings == 0 {
+			continue
+		}
+		p.missed[byNumber] = said(e) + ", asked for referId " + tracking.Quote(x.Item.ReferID)
+		if byNumber {
+			p.missed[byNumber] = said(e) + ", asked for number " + tracking.Quote(x.Item.Number)
 		}
 	}
-	if !byRefer && !byNumber {
-		return c, nil
-	}
-	known, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, mostControls)
-	if err != nil {
-		return c, err
-	}
-	c.none = len(known) == 0
-	for _, x := range known {
-		if byRefer && !c.byRefer {
-			if c.byRefer, c.saidRefer, err = p.finds(ctx, x, false); err != nil {
-				return c, err
-			}
-		}
-		if byNumber && !c.byNumber {
-			if c.byNumber, c.saidNum, err = p.finds(ctx, x, true); err != nil {
-				return c, err
-			}
-		}
-	}
-	return c, nil
-}
-
-// finds reports whether a query finds a row known as accepted, or else what
-// the answer was.
-func (p *pass) finds(ctx context.Context, x ledger.Doubt, byNumber bool) (bool, string, error) {
-	e, err := p.Job.ask(ctx, x.Item, byNumber)
-	if err != nil {
-		return false, "", err
-	}
-	found := e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && !byNumber && x.Siblings == 0
-	if found {
-		return true, "", nil
-	}
-	return false, said(e), nil
+	return nil
 }
 
 // again reports whether a further pass, at once, can know more than this one.

@@ -105,8 +105,8 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	asked := f.asked
 	j = proving(db, run, f)
 	carry(t, j, db, ledger.Counts{Accepted: 20})
-	if f.asked > asked+11 {
-		t.Errorf("asked %d times more; want once for each row and for a control", f.asked-asked)
+	if f.asked > asked+16 {
+		t.Errorf("asked %d times more; want once for each row, and for three controls before and after", f.asked-asked)
 	}
 }
 
@@ -133,6 +133,62 @@ func TestAbsenceProvesNothingWithoutAControl(t *testing.T) {
 	}
 	f.blind = false
 	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 10})
+}
+
+// One accepted row that is not found, before or after, is enough for no
+// absence to prove anything, and for the one proven before to be forgotten.
+func TestEveryControlMustBeFound(t *testing.T) {
+	for name, misses := range map[string]func(ref string, nth int) bool{
+		"one of three": func(ref string, _ int) bool { return ref == "known1" },
+		"before":       func(ref string, nth int) bool { return ref == "known2" && nth%2 == 1 },
+		"after":        func(ref string, nth int) bool { return ref == "known0" && nth%2 == 0 },
+	} {
+		db, f := open(t), newFake()
+		known := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("known", 3)...)
+		carry(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
+		f.create = losing(2, 2, false)
+		run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
+		j := proving(db, run, f)
+		j.Settle = time.Hour
+		soft, stop := timeout(t, 300*time.Millisecond)
+		_, _ = j.Carry(t.Context(), soft)
+		stop()
+		j = proving(db, run, f)
+		f.misses = misses
+		carry(t, j, db, ledger.Counts{Unknown: 5})
+		if r := reasons(t, db, run, ledger.Unknown)[0]; !strings.Contains(r, "is not found either") || !strings.Contains(r, "known") {
+			t.Errorf("%s: reason %q; want the row that was not found", name, r)
+		}
+		for x, err := range db.Unknown(t.Context(), run.ID) {
+			if !x.Absent.IsZero() || err != nil {
+				t.Errorf("%s: an absence from before still counts: %+v, %v", name, x, err)
+			}
+		}
+		f.misses = nil
+		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
+		if f.twice() > 0 {
+			t.Errorf("%s: %d twice", name, f.twice())
+		}
+	}
+}
+
+// A row that was absent and is present now shows that absences pass: those of
+// the other rows count anew.
+func TestAbsencesThatPassProveNothing(t *testing.T) {
+	db, f := open(t), newFake()
+	known := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("known", 3)...)
+	carry(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
+	f.create = losing(2, 2, true)
+	// Each pass finds one more of them.
+	f.misses = func(ref string, nth int) bool {
+		i, lost := strings.CutPrefix(ref, "lost")
+		return lost && fmt.Sprint(nth) <= i
+	}
+	run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
+	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
+	if f.twice() > 0 {
+		t.Errorf("%d twice", f.twice())
+	}
 }
 
 func TestAbsencesThatLookDifferentProveNothing(t *testing.T) {

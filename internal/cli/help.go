@@ -168,8 +168,9 @@ says what is done about such rows:
   reconcile  asks the service. A row that it shows is accepted. A row is sent
              again only if the service says that it does not have it, says so
              once more after --settle (the first request may take effect late),
-             and finds a row known as accepted when asked in the same way. All
-             others stay unknown, with the reason ("waybill runs rows 3").
+             and finds every accepted row that it is asked for before and after
+             (up to three), in the same way. All others stay unknown, with the
+             reason ("waybill runs rows 3").
   resend     sends them again without asking. This may create them twice.
   keep       leaves them as they are.
 

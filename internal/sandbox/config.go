@@ -65,14 +65,27 @@ const (
 	FaultEnvelope  = "error-envelope" // 200 with {"code":401,…}, nothing stored
 	FaultNotFound  = "404-all"        // 404, nothing stored
 	FaultLate      = "late"           // connection cut, stored 3 s later
+	FaultFalseOK   = "200-before"     // a create is answered as if it were stored, and is not
+	FaultAbsent    = "absent"         // a query is answered as if there were no such tracking
 )
 
 // Faults returns the names of all faults.
 func Faults() []string {
 	return []string{
 		FaultError500, FaultError502, FaultCutBefore, FaultCutAfter, FaultTruncate, FaultStall,
-		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate,
+		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate, FaultFalseOK, FaultAbsent,
 	}
+}
+
+// befalls reports whether requests of an operation can meet that fault.
+func befalls(name string, op operation) bool {
+	switch name {
+	case FaultFalseOK:
+		return op != opDetail
+	case FaultAbsent:
+		return op == opDetail
+	}
+	return true
 }
 
 // lateDelay is when a late fault stores what it took.

@@ -137,6 +137,8 @@ func TestFaultsStoreWhatTheySay(t *testing.T) {
 		{sandbox.FaultEnvelope, 0, 200},
 		{sandbox.FaultNotFound, 0, 404},
 		{sandbox.FaultLate, 0, 0},
+		{sandbox.FaultFalseOK, 0, 200},
+		{sandbox.FaultAbsent, 1, 200}, // queries alone meet it
 	}
 	if len(tests) != len(sandbox.Faults()) {
 		t.Errorf("%d faults tested of %d", len(tests), len(sandbox.Faults()))
@@ -161,6 +163,29 @@ func TestFaultsStoreWhatTheySay(t *testing.T) {
 				t.Errorf("the fault came twice: %d", status)
 			}
 		})
+	}
+}
+
+// Queries flap by the seed and how often each was asked, in whatever order.
+func TestAbsentFaultFollowsTheSeed(t *testing.T) {
+	answers := func(seed uint64, order ...string) string {
+		b := start(t, sandbox.Config{Seed: seed, Faults: map[string]float64{sandbox.FaultAbsent: 0.5}})
+		b.do(http.MethodPost, v2, data("A 1", "B 2"))
+		got := map[string]string{}
+		for range 20 {
+			for _, ref := range order {
+				status, _ := b.do(http.MethodGet, detail+"?referId="+ref, "")
+				got[ref] += fmt.Sprint(status, " ")
+			}
+		}
+		return got["A"] + got["B"]
+	}
+	one := answers(7, "A", "B")
+	if one != answers(7, "B", "A") || one == answers(8, "A", "B") {
+		t.Errorf("answers do not follow from the seed alone: %s", one)
+	}
+	if n := strings.Count(one, "404"); n < 10 || n > 30 {
+		t.Errorf("%d of 40 answers are absences; want about half", n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -187,10 +188,13 @@ func refuse(w http.ResponseWriter, status int, message string) {
 
 // faults decides which request meets which fault.
 type faults struct {
+	seed uint64
+
 	mu     sync.Mutex
 	random *rand.Rand
 	chance map[string]float64
 	once   []oneShot
+	asked  map[string]uint64 // how often, by query, while queries may meet FaultAbsent
 }
 
 // oneShot is a fault that the next requests meet.
@@ -201,33 +205,44 @@ type oneShot struct {
 }
 
 func newFaults(c Config) *faults {
-	f := &faults{random: rand.New(rand.NewPCG(c.Seed, 0xfa017)), chance: map[string]float64{}} //nolint:gosec // not a secret
+	f := &faults{seed: c.Seed, random: rand.New(rand.NewPCG(c.Seed, 0xfa017)), chance: map[string]float64{}, asked: map[string]uint64{}} //nolint:gosec // not a secret
 	maps.Copy(f.chance, c.Faults)
 	return f
 }
 
-// next returns the fault that a request meets, or "".
-func (f *faults) next(op operation) string {
+// next returns the fault that a request meets, or "". query is what is asked
+// for.
+func (f *faults) next(op operation, query string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.once {
-		if o := &f.once[i]; o.left > 0 && (o.operation == "" || o.operation == op) {
+		if o := &f.once[i]; o.left > 0 && (o.operation == "" || o.operation == op) && befalls(o.name, op) {
 			o.left--
 			return o.name
 		}
 	}
 	for _, name := range Faults() { // in one order, so that a seed means one sequence
-		if p := f.chance[name]; p > 0 && f.random.Float64() < p {
+		p := f.chance[name]
+		if p > 0 && befalls(name, op) && (name == FaultAbsent && f.flaps(query, p) || name != FaultAbsent && f.random.Float64() < p) {
 			return name
 		}
 	}
 	return ""
 }
 
+// flaps decides whether a query is answered as absent, by the seed and how
+// often it was asked: the same queries in another order have the same answers.
+func (f *faults) flaps(query string, p float64) bool {
+	f.asked[query]++
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(query))                                                // never fails
+	return rand.New(rand.NewPCG(f.seed^h.Sum64(), f.asked[query])).Float64() < p //nolint:gosec // not a secret
+}
+
 // meet lets a request meet a fault. store stores what the request brought; good
 // is the answer it would have had. It reports false if there was no fault.
 func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
-	switch s.faults.next(op) {
+	switch s.faults.next(op, r.URL.RawQuery) {
 	case FaultError500:
 		refuse(w, http.StatusInternalServerError, "internal error")
 	case FaultError502:
@@ -261,6 +276,11 @@ func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, stor
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<!doctype html><title>404 Not Found</title>")
+	case FaultFalseOK:
+		answer(w, http.StatusOK, good)
+	case FaultAbsent:
+		status, body := s.absent()
+		answer(w, status, body)
 	case FaultLate:
 		s.later(store)
 		cut(w, "")
