@@ -30,8 +30,9 @@ type App struct {
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
-// Session is one command with its settings. It is used by one goroutine, but
-// what it hands out is safe for more.
+// Session is one command with its settings. What it hands out is made once,
+// and is safe for several goroutines, as are [Session.Client], [Session.Key],
+// [Session.Store] and [Session.ExistingStore].
 type Session struct {
 	IO     *term.IO
 	Config config.Config
@@ -42,8 +43,10 @@ type Session struct {
 	app     *App
 	sources config.Sources
 	apiKey  func() (foundKey, error) // reads it once
-	client  *api.Client
-	db      *store.DB
+
+	mu     sync.Mutex // guards what follows
+	client *api.Client
+	db     *store.DB
 }
 
 // foundKey is the API key and the setting that gave it.
@@ -92,6 +95,8 @@ func (s *Session) Close() error {
 // Client returns the client of the service, with the API key read. It opens
 // no connection.
 func (s *Session) Client() (*api.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.client != nil {
 		return s.client, nil
 	}
@@ -153,6 +158,8 @@ func (s *Session) ExistingStore(ctx context.Context) (*store.DB, error) {
 }
 
 func (s *Session) open(ctx context.Context, o store.Options) (*store.DB, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.db != nil {
 		return s.db, nil
 	}

@@ -21,7 +21,7 @@ const eventPause = time.Second
 // can end the waiting for them.
 type news struct {
 	s    *app.Session
-	db   *store.DB // nil if there is none: then nothing is ever new
+	db   *store.DB // nil until there is one; watch's own
 	cond condition
 	seq  int64 // the last event that was looked at; watch's own
 
@@ -57,7 +57,7 @@ func openNews(ctx context.Context, s *app.Session, cond condition) (*news, error
 func (n *news) watch(ctx context.Context, woken chan<- struct{}) {
 	tick := time.NewTicker(eventPause)
 	defer tick.Stop()
-	for n.db != nil {
+	for {
 		select {
 		case <-ctx.Done():
 			return
@@ -76,8 +76,15 @@ func (n *news) watch(ctx context.Context, woken chan<- struct{}) {
 	}
 }
 
-// read reads on in the inbox, and reports whether there was anything.
+// read reads on in the inbox, which may be made only now, and reports whether
+// there was anything.
 func (n *news) read(ctx context.Context) (bool, error) {
+	var err error
+	if n.db == nil {
+		if n.db, err = n.s.ExistingStore(ctx); err != nil || n.db == nil {
+			return false, err
+		}
+	}
 	_, last, err := n.db.Followed(ctx)
 	if err != nil || last == n.seq {
 		return false, err
