@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Bounds of the evidence that a store keeps of refused deliveries. Beyond
-// either of them the oldest go first.
+// Bounds of the evidence that a store keeps of refused deliveries. Both hold.
 const (
-	MaxRefused      = 1000
+	MaxRefused      = 4096
 	MaxRefusedBytes = 64 << 20 // bodies and headers together
 )
 
@@ -46,6 +45,14 @@ type Store interface {
 	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and
 	// [MaxRefusedBytes]. Refused deliveries have numbers of their own and no
 	// events. It need not be on disk when it returns.
+	//
+	// Anybody may send what is refused, so a flood of it must not evict genuine
+	// deliveries. There are three classes: no well-formed signature (see
+	// [webhook.Reason.WellFormed]); a well-formed one; and a well-formed one
+	// from an address that a verified delivery came from. Beyond the bounds,
+	// the largest class loses its oldest delivery from the remote address or
+	// the hour of receipt, whichever has most of that class. In that address
+	// it is the hour that has most, and the other way round.
 	PutRefused(ctx context.Context, d Delivery) error
 
 	// Refused yields refused deliveries whose Seq is greater than after, in

@@ -188,12 +188,13 @@ func (r *Receiver) judge(d *inbox.Delivery) {
 func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Delivery) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), evidenceTime)
 	defer cancel()
+	slots := r.evidence[d.Reason.WellFormed()]
 	select {
-	case r.evidence <- struct{}{}:
+	case slots <- struct{}{}:
 		if err := r.o.Store.PutRefused(ctx, d); err != nil {
 			r.o.Log.Warn("evidence of a refused delivery not stored", "err", err, "reason", string(d.Reason))
 		}
-		<-r.evidence
+		<-slots
 	case <-ctx.Done():
 		r.o.Log.Warn("evidence of a refused delivery not stored", "err", "too many at once", "reason", string(d.Reason))
 	}

@@ -30,7 +30,7 @@ const (
 	idleTimeout    = 60 * time.Second      // between requests of a connection
 	storeTimeout   = 30 * time.Second      // for the inbox to take a delivery
 	evidenceTime   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
-	evidenceAtOnce = 8                     // pieces of evidence being stored or waiting
+	evidenceAtOnce = 8                     // pieces of evidence being stored at once, of those with a well-formed signature and again of the others
 	grace          = 5 * time.Second       // for bodies on their way when the server stops
 	retryAfter     = "5"                   // seconds until a sender should try again
 	untoldRefusals = 256                   // refusals that wait to be told
@@ -71,13 +71,13 @@ type Options struct {
 // [Receiver.Serve] and [Receiver.Follow], which are each called once.
 type Receiver struct {
 	o        Options
-	refusals chan inbox.Delivery // to be told, without headers and bodies
-	missed   atomic.Int64        // refusals that were not told
-	evidence chan struct{}       // one value for each piece of evidence being stored
-	queue    chan struct{}       // one value for each delivery being stored
-	sinks    []chan struct{}     // each holds a value while there is something new; the first is Follow's
-	room     room                // for bodies
-	trouble  trouble             // of the store
+	refusals chan inbox.Delivery    // to be told, without headers and bodies
+	missed   atomic.Int64           // refusals that were not told
+	evidence map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
+	queue    chan struct{}          // one value for each delivery being stored
+	sinks    []chan struct{}        // each holds a value while there is something new; the first is Follow's
+	room     room                   // for bodies
+	trouble  trouble                // of the store
 	clocks   clocks
 	quota    *quota // nil for none
 
@@ -112,7 +112,7 @@ func New(o Options) (*Receiver, error) {
 		o:        o,
 		sinks:    []chan struct{}{make(chan struct{}, 1)},
 		refusals: make(chan inbox.Delivery, untoldRefusals),
-		evidence: make(chan struct{}, evidenceAtOnce),
+		evidence: map[bool]chan struct{}{false: make(chan struct{}, evidenceAtOnce), true: make(chan struct{}, evidenceAtOnce)},
 		queue:    make(chan struct{}, queued),
 		trouble:  trouble{log: o.Log},
 		clocks:   clocks{log: o.Log},

@@ -311,3 +311,34 @@ func TestEvidenceDoesNotHoldUpAnswers(t *testing.T) {
 		s.end()
 	})
 }
+
+// Requests without a signature that wait for the store leave room for evidence
+// of deliveries whose signature is well-formed.
+func TestJunkDoesNotHoldUpEvidence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		storing := 0
+		var mu sync.Mutex
+		box := &memory{before: func(context.Context, string) error {
+			mu.Lock()
+			storing++
+			mu.Unlock()
+			<-release
+			return nil
+		}}
+		h := receiver(t, listen.Options{Store: box, Verify: signing(t), Enforce: true}).Handler()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { send(t, h, delivered, "") })
+		}
+		synctest.Wait()
+		before := storing
+		all.Go(func() { send(t, h, delivered, signature("another secret")) })
+		synctest.Wait()
+		if storing != before+1 {
+			t.Errorf("%d pieces of evidence are being stored, after %d; want one more", storing, before)
+		}
+		close(release)
+		all.Wait()
+	})
+}

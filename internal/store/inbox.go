@@ -184,30 +184,6 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placed, err
 	return placed, nil
 }
 
-// PutRefused keeps evidence of a refusal, see [inbox.Store].
-func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
-	values := deliveryValues(delivery)
-	header, _ := values[len(values)-2].([]byte)
-	values = append(values, len(header)+len(delivery.Body))
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes) VALUES "+numberedParams, values...); err != nil {
-			return err
-		}
-		for {
-			var number, bytes int64
-			if _, err := t.row(ctx, []any{&number, &bytes}, "SELECT COUNT(*), COALESCE(SUM(bytes), 0) FROM refused"); err != nil {
-				return err
-			}
-			if number <= inbox.MaxRefused && bytes <= inbox.MaxRefusedBytes {
-				return nil
-			}
-			if _, err := t.exec(ctx, "DELETE FROM refused WHERE seq = (SELECT MIN(seq) FROM refused)"); err != nil {
-				return err
-			}
-		}
-	})
-}
-
 // The columns of a delivery but for its number, and parameters for them and a
 // number.
 const (

@@ -126,6 +126,12 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	if err != nil || counts.Deliveries != 2 || counts.LastEvent != 3 || counts.Refused != 1 || counts.Unverified != 1 {
 		t.Errorf("counts %+v, %v", counts, err)
 	}
+	var group refusedGroup
+	var size int64
+	if _, err := d.row(ctx, []any{&group.class, &group.source, &group.hour, &size}, "SELECT class, source, hour, bytes FROM refused"); err != nil ||
+		group != (refusedGroup{class: unsigned, source: "127.0.0.1"}) || size != leastRefused {
+		t.Errorf("refused %+v of %d bytes, %v", group, size, err)
+	}
 	at, last, err := d.Followed(ctx)
 	if err != nil || at != 0 || last != 3 {
 		t.Errorf("followed %d of %d, %v; want what came before to be taken in", at, last, err)

@@ -30,9 +30,10 @@ type writer struct {
 	queue []*job
 
 	// The rest belongs to whoever has the turn.
-	conn   *sql.Conn
-	stmts  map[string]*sql.Stmt
-	closed bool
+	conn    *sql.Conn
+	stmts   map[string]*sql.Stmt
+	refused refusedSums
+	closed  bool
 }
 
 // work is one caller's part of a transaction. Its context never ends. It may be

@@ -17,6 +17,17 @@ const (
 	ReasonSignedPartMissing  Reason = "signed_part_missing" // a header, parameter or member that is signed is not there
 )
 
+// WellFormed reports whether the delivery had a signature in the form of the
+// scheme, and all that is signed.
+func (r Reason) WellFormed() bool {
+	switch r {
+	case ReasonSignatureMismatch, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture:
+		return true
+	default:
+		return false
+	}
+}
+
 // Reasons returns all reasons.
 func Reasons() []Reason {
 	return []Reason{

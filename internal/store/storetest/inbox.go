@@ -37,6 +37,8 @@ var inboxTests = map[string]func(*world){
 	"RefusedAreApart":             refusedAreApart,
 	"RefusedAreBoundInNumber":     refusedAreBoundInNumber,
 	"RefusedAreBoundInBytes":      refusedAreBoundInBytes,
+	"RefusedSurviveJunk":          refusedSurviveJunk,
+	"RefusedSurviveForgeries":     refusedSurviveForgeries,
 	"ContextEndedBeforePut":       contextEndedBeforePut,
 	"HeadersOfAnyBytes":           headersOfAnyBytes,
 	"WritersOfAllKindsTogether":   writersOfAllKindsTogether,

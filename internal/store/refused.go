@@ -1,0 +1,231 @@
+package store
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// leastRefused is the size that a refused delivery counts at least, in bytes:
+// so the bound of bytes is that of the number too.
+const leastRefused = inbox.MaxRefusedBytes / inbox.MaxRefused
+
+// Classes of refused deliveries, as kept in the table.
+const (
+	unsigned    int64 = iota // no well-formed signature
+	signed                   // a well-formed one
+	signedKnown              // the same, from an address that verified deliveries came from
+)
+
+// Sums over all addresses, or all hours.
+const (
+	allSources       = "*"
+	allHours   int64 = -1
+)
+
+// refusedGroup names the refused deliveries of one class, address and hour.
+type refusedGroup struct {
+	class  int64
+	source string // address without port, of IPv6 its /64 network; or allSources
+	hour   int64  // of receipt, since 1970; or allHours
+}
+
+// refusedSum is how much a group holds.
+type refusedSum struct {
+	refusedGroup
+	bytes  int64
+	oldest int64 // its smallest seq, or a smaller number
+}
+
+// refusedSums knows how much each group of the table holds, sums included, so
+// that a flood need not count the table for each delivery. Whoever finds the
+// table changed by others reads it again.
+type refusedSums struct {
+	last, rows int64        // greatest seq and number of rows of the table
+	groups     []refusedSum // in any order
+	index      map[refusedGroup]int
+}
+
+// PutRefused keeps evidence of a refusal, see [inbox.Store].
+func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error { return t.putRefused(ctx, delivery) })
+}
+
+func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
+	sums := &t.w.refused
+	if err := sums.update(ctx, t); err != nil {
+		return err
+	}
+	group := refusedGroup{class: unsigned, source: refusedSource(d.RemoteAddr), hour: millis(d.ReceivedAt) / time.Hour.Milliseconds()}
+	if d.Reason.WellFormed() {
+		known, err := t.verifiedFrom(ctx, d.RemoteAddr)
+		if err != nil {
+			return err
+		}
+		group.class = signed + flag(known)
+	}
+	values := deliveryValues(d)
+	header, _ := values[len(values)-2].([]byte)
+	size := max(int64(len(header)+len(d.Body)), leastRefused)
+	if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, hour) VALUES "+tuples(1, len(values)+4),
+		append(values, size, group.class, group.source, group.hour)...); err != nil {
+		return err
+	}
+	if _, err := t.row(ctx, []any{&sums.last}, "SELECT MAX(seq) FROM refused"); err != nil {
+		return err
+	}
+	sums.rows++
+	sums.add(group, size, sums.last)
+	for sums.bytes() > inbox.MaxRefusedBytes {
+		if err := t.evict(ctx, sums); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// evict deletes the oldest refused delivery of the group that must give way.
+func (t *tx) evict(ctx context.Context, sums *refusedSums) error {
+	group := sums.largest()
+	var seq, size int64
+	ok, err := t.row(ctx, []any{&seq, &size}, "SELECT seq, bytes FROM refused WHERE class = $1 AND source = $2 AND hour = $3 ORDER BY seq LIMIT 1",
+		group.class, group.source, group.hour)
+	if err != nil {
+		return err
+	}
+	if !ok { // cannot be: the sums are those of the table
+		return sums.read(ctx, t)
+	}
+	if _, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", seq); err != nil {
+		return err
+	}
+	sums.rows--
+	sums.add(group, -size, seq+1)
+	return nil
+}
+
+// verifiedFrom reports whether a verified delivery came from that address,
+// from whatever port.
+func (t *tx) verifiedFrom(ctx context.Context, remote string) (bool, error) {
+	host := strings.TrimRight(remote, "0123456789")
+	if host == "" {
+		return false, nil
+	}
+	var one int64
+	return t.row(ctx, []any{&one}, "SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1 LIMIT 1", host)
+}
+
+// refusedSource returns what refused deliveries from that address are grouped by. One
+// sender may have all addresses of an IPv6 /64 network.
+func refusedSource(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return clean(remote)
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	network, err := addr.Prefix(64)
+	if err != nil {
+		return clean(remote)
+	}
+	return network.String()
+}
+
+// update reads the sums anew if the table is not as this process left it.
+func (s *refusedSums) update(ctx context.Context, t *tx) error {
+	var last, rows int64
+	if _, err := t.row(ctx, []any{&last, &rows}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"); err != nil {
+		return err
+	}
+	if s.index != nil && s.last == last && s.rows == rows {
+		return nil
+	}
+	return s.read(ctx, t)
+}
+
+func (s *refusedSums) read(ctx context.Context, t *tx) error {
+	*s = refusedSums{index: map[refusedGroup]int{}}
+	return t.each(ctx, func(row scanner) error {
+		var group refusedGroup
+		var seq, size int64
+		err := row.Scan(&group.class, &group.source, &group.hour, &seq, &size)
+		s.last, s.rows = max(s.last, seq), s.rows+1
+		s.add(group, size, seq)
+		return err
+	}, "SELECT class, source, hour, seq, bytes FROM refused ORDER BY seq")
+}
+
+// add counts a change of a group, and whose oldest delivery is not older than
+// that seq.
+func (s *refusedSums) add(group refusedGroup, size, oldest int64) {
+	for _, g := range [...]refusedGroup{
+		{group.class, allSources, allHours},
+		{group.class, group.source, allHours},
+		{group.class, allSources, group.hour},
+		group,
+	} {
+		i, known := s.index[g]
+		if !known {
+			i = len(s.groups)
+			s.index[g], s.groups = i, append(s.groups, refusedSum{refusedGroup: g, oldest: oldest})
+		}
+		if size < 0 && g == group {
+			s.groups[i].oldest = oldest
+		}
+		if s.groups[i].bytes += size; s.groups[i].bytes == 0 {
+			s.remove(i)
+		}
+	}
+}
+
+// remove forgets a group that is empty.
+func (s *refusedSums) remove(i int) {
+	delete(s.index, s.groups[i].refusedGroup)
+	last := len(s.groups) - 1
+	if i != last {
+		s.groups[i] = s.groups[last]
+		s.index[s.groups[i].refusedGroup] = i
+	}
+	s.groups = s.groups[:last]
+}
+
+func (s *refusedSums) bytes() int64 {
+	var all int64
+	for class := unsigned; class <= signedKnown; class++ {
+		if i, ok := s.index[refusedGroup{class, allSources, allHours}]; ok {
+			all += s.groups[i].bytes
+		}
+	}
+	return all
+}
+
+// largest returns the group that must give way, see [inbox.Store].
+func (s *refusedSums) largest() refusedGroup {
+	class := s.most(func(g *refusedSum) bool { return g.source == allSources && g.hour == allHours }).class
+	part := s.most(func(g *refusedSum) bool { return g.class == class && (g.source == allSources) != (g.hour == allHours) })
+	return s.most(func(g *refusedSum) bool {
+		return g.class == class && g.source != allSources && g.hour != allHours && (g.hour == part.hour || g.source == part.source)
+	})
+}
+
+// most returns the largest of the groups that are of a kind; of several as
+// large the lower class, then the oldest.
+func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
+	var most refusedSum
+	for i := range s.groups {
+		g := &s.groups[i]
+		if g.bytes < most.bytes || !kind(g) {
+			continue
+		}
+		first := g.class < most.class || g.class == most.class && g.oldest < most.oldest
+		if g.bytes > most.bytes || first {
+			most = *g
+		}
+	}
+	return most.refusedGroup
+}
