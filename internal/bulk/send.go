@@ -87,16 +87,9 @@ func (d *dispatch) all(ctx, soft context.Context) error {
 	g, gctx := errgroup.WithContext(soft)
 	defer context.AfterFunc(gctx, d.end)()
 	settled := make(chan error, 1)
-	stop := make(chan struct{})
-	go func() {
-		err := d.settleAll(context.WithoutCancel(ctx), stop)
-		if err != nil {
-			cancel()
-		}
-		settled <- err
-	}()
+	go func() { settled <- d.settleAll(context.WithoutCancel(ctx), cancel) }()
 	for range d.workers() {
-		g.Go(func() error { return d.work(ctx, gctx, stop) })
+		g.Go(func() error { return d.work(ctx, gctx) })
 	}
 	err := g.Wait()
 	close(d.outcomes)
@@ -115,8 +108,8 @@ func (d *dispatch) end() {
 }
 
 // work sends one batch after the other until there is none, soft ends, or an
-// answer stops the run. broken ends when outcomes can't be recorded.
-func (d *dispatch) work(ctx, soft context.Context, broken <-chan struct{}) error {
+// answer stops the run.
+func (d *dispatch) work(ctx, soft context.Context) error {
 	for {
 		b, pass, err := d.next(soft)
 		if pass == nil || err != nil {
@@ -125,11 +118,7 @@ func (d *dispatch) work(ctx, soft context.Context, broken <-chan struct{}) error
 		reply := d.Service.Create(ctx, b.Items())
 		stop := d.learn(pass, reply)
 		o := outcome{b, reply, d.settlement(ctx, soft, b, reply)}
-		select {
-		case d.outcomes <- o:
-		case <-broken:
-			return nil // its rows stay as sending, and are unknown to the next
-		}
+		d.outcomes <- o
 		if stop == nil {
 			stop = d.react(ctx, o)
 		}
@@ -228,16 +217,17 @@ func (d *dispatch) limit(rows int) int {
 }
 
 // settleAll records outcomes as they come, those that came meanwhile together.
-// When it can't, it closes broken.
-func (d *dispatch) settleAll(ctx context.Context, broken chan<- struct{}) error {
+// When it can't, it ends the sending, and tries those of requests under way
+// all the same. It returns the last error: that names where all answers are.
+func (d *dispatch) settleAll(ctx context.Context, end func()) error {
+	var failed error
 	for o := range d.outcomes {
-		some := d.gathered(o)
-		if err := d.record(ctx, some); err != nil {
-			close(broken)
-			return err
+		if err := d.record(ctx, d.gathered(o)); err != nil {
+			failed = err
+			end()
 		}
 	}
-	return nil
+	return failed
 }
 
 // gathered returns an outcome with those that came after it.

@@ -40,6 +40,10 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 			return nil, errors.Join(err, d.giveBack(context.WithoutCancel(ctx), claimed, me))
 		}
 	}
+	if err := d.write.identity.check(); err != nil { // the rows may be those of another store
+		return nil, err
+	}
+	d.salvage.claim(batches)
 	return batches, nil
 }
 

@@ -28,6 +28,7 @@ var (
 	ErrNetworkFS  = errors.New("store is on a network file system")
 	ErrLinked     = errors.New("store has several names (hard links)")
 	ErrMounted    = errors.New("store is mounted without its folder")
+	ErrGone       = errors.New("store was deleted, renamed or replaced while it was in use")
 	ErrIO         = errors.New("disk error")
 )
 
@@ -50,13 +51,19 @@ type Error struct {
 	Path string // the file
 	Op   string // what was being done: open, read, write, lock, migrate
 	Err  error  // the cause, nil if there is none beyond Kind
+
+	Salvage string // the file that answers were written to instead, empty if none was
 }
 
 func (e *Error) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
+	text := fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
 	}
-	return fmt.Sprintf("%s %s: %v: %v", e.Op, e.Path, e.Kind, e.Err)
+	if e.Salvage != "" {
+		text += "; what the service answered is in " + e.Salvage
+	}
+	return text
 }
 
 // Unwrap returns the kind and, if there is one, the cause.
@@ -80,6 +87,7 @@ var hints = map[error]string{
 	ErrNetworkFS:  "put it on a local disk with --store",
 	ErrLinked:     "its log and locks lie beside one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
 	ErrMounted:    "its log and locks lie beside it: mount the folder that holds it, and name the file in there with --store",
+	ErrGone:       "put the store back in its place, or a backup of it; where it is lost, --check-first asks the service before a row is sent again",
 	ErrIO:         "check the disk, then run the same command again",
 }
 
@@ -160,7 +168,15 @@ func osKind(err error) error {
 
 // fail returns err as callers are to see it. Errors of the context and of the
 // contracts stay what they are.
-func (d *DB) fail(op string, err error) error { return fail(d.path, op, err) }
+func (d *DB) fail(op string, err error) error {
+	err = fail(d.path, op, err)
+	if as[*Error](err) && !errors.Is(err, ErrGone) {
+		if gone := d.write.identity.check(); gone != nil {
+			return gone // whatever else is wrong comes from that
+		}
+	}
+	return err
+}
 
 func fail(path, op string, err error) error {
 	var done *Error

@@ -60,6 +60,9 @@ func (w *writer) prepare(ctx context.Context, path string, steps []string) (made
 		made, err = w.migrate(ctx, path, steps)
 		return err
 	})
+	if err == nil {
+		err = w.identity.opened()
+	}
 	return made, backup, err
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -22,7 +23,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 			return err
 		}
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
 		for i, s := range outcomes {
 			if err := t.settle(ctx, s, answers[i], me); err != nil {
 				return fmt.Errorf("settle batch %d: %w", s.Batch, err)
@@ -30,6 +31,17 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		}
 		return nil
 	})
+	if err == nil {
+		d.salvage.settled(outcomes)
+		return nil
+	}
+	gone, ok := errors.AsType[*Error](err)
+	if !ok || gone.Kind != ErrGone {
+		return err
+	}
+	kept := *gone
+	kept.Salvage, err = d.salvage.keep(d.path, outcomes)
+	return errors.Join(&kept, err)
 }
 
 // check returns an error that matches [ErrNotClaimed] if a row would go where

@@ -40,13 +40,14 @@ func connect(path string, settings ...string) (*sql.DB, error) {
 	return sql.OpenDB(c), nil
 }
 
-// uri returns the name by which SQLite opens path with those settings.
+// uri returns the name by which SQLite opens path with those settings. It makes
+// no file.
 func uri(path string, settings ...string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a Windows drive
 	}
-	return "file://" + path + "?_pragma=" + strings.Join(settings, "&_pragma=")
+	return "file://" + path + "?mode=rw&_pragma=" + strings.Join(settings, "&_pragma=")
 }
 
 // scanner is the current row of an answer.

@@ -56,6 +56,7 @@ type DB struct {
 	readers  *sql.DB
 	owner    owner
 	stagings locks
+	salvage  salvage
 	pack     packer
 	sql      *statements
 }

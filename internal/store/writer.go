@@ -26,6 +26,8 @@ type writer struct {
 	readers *sql.DB       // reopened with the connection after the disk failed
 	turn    chan struct{} // holds one token while somebody has the turn
 
+	identity identity
+
 	mu    sync.Mutex
 	queue []*job
 
@@ -52,7 +54,7 @@ func newWriter(path string, readers *sql.DB) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1)}, nil
+	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1), identity: identity{path: path}}, nil
 }
 
 // run does the work in a transaction, perhaps together with others', and
@@ -128,7 +130,14 @@ func (w *writer) begin(ctx context.Context) error {
 		if err := w.open(ctx); err != nil {
 			return err
 		}
-		_, err := (&tx{w: w}).exec(ctx, "BEGIN IMMEDIATE")
+		if _, err := (&tx{w: w}).exec(ctx, "BEGIN IMMEDIATE"); err != nil || w.identity.log != nil {
+			return err
+		}
+		err := w.identify(ctx)
+		if err != nil {
+			w.rollback(ctx)
+			w.drop()
+		}
 		return err
 	})
 }
@@ -193,10 +202,17 @@ func (w *writer) commitApart(ctx context.Context, jobs []*job) {
 }
 
 // end commits, unless err says why that can't be done. If it is not done, all
-// jobs have failed.
+// jobs have failed. What is committed to a file that is not there any more is
+// not kept, so that is a failure too.
 func (w *writer) end(ctx context.Context, jobs []*job, err error) {
 	if err == nil {
+		err = w.identity.checkLog()
+	}
+	if err == nil {
 		_, err = (&tx{w: w}).exec(ctx, "COMMIT")
+	}
+	if err == nil {
+		err = w.identity.checkLog()
 	}
 	if err == nil {
 		return
@@ -235,6 +251,9 @@ func (w *writer) open(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
+	if err := w.identity.check(); err != nil {
+		return err
+	}
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
 		return err
@@ -255,7 +274,7 @@ func (w *writer) drop() {
 	}
 	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = w.conn.Close()
-	w.conn, w.stmts = nil, nil
+	w.conn, w.stmts, w.identity.log = nil, nil, nil
 	w.readers.SetMaxIdleConns(0)
 	w.readers.SetMaxIdleConns(idleReaders)
 }

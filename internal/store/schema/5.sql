@@ -16,3 +16,7 @@ UPDATE refused SET
 		ELSE 1 END;
 DROP INDEX refused_bytes;
 CREATE INDEX refused_groups ON refused (class, source, hour, seq, bytes);
+-- A number by chance that tells this store from every other: a connection that
+-- is opened later finds the same one, or another file.
+CREATE TABLE identity (id BLOB NOT NULL);
+INSERT INTO identity (id) VALUES (randomblob(16));

@@ -1,0 +1,90 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"sync/atomic"
+)
+
+// identity tells the file that was opened from others that take its place. A
+// file that is open keeps its number on the disk, so that a stat is enough;
+// what a connection finds that is opened later is told by the store's own id.
+type identity struct {
+	path string
+	file atomic.Pointer[fs.FileInfo] // nil until the store was opened
+
+	// The rest belongs to whoever has the turn to write.
+	log fs.FileInfo // that the connection writes to, nil if there is none
+	id  []byte      // nil until it was read
+}
+
+// opened notes the file that was opened.
+func (i *identity) opened() error {
+	info, err := inspect(i.path)
+	if err == nil {
+		i.file.Store(&info)
+	}
+	return err
+}
+
+// inspect returns what tells a file from others.
+func inspect(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil {
+		os.SameFile(info, info) // makes Windows read the file's number now
+	}
+	return info, err
+}
+
+// check returns an error that matches [ErrGone] unless the path leads to the
+// file that was opened. It costs a stat.
+func (i *identity) check() error {
+	file := i.file.Load()
+	if file == nil {
+		return nil
+	}
+	return i.compare(i.path, *file)
+}
+
+// checkLog is check for the file and its log.
+func (i *identity) checkLog() error {
+	err := i.check()
+	if err == nil && i.log != nil {
+		err = i.compare(i.path+"-wal", i.log)
+	}
+	return err
+}
+
+func (i *identity) compare(path string, was fs.FileInfo) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " is not there any more")}
+	case err != nil:
+		return err
+	case !os.SameFile(was, info):
+		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " is another file now")}
+	}
+	return nil
+}
+
+// identify compares what a new connection has opened with what the first one
+// had. A transaction has begun.
+func (w *writer) identify(ctx context.Context) error {
+	log, err := inspect(w.identity.path + "-wal")
+	if err != nil {
+		return err
+	}
+	var id []byte
+	if _, err := (&tx{w: w}).row(ctx, []any{&id}, "SELECT id FROM identity"); err != nil {
+		return err
+	}
+	if w.identity.id != nil && !bytes.Equal(id, w.identity.id) {
+		return &Error{Kind: ErrGone, Path: w.identity.path, Op: "use", Err: errors.New("another store is there now")}
+	}
+	w.identity.log, w.identity.id = log, id
+	return nil
+}
