@@ -2,7 +2,12 @@ package listen_test
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/listen"
 )
@@ -30,4 +35,25 @@ func TestAnswerWithTheStatusOfAnother(t *testing.T) {
 			t.Errorf("told %d, answered %d %q; want %d %q", status, w.Code, w.Body, want.status, want.body)
 		}
 	}
+}
+
+// A slow body, a slow store and a slow target together still get an answer.
+func TestAnswerAfterAllThatIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(d time.Duration) { time.Sleep(d) } // of fake time
+		r := receiver(t, listen.Options{Store: &memory{before: func(context.Context, string) error { slow(29 * time.Second); return nil }}})
+		r.AnswerWith(func(context.Context, int64) int { slow(24 * time.Second); return http.StatusAccepted })
+		s := serve(t, r)
+		head, body, _ := strings.Cut(post(delivered), "[")
+		c, replies := s.dial(head)
+		defer c.Close()
+		slow(14 * time.Second)
+		if _, err := io.WriteString(c, "["+body); err != nil {
+			t.Fatal(err)
+		}
+		if got := <-replies; got.status != http.StatusAccepted || got.after != 67*time.Second {
+			t.Errorf("answer %+v; want 202 after 67s", got)
+		}
+		s.end()
+	})
 }

@@ -27,6 +27,7 @@ const (
 	maxHeader      = 32 << 10              // bytes of the request line and header together
 	headerTimeout  = 5 * time.Second       // for the header
 	bodyTimeout    = 15 * time.Second      // for the body, from the end of the header
+	sendTimeout    = 5 * time.Second       // for the answer to be taken by the sender
 	idleTimeout    = 60 * time.Second      // between requests of a connection
 	storeTimeout   = 30 * time.Second      // for the inbox to take a delivery
 	evidenceTime   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included

@@ -21,8 +21,8 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		ConnState:         crowd.noted,
 		Handler:           r.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       headerTimeout + bodyTimeout, // the handler sets the stricter one of bodies
-		WriteTimeout:      headerTimeout + bodyTimeout + storeTimeout + evidenceTime,
+		ReadTimeout:       headerTimeout + bodyTimeout,                                              // the handler sets the stricter one of bodies
+		WriteTimeout:      bodyTimeout + storeTimeout + max(answerTime, evidenceTime) + sendTimeout, // from the end of the header
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),
