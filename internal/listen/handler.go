@@ -27,6 +27,9 @@ import (
 //	503  it could not be stored: full, locked, read-only, a failing disk, too
 //	     slow, too many at once, more unverified ones than may be kept, or stopping
 //
+// A connection is closed after a request that another server may see end
+// elsewhere, see [endsInDoubt].
+//
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.
 //
@@ -39,6 +42,9 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.handled.Done()
+	if endsInDoubt(req) {
+		w.Header().Set("Connection", "close")
+	}
 	switch {
 	case headerSize(req) > maxHeader:
 		turnAway(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
@@ -230,6 +236,15 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	_, _ = w.Write([]byte(text + "\n")) // a sender that left has its delivery stored, or sends it again
 	_ = http.NewResponseController(w).Flush()
+}
+
+// endsInDoubt reports whether a proxy before us may have seen another end of
+// the request: then what follows on its connection is not taken for a request
+// (request smuggling). Of a chunked request, package net/http drops the
+// Content-Length that must not be there, so all of them are in doubt; and it
+// ignores a Transfer-Encoding of HTTP/1.0.
+func endsInDoubt(req *http.Request) bool {
+	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
 }
 
 // isEncoded reports whether a body is compressed.
