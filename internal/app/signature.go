@@ -173,15 +173,16 @@ func (s *Session) EditUser(changes ...config.Change) (string, error) {
 
 // Rejudged counts what became of stored deliveries that were verified again.
 type Rejudged struct {
-	Verified int   // that were not before
-	Refused  int   // that do not verify
-	Events   int64 // that were released
+	Verified int                    // that were not before
+	Refused  int                    // that do not verify
+	Events   int64                  // that were released
+	Reasons  map[webhook.Reason]int // why those of Refused do not verify
 }
 
 // Rejudge verifies every stored delivery again that is not verified, at the
 // time of its receipt.
 func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier) (Rejudged, error) {
-	var n Rejudged
+	n := Rejudged{Reasons: map[webhook.Reason]int{}}
 	var open []inbox.Delivery
 	err := EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
 		if d.Verified != inbox.Yes {
@@ -204,6 +205,7 @@ func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier
 			n.Verified++
 		} else {
 			n.Refused++
+			n.Reasons[verdict.Reason]++
 		}
 		receipt, err := db.Rejudge(ctx, d)
 		if err != nil {

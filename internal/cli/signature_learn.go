@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,7 +34,8 @@ type candidateJSON struct {
 	Matched           int              `json:"matched"`
 	Misses            []string         `json:"misses"` // deliveries that do not match
 	Obstacle          string           `json:"obstacle"`
-	Open              []string         `json:"open"` // what the deliveries do not decide
+	Stale             string           `json:"stale"` // why it verifies none of the deliveries, if their times are all too old
+	Open              []string         `json:"open"`  // what the deliveries do not decide
 }
 
 // pinnedJSON is what was written where.
@@ -44,9 +47,10 @@ type pinnedJSON struct {
 
 // rejudgedJSON counts stored deliveries that were verified again.
 type rejudgedJSON struct {
-	Verified int   `json:"verified"`
-	Refused  int   `json:"refused"`
-	Events   int64 `json:"events"`
+	Verified int                    `json:"verified"`
+	Refused  int                    `json:"refused"`
+	Events   int64                  `json:"events"`
+	Reasons  map[webhook.Reason]int `json:"reasons"` // why those of refused do not verify
 }
 
 type learnJSON struct {
@@ -55,6 +59,7 @@ type learnJSON struct {
 	Secrets         []string        `json:"secrets"`
 	Candidates      []candidateJSON `json:"candidates"`
 	Partial         []candidateJSON `json:"partial"`
+	Untried         []string        `json:"untried"` // places that were not tried, as there are too many
 	Pinned          *pinnedJSON     `json:"pinned"`
 	Rejudged        *rejudgedJSON   `json:"rejudged"`
 }
@@ -199,7 +204,7 @@ func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, id
 }
 
 func (l *lesson) json() learnJSON {
-	j := learnJSON{Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Candidates: []candidateJSON{}, Partial: []candidateJSON{}}
+	j := learnJSON{Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Candidates: []candidateJSON{}, Partial: []candidateJSON{}, Untried: append([]string{}, l.Untried...)}
 	for _, s := range l.secrets {
 		j.Secrets = append(j.Secrets, s.Name)
 	}
@@ -215,7 +220,7 @@ func (l *lesson) json() learnJSON {
 func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
 		Scheme: app.SchemeSettings(c.Scheme).Settings(), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
-		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Open: append([]string{}, c.Open...),
+		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Open...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
 		for _, i := range c.Secrets {
@@ -251,6 +256,8 @@ func (l *lesson) failure(r *runner, o learnOptions) error {
 			hint = "no webhook secret is set, and the API key alone was tried: set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH"
 		case l.Cut:
 			hint = "the search was cut short: learn from deliveries with smaller bodies"
+		case len(l.Untried) > 0:
+			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
 		}
 		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", countDeliveries(len(l.names)), plural(len(l.secrets), "secret"))
 	case o.Pin == "":
@@ -258,7 +265,7 @@ func (l *lesson) failure(r *runner, o learnOptions) error {
 	case l.Bodies < webhook.LearnFrom:
 		return unverified("receive more deliveries, then repeat", "", "not pinned: %d deliveries with different bodies are needed, and there are %d", webhook.LearnFrom, l.Bodies)
 	case l.Candidates[0].Obstacle != "":
-		return unverified("mend that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
+		return unverified("fix that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
 	case l.Candidates[0].Strength == webhook.StrengthKeyless && !o.AcceptWeak:
 		return unverified("--accept-weak pins it all the same", "", "not pinned: %s", webhook.StrengthKeyless)
 	default:
@@ -279,6 +286,16 @@ func (l *lesson) again(r *runner, o learnOptions) string {
 		}
 	}
 	return r.commandWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
+}
+
+// untried names what was not tried.
+func (l *lesson) untried() string {
+	const most = 5
+	names := strings.Join(l.Untried[:min(len(l.Untried), most)], ", ")
+	if len(l.Untried) > most {
+		names += ", …"
+	}
+	return plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
 }
 
 func countDeliveries(n int) string {
@@ -381,7 +398,7 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 		{Name: "Signed", Value: described(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
-		{Name: "But", Value: c.Obstacle},
+		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
 		{Name: "Open", Value: strings.Join(c.Open, "; ")},
 	})
 	if err != nil {
@@ -397,6 +414,9 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	if len(l.Partial) > 0 {
 		s.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
 	}
+	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
+		s.IO.Note("%s", l.untried())
+	}
 	if len(l.Candidates) > 1 {
 		s.IO.Note("%s; -v shows them", plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
 	}
@@ -404,7 +424,10 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	case j.Pinned != nil:
 		s.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
 		if j.Rejudged != nil {
-			s.IO.Note("stored deliveries verified again: %d verified, %d not", j.Rejudged.Verified, j.Rejudged.Refused)
+			s.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
+			if j.Rejudged.Verified == 0 && c.Stale != "" {
+				s.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
+			}
 		}
 		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, app.RefusedPrefix) }) {
 			s.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
@@ -412,11 +435,27 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
 	case l.Bodies < webhook.LearnFrom:
 		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
+	case c.Obstacle != "":
+		s.IO.Hint("fix that first: as things are it would verify nothing")
+	case c.Stale != "":
+		s.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
 	default:
 		words := append([]string{"signature", "learn"}, r.cmd.Flags().Args()...)
 		s.IO.Hint("pin it with `" + r.commandWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
 	}
 	return nil
+}
+
+// reasons lists reasons with their counts, in parentheses.
+func reasons(all map[webhook.Reason]int) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var words []string
+	for _, why := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, fmt.Sprintf("%s: %d", why, all[why]))
+	}
+	return " (" + strings.Join(words, ", ") + ")"
 }
 
 // described says in a line what is signed, and where the signature stands.

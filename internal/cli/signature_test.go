@@ -21,6 +21,12 @@ import (
 // so said, and returns its path.
 func stored(t *testing.T, s webhook.Scheme, secret string, n int, refused bool) string {
 	t.Helper()
+	return storedLate(t, s, secret, n, refused, 0)
+}
+
+// storedLate is stored, with deliveries that were received late.
+func storedLate(t *testing.T, s webhook.Scheme, secret string, n int, refused bool, late time.Duration) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.db")
 	db, err := store.Open(t.Context(), path, store.Options{})
 	if err != nil {
@@ -38,7 +44,7 @@ func stored(t *testing.T, s webhook.Scheme, secret string, n int, refused bool) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := inbox.Delivery{ReceivedAt: at, Method: r.Method, Path: r.Path, Header: out.Header, Body: r.Body, Verified: inbox.Unknown}
+		d := inbox.Delivery{ReceivedAt: at.Add(late), Method: r.Method, Path: r.Path, Header: out.Header, Body: r.Body, Verified: inbox.Unknown}
 		if refused {
 			d.Verified, d.Reason = inbox.No, webhook.ReasonSignatureMismatch
 			err = db.PutRefused(t.Context(), d)
@@ -312,5 +318,55 @@ func TestExplainMasksWhatEventsShowMasks(t *testing.T) {
 	}
 	if _, got, _ := run(t, env, "signature", "explain", "2", "--reveal"); strings.Count(got, "clear-2") != 9 {
 		t.Errorf("revealed:\n%s", got)
+	}
+}
+
+// A scheme that verifies nothing stored is not recommended; where it is pinned
+// all the same, learn says why nothing verifies.
+func TestLearnSaysWhyNothingStoredVerifies(t *testing.T) {
+	p, ok := webhook.PresetByName("timestamped-kv")
+	if !ok {
+		t.Fatal("no preset")
+	}
+	conf := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(conf, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_STORE=" + storedLate(t, p.Scheme, "right-secret", 3, false, 2*time.Hour), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
+	const why = "every delivery was signed 2h0m or more before it was received, and timestamp.tolerance is 5m"
+	code, stdout, stderr := run(t, env, "signature", "learn")
+	if code != cli.OK || !strings.Contains(stdout, why) || strings.Contains(stderr, "--pin") || !strings.Contains(stderr, "receive new deliveries") {
+		t.Errorf("status %d, %s%s; want it said why, and no hint to pin it", code, stdout, stderr)
+	}
+	code, _, stderr = run(t, env, "signature", "learn", "--pin", "mine")
+	if code != cli.OK || !strings.Contains(stderr, "0 verified, 3 not (timestamp_too_old: 3)") || !strings.Contains(stderr, why) {
+		t.Errorf("pin: status %d, %s; want it said why nothing verifies", code, stderr)
+	}
+	env[0] = "WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret\n", 3, false)
+	if code, stdout, stderr = run(t, env, "signature", "learn"); code != cli.OK || !strings.Contains(stdout, "ends in a line break") || strings.Contains(stderr, "--pin") {
+		t.Errorf("status %d, %s%s; want the obstacle, and no hint to pin it", code, stdout, stderr)
+	}
+}
+
+func TestLearnSaysWhatItDidNotTry(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "captures.jsonl")
+	var text strings.Builder
+	for i := range 3 {
+		headers := map[string]string{}
+		for k := range 80 {
+			headers[fmt.Sprintf("X-%02d", k)] = fmt.Sprint(i, k)
+		}
+		line, err := json.Marshal(map[string]any{"headers": headers, "body": fmt.Sprint("[", i, "]")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := run(t, []string{"WAYBILL_WEBHOOK_SECRET=right-secret"}, "signature", "learn", "--from", file, "-o", "json", "--jq", ".untried|length")
+	if code != cli.Unverified || strings.TrimSpace(stdout) != "16" || !strings.Contains(stderr, "16 places not tried") || !strings.Contains(stderr, "header:X-64") {
+		t.Errorf("status %d, %s%s; want the headers named that were not tried", code, stdout, stderr)
 	}
 }

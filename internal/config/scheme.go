@@ -37,7 +37,7 @@ type SchemeSignature struct {
 	Format   string // plain, list or kv
 	Tag      string // of list and kv: which entries are signatures
 	Prefix   string // required, then stripped; empty for none
-	Encoding string // hex, base64 or base64url
+	Encoding string // hex, base64, base64url or base64any
 }
 
 // SchemeTimestamp says where a delivery carries its time, and how old it may be.
@@ -75,7 +75,7 @@ func schemeParts() []schemePart {
 		{"signature.format", []string{"plain", "list", "kv"}, nil, "plain", func(s *Scheme) *string { return &s.Signature.Format }},
 		{"signature.tag", nil, nil, "v1", func(s *Scheme) *string { return &s.Signature.Tag }},
 		{"signature.prefix", nil, nil, "", func(s *Scheme) *string { return &s.Signature.Prefix }},
-		{"signature.encoding", []string{"hex", "base64", "base64url"}, nil, "hex", func(s *Scheme) *string { return &s.Signature.Encoding }},
+		{"signature.encoding", []string{"hex", "base64", "base64url", "base64any"}, nil, "hex", func(s *Scheme) *string { return &s.Signature.Encoding }},
 		{"timestamp.from", nil, []string{"", "header", "sig", "json"}, "", func(s *Scheme) *string { return &s.Timestamp.From }},
 		{"timestamp.unit", []string{"s", "ms", "rfc3339", "rfc2822"}, nil, "s", func(s *Scheme) *string { return &s.Timestamp.Unit }},
 		{"public_url", nil, nil, "", func(s *Scheme) *string { return &s.PublicURL }},

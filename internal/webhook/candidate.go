@@ -2,8 +2,10 @@ package webhook
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Candidate is a scheme that samples match.
@@ -15,9 +17,35 @@ type Candidate struct {
 	// Obstacle says why the scheme verifies nothing as things are: the secret
 	// has space around it, or bodies are changed on their way. Empty if it does.
 	Obstacle string
-	Open     []string // what the samples that match do not decide, in words
+	// Stale says that no sample verifies at the time when it was received: each
+	// was signed too long before. Empty if one does, or none has a time.
+	Stale string
+	Open  []string // what the samples that match do not decide, in words
 
 	proven Strength // Strength, without the parts that were the same in every sample that matches
+}
+
+// staleness says of deliveries that match a scheme how far their times are out
+// of what it allows, nothing if one is not.
+func staleness(matching []Verdict, tolerance time.Duration) string {
+	var nearest time.Duration
+	for i, v := range matching {
+		if v.OK || v.Timestamp.IsZero() {
+			return ""
+		}
+		if i == 0 || v.Skew.Abs() < nearest.Abs() {
+			nearest = v.Skew
+		}
+	}
+	if nearest == 0 {
+		return ""
+	}
+	side := "before"
+	if nearest > 0 {
+		side = "after"
+	}
+	return fmt.Sprintf("every delivery was signed %s or more %s it was received, and timestamp.tolerance is %s",
+		span(nearest.Abs().Truncate(time.Second)), side, span(tolerance))
 }
 
 // prove finds what the samples that match prove of the scheme s of c. It is
@@ -75,6 +103,9 @@ func (c Candidate) compare(o Candidate) int {
 		}
 		return n
 	}
+	hash := func(s Scheme) int { // the strongest first
+		return slices.Index([]string{AlgorithmSHA512, AlgorithmSHA256, AlgorithmSHA1, AlgorithmMD5}, s.Algorithm)
+	}
 	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, before(s)) }
 	plain := func(k Key) int {
 		n := 0
@@ -97,6 +128,7 @@ func (c Candidate) compare(o Candidate) int {
 		cmp.Compare(rewritten(c), rewritten(o)),
 		cmp.Compare(c.proven.rank(), o.proven.rank()),
 		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of two that prove the same, the one that claims less
+		cmp.Compare(hash(c.Scheme), hash(o.Scheme)),
 		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
 		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
 		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),

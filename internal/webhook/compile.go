@@ -44,7 +44,7 @@ func (c *compiled) checkWords() *SchemeError {
 		{"key.encoding", s.Key.Encoding, []string{EncodingUTF8, EncodingBase64, EncodingHex}},
 		{"key.normalize", s.Key.Normalize, []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}},
 		{"signature.format", s.Signature.Format, []string{FormatPlain, FormatList, FormatKV}},
-		{"signature.encoding", s.Signature.Encoding, []string{EncodingHex, EncodingBase64, EncodingBase64URL}},
+		{"signature.encoding", s.Signature.Encoding, []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any}},
 		{"timestamp.unit", s.Timestamp.Unit, []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}},
 	} {
 		if !slices.Contains(f.allowed, f.value) {

@@ -106,13 +106,21 @@ func (c *compiled) decode(s string) ([]byte, bool) {
 	case EncodingBase64:
 		mac, err = strictBase64(base64.StdEncoding, s)
 	case EncodingBase64URL:
-		enc := base64.RawURLEncoding
-		if strings.HasSuffix(s, "=") {
-			enc = base64.URLEncoding
+		mac, err = urlBase64(s)
+	case EncodingBase64Any:
+		if mac, err = strictBase64(base64.StdEncoding, s); err != nil {
+			mac, err = urlBase64(s)
 		}
-		mac, err = strictBase64(enc, s)
 	}
 	return mac, err == nil && len(mac) == c.newHash().Size()
+}
+
+// urlBase64 decodes base64url with its padding or without.
+func urlBase64(s string) ([]byte, error) {
+	if strings.HasSuffix(s, "=") {
+		return strictBase64(base64.URLEncoding, s)
+	}
+	return strictBase64(base64.RawURLEncoding, s)
 }
 
 // encode is the reverse of decode, without the prefix.
@@ -121,7 +129,7 @@ func (c *compiled) encode(mac []byte) string {
 		return string(mac)
 	}
 	switch c.scheme.Signature.Encoding {
-	case EncodingBase64:
+	case EncodingBase64, EncodingBase64Any:
 		return base64.StdEncoding.EncodeToString(mac)
 	case EncodingBase64URL:
 		return base64.RawURLEncoding.EncodeToString(mac)

@@ -17,7 +17,8 @@ const (
 	maxDepthSeen = 5   // levels of a body
 	maxLeads     = 48  // values that may be signatures
 	maxTimes     = 14  // values that may be the time of signing
-	maxPieces    = 24  // values that may be signed beside the body
+	maxPieces    = 64  // values outside the body that may be signed beside it
+	maxFields    = 24  // values of the body that may be signed without the rest
 	maxPieceSize = 256 // bytes of such a value
 )
 
@@ -100,17 +101,22 @@ type lead struct {
 	stamps    []found // in kv and list: the other entries, at sig:K
 }
 
-// leads returns every way to read a value of r as a signature.
+// leads returns the ways to read a value of r as a signature that are tried.
 func leads(r Request) []lead {
+	all := allLeads(r)
+	return all[:min(len(all), maxLeads)]
+}
+
+// allLeads returns every such way. What is called a signature stands first.
+func allLeads(r Request) []lead {
 	var all []lead
 	for _, values := range [][]found{headersOf(r), parametersOf(r, true), scalarsOf(r.Body)} {
 		for _, v := range values {
 			all = append(all, v.leads()...)
 		}
 	}
-	// What is called a signature is looked at first, should there be too many.
 	slices.SortStableFunc(all, func(a, b lead) int { return cmp.Compare(a.unlikely(), b.unlikely()) })
-	return all[:min(len(all), maxLeads)]
+	return all
 }
 
 // shows reports whether one of secrets, such as the API key, stands in text
@@ -219,11 +225,12 @@ func forms(s string) []form {
 	b, err := hex.DecodeString(s)
 	add(EncodingHex, b, err)
 	b, err = strictBase64(base64.StdEncoding, s)
-	add(EncodingBase64, b, err)
-	b, err = strictBase64(base64.URLEncoding, s)
-	if !strings.HasSuffix(s, "=") {
-		b, err = strictBase64(base64.RawURLEncoding, s)
+	url, errURL := urlBase64(s)
+	if err == nil && errURL == nil {
+		add(EncodingBase64Any, b, nil)
+		return all
 	}
-	add(EncodingBase64URL, b, err)
+	add(EncodingBase64, b, err)
+	add(EncodingBase64URL, url, errURL)
 	return all
 }

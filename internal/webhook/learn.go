@@ -43,6 +43,7 @@ type Lesson struct {
 	Candidates []Candidate // schemes that every sample matches, best first
 	Partial    []Candidate // without a candidate that takes a secret: schemes that some samples match, best first
 	Bodies     int         // how many different bodies the samples have
+	Untried    []string    // places in the first delivery that were not tried, as there are too many
 	Cut        bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
@@ -62,6 +63,9 @@ func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL st
 	more := &budget{learnTrials / 2, learnBytes / 2}
 	var all []Candidate
 	for i, seed := range t.seeds() {
+		if i == 0 {
+			lesson.Untried = untried(seed.Request)
+		}
 		searching := t
 		if i >= learnWhole {
 			searching.left = more
@@ -153,11 +157,34 @@ func (t *teacher) search(r Request) ([]Candidate, error) {
 	}
 	var all []Candidate
 	for _, s := range schemes {
-		if c, ok := t.check(s); ok {
+		if c, ok := t.decide(s); ok {
 			all = append(all, c)
 		}
 	}
 	return all, nil
+}
+
+// decide checks a scheme and, where the first sample left the alphabet of the
+// signature open, takes the one that fits them all.
+func (t *teacher) decide(s Scheme) (Candidate, bool) {
+	either, ok := t.check(s)
+	if !ok || s.Signature.Encoding != EncodingBase64Any {
+		return either, ok
+	}
+	var fit []Candidate
+	for _, encoding := range []string{EncodingBase64, EncodingBase64URL} {
+		s.Signature.Encoding = encoding
+		if c, ok := t.check(s); ok && slices.Equal(c.Matched, either.Matched) {
+			fit = append(fit, c)
+		}
+	}
+	if len(fit) == 1 {
+		return fit[0], true
+	}
+	if len(fit) == 2 {
+		either.Open = append(either.Open, "base64 or base64url: no signature holds a digit that differs, so both are accepted")
+	}
+	return either, true
 }
 
 // check verifies all samples in a scheme, as a listener would.
@@ -174,12 +201,19 @@ func (t *teacher) check(s Scheme) (Candidate, bool) {
 	if err != nil {
 		return c, false
 	}
+	var timed []Verdict
 	for i, sample := range t.samples {
-		if verdict := v.Verify(sample.Request, sample.At); verdict.SecretIndex >= 0 {
-			c.Matched[i] = true
-			c.Secrets = append(c.Secrets, index[verdict.SecretIndex])
+		verdict := v.Verify(sample.Request, sample.At)
+		if verdict.SecretIndex < 0 {
+			continue
+		}
+		c.Matched[i] = true
+		c.Secrets = append(c.Secrets, index[verdict.SecretIndex])
+		if !sample.At.IsZero() {
+			timed = append(timed, verdict)
 		}
 	}
+	c.Stale = staleness(timed, c.Scheme.Timestamp.Tolerance)
 	slices.Sort(c.Secrets)
 	c.Secrets = slices.Compact(c.Secrets)
 	return c, len(c.Secrets) > 0 && c.prove(v.scheme, t.samples)

@@ -287,3 +287,127 @@ func FuzzLearn(f *testing.F) {
 		}
 	})
 }
+
+func TestLearnPrefersTheStrongerHash(t *testing.T) {
+	for _, weak := range []webhook.Scheme{
+		{Algorithm: "sha1", Signature: webhook.Signature{From: "header:X-Hub-Signature", Prefix: "sha1="}},
+		{Kind: "digest", Algorithm: "md5", Signed: "{body}{secret}", Signature: webhook.Signature{From: "header:X-Sum"}},
+	} {
+		strong := webhook.Scheme{Signature: webhook.Signature{From: "query:hmac"}}
+		all := samples(t, weak, "secret-k", 3)
+		for i, d := range samples(t, strong, "secret-k", 3) {
+			all[i].RawQuery = d.RawQuery
+		}
+		got := learn(t, all, "secret-k")
+		if len(got.Candidates) != 2 || got.Candidates[0].Scheme != strong.WithDefaults() || got.Candidates[1].Scheme != weak.WithDefaults() {
+			t.Errorf("candidates %+v; want SHA-256 before %s", got.Candidates, weak.Algorithm)
+		}
+	}
+}
+
+// encoded returns n deliveries whose signature, in base64, holds a digit that
+// the two alphabets write differently or not, as asked for.
+func encoded(t *testing.T, encoding string, special bool, n int) []webhook.Sample {
+	t.Helper()
+	s := webhook.Scheme{Signature: webhook.Signature{Encoding: encoding}}
+	var all []webhook.Sample
+	for i := 0; len(all) < n; i++ {
+		r := post(fmt.Sprintf(`[{"eventId":"%d"}]`, i))
+		text := base64.StdEncoding.EncodeToString(mac("secret-k", string(r.Body)))
+		if strings.ContainsAny(text, "+/") != special {
+			continue
+		}
+		out, err := webhook.Sign(s, webhook.Secret{Value: []byte("secret-k")}, r, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if encoding == webhook.EncodingBase64URL {
+			out.Header[0].Value += "=" // as some senders do
+		}
+		all = append(all, webhook.Sample{Request: signedRequest(r, out), At: at})
+	}
+	return all
+}
+
+// Where no sample holds a digit that differs, either alphabet may follow.
+func TestLearnLeavesTheAlphabetOpen(t *testing.T) {
+	for _, encoding := range []string{webhook.EncodingBase64, webhook.EncodingBase64URL} {
+		got := learn(t, encoded(t, encoding, false, 3), "secret-k")
+		if len(got.Candidates) != 1 || len(got.Candidates[0].Open) != 1 || !strings.Contains(got.Candidates[0].Open[0], "base64 or base64url") {
+			t.Fatalf("%s: candidates %+v; want one that leaves the alphabet open", encoding, got.Candidates)
+		}
+		v := verifier(t, got.Candidates[0].Scheme, "secret-k")
+		for _, next := range append(encoded(t, webhook.EncodingBase64, true, 2), encoded(t, webhook.EncodingBase64URL, true, 2)...) {
+			if verdict := v.Verify(next.Request, at); !verdict.OK {
+				t.Errorf("%s: learnt %+v, which refuses %s: %s", encoding, got.Candidates[0].Scheme.Signature, next.Header[0].Value, verdict.Reason)
+			}
+			mixed := next.Request
+			mixed.Header = []webhook.Field{{Name: "X-Signature", Value: "+-" + next.Header[0].Value[2:]}}
+			if verdict := v.Verify(mixed, at); verdict.Reason != webhook.ReasonSignatureMalformed {
+				t.Errorf("both alphabets in one: %+v; want it malformed", verdict)
+			}
+		}
+		for _, all := range [][]webhook.Sample{
+			append(encoded(t, encoding, true, 1), encoded(t, encoding, false, 2)...),
+			append(encoded(t, encoding, false, 2), encoded(t, encoding, true, 1)...),
+		} {
+			if got = learn(t, all, "secret-k"); len(got.Candidates) != 1 || got.Candidates[0].Scheme.Signature.Encoding != encoding || len(got.Candidates[0].Open) != 0 {
+				t.Errorf("candidates %+v; want %s and nothing open", got.Candidates, encoding)
+			}
+		}
+	}
+}
+
+// A tunnel adds headers; what is signed is found behind them.
+func TestLearnTriesEveryHeader(t *testing.T) {
+	s := webhook.Scheme{Signed: "{header:X-Last}.{timestamp}.{body}", Timestamp: webhook.Timestamp{From: "header:X-Time"}}
+	with := func(n int) []webhook.Sample {
+		all := samples(t, webhook.Scheme{}, "another", 3)
+		for i := range all {
+			r := all[i].Request
+			r.Header = slices.Clone(r.Header[:2])
+			for k := range n {
+				r.Header = append(r.Header, webhook.Field{Name: fmt.Sprintf("X-Tunnel-%d", k), Value: fmt.Sprintf("value %d.%d", i, k)})
+			}
+			r.Header = append(r.Header, webhook.Field{Name: "X-Last", Value: fmt.Sprintf("last %d", i)})
+			out, err := webhook.Sign(s, webhook.Secret{Value: []byte("secret-k")}, r, at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[i] = webhook.Sample{Request: signedRequest(r, out), At: at}
+		}
+		return all
+	}
+	if got := learn(t, with(40), "secret-k"); len(got.Candidates) == 0 || got.Candidates[0].Scheme != s.WithDefaults() {
+		t.Errorf("lesson %+v; want what is signed behind 40 headers", got)
+	}
+	got := learn(t, with(100), "secret-k")
+	if len(got.Candidates) == 0 && !slices.Contains(got.Untried, "header:X-Last") {
+		t.Errorf("lesson %+v; want it found, or said that it was not tried", got)
+	}
+}
+
+// A scheme whose times are all out of the tolerance verifies nothing stored.
+func TestLearnSaysThatSamplesAreTooOld(t *testing.T) {
+	all := samples(t, preset(t, "timestamped-kv"), "secret-k", 3)
+	if got := learn(t, all, "secret-k"); len(got.Candidates) == 0 || got.Candidates[0].Stale != "" {
+		t.Errorf("lesson %+v; want one that is in time", got)
+	}
+	for i := range all {
+		all[i].At = all[i].At.Add(time.Duration(3+i) * time.Hour)
+	}
+	got := learn(t, all, "secret-k")
+	if len(got.Candidates) == 0 || got.Candidates[0].Obstacle != "" || !strings.Contains(got.Candidates[0].Stale, "signed 3h0m or more before it was received") {
+		t.Errorf("lesson %+v; want it said how old they are", got)
+	}
+	all[1].At = at.Add(time.Minute)
+	if got := learn(t, all, "secret-k"); len(got.Candidates) == 0 || got.Candidates[0].Stale != "" {
+		t.Errorf("lesson %+v; want it in time, as one of them is", got)
+	}
+	for i := range all {
+		all[i].At = time.Time{}
+	}
+	if got := learn(t, all, "secret-k"); len(got.Candidates) == 0 || got.Candidates[0].Stale != "" {
+		t.Errorf("lesson %+v; want nothing said of a time that is not known", got)
+	}
+}

@@ -39,6 +39,8 @@ type materials struct {
 	fields []string    // and in the body
 	words  []string    // versions
 	url    string
+
+	untried []string // places of values that are too many to be tried
 }
 
 // unsigned lists headers that the way sets, not the sender.
@@ -75,9 +77,28 @@ func materialsOf(r Request, l lead, publicURL string) materials {
 			m.fields = append(m.fields, "{"+v.at+"}")
 		}
 	}
-	m.pieces = m.pieces[:min(len(m.pieces), maxPieces)]
-	m.fields = m.fields[:min(len(m.fields), maxPieces)]
+	m.pieces = m.first(m.pieces, maxPieces)
+	m.fields = m.first(m.fields, maxFields)
 	return m
+}
+
+// untried returns the places of r that no search tries: there are too many.
+func untried(r Request) []string {
+	all := materialsOf(r, lead{}, "").untried
+	for _, l := range allLeads(r)[len(leads(r)):] {
+		all = append(all, l.signature.From)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// first returns up to n of some placeholders, and notes the others.
+func (m *materials) first(placeholders []string, n int) []string {
+	n = min(n, len(placeholders))
+	for _, p := range placeholders[n:] {
+		m.untried = append(m.untried, strings.Trim(p, "{}"))
+	}
+	return placeholders[:n]
 }
 
 // bodyParts returns the placeholder of the body and, of JSON, those of the
@@ -95,10 +116,13 @@ func bodyParts(body []byte) []string {
 }
 
 // addTime adds a value to times if it is a plausible time of signing.
-func (*materials) addTime(times *[]Timestamp, v found) bool {
+func (m *materials) addTime(times *[]Timestamp, v found) bool {
 	unit, ok := timeUnit(v.text)
-	if ok && len(*times) < maxTimes {
+	switch {
+	case ok && len(*times) < maxTimes:
 		*times = append(*times, Timestamp{From: v.at, Unit: unit})
+	case ok:
+		m.untried = append(m.untried, v.at)
 	}
 	return ok
 }

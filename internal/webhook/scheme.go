@@ -26,6 +26,7 @@ const (
 	EncodingHex       = "hex"
 	EncodingBase64    = "base64"    // standard alphabet, padded
 	EncodingBase64URL = "base64url" // signatures only; padding may be left out
+	EncodingBase64Any = "base64any" // signatures only; each in base64 or base64url
 )
 
 // Normal forms of keys.
@@ -91,7 +92,7 @@ type Signature struct {
 	Format   string // plain, list or kv
 	Tag      string // of list and kv: which entries are signatures
 	Prefix   string // required before each signature, then taken off
-	Encoding string // hex, base64 or base64url; a token has none
+	Encoding string // hex, base64, base64url or base64any; a token has none
 }
 
 // Timestamp says where the time of signing stands. It must be among what is
