@@ -75,7 +75,7 @@ func usagef(hint, format string, args ...any) error {
 // Run runs one command line and says how it ended. It writes any error to
 // a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) Code {
-	r := &runner{app: a, args: args}
+	r := &runner{app: a, args: args, exec: Run}
 	root := r.root() //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(args)
 	r.preconfigure(args)
@@ -92,7 +92,8 @@ type runner struct {
 	app     *app.App
 	args    []string
 	started bool
-	cmd     *cobra.Command // that runs
+	exec    func(context.Context, *app.App, []string) Code // runs another command line, as Run does
+	cmd     *cobra.Command                                 // that runs
 	out     *result
 }
 

@@ -28,6 +28,29 @@ func (e *inputError) warning() term.Failure {
 	return term.Failure{Message: badRows(e.judged) + " and left out", Errors: issues(e.judged), More: int(e.judged.MoreProblems)}
 }
 
+// Issues returns the first bad rows, and how many more there are.
+func (e *inputError) Issues() (first []term.Issue, more int) {
+	return issues(e.judged), int(e.judged.MoreProblems)
+}
+
+// Next returns the command that would go on.
+func (e *inputError) Next() string { return e.next }
+
+func issues(j judgement) []term.Issue {
+	list := make([]term.Issue, len(j.Problems))
+	for i, p := range j.Problems {
+		list[i] = term.Issue{File: p.File, Line: p.Line, Column: p.Column, Header: columnName(p), Value: p.Value, Message: p.Message, Hint: p.Problem.Hint}
+	}
+	return list
+}
+
+func columnName(p intake.Problem) string {
+	if p.Header != "" {
+		return p.Header
+	}
+	return p.Field
+}
+
 func badRows(j judgement) string {
 	if j.Invalid == 1 {
 		return fmt.Sprintf("1 of %s is bad", plural(j.Read, "row"))
@@ -35,8 +58,8 @@ func badRows(j judgement) string {
 	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
 }
 
-// hint says what to do about an input with bad rows.
-func (e *inputError) hint() string {
+// Hint says what to do about an input with bad rows.
+func (e *inputError) Hint() string {
 	if e.rejects != "" {
 		return "the bad rows are in " + quoted(e.rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
 	}

@@ -185,7 +185,7 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 		},
 	}
 	words = append(words, "--config", filepath.Join(d.folder, "config.yaml"), "--store", filepath.Join(d.folder, "waybill.db"))
-	if code := Run(ctx, a, words); code != OK {
+	if code := d.r.exec(ctx, a, words); code != OK {
 		return fmt.Errorf("the demo's own `waybill %s` ended with status %d", strings.Join(words[:1], " "), code)
 	}
 	return nil

@@ -139,6 +139,9 @@ func (e *linesError) Error() string {
 	return plural(len(e.issues)+e.more, "bad line") + "; nothing was imported"
 }
 
+// Issues returns the first bad lines, and how many more there are.
+func (e *linesError) Issues() (first []term.Issue, more int) { return e.issues, e.more }
+
 // judgeCaptures reads all of the input and returns how many deliveries it
 // holds. Bad lines are a usage error that holds a linesError.
 func judgeCaptures(ctx context.Context, in *input) (int64, error) {

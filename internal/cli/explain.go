@@ -41,7 +41,7 @@ func outcomes() []outcome {
 		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
 		{is(api.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
 		{as[*usageError], Usage, ""},
-		{as[*inputError], Usage, ""},
+		{as[issuer], Usage, ""},
 		{as[*config.KeyError], Usage, ""},
 		{as[*webhook.SchemeError], Usage, "`waybill help environment` and docs name the fields of a scheme"},
 		{asInput, Usage, ""},
@@ -49,7 +49,7 @@ func outcomes() []outcome {
 		{as[*outcomeError], Failed, ""}, // brings its own code
 		{as[*partialError], Partial, ""},
 		{waitedForNobody, Unreachable, "check the network, base_url and proxy; repeating is safe"},
-		{as[*waitError], Pending, ""},
+		{is(errTimeUp), Pending, ""},
 		{is(app.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
@@ -61,7 +61,6 @@ func outcomes() []outcome {
 		{as[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{passing, Unreachable, "the service has trouble; try again later"},
 		{as[*api.StatusError], Refused, ""},
-		{is(errTimeUp), Pending, ""},
 		{is(syscall.EADDRINUSE), Failed, "another program listens there: stop it, or choose another --addr (port 0 takes a free one)"},
 		{cannotListen, Failed, "choose an --addr of this computer, such as 127.0.0.1:0, with a port from 1024 on (0 takes a free one)"},
 		{is(context.Canceled), Interrupted, ""},
@@ -104,9 +103,16 @@ func cannotListen(err error) bool {
 }
 
 // waitedForNobody matches a wait for what the service was not there to tell.
-func waitedForNobody(err error) bool { return as[*waitError](err) && as[*api.ConnectError](err) }
+func waitedForNobody(err error) bool { return errors.Is(err, errTimeUp) && as[*api.ConnectError](err) }
 
 func explainStore(err error) bool { return as[*store.Error](err) }
+
+// issuer is an error that lists what is wrong with an input: the first issues,
+// and how many more there are. Nothing was done with the input.
+type issuer interface {
+	error
+	Issues() (first []term.Issue, more int)
+}
 
 // outcomeError is an error that knows its exit status.
 type outcomeError struct {
@@ -147,9 +153,6 @@ func hintOf(err error) string {
 	}
 	if e := (*usageError)(nil); errors.As(err, &e) {
 		return e.hint
-	}
-	if e := (*inputError)(nil); errors.As(err, &e) {
-		return e.hint()
 	}
 	if e := (*config.KeyError)(nil); errors.As(err, &e) {
 		return e.Hint
@@ -198,11 +201,8 @@ func (r *runner) finish(ctx context.Context, err error) Code {
 	if s := (*api.StatusError)(nil); errors.As(err, &s) {
 		f.HTTPStatus, f.RetryAfter = s.Status, s.RetryAfter
 	}
-	if e := (*inputError)(nil); errors.As(err, &e) {
-		f.Errors, f.More = issues(e.judged), int(e.judged.MoreProblems)
-	}
-	if e := (*linesError)(nil); errors.As(err, &e) {
-		f.Errors, f.More = e.issues, e.more
+	if e := issuer(nil); errors.As(err, &e) {
+		f.Errors, f.More = e.Issues()
 	}
 	r.app.IO.Fail(f)
 	return code
@@ -221,28 +221,11 @@ func nextOf(err error) string {
 	if e := (*outcomeError)(nil); errors.As(err, &e) {
 		return e.next
 	}
-	if e := (*waitError)(nil); errors.As(err, &e) {
-		return e.next
-	}
-	if e := (*inputError)(nil); errors.As(err, &e) {
-		return e.next
+	var next interface{ Next() string }
+	if errors.As(err, &next) {
+		return next.Next()
 	}
 	return ""
-}
-
-func issues(j judgement) []term.Issue {
-	list := make([]term.Issue, len(j.Problems))
-	for i, p := range j.Problems {
-		list[i] = term.Issue{File: p.File, Line: p.Line, Column: p.Column, Header: columnName(p), Value: p.Value, Message: p.Message, Hint: p.Problem.Hint}
-	}
-	return list
-}
-
-func columnName(p intake.Problem) string {
-	if p.Header != "" {
-		return p.Header
-	}
-	return p.Field
 }
 
 // elapsedSeconds rounds to milliseconds.

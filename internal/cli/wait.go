@@ -102,6 +102,9 @@ func (e *waitError) Error() string {
 	return text
 }
 
+// Next returns the command that goes on waiting.
+func (e *waitError) Next() string { return e.next }
+
 func (e *waitError) Unwrap() []error {
 	if e.also == nil {
 		return []error{e.cause}
