@@ -23,6 +23,7 @@ type createOptions struct {
 	ReferID, Number, Carrier string
 	Sync, DryRun             bool
 	SkipInvalid, AllowEmpty  bool
+	AcceptOdd                bool
 	Rejects, Format          string
 	policyOptions
 }
@@ -65,6 +66,7 @@ for more of that, and "waybill help input" for what is read.`,
 	f.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, and send nothing")
 	f.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
+	f.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "send values that look like spreadsheet damage or placeholders")
 	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
 	f.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
 	o.flags(cmd)
@@ -118,6 +120,7 @@ func (c *creation) prepare() error {
 	c.in.options = intake.Options{
 		Map: cfg.Map, Encoding: cfg.Encoding, StripSpaces: cfg.StripSpaces, Carriers: cfg.Carriers,
 		Format: intake.Format(c.o.Format), KeepText: c.o.Rejects != "",
+		AcceptOdd: c.o.AcceptOdd,
 	}
 	c.plan = ledger.Plan{Account: cfg.Account, Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: c.o.CheckFirst}
 	if c.o.Sync {

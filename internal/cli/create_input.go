@@ -216,7 +216,7 @@ func (j *judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.
 // without rows is no error here: there may be others.
 func (s source) read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
 	if s.row != nil {
-		return each(nil, s.single())
+		return each(nil, s.single(o.AcceptOdd))
 	}
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", s.name, err)
@@ -241,9 +241,9 @@ func (s source) read(o intake.Options, each func(*intake.Reader, intake.Record) 
 }
 
 // single is the record of a row given by flags.
-func (s source) single() intake.Record {
+func (s source) single(acceptOdd bool) intake.Record {
 	rec := intake.Record{File: s.name, Line: 1, Item: *s.row}
-	for _, p := range s.row.Validate() {
+	for _, p := range s.row.Validate(acceptOdd) {
 		rec.Problems = append(rec.Problems, intake.Problem{File: s.name, Line: 1, Header: flagOf(p.Field), Problem: p})
 	}
 	return rec

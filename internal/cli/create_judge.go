@@ -126,9 +126,23 @@ func (c *creation) summaryNotes(s sourceSummary) {
 	if s.Stripped > 0 {
 		note("spaces removed from inside %d identifiers", s.Stripped)
 	}
+	if s.Exchanged*2 > s.Rows {
+		c.s.IO.Warning("%s", exchangedText(s))
+	}
 	if s.Empty > 0 {
 		note("%d rows without any value passed over", s.Empty)
 	}
+}
+
+// exchangedText says that the two columns look like each other, and which
+// flags exchange them.
+func exchangedText(s sourceSummary) string {
+	text := fmt.Sprintf("%s: in %d of %s the referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, plural(s.Rows, "row"))
+	if s.ReferID == "" {
+		return text + "; exchange the two fields if that is so"
+	}
+	return fmt.Sprintf("%s; if the columns are exchanged, add --map %s=%s --map %s=%s", text,
+		tracking.FieldReferID, shellWord(s.Number), tracking.FieldNumber, shellWord(s.ReferID))
 }
 
 func quotedList(names []string) string {

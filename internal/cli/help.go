@@ -133,9 +133,16 @@ UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need
 
 Rows: every row is judged before anything is sent. Bad ones are shown with file,
 line and column, and nothing is sent; --rejects FILE writes them to a file that
-can be mended and read again, --skip-invalid sends the others. White space around
-values is cut. Damage that a spreadsheet did (1.23E+15, #N/A, digits turned into
-zeros) can't be repaired: export again with the column formatted as text.
+can be fixed and read again, --skip-invalid sends the others. White space around
+values is cut.
+
+Values that a spreadsheet damaged (1.23E+15, 12345678901234.0, 1,234,567, Mar-24,
+'0012, #N/A, ########, digits turned into zeros) and values that stand for none
+(N/A, NULL, TBD, pending, ?, a line of totals) are errors in tracking numbers, as
+are identifiers of more than 255 characters. Export again with the column
+formatted as text. In referId, where nearly any name may be right, what no order
+is called is an error (1.23E+15, #N/A, ########, NULL, N/A, ?) and the rest a note.
+--accept-odd-values sends them all as they are.
 
 The same pair of referId and number is created once, however often it stands in
 the input and however often the command is run. One referId may have several

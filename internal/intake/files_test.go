@@ -73,7 +73,7 @@ var files = []file{
 		problems: []string{"2:3 Name \"Pat\nQ2,LZ618655169JP,Joe\nQ3,CP245915106DE,\"Jim\""},
 	},
 	{
-		name: "hostile-controls.csv", rows: 7, bad: 5, line: 8, last: "C7|1Z999AA10123456784|", ignored: []string{"Na\x1b[31mme"},
+		name: "hostile-controls.csv", rows: 7, bad: 6, line: 8, last: "C7|1Z999AA10123456784|", ignored: []string{"Na\x1b[31mme"},
 		left: []string{"UPS", "D\x1b]0;t\aHL\u202e", "U\x1bPS"}, problems: []string{
 			"2:1 Order ID C1\x1b[2J", "3:2 Tracking Number 1Z999\x1b]52;c;cm0gLXJm\aAA",
 			"4:2 Tracking Number 1Z999\u202eAA10123456784", "5:2 Tracking Number 1Z999\x00AA", "6:2 Tracking Number 1Z999\rAA", "7:2 Tracking Number 1Z999\u009b31mAA",

@@ -47,6 +47,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	}
 	r.rows, r.left = t, t.carrier
 	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
+	r.sum.ReferID, r.sum.Number = t.cols.header[t.cols.ref], t.cols.header[t.cols.number]
 	if t.scan.delim == '\t' {
 		r.sum.Format = TSV
 	}

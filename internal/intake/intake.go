@@ -51,6 +51,7 @@ type Options struct {
 
 	Encoding    string            // such as windows-1252; empty for UTF-8; a byte order mark wins over it
 	StripSpaces bool              // remove spaces inside identifiers
+	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out
 	Format      Format
 	KeepText    bool // keep the text of good rows too, so that [Rejects] can take them
@@ -99,11 +100,14 @@ type Summary struct {
 	Bad         int64     // records returned that are not good
 	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
 	Short       int64     // good rows that end before the header does, where no column in use is missing
+	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
 	Trimmed     int64     // values that lost the white space around them
 	Stripped    int64     // identifiers that lost spaces inside
 	Ignored     []string  // columns not read, by their names as in the header
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names
+	ReferID     string    // name of the column of referIds; empty for JSON
+	Number      string    // name of the column of tracking numbers; empty for JSON
 	Format      Format
 	Encoding    string // such as utf-8
 	Delimiter   rune   // 0 for JSON
@@ -149,6 +153,8 @@ func (r *Reader) Next() (Record, error) {
 	r.sum.Rows++
 	if len(rec.Problems) > 0 && !rec.Good() {
 		r.sum.Bad++
+	} else if rec.Item.Exchanged() {
+		r.sum.Exchanged++
 	}
 	return rec, nil
 }

@@ -201,7 +201,7 @@ func (it *items) item(raw []byte) Record {
 	if d.list {
 		return d.rec
 	}
-	for _, p := range d.rec.Item.Validate() {
+	for _, p := range d.rec.Item.Validate(d.opt.AcceptOdd) {
 		i := slices.Index(known[:], p.Field)
 		if d.wrong[i] {
 			continue

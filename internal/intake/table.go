@@ -183,7 +183,7 @@ func stripped(s string, sum *Summary) string {
 // judge returns what is wrong with the item, placed in its columns.
 func (t *table) judge(it tracking.Item) []Problem {
 	var ps []Problem
-	for _, p := range it.Validate() {
+	for _, p := range it.Validate(t.opt.AcceptOdd) {
 		at := t.cols.ref
 		switch p.Field {
 		case tracking.FieldNumber:

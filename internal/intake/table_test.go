@@ -73,7 +73,9 @@ func TestTable(t *testing.T) {
 		}}},
 		{"a formula keeps an identifier whole", head + "=\"00123\",\"=\"\"00456\"\"\",x\n =\"0 \" ,\"=\"\"a\"\"\"\"b,c\"\"\",\n", result{Good: []string{"2 00123|00456|", `3 0|a"b,c|`}}},
 		{"no formula of that form", head + "=\"a\"b\",1Z1,\n", result{Problems: []string{"2:1 referId: a quote stands inside a cell that is not quoted"}}},
-		{"an apostrophe is kept", head + "'00123,1Z1,\n", result{Good: []string{"2 '00123|1Z1|"}}},
+		{"an apostrophe is kept", head + "'00123,1Z1,\n", result{Good: []string{"2 '00123|1Z1|"}, Problems: []string{
+			"note 2:1 referId: referId begins with the apostrophe that marks text in a spreadsheet",
+		}}},
 		{"bytes that are not UTF-8", head + "A1,1Z1,Zo\xeb\nA\xeb2,1Z2,x\n", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
 			"3:1 referId: referId is not valid UTF-8",
 		}}},
@@ -84,10 +86,15 @@ func TestTable(t *testing.T) {
 		{"controls", head + "A1,1Z\x1b[2J1,\x1b]52;c;eA==\x07\nA2,\"1Z\n2\",\n", result{Problems: []string{
 			"2:2 rawTrackingNumber: control character U+001B in rawTrackingNumber", "3:2 rawTrackingNumber: control character U+000A in rawTrackingNumber",
 		}}},
-		{"a note leaves the row good", head + "A1,1Z\u200b1,\n", result{Good: []string{"2 A1|1Z\u200b1|"}, Problems: []string{
-			"note 2:2 rawTrackingNumber: rawTrackingNumber holds the invisible character U+200B",
+		{"an invisible character in a number", head + "A1,1Z\u200b1,\n", result{Problems: []string{
+			"2:2 rawTrackingNumber: rawTrackingNumber holds the invisible character U+200B",
 		}}},
-		{"long values", head + long + ",1Z1,\n", result{Good: []string{"2 " + long + "|1Z1|"}}},
+		{"a note leaves the row good", head + "A\u200b1,1Z1,\n", result{Good: []string{"2 A\u200b1|1Z1|"}, Problems: []string{
+			"note 2:1 referId: referId holds the invisible character U+200B",
+		}}},
+		{"long values", head + long[:255] + ",1Z1,\n" + long + ",1Z2,\n", result{Good: []string{"2 " + long[:255] + "|1Z1|"}, Problems: []string{
+			"3:1 referId: referId is longer than 255 characters",
+		}}},
 		{"errors of a former import", "referId,rawTrackingNumber,waybillError\nA1,1Z1,\"line 2: it was, bad\"\n", result{Good: []string{"2 A1|1Z1|"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -130,7 +137,7 @@ func TestSummary(t *testing.T) {
 	want := intake.Summary{
 		Rows: 4, Bad: 1, Empty: 1, Short: 1, Trimmed: 2, Ignored: []string{"Shop Name", "column 5"},
 		LeftOut: []intake.Carrier{{Name: "UPS", Rows: 2}, {Name: "DHL Express", Rows: 1}, {Name: "ups", Rows: 1}},
-		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';',
+		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';', ReferID: "Order", Number: "Tracking No.",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)

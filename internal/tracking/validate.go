@@ -2,7 +2,6 @@ package tracking
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,56 +24,67 @@ type Problem struct {
 	Message string // what is wrong, for the reader of the file
 	Hint    string // what to do about it
 	Note    bool   // true if the item is good all the same
+	Odd     bool   // true if no carrier gives, and no order has, such a value; the user may say otherwise
 }
 
-var (
-	// scientific is what a spreadsheet makes of a long number: 1.23E+15, in
-	// some languages 1,23E+15.
-	scientific = regexp.MustCompile(`^[+-]?\d+(?:[.,]\d*)?[eE][+-]\d+$`)
-	// formulaErrors are what a failed lookup or formula leaves in a cell.
-	formulaErrors = map[string]bool{
-		"#N/A": true, "#NAME?": true, "#NULL!": true, "#NUM!": true, "#REF!": true,
-		"#VALUE!": true, "#DIV/0!": true, "#SPILL!": true, "#CALC!": true,
-		"#GETTING_DATA": true, "#ERROR!": true, "#FIELD!": true, "#BLOCKED!": true,
-		"#CONNECT!": true, "#UNKNOWN!": true, "#NV": true, "#BEZUG!": true, "#WERT!": true,
-		"#ZAHL!": true, "#ÜBERLAUF!": true,
-	}
-)
-
-// precise is how many digits of a number a spreadsheet keeps; it writes zeros
-// for the rest. Programs that go through a float may keep one more.
-const precise = 15
-
 // Validate returns what is wrong with the item: rules that the interface
-// states, and damage that a spreadsheet did and nobody can repair. It is
-// good to send when every problem is a note.
+// states, and values that a spreadsheet damaged or that stand for none. It is
+// good to send when every problem is a note. With acceptOdd the odd values are
+// notes.
 //
 // Interface: Resources and their fields, tracking creation item.
-func (it Item) Validate() []Problem {
+func (it Item) Validate(acceptOdd bool) []Problem {
 	var ps []Problem
-	ps = identifier(ps, FieldReferID, it.ReferID)
-	ps = identifier(ps, FieldNumber, it.Number)
+	if it.totalsLine() {
+		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Message: "the row is a line of totals", Hint: "remove it"}}
+	} else {
+		ps = identifier(ps, FieldReferID, it.ReferID)
+		ps = identifier(ps, FieldNumber, it.Number)
+	}
 	if p, bad := badText(FieldCarrierCode, it.CarrierCode); bad {
 		ps = append(ps, p)
+	}
+	for i := range ps {
+		switch p := &ps[i]; {
+		case !p.Odd:
+		case acceptOdd:
+			p.Note, p.Hint = true, "it is sent as it is"
+		default:
+			p.Hint += "; " + acceptOddHint
+		}
 	}
 	return ps
 }
 
-// plain reports whether s is non-empty and made of characters that need no
-// closer look, which nearly every identifier is.
+// plain reports whether s is made of characters, and in a way, that no rule
+// below speaks of. Nearly every identifier is.
 func plain(s string) bool {
-	if s == "" || s[0] == '#' {
+	if len(s) < 8 || len(s) > maxIdentifier {
 		return false
 	}
-	digits := true
+	hyphens, count, run, longest := false, 0, 0, 0 // digits, and how many in a row
 	for i := range len(s) {
-		c := s[i]
-		if c <= ' ' || c >= 0x7f || c == '+' || (c == '-' && i > 0 && s[i-1]|0x20 == 'e') {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			count++
+			run++
+			longest = max(longest, run)
+			continue
+		case c == '-':
+			if i > 0 && s[i-1]|0x20 == 'e' {
+				return false
+			}
+			hyphens = true
+		case c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z':
+		default:
 			return false
 		}
-		digits = digits && c >= '0' && c <= '9'
+		run = 0
 	}
-	return !digits || len(s) <= precise || s[len(s)-1] != '0'
+	if count == len(s) {
+		return s[len(s)-1] != '0'
+	}
+	return count > 0 && (!hyphens || longest > len("2024"))
 }
 
 func identifier(ps []Problem, field, s string) []Problem {
@@ -90,17 +100,20 @@ func identifier(ps []Problem, field, s string) []Problem {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return append(ps, Problem{
 			Field: field, Value: s, Message: "white space inside " + field,
-			Hint: "mend the value, or pass --strip-spaces to remove the spaces",
+			Hint: "fix the value, or pass --strip-spaces to remove the spaces",
 		})
-	}
-	if p, bad := spreadsheetDamage(field, s); bad {
-		return append(ps, p)
 	}
 	if r, found := invisible(s); found {
-		ps = append(ps, Problem{
-			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r),
-			Hint: "it is sent as it is; remove it if it is not meant",
-		})
+		p := Problem{Field: field, Value: s, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r)}
+		if field == FieldNumber {
+			p.Odd, p.Hint = true, "remove it"
+		} else {
+			p.Note, p.Hint = true, "it is sent as it is; remove it if it is not meant"
+		}
+		return append(ps, p)
+	}
+	if p, found := odd(field, s); found {
+		ps = append(ps, p)
 	}
 	return ps
 }
@@ -125,48 +138,9 @@ func badText(field, s string) (Problem, bool) {
 
 func invisible(s string) (rune, bool) {
 	for _, r := range s {
-		if unicode.Is(unicode.Cf, r) {
+		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 			return r, true
 		}
 	}
 	return 0, false
-}
-
-func spreadsheetDamage(field, s string) (Problem, bool) {
-	switch {
-	case scientific.MatchString(s):
-		return Problem{
-			Field: field, Value: s, Message: "a spreadsheet turned " + field + " into a rounded number",
-			Hint: "its digits are lost: export again with the column formatted as text",
-		}, true
-	case formulaErrors[strings.ToUpper(s)]:
-		return Problem{
-			Field: field, Value: s, Message: field + " is a spreadsheet error",
-			Hint: "mend the formula or lookup, then export again",
-		}, true
-	}
-	n, kept := trailingZeros(s)
-	switch {
-	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
-		return Problem{
-			Field: field, Value: s, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
-			Hint: "its digits are lost: export again with the column formatted as text",
-		}, true
-	case n > precise && kept <= precise:
-		return Problem{
-			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
-			Hint: "check that a spreadsheet did not round it",
-		}, true
-	}
-	return Problem{}, false
-}
-
-// trailingZeros returns the length of s and how many digits stand before its
-// trailing zeros, if it is all digits and longer than a spreadsheet keeps;
-// else zeros.
-func trailingZeros(s string) (n, kept int) {
-	if len(s) <= precise || strings.Trim(s, "0123456789") != "" {
-		return 0, 0
-	}
-	return len(s), max(len(strings.TrimRight(s, "0")), precise)
 }

@@ -39,11 +39,14 @@ func TestValidate(t *testing.T) {
 		{"C1", tracking.Item{ReferID: "a\u009b", Number: good}, "control character U+009B", tracking.FieldReferID, false},
 		{"not UTF-8", tracking.Item{ReferID: "a\xff", Number: good}, "not valid UTF-8", tracking.FieldReferID, false},
 		{"bidi", tracking.Item{ReferID: "a\u202eb", Number: good}, "invisible character U+202E", tracking.FieldReferID, true},
+		{"bidi in a number", tracking.Item{ReferID: "1", Number: "1Z9\u202e1"}, "invisible character U+202E", tracking.FieldNumber, false},
+		{"zero width in a number", tracking.Item{ReferID: "1", Number: "1Z9\u200b1"}, "invisible character U+200B", tracking.FieldNumber, false},
+		{"totals", tracking.Item{ReferID: "Total:", Number: "12431"}, "a line of totals", tracking.FieldNumber, false},
 		{"carrier with newline", tracking.Item{ReferID: "1", Number: good, CarrierCode: "d\nhl"}, "control character U+000A", tracking.FieldCarrierCode, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ps := tt.item.Validate()
+			ps := tt.item.Validate(false)
 			if tt.want == "" {
 				if len(ps) != 0 {
 					t.Errorf("problems %+v; want none", ps)

@@ -1,0 +1,264 @@
+package tracking
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxIdentifier is the most characters of an identifier; order names and
+// carriers' numbers stay far below.
+//
+// Assumed: the interface states no limit; --accept-odd-values sends longer ones.
+const maxIdentifier = 255
+
+// precise is how many digits of a number a spreadsheet keeps; it writes zeros
+// for the rest. Programs that go through a float may keep one more.
+const precise = 15
+
+const (
+	exportAsText  = "export again with the column formatted as text"
+	acceptOddHint = "--accept-odd-values sends it as it is"
+)
+
+// severity is what an odd value is in one field.
+type severity int
+
+const (
+	ignored severity = iota
+	noted
+	refused
+)
+
+// oddity is one kind of value that no carrier gives and no order has. Carriers'
+// numbers have known forms. Order names have not, so that in referId only what
+// no order is called is refused.
+type oddity struct {
+	found   func(string) bool
+	message string   // %s is the name of the field
+	hint    string   // what to do about it
+	referID severity // in referId; in rawTrackingNumber every oddity is refused
+}
+
+// oddities are read from the top; the first match counts.
+var oddities = []oddity{
+	{tooLong, "%s is longer than 255 characters", "check that the column is the right one and that a quote is not missing", refused},
+	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused},
+	{hashes, "%s is what a spreadsheet shows in a column that is too narrow", "widen the column, then export again", refused},
+	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused},
+	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused},
+	{shortExponent, "%s reads as a number with an exponent", exportAsText, ignored},
+	{numeral(grouped), "%s has thousands separators", exportAsText, noted},
+	{numeral(decimal), "%s is a decimal number", exportAsText, noted},
+	{formula, "%s is a formula", "export the value that it shows", noted},
+	{apostrophe, "%s begins with the apostrophe that marks text in a spreadsheet", "remove the apostrophe", noted},
+	{isDate, "%s is a date or time", exportAsText, noted},
+	{nullWord, "%s stands for a missing value", "fill it in, or remove the row", refused},
+	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted},
+	{tooShort, "%s is nothing but zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored},
+}
+
+// odd returns the first oddity of a value that is plain text.
+func odd(field, s string) (Problem, bool) {
+	for _, o := range oddities {
+		if !o.found(s) {
+			continue
+		}
+		level := refused
+		if field == FieldReferID {
+			level = o.referID
+		}
+		if level == ignored {
+			continue
+		}
+		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: o.hint, Note: level == noted, Odd: level == refused}
+		if p.Note {
+			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
+		}
+		return p, true
+	}
+	return rounded(field, s)
+}
+
+func tooLong(s string) bool {
+	return len(s) > maxIdentifier && utf8.RuneCountInString(s) > maxIdentifier
+}
+
+// formulaErrors are those without a mark at their end that tells them.
+var formulaErrors = []string{"#N/A", "#N/D", "#N/B", "#N/DISP", "#NV", "#BRAK", "#GETTING_DATA", "#Н/Д"}
+
+// formulaError matches what a failed lookup or formula leaves in a cell, in
+// the languages of Excel and in LibreOffice.
+func formulaError(s string) bool {
+	if s[0] != '#' {
+		return libreError.MatchString(s)
+	}
+	if len(s) < 3 || s[1] >= '0' && s[1] <= '9' {
+		return false
+	}
+	last := s[len(s)-1]
+	return (last == '!' || last == '?') && strings.ContainsFunc(s, unicode.IsLetter) || slices.Contains(formulaErrors, strings.ToUpper(s))
+}
+
+func hashes(s string) bool { return len(s) > 1 && strings.Trim(s, "#") == "" }
+
+// blank matches marks alone.
+func blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || r > unicode.MaxASCII && !unicode.IsPunct(r)
+	})
+}
+
+var (
+	libreError = regexp.MustCompile(`^(?i:err):5\d\d$`)
+	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21,
+	// 9,4e21, 94E+20, 9.4×10^21.
+	scientific = regexp.MustCompile(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
+	// grouped has groups of three digits, with commas of two or three (India).
+	// Swiss Post's 99.60.123456.12345678 has others.
+	grouped = regexp.MustCompile(`^[+−-]?\d{1,3}(?:(?:,\d{2,3})+(?:\.\d*)?|(?:\.\d{3})+(?:,\d*)?|(?:['’]\d{3})+(?:[.,]\d*)?)$`)
+	decimal = regexp.MustCompile(`^[+−-]?\d*[.,]\d*$`)
+)
+
+// numeral returns a function that matches form, which is one of numbers with
+// a mark in them. It is cheap for all others.
+func numeral(form *regexp.Regexp) func(string) bool {
+	return func(s string) bool {
+		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") && form.MatchString(s)
+	}
+}
+
+// shortExponent matches 123E4. From 8 characters on it may be a number that a
+// carrier gave: those of GLS are 8 letters and digits.
+func shortExponent(s string) bool {
+	at := strings.IndexAny(s, "eE")
+	return len(s) < 8 && at > 0 && digits(s[:at]) && digits(s[at+1:])
+}
+
+// formula matches ="0012" whole, and =A1; text around further quotes is for
+// the reader of the file to judge.
+func formula(s string) bool {
+	inner, ok := strings.CutPrefix(s, "=")
+	return ok && !strings.Contains(strings.TrimSuffix(strings.TrimPrefix(inner, `"`), `"`), `"`)
+}
+
+func apostrophe(s string) bool {
+	return strings.HasPrefix(s, "'") || strings.HasPrefix(s, "’") || strings.HasPrefix(s, "‘")
+}
+
+func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func tooShort(s string) bool { return digits(s) && (len(s) < 4 || strings.Trim(s, "0") == "") }
+
+// nullWord matches what programs write for a value that is not there.
+func nullWord(s string) bool {
+	if len(s) > 20 {
+		return false
+	}
+	switch strings.ToLower(strings.Trim(s, "<>()[]{}\"'\\*")) {
+	case "null", "nan", "undefined", "n/a", "n/d", "object object", "objectobject":
+		return true
+	}
+	return false
+}
+
+// placeholder matches placeholderWords, and the letter x any number of times.
+func placeholder(s string) bool {
+	if len(s) > 40 || strings.ContainsFunc(s, unicode.IsDigit) {
+		return false
+	}
+	word := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+	return slices.Contains(placeholderWords, word) || word != "" && strings.Trim(word, "x") == ""
+}
+
+// totals are the words before the number of rows in the last line of an export.
+var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "anzahl", "count", "totale", "totaal", "suma", "soma", "somme", "razem", "итого", "всего", "合計", "合计", "总计"}
+
+// placeholderWords are written where a number is not known, without the marks
+// between and around their letters.
+var placeholderWords = slices.Concat(totals, []string{
+	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void", "vacio", "missing",
+	"true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja", "nein", "oui", "non",
+	"tbd", "tba", "tbc", "todo", "tobedetermined", "tobeannounced", "tobeconfirmed", "pending", "open", "offen", "awaiting", "waiting",
+	"unknown", "unbekannt", "inconnu", "desconocido", "sconosciuto", "notavailable", "notapplicable", "notfound", "notyet", "notshipped",
+	"unshipped", "notyetshipped", "notassigned", "unassigned", "nottracked", "untracked", "notracking", "notrackingnumber", "comingsoon",
+	"keine", "ohne", "nichtverfügbar", "ausstehend", "aucun", "enattente", "pendiente", "ninguno", "nessuno",
+	"shipped", "delivered", "cancelled", "canceled", "refunded", "returned", "processing", "hold", "onhold", "backorder", "pickup", "error",
+	"placeholder", "dummy", "sample", "example", "test", "testing", "tracking", "trackingnumber", "trackingno", "number",
+})
+
+// totalsLine reports whether the item is the last line of an export: a word
+// such as Total, and how many rows there were.
+func (it Item) totalsLine() bool {
+	if len(it.Number) >= 8 || strings.Trim(it.Number, "0123456789.,'") != "" {
+		return false
+	}
+	word := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(it.ReferID)
+	return slices.Contains(totals, strings.ToLower(strings.TrimRight(word, ":.=")))
+}
+
+// rounded finds zeros where a spreadsheet has lost digits.
+func rounded(field, s string) (Problem, bool) {
+	n, kept := trailingZeros(s)
+	switch {
+	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
+		return Problem{
+			Field: field, Value: s, Odd: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
+			Hint: "its digits are lost: " + exportAsText,
+		}, true
+	case n > precise && kept <= precise:
+		return Problem{
+			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
+			Hint: "check that a spreadsheet did not round it",
+		}, true
+	}
+	return Problem{}, false
+}
+
+// trailingZeros returns the length of s and how many digits stand before its
+// trailing zeros, if it is all digits and longer than a spreadsheet keeps;
+// else zeros.
+func trailingZeros(s string) (n, kept int) {
+	if len(s) <= precise || !digits(s) {
+		return 0, 0
+	}
+	return len(s), max(len(strings.TrimRight(s, "0")), precise)
+}
+
+// Exchanged reports whether the two identifiers look like each other: the
+// referId like a carrier's number, the number like the name of an order.
+func (it Item) Exchanged() bool { return likeNumber(it.ReferID) && likeOrder(it.Number) }
+
+// likeNumber matches letters and digits, 10 or more, with 8 digits or more.
+func likeNumber(s string) bool {
+	if len(s) < 10 {
+		return false
+	}
+	count := 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c >= '0' && c <= '9':
+			count++
+		case c|0x20 < 'a' || c|0x20 > 'z':
+			return false
+		}
+	}
+	return count >= 8
+}
+
+// likeOrder matches what is short, or has a mark that carriers do not use.
+// 020-12345678 is an air waybill.
+func likeOrder(s string) bool {
+	if prefix, serial, ok := strings.Cut(s, "-"); ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix) && digits(serial) {
+		return false
+	}
+	return len(s) < 8 || strings.ContainsAny(s, "#-_/")
+}
