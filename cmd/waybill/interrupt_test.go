@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -77,5 +78,48 @@ func TestWaitForAnotherStagingEnds(t *testing.T) {
 	}
 	if err := staging.Discard(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Standard input that never ends is left with a signal, and what was read of
+// it is nowhere on disk.
+func TestSignalEndsARead(t *testing.T) {
+	t.Parallel()
+	w := newHome(t).at("http://127.0.0.1:1")
+	temp := filepath.Join(w.home, "temp")
+	if err := os.Mkdir(temp, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.env = append(w.env, "TMPDIR="+temp, "WAYBILL_WEBHOOK_SECRET=s1")
+	for sig, want := range signals {
+		for _, args := range [][]string{
+			{"create", "-"},
+			{"events", "import", "-"},
+			{"signature", "sign", "--body", "-", "--scheme", "standard-webhooks"},
+			{"signature", "learn", "--from", "-"},
+		} {
+			cmd := w.command(args...)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// More than a pipe holds: it returns once the program reads.
+			if _, err := in.Write(make([]byte, 256<<10)); err != nil {
+				t.Fatal(err)
+			}
+			if files, err := os.ReadDir(temp); err != nil || len(files) > 0 {
+				t.Errorf("%q keeps %v, %v", args, files, err)
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if code, err := ended(cmd, 5*time.Second); code != want || err != nil {
+				t.Errorf("%q: %v ended it with %d, %v; want %d: %s", args, sig, code, err, want, cmd.Stderr)
+			}
+			_ = in.Close()
+		}
 	}
 }

@@ -22,6 +22,7 @@ var rooms = map[string][]string{
 	"internal/render":    {"internal/term"},
 	"internal/config":    {},
 	"internal/buildinfo": {},
+	"internal/disk":      {},
 
 	// Contracts: what is remembered, in words and interfaces.
 	"internal/ledger": {"internal/tracking"},
@@ -54,7 +55,7 @@ var rooms = map[string][]string{
 // program lists what the composition may put together.
 var program = []string{
 	"internal/tracking", "internal/webhook", "internal/pace",
-	"internal/term", "internal/render", "internal/config", "internal/buildinfo",
+	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
 	"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/follow",
@@ -71,7 +72,7 @@ var owners = map[string][]string{
 	"github.com/spf13/viper":               {"internal/config"},
 	"github.com/go-viper/mapstructure/v2":  {"internal/config"},
 	"go.yaml.in/yaml/v3":                   {"internal/config"},
-	"golang.org/x/sys":                     {"internal/config", "internal/store"},
+	"golang.org/x/sys":                     {"internal/config", "internal/disk", "internal/store"},
 	"github.com/olekukonko/tablewriter":    {"internal/render"},
 	"github.com/itchyny/gojq":              {"internal/render"},
 	"github.com/clipperhouse/displaywidth": {"internal/render", "internal/term"},

@@ -58,7 +58,7 @@ for more of that, and "waybill help input" for what is read.`,
 	})
 	f := cmd.Flags()
 	f.SortFlags = false
-	settingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency", "rate")
+	settingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency", "rate", "max-input")
 	f.StringVar(&o.ReferID, "refer-id", "", "create one tracking with this identifier of yours")
 	f.StringVar(&o.Number, "tracking-number", "", "the one tracking's number")
 	f.StringVar(&o.Carrier, "carrier-code", "", "the one tracking's carrier code")
@@ -89,7 +89,7 @@ type creation struct {
 
 func (r *runner) runCreate(ctx context.Context, s *app.Session, o createOptions, policy bulk.Policy) error {
 	c := &creation{r: r, s: s, o: o, policy: policy, started: time.Now()}
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return err
 	}
 	defer c.in.close()
@@ -111,8 +111,8 @@ func (c *creation) create(ctx context.Context) error {
 }
 
 // prepare reads the line and opens the input.
-func (c *creation) prepare() error {
-	if err := c.lineUp(); err != nil {
+func (c *creation) prepare(ctx context.Context) error {
+	if err := c.lineUp(ctx); err != nil {
 		return err
 	}
 	cfg := c.s.Config
@@ -135,7 +135,7 @@ func (c *creation) prepare() error {
 }
 
 // lineUp finds out where the rows come from.
-func (c *creation) lineUp() (err error) {
+func (c *creation) lineUp(ctx context.Context) (err error) {
 	o := c.o
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
@@ -162,7 +162,7 @@ func (c *creation) lineUp() (err error) {
 	case stdin == 1 && c.s.Config.APIKeyFromStdin():
 		return usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
 	}
-	c.in, err = openInput(o.Files, c.s.IO.In)
+	c.in, err = newInputOpener(c.s).all(ctx, o.Files)
 	return err
 }
 

@@ -22,8 +22,7 @@ const stdinName = "-"
 
 // input is what a create reads, twice: first it is judged whole, so that
 // everything that can be wrong without the ledger is known before the ledger
-// is opened; then it is staged. Standard input is kept in a temporary file
-// meanwhile.
+// is opened; then it is staged.
 type input struct {
 	sources []source
 	options intake.Options
@@ -35,7 +34,7 @@ type input struct {
 type source struct {
 	name string
 	file *os.File
-	temp bool
+	temp bool // a copy of what can be read only once
 	row  *tracking.Item
 }
 
@@ -43,19 +42,6 @@ type source struct {
 type rowMark struct {
 	file, line int
 	item       tracking.Item
-}
-
-func openInput(files []string, stdin io.Reader) (*input, error) {
-	in := &input{skipped: map[rowMark]bool{}}
-	for _, name := range files {
-		src, err := openSource(name, stdin)
-		if err != nil {
-			in.close()
-			return nil, err
-		}
-		in.sources = append(in.sources, src)
-	}
-	return in, nil
 }
 
 // cause is an error of the file system without the name that it repeats.
@@ -66,50 +52,9 @@ func cause(err error) error {
 	return err
 }
 
-// openSource opens a file, or keeps what can't be read twice in a temporary one.
-func openSource(name string, stdin io.Reader) (source, error) {
-	if name == stdinName {
-		return spool(name, stdin)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return source{}, usagef("check the name; `-` is standard input", "input %s: %w", quoted(name), cause(err))
-	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		_ = f.Close()
-		return source{}, usagef("", "input %s: %w", quoted(name), cause(err))
-	case info.IsDir():
-		_ = f.Close()
-		return source{}, usagef("name the files in it one by one", "input %s is a folder", quoted(name))
-	case !info.Mode().IsRegular():
-		src, err := spool(name, f)
-		return src, errors.Join(err, f.Close())
-	}
-	return source{name: name, file: f}, nil
-}
-
-func spool(name string, r io.Reader) (source, error) {
-	f, err := os.CreateTemp("", "waybill-input-*") // 0600
-	if err != nil {
-		return source{}, fmt.Errorf("keep %s: %w", name, err)
-	}
-	src := source{name: name, file: f, temp: true}
-	if _, err := io.Copy(f, r); err != nil {
-		src.close()
-		return source{}, fmt.Errorf("read %s: %w", name, err)
-	}
-	return src, nil
-}
-
 func (s source) close() {
-	if s.file == nil {
-		return
-	}
-	_ = s.file.Close()
-	if s.temp {
-		_ = os.Remove(s.file.Name())
+	if s.file != nil {
+		_ = s.file.Close() // only read from
 	}
 }
 

@@ -31,7 +31,7 @@ type importedJSON struct {
 }
 
 func (r *runner) importEvents() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Read exported deliveries into the store",
 		Long: `import reads what "waybill events export" wrote, or captures of the same form:
@@ -49,10 +49,12 @@ there already is not stored again, and no event counts twice.`,
 			return r.runImport(ctx, s, args)
 		}),
 	}
+	settingFlags(cmd, "max-input")
+	return cmd
 }
 
 func (r *runner) runImport(ctx context.Context, s *app.Session, files []string) error {
-	in, err := openInput(files, s.IO.In)
+	in, err := newInputOpener(s).all(ctx, files)
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func (r *runner) runSend(ctx context.Context, s *app.Session, o sendOptions) err
 	}
 	defer k.Client.Close()
 	p := &posting{to: to, count: o.Count}
-	if err := p.load(s, r.cmd, o, k.Faults.Seed); err != nil {
+	if err := p.load(ctx, s, r.cmd, o, k.Faults.Seed); err != nil {
 		return err
 	}
 	if err := p.signs(s, o.Scheme, o.Corrupt); err != nil {
@@ -153,7 +153,7 @@ type posting struct {
 }
 
 // load reads what is to be sent.
-func (p *posting) load(s *app.Session, cmd *cobra.Command, o sendOptions, seed uint64) error {
+func (p *posting) load(ctx context.Context, s *app.Session, cmd *cobra.Command, o sendOptions, seed uint64) error {
 	var err error
 	if p.withhold, err = s.Holds(); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (p *posting) load(s *app.Session, cmd *cobra.Command, o sendOptions, seed u
 			return usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file sends what it holds, and --%s makes events up", name)
 		}
 	}
-	data, err := readDeliveryFile(s, o.File)
+	data, err := readDeliveryFile(ctx, s, o.File)
 	if err != nil {
 		return err
 	}

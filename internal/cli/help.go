@@ -117,6 +117,9 @@ what is in force. Secrets have no flag.
 
 const inputPage = `create reads CSV, TSV, JSON (an array, or an object with "data") and JSONL, from
 files or, for -, from standard input. What a file is, is seen from its content.
+Standard input and FIFOs are copied first, up to --max-input and nine tenths of
+the free space of the temporary folder; the copy has no name and is gone when
+the command ends. Devices are refused.
 
 Columns: referId and rawTrackingNumber are needed, carrierCode is optional. Common
 names are understood too (Order ID, Order Number, Tracking No., AWB, ...); for

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -55,7 +56,7 @@ func (g *givenDelivery) flags(cmd *cobra.Command) {
 }
 
 // sample reads the delivery.
-func (g *givenDelivery) sample(s *app.Session) (webhook.Sample, error) {
+func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
 	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: g.Method, Path: g.Path, RawQuery: g.Query}}
 	if g.At != "" {
 		at, err := time.Parse(time.RFC3339, g.At)
@@ -72,13 +73,17 @@ func (g *givenDelivery) sample(s *app.Session) (webhook.Sample, error) {
 		d.Header = append(d.Header, webhook.Field{Name: strings.TrimSpace(name), Value: strings.Trim(value, " \t")})
 	}
 	var err error
-	d.Body, err = readDeliveryFile(s, g.Body)
+	d.Body, err = readDeliveryFile(ctx, s, g.Body)
 	return d, err
 }
 
-// readDeliveryFile reads a whole file, or standard input for `-`.
-func readDeliveryFile(s *app.Session, path string) ([]byte, error) {
-	in := s.IO.In
+// readDeliveryFile reads a whole file, or standard input for `-`. A signal ends
+// it.
+func readDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte, error) {
+	return term.Await(ctx, func() ([]byte, error) { return readWhole(path, s.IO.In) })
+}
+
+func readWhole(path string, in io.Reader) ([]byte, error) {
 	if path != stdinName {
 		f, err := os.Open(path)
 		if err != nil {
@@ -98,8 +103,8 @@ func readDeliveryFile(s *app.Session, path string) ([]byte, error) {
 }
 
 // captures reads deliveries from a file of JSON.
-func captures(s *app.Session, path string) ([]webhook.Sample, error) {
-	data, err := readDeliveryFile(s, path)
+func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sample, error) {
+	data, err := readDeliveryFile(ctx, s, path)
 	if err != nil {
 		return nil, err
 	}

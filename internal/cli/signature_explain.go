@@ -98,7 +98,7 @@ func (r *runner) runExplain(ctx context.Context, s *app.Session, o explainOption
 // delivery returns the delivery asked for and its name.
 func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []string) (string, webhook.Sample, error) {
 	if o.Body != "" {
-		d, err := o.sample(s)
+		d, err := o.sample(ctx, s)
 		return "", d, err
 	}
 	if len(ids) == 0 {

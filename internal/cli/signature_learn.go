@@ -164,7 +164,7 @@ func (o learnOptions) check(ids []string) error {
 // samples returns the deliveries to learn from.
 func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, ids []string) ([]webhook.Sample, error) {
 	if o.From != "" {
-		all, err := captures(s, o.From)
+		all, err := captures(ctx, s, o.From)
 		for i := range all {
 			l.names = append(l.names, fmt.Sprintf("%s:%d", o.From, i+1))
 		}

@@ -33,8 +33,8 @@ func (r *runner) signatureSign() *cobra.Command {
 and prints the headers to send with it. A token in clear shows as *** without --reveal.`,
 		Example: example("waybill signature sign --scheme hmac-body-hex --body body.json", "waybill signature sign --scheme mine --body - --at 2026-01-31T08:00:00Z"),
 		Args:    cobra.NoArgs,
-		RunE: r.run(func(_ context.Context, s *app.Session, _ []string) error {
-			return r.runSign(s, o)
+		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
+			return r.runSign(ctx, s, o)
 		}),
 	}
 	o.flags(cmd)
@@ -44,7 +44,7 @@ and prints the headers to send with it. A token in clear shows as *** without --
 	return cmd
 }
 
-func (r *runner) runSign(s *app.Session, o signOptions) error {
+func (r *runner) runSign(ctx context.Context, s *app.Session, o signOptions) error {
 	if o.Body == "" {
 		return usagef("give --body FILE, or - for standard input", "there is no body to sign")
 	}
@@ -56,7 +56,7 @@ func (r *runner) runSign(s *app.Session, o signOptions) error {
 	if err != nil {
 		return err
 	}
-	d, err := o.sample(s)
+	d, err := o.sample(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -133,13 +133,13 @@ func (r *runner) runVerify(ctx context.Context, s *app.Session, o verifyOptions,
 func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []string, judge func(string, webhook.Sample)) error {
 	switch {
 	case o.Body != "":
-		d, err := o.sample(s)
+		d, err := o.sample(ctx, s)
 		if err == nil {
 			judge("", d)
 		}
 		return err
 	case o.From != "":
-		samples, err := captures(s, o.From)
+		samples, err := captures(ctx, s, o.From)
 		for i, d := range samples {
 			judge(fmt.Sprintf("%s:%d", o.From, i+1), d)
 		}

@@ -63,6 +63,7 @@ type Config struct {
 	BatchSize         int               `mapstructure:"batch_size"`  // rows; 0 for as many as the service takes
 	Rate              float64           `mapstructure:"rate"`        // requests per second; 0 for no limit
 	Encoding          string            `mapstructure:"encoding"`    // empty to find out
+	MaxInput          Size              `mapstructure:"max_input"`   // of a copy of what can be read only once
 	Map               map[string]string `mapstructure:"map"`         // field to header; fields referId, rawTrackingNumber, carrierCode, carrier
 	Carriers          map[string]string `mapstructure:"carriers"`    // name to code; no two names differ in case alone
 	StripSpaces       bool              `mapstructure:"strip_spaces"`

@@ -94,6 +94,7 @@ const (
 	whyMeaning = "it would decide what counts as accepted or sent again"
 	whyVerify  = "it would decide which deliveries are trusted"
 	whyLoud    = "how much is said belongs to whoever runs the command"
+	whyDisk    = "how much disk is used belongs to whoever runs the command"
 	whyFile    = "it would point at another file"
 )
 
@@ -206,6 +207,10 @@ func mapping() []setting {
 			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or what the file's mark says",
 			Help: "encoding of input files, such as windows-1252",
 		}, preset: "", check: oneLine},
+		{Setting: Setting{
+			Key: "max_input", Flag: "max-input", Kind: KindSize, Why: whyDisk,
+			Help: "how much is copied of standard input and other pipes; a tenth of the free disk space is left alone",
+		}, preset: Size(4 << 30), least: 1, most: 1 << 50},
 		{Setting: Setting{
 			Key: "map", Flag: "map", Kind: KindNames,
 			Help: "which column is which field: FIELD=HEADER, fields " + strings.Join(fields(), ", "),

@@ -1,0 +1,39 @@
+package disk
+
+import (
+	"crypto/rand"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/windows"
+)
+
+// Free returns how many bytes the user may still write in folder, and false if
+// the system does not say.
+func Free(folder string) (int64, bool) {
+	name, err := windows.UTF16PtrFromString(folder)
+	if err != nil {
+		return 0, false
+	}
+	var free uint64
+	if err := windows.GetDiskFreeSpaceEx(name, &free, nil, nil); err != nil {
+		return 0, false
+	}
+	return int64(free), true //nolint:gosec // no disk has 2^63 bytes
+}
+
+// Temp returns a new file in the folder for temporary ones, the user's own. It
+// is gone once it is closed, however the process ends.
+func Temp() (*os.File, error) {
+	path := filepath.Join(os.TempDir(), "waybill-"+rand.Text())
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return nil, err
+	}
+	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, windows.FILE_SHARE_DELETE, nil,
+		windows.CREATE_NEW, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "create", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(h), path), nil
+}

@@ -1,0 +1,21 @@
+//go:build unix
+
+package disk
+
+import (
+	"errors"
+	"os"
+)
+
+// Temp returns a new file in the folder for temporary ones that only the user
+// can read. It is gone once it is closed, however the process ends.
+func Temp() (*os.File, error) {
+	f, err := os.CreateTemp("", "waybill-*") // 0600
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
