@@ -48,6 +48,8 @@ func TestScripts(t *testing.T) {
 			"posted": posted,
 			"status": status,
 
+			"created": countCreated,
+
 			"waitevents":  waitEvents,
 			"waitrefused": waitRefused,
 			"waittaken":   waitTaken,
@@ -239,6 +241,22 @@ func status(ts *testscript.TestScript, _ bool, args []string) {
 	defer res.Body.Close()
 	if fmt.Sprint(res.StatusCode) != args[2] {
 		ts.Fatalf("%s %s answered %s; want %s", args[0], args[1], res.Status, args[2])
+	}
+}
+
+// created N DISTINCT checks how many trackings the service's sandbox created,
+// repeated ones included, and how many of them are distinct.
+func countCreated(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: created N DISTINCT")
+	}
+	res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
+	ts.Check(err)
+	defer res.Body.Close()
+	var stats struct{ Created, Distinct json.Number }
+	ts.Check(json.NewDecoder(res.Body).Decode(&stats))
+	if stats.Created.String() != args[0] || stats.Distinct.String() != args[1] {
+		ts.Fatalf("%s created, %s distinct; want %s and %s", stats.Created, stats.Distinct, args[0], args[1])
 	}
 }
 

@@ -41,13 +41,17 @@ type Service interface {
 // Unknown says what is done about rows of unknown outcome.
 type Unknown string
 
-// The ways. Resend and Keep are the user's decision: nothing proves that
+// The ways. All but Reconcile are the user's decision: nothing proves that
 // resending creates no second tracking.
 const (
-	Reconcile Unknown = "reconcile" // ask the service, and go by proof
-	Resend    Unknown = "resend"    // send them again
-	Keep      Unknown = "keep"      // leave them as they are
+	Reconcile Unknown = "reconcile"  // ask the service, and go by proof
+	ResendOne Unknown = "resend-one" // likewise; where no row of the account was ever accepted, send one again to see what it proves
+	Resend    Unknown = "resend"     // send them again
+	Keep      Unknown = "keep"       // leave them as they are
 )
+
+// Asks reports whether the service is asked for unknown rows.
+func (u Unknown) Asks() bool { return u == Reconcile || u == ResendOne }
 
 // Policy is how a run is carried.
 type Policy struct {
@@ -96,6 +100,8 @@ type Job struct {
 	odds      int       // see mostOdd
 	most      int       // rows that one request may carry from the next round on; 0 for no limit
 	busySince time.Time // see busyPatience
+	resent    bool      // see ResendOne
+	unproven  bool      // see Unprovable
 }
 
 // StopError says why a run stopped before all its rows were settled. What is
@@ -137,6 +143,10 @@ func (j *Job) Carry(ctx, soft context.Context) (requests int64, err error) {
 	return j.requests, err
 }
 
+// Unprovable reports, after Carry, whether rows stay unknown because no row of
+// the account was ever accepted. [ResendOne] is the way out.
+func (j *Job) Unprovable() bool { return j.unproven }
+
 // reopen makes pending what the user wants to be sent again.
 func (j *Job) reopen(ctx context.Context) error {
 	for state, wanted := range map[ledger.State]bool{ledger.Rejected: j.RetryRejected, ledger.Unknown: j.Unknown == Resend} {
@@ -167,36 +177,41 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	err = j.send(ctx, soft)
 	var stop *StopError
 	switch {
-	case errors.As(err, &stop) && stop.again && j.Unknown == Reconcile && j.troubles < mostTroubles:
+	case errors.As(err, &stop) && stop.again && j.Unknown.Asks() && j.troubles < mostTroubles:
 		j.troubles++
 		j.say("%s: asking what became of the rows", stop.Why)
 		return true, nil
 	case err != nil || soft.Err() != nil:
 		return false, err
 	}
-	return j.next(soft, p)
+	return j.next(ctx, soft, p)
 }
 
 // next decides whether a further round can bring rows further, and waits until
 // it can.
-func (j *Job) next(ctx context.Context, p *pass) (bool, error) {
-	c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+func (j *Job) next(ctx, soft context.Context, p *pass) (bool, error) {
+	c, err := j.Ledger.CountRows(soft, j.Run.ID)
 	switch {
 	case err != nil:
 		return false, err
 	case c.Pending > 0:
 		return true, nil
 	case c.Sending > 0:
-		return j.waitForOthers(ctx, c)
-	case c.Unknown == 0 || j.Unknown != Reconcile:
+		return j.waitForOthers(soft, c)
+	case c.Unknown == 0 || !j.Unknown.Asks():
 		return false, nil
 	case c.Unknown > p.left:
 		return true, nil // rows became unknown since
 	}
-	if again, err := p.again(ctx); again || err != nil {
+	if again, err := p.again(soft); again || err != nil {
 		return again, err
 	}
-	return p.wait(ctx)
+	j.unproven = p.lone != nil
+	if j.unproven && j.Unknown == ResendOne && !j.resent {
+		j.resent = true
+		return true, j.resendOne(ctx, soft, *p.lone)
+	}
+	return p.wait(soft)
 }
 
 // waitForOthers waits until rows that another process sends have an outcome,

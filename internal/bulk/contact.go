@@ -33,19 +33,45 @@ func (d *dispatch) contact(ctx, soft context.Context) error {
 	}
 	d.say("first contact with this account: one row goes alone, the rest when the service shows it (--canary=false goes without)")
 	for range mostCanaries {
-		o, err := d.sendOne(ctx, soft)
-		switch {
-		case err != nil || o == nil:
+		if rejected, err := d.sendFirst(ctx, soft); !rejected || err != nil {
 			return err
-		case o.found.State == ledger.Accepted && len(o.found.Rows) == 0:
-			return d.findFirst(soft, o.batch.Rows[0].Item)
-		case o.found.State == ledger.Unknown:
-			e := stopped(o.reply, "stopped: the outcome of the first row is unknown")
-			e.again = !o.reply.Systemic
-			return e
 		}
 	}
 	return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: the service rejected the first %d rows", mostCanaries)}
+}
+
+// sendFirst sends one row alone and, if it is accepted, asks for it until the
+// service shows it. It reports whether the row was rejected.
+func (d *dispatch) sendFirst(ctx, soft context.Context) (rejected bool, err error) {
+	o, err := d.sendOne(ctx, soft)
+	switch {
+	case err != nil || o == nil:
+		return false, err
+	case o.found.State == ledger.Accepted && len(o.found.Rows) == 0:
+		return false, d.findFirst(soft, o.batch.Rows[0].Item)
+	case o.found.State == ledger.Unknown:
+		e := stopped(o.reply, "stopped: the outcome of the first row is unknown")
+		e.again = !o.reply.Systemic
+		return false, e
+	}
+	return true, nil
+}
+
+// resendOne sends one row of unknown outcome again, alone: once the service
+// shows it, absences of the others prove something. What it risks is that this
+// row is there twice.
+func (j *Job) resendOne(ctx, soft context.Context, row ledger.Finding) error {
+	held, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Finding{row})
+	if err != nil || held == 0 { // 0: somebody else settled it
+		return err
+	}
+	j.say("no row of this account was ever accepted: one row of unknown outcome is sent again alone, and asked for (--unknown resend-one)")
+	d, err := j.dispatch(soft)
+	if err != nil {
+		return err
+	}
+	_, err = d.sendFirst(ctx, soft)
+	return err
 }
 
 // needsContact reports whether the account was never in contact and there is
@@ -108,13 +134,21 @@ func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
 		}
 		if left -= wait; left < 0 {
 			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
-				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s); --canary=false goes on without this check",
-				item.ReferID, said(e))}
+				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s)%s",
+				item.ReferID, said(e), d.withoutCheck())}
 		}
 		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
+}
+
+// withoutCheck names the way to go on though the first row is not shown.
+func (j *Job) withoutCheck() string {
+	if j.resent {
+		return "; the unknown rows stay so until it does"
+	}
+	return "; --canary=false goes on without this check"
 }
 
 // said tells in a few words what an answer was that does not show a row.

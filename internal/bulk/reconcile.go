@@ -34,12 +34,13 @@ const (
 // pass is one asking for every unknown row of a run's input.
 type pass struct {
 	*Job
-	left      int64     // rows that are unknown still
-	absent    int64     // of them those whose absence was proven once
-	busy      int64     // of them those of an order being worked on
-	unproven  int64     // of them those absent while the ledger had no control
-	odd       int64     // of the absent ones those whose earlier absence does not count
-	due       time.Time // when the first absence can be proven again
+	left      int64           // rows that are unknown still
+	absent    int64           // of them those whose absence was proven once
+	busy      int64           // of them those of an order being worked on
+	unproven  int64           // of them those absent while the ledger had no control
+	lone      *ledger.Finding // makes one of those pending: the one to send alone, see ResendOne
+	odd       int64           // of the absent ones those whose earlier absence does not count
+	due       time.Time       // when the first absence can be proven again
 	announced bool
 	// missed is, by whether it was by number, the first query of the pass that
 	// did not find a control, and its answer.
@@ -52,7 +53,7 @@ type pass struct {
 // what is proven.
 func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 	p := &pass{Job: j, missed: map[bool]string{}}
-	if j.Unknown != Reconcile {
+	if !j.Unknown.Asks() {
 		return p, nil
 	}
 	var page []ledger.Doubt
@@ -228,8 +229,11 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding
 	case !controlled:
 		p.left++
 		p.unproven++
-		found.Reason = "the service says it has no such tracking (" + f.look + "), but no accepted row is there to show that it finds what it has" +
-			"; create one row alone, or run `waybill probe`, then run the same command again"
+		if p.lone == nil && !f.byNumber {
+			p.lone = &ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
+		}
+		found.Reason = "the service says it has no such tracking (" + f.look + "), but the account has no accepted row to show that it finds what it has" +
+			"; --unknown resend-one sends one row alone to see"
 		return found
 	case p.missed[f.byNumber] != "":
 		p.left++

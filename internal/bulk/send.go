@@ -19,8 +19,8 @@ const (
 	mostSettled = 32
 )
 
-// send sends every pending row of the run's input.
-func (j *Job) send(ctx, soft context.Context) error {
+// dispatch returns what sends the run's rows from now on.
+func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 	d := &dispatch{Job: j, claims: claimsAsync, size: j.Run.Plan.BatchSize, outcomes: make(chan outcome, j.workers())}
 	if j.Run.Plan.Mode == ledger.Sync {
 		d.claims = claimsSync
@@ -28,15 +28,24 @@ func (j *Job) send(ctx, soft context.Context) error {
 	d.news = sync.NewCond(&d.mu)
 	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Account, j.Run.Plan.Mode)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.limit(limit)
 	d.limit(j.most)
 	d.lowered = false
+	return d, nil
+}
+
+// send sends every pending row of the run's input.
+func (j *Job) send(ctx, soft context.Context) error {
+	d, err := j.dispatch(soft)
+	if err != nil {
+		return err
+	}
 	if err := d.contact(ctx, soft); err != nil {
 		return err
 	}
-	if err := d.all(ctx, soft); err != nil || d.heard || d.lost == nil || j.Unknown != Reconcile {
+	if err := d.all(ctx, soft); err != nil || d.heard || d.lost == nil || !j.Unknown.Asks() {
 		return err
 	}
 	if j.troubles++; j.troubles > mostTroubles {

@@ -35,7 +35,7 @@ type policyOptions struct {
 func (o *policyOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
-	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend or keep")
+	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend-one, resend or keep")
 	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
 	f.Bool("canary", true, "an account's first row goes alone and is asked for")
@@ -48,14 +48,14 @@ func (o *policyOptions) policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 	if err != nil {
 		return bulk.Policy{}, usagef("--settle 2m", "--settle: %w", err)
 	}
-	ways := []bulk.Unknown{bulk.Reconcile, bulk.Resend, bulk.Keep}
+	ways := []bulk.Unknown{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}
 	if !slices.Contains(ways, bulk.Unknown(o.Unknown)) {
-		return bulk.Policy{}, usagef("use one of reconcile, resend, keep", "--unknown %s", o.Unknown)
+		return bulk.Policy{}, usagef("use one of reconcile, resend-one, resend, keep", "--unknown %s", o.Unknown)
 	}
 	if o.MaxRejects < 0 {
 		return bulk.Policy{}, usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
 	}
-	if o.CheckFirst && bulk.Unknown(o.Unknown) != bulk.Reconcile {
+	if o.CheckFirst && !bulk.Unknown(o.Unknown).Asks() {
 		return bulk.Policy{}, usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
 	}
 	canary, err := cmd.Flags().GetBool("canary")
@@ -110,7 +110,9 @@ type carriage struct {
 	invalid int64  // records of the input that were left out
 	again   string // the command that goes on where this one stops
 	same    bool   // it is this command
-	started time.Time
+	// unprovable says that unknown rows stay so for want of an accepted row.
+	unprovable bool
+	started    time.Time
 }
 
 func (k *carriage) id() string { return strconv.FormatInt(k.run.ID, 10) }
@@ -141,7 +143,7 @@ func (k *carriage) ahead(c ledger.Counts) (send, ask int64) {
 	switch k.policy.Unknown {
 	case bulk.Resend:
 		send += c.Unknown
-	case bulk.Reconcile:
+	case bulk.Reconcile, bulk.ResendOne:
 		ask = c.Unknown
 	}
 	return send, ask
@@ -190,6 +192,7 @@ func (k *carriage) carry(ctx context.Context, rows int64) (requests int64, err e
 	job.Resolved = progress.resolved
 	job.Say = func(format string, args ...any) { k.s.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	requests, err = job.Carry(k.s.Hard(ctx), ctx)
+	k.unprovable = job.Unprovable()
 	progress.stop()
 	learned.end()
 	return requests, err

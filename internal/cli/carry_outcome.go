@@ -29,7 +29,11 @@ func (k *carriage) outcome(ctx context.Context, res createResult, sendErr error)
 	case code == Unknown:
 		e.err = fmt.Errorf("%s of unknown outcome%s%s", plural(res.Unknown, "row"), alsoRejected(res), k.firstReason(ctx, ledger.Unknown))
 		e.hint = k.goOn() + " asks the service about them again, and sends only what it proves not to have"
-		if k.policy.Unknown == bulk.Keep {
+		switch {
+		case k.policy.Unknown == bulk.Reconcile && k.unprovable:
+			e.next = k.r.command("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
+			e.hint = "`" + e.next + "` sends one of them again alone and asks for it, to see that the service shows what it has; it risks that this one row is created twice"
+		case k.policy.Unknown == bulk.Keep:
 			e.hint, e.next = "--unknown keep left them alone; without it the service is asked about them", k.r.command("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0:

@@ -181,6 +181,10 @@ says what is done about such rows:
              and finds every accepted row that it is asked for before and after
              (up to three), in the same way. All others stay unknown, with the
              reason ("waybill runs rows 3").
+  resend-one likewise. Where no row of the account was ever accepted, so that
+             nothing can be proven, it sends one of them again alone and asks
+             for it; once found, it is the accepted row that the others need.
+             This one row may be created twice.
   resend     sends them again without asking. This may create them twice.
   keep       leaves them as they are.
 
