@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -27,7 +28,8 @@ configured, stores them whole, and only then answers. Each event is printed once
 Without a scheme everything is kept and marked unknown. With one, what does not
 verify is kept and marked while webhook.verify is observe, and answered 401 and
 kept as evidence when it is enforce. The first Ctrl-C lets what has arrived be
-stored and ends with status 0.
+stored and ends with status 0; so does --timeout or WAYBILL_TIMEOUT, but no timeout
+in a file.
 
 --forward-to passes verified deliveries on to an application, byte for byte.
 FILTER is KEY=VALUE[,KEY=VALUE], and all must hold for one of the new events: KEY
@@ -91,7 +93,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 	told := ctx
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	if limit := s.Config.Timeout; limit > 0 {
+	if limit := s.Config.Timeout; limit > 0 && s.Config.Origin("timeout").Level >= config.FromEnv {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, errTimeUp)
 		defer stop()
