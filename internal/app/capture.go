@@ -68,12 +68,14 @@ type Imported struct {
 }
 
 // Import stores one delivery, unless the very same is there already: same
-// bytes, header and time of receipt.
+// bytes, header and time of receipt. One without a time is received now, and
+// compared without it.
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
 	d := inbox.Delivery{
 		ReceivedAt: c.At, Method: c.Method, Path: c.Path, RawQuery: c.RawQuery, RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
 	}
-	if d.ReceivedAt.IsZero() {
+	timed := !c.At.IsZero()
+	if !timed {
 		d.ReceivedAt = time.Now()
 	}
 	d.ReceivedAt = d.ReceivedAt.UTC().Truncate(time.Millisecond) // as it is stored
@@ -95,7 +97,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	}
 	done := Imported{Verified: d.Verified == inbox.Yes, Redacted: c.Redacted}
 	var err error
-	if done.Known, err = i.known(ctx, d, rows); err != nil || done.Known {
+	if done.Known, err = i.known(ctx, d, rows, timed); err != nil || done.Known {
 		return done, err
 	}
 	receipt, err := i.Store.Put(ctx, d, rows)
@@ -108,19 +110,24 @@ func odd(anomaly string) string {
 	return strings.TrimPrefix(anomaly+"; "+redactedMark, "; ")
 }
 
-// known reports whether the store holds the delivery. One with an event is
-// found by that event; the others are few, and remembered.
-func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event) (bool, error) {
+// known reports whether the store holds the delivery; timed: received at the
+// same time. One with an event is found by that event; the others are few, and
+// remembered.
+func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, timed bool) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {
-		return i.knownEventless(ctx, d)
+		return i.knownEventless(ctx, d, timed)
+	}
+	q := inbox.Query{EventID: rows[first].EventID}
+	if timed {
+		q.Since = d.ReceivedAt
 	}
 	seen := int64(0)
-	for e, err := range i.Store.Events(ctx, inbox.Query{EventID: rows[first].EventID, Since: d.ReceivedAt}) {
+	for e, err := range i.Store.Events(ctx, q) {
 		if err != nil {
 			return false, err
 		}
-		if e.Delivery == seen || !e.ReceivedAt.Equal(d.ReceivedAt) {
+		if e.Delivery == seen || timed && !e.ReceivedAt.Equal(d.ReceivedAt) {
 			continue
 		}
 		seen = e.Delivery
@@ -128,7 +135,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		if err != nil {
 			return false, err
 		}
-		if other.Body != nil && fingerprint(other) == fingerprint(d) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
+		if other.Body != nil && fingerprint(other, timed) == fingerprint(d, timed) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
 			return true, nil
 		}
 	}
@@ -136,7 +143,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 }
 
 // knownEventless is known for a delivery that holds no eventId.
-func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery) (bool, error) {
+func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed bool) (bool, error) {
 	if i.eventless == nil {
 		i.eventless = map[[sha256.Size]byte]bool{}
 		last := int64(0)
@@ -152,23 +159,28 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery) (bool, 
 			if err != nil {
 				return false, err
 			}
-			i.eventless[fingerprint(other)] = true
+			i.remember(other)
 		}
 	}
-	sum := fingerprint(d)
-	known := i.eventless[sum]
-	i.eventless[sum] = true
+	known := i.eventless[fingerprint(d, timed)]
+	i.remember(d)
 	return known, nil
 }
 
-// fingerprint is the hash of all that was received, and when.
-func fingerprint(d inbox.Delivery) [sha256.Size]byte {
+func (i *Importer) remember(d inbox.Delivery) {
+	i.eventless[fingerprint(d, true)], i.eventless[fingerprint(d, false)] = true, true
+}
+
+// fingerprint is the hash of all that was received; timed: and when.
+func fingerprint(d inbox.Delivery, timed bool) [sha256.Size]byte {
 	var b bytes.Buffer
 	add := func(s string) {
 		b.Write(binary.AppendUvarint(nil, uint64(len(s))))
 		b.WriteString(s)
 	}
-	b.Write(binary.AppendVarint(nil, d.ReceivedAt.UnixMilli()))
+	if timed {
+		b.Write(binary.AppendVarint(nil, d.ReceivedAt.UnixMilli()))
+	}
 	add(d.Method)
 	add(d.Path)
 	add(d.RawQuery)
