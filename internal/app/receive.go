@@ -122,7 +122,7 @@ func schemeOf(c config.Scheme) webhook.Scheme {
 		Algorithm: c.Algorithm,
 		Key:       webhook.Key{StripPrefix: c.Key.StripPrefix, Encoding: c.Key.Encoding, Normalize: c.Key.Normalize},
 		Signed:    c.Signed,
-		Signature: webhook.Signature{From: c.Signature.From, Format: c.Signature.Format, Tag: c.Signature.Tag, Prefix: c.Signature.Prefix, Encoding: c.Signature.Encoding},
+		Signature: webhook.Signature(c.Signature),
 		Timestamp: webhook.Timestamp{From: c.Timestamp.From, Unit: c.Timestamp.Unit, Tolerance: c.Timestamp.Tolerance},
 		PublicURL: c.PublicURL, AcceptWeak: c.AcceptWeak,
 	}

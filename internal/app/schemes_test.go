@@ -28,6 +28,7 @@ var senders = []struct {
 }{
 	{"standard-webhooks-1.0.0", "standard-webhooks", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", false, "", webhook.StrengthBody},
 	{"stripe-shippo", "stripe-shippo", "whsec_text secret", "", false, "", webhook.StrengthBody},
+	{"paddle", "paddle", "pdl_ntfset_secret", "", false, "", webhook.StrengthBody},
 	{"github-flexport", "github-flexport", "It's a Secret to Everybody", "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17", false, "", webhook.StrengthBody},
 	{"shopify-aftership", "shopify-aftership", "shop secret", "", false, "", webhook.StrengthBody},
 	{"easypost", "easypost", "\ufb01\u2460\u00e9-schl\u00fcssel", "", false, "", webhook.StrengthBody},

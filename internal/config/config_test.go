@@ -253,7 +253,7 @@ webhook:
       algorithm: sha512
       key: {strip_prefix: whsec_, encoding: base64}
       signed: "{timestamp}.{body}"
-      signature: {from: header:X-Sig, format: kv, prefix: "v=", encoding: base64url}
+      signature: {from: header:X-Sig, format: kv, separator: ";", prefix: "v=", encoding: base64url}
       timestamp: {from: "sig:t", unit: ms, tolerance: 90s}
     other: {}
 listen: {addr: "[::1]:9000"}
@@ -286,7 +286,7 @@ listen: {addr: "[::1]:9000"}
 				"Mine.v1": {
 					Kind: "hmac", Algorithm: "sha512", Signed: "{timestamp}.{body}",
 					Key:       config.SchemeKey{StripPrefix: "whsec_", Encoding: "base64", Normalize: "none"},
-					Signature: config.SchemeSignature{From: "header:X-Sig", Format: "kv", Tag: "v1", Prefix: "v=", Encoding: "base64url"},
+					Signature: config.SchemeSignature{From: "header:X-Sig", Format: "kv", Separator: ";", Tag: "v1", Prefix: "v=", Encoding: "base64url"},
 					Timestamp: config.SchemeTimestamp{From: "sig:t", Unit: "ms", Tolerance: 90 * time.Second},
 				},
 				"other": {
@@ -428,5 +428,27 @@ func TestWarnings(t *testing.T) {
 	}
 	if s := want[0].String(); strings.Contains(s, "sk_secret") || !strings.Contains(s, "did you mean WAYBILL_API_KEY?") {
 		t.Errorf("warning %q", s)
+	}
+}
+
+// The page for users has every setting of a scheme.
+func TestSchemeSettingsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/webhooks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range (config.Scheme{}).Settings() {
+		names := []string{name}
+		if section, ok := value.(map[string]any); ok {
+			names = nil
+			for last := range section {
+				names = append(names, name+"."+last)
+			}
+		}
+		for _, name := range names {
+			if !strings.Contains(string(page), "| `"+name+"` |") {
+				t.Errorf("docs/webhooks.md lacks %s", name)
+			}
+		}
 	}
 }

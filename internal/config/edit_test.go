@@ -26,7 +26,7 @@ func odd() config.Scheme {
 	return config.Scheme{
 		Kind: "digest", Algorithm: "sha512", Key: config.SchemeKey{StripPrefix: "yes", Encoding: "utf8", Normalize: "nfkd"},
 		Signed:     "{secret}\n: #{body} 'x' \"y\" ",
-		Signature:  config.SchemeSignature{From: "query:a: b", Format: "kv", Tag: "1", Prefix: " #=", Encoding: "base64url"},
+		Signature:  config.SchemeSignature{From: "query:a: b", Format: "kv", Separator: "|", Tag: "1", Prefix: " #=", Encoding: "base64url"},
 		Timestamp:  config.SchemeTimestamp{From: "sig:true", Unit: "ms", Tolerance: 90 * time.Second},
 		PublicURL:  "https://hooks.example/in?a=1&b={2}",
 		AcceptWeak: true,

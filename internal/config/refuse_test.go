@@ -70,6 +70,7 @@ func TestUserFileRefused(t *testing.T) {
 		{"port", "listen: {addr: \"h:70000\"}\n", ":1: listen.addr: wants HOST:PORT"},
 		{"scheme, unknown part", "webhook:\n  schemes:\n    a:\n      signature: {form: x}\n", ":4: webhook.schemes: a.signature.form: unknown key, did you mean signature.from?"},
 		{"scheme, choice", "webhook:\n  schemes:\n    a:\n      kind: hmca\n", ":4: webhook.schemes: a.kind: wants one of hmac, digest, token"},
+		{"scheme, separator", "webhook:\n  schemes:\n    a:\n      signature: {separator: \"=\"}\n", `:4: webhook.schemes: a.signature.separator: wants one of ["," ";" " " "&" "|"], not "="`},
 		{"scheme, place", "webhook: {schemes: {a: {signature: {from: X-Sig}}}}\n", ":1: webhook.schemes: a.signature.from: wants one of header:…, query:…, json:…"},
 		{"scheme, pointer", "webhook: {schemes: {a: {timestamp: {from: \"json:x\"}}}}\n", ":1: webhook.schemes: a.timestamp.from: wants an RFC 6901 pointer"},
 		{"scheme, no tolerance", "webhook: {schemes: {a: {timestamp: {tolerance: 0s}}}}\n", `:1: webhook.schemes: a.timestamp.tolerance: wants more than 0, not "0s"`},

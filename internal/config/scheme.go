@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -33,11 +34,12 @@ type SchemeKey struct {
 
 // SchemeSignature says where a delivery carries its signature, and in which form.
 type SchemeSignature struct {
-	From     string // header:N, query:N or json:PATH
-	Format   string // plain, list or kv
-	Tag      string // of list and kv: which entries are signatures
-	Prefix   string // required, then stripped; empty for none
-	Encoding string // hex, base64, base64url or base64any
+	From      string // header:N, query:N or json:PATH
+	Format    string // plain, list or kv
+	Separator string // of list and kv: what stands between entries; empty for a space in list, a comma in kv
+	Tag       string // of list and kv: which entries are signatures
+	Prefix    string // required, then stripped; empty for none
+	Encoding  string // hex, base64, base64url or base64any
 }
 
 // SchemeTimestamp says where a delivery carries its time, and how old it may be.
@@ -73,6 +75,7 @@ func schemeParts() []schemePart {
 		{"signed", nil, nil, "{body}", func(s *Scheme) *string { return &s.Signed }},
 		{"signature.from", nil, []string{"header", "query", "json"}, "header:X-Signature", func(s *Scheme) *string { return &s.Signature.From }},
 		{"signature.format", []string{"plain", "list", "kv"}, nil, "plain", func(s *Scheme) *string { return &s.Signature.Format }},
+		{"signature.separator", []string{"", ",", ";", " ", "&", "|"}, nil, "", func(s *Scheme) *string { return &s.Signature.Separator }},
 		{"signature.tag", nil, nil, "v1", func(s *Scheme) *string { return &s.Signature.Tag }},
 		{"signature.prefix", nil, nil, "", func(s *Scheme) *string { return &s.Signature.Prefix }},
 		{"signature.encoding", []string{"hex", "base64", "base64url", "base64any"}, nil, "hex", func(s *Scheme) *string { return &s.Signature.Encoding }},
@@ -131,6 +134,9 @@ func (s *Scheme) set(name, value string) *KeyError {
 // unmet returns what the part wants if value is not it.
 func (p schemePart) unmet(value string) string {
 	if p.choices != nil && !slices.Contains(p.choices, value) {
+		if p.choices[0] == "" { // signs, which would not show without quotes
+			return fmt.Sprintf("one of %q", p.choices[1:])
+		}
 		return "one of " + strings.Join(p.choices, ", ")
 	}
 	if p.places == nil || value == "" && slices.Contains(p.places, "") {
@@ -200,7 +206,7 @@ func (s Scheme) node() *yaml.Node {
 	for _, p := range schemeParts() {
 		if value := *p.text(&s); value != p.preset || p.name == "kind" {
 			style := yaml.Style(0)
-			if strings.ContainsAny(value, "{}:,\n ") {
+			if strings.ContainsAny(value, "{}:,;&|\n ") {
 				style = yaml.DoubleQuotedStyle
 			}
 			put(p.name, value, style)

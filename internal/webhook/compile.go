@@ -32,6 +32,10 @@ func compile(s Scheme) (*compiled, *SchemeError) {
 	return c, nil
 }
 
+// separatorsBetween can stand between entries, the likeliest first. None is a
+// digit of an encoding.
+var separatorsBetween = []string{",", ";", " ", "&", "|"}
+
 // checkWords checks the fields that hold one of a few words.
 func (c *compiled) checkWords() *SchemeError {
 	s := &c.scheme
@@ -105,10 +109,18 @@ func (c *compiled) checkSignature() *SchemeError {
 	if c.signature, ok = parsePlace(s.From); !ok || c.signature.source == fromSignature {
 		return wrong("signature.from", "%q is none of header:NAME, query:NAME, json:/PATH", s.From)
 	}
-	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t") {
-		return wrong("signature.tag", "%q holds a comma, an equals sign or a space", s.Tag)
+	between, within := s.separators()
+	switch {
+	case s.Separator == "":
+	case s.Format == FormatPlain:
+		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
+	case !slices.Contains(separatorsBetween, s.Separator) || between == within:
+		return wrong("signature.separator", "%q can't stand between entries of format %s; use one of %q", s.Separator, s.Format, separatorsBetween)
 	}
-	if between, _ := separators(s.Format); between != "" && strings.Contains(s.Prefix, between) {
+	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
+		return wrong("signature.tag", "%q holds a comma, an equals sign, a space or the separator", s.Tag)
+	}
+	if between != "" && strings.Contains(s.Prefix, between) {
 		return wrong("signature.prefix", "%q holds what stands between the entries of format %s", s.Prefix, s.Format)
 	}
 	for _, p := range c.parts {
@@ -144,7 +156,11 @@ func (c *compiled) checkTimestamp() *SchemeError {
 		if c.timestamp.name == c.scheme.Signature.Tag {
 			return wrong("timestamp.from", "%q is the tag of the signatures", t.From)
 		}
-		if t.Unit == UnitRFC2822 {
+		between, _ := c.scheme.Signature.separators()
+		if strings.Contains(c.timestamp.name, between) {
+			return wrong("timestamp.from", "%q holds the separator of the entries", t.From)
+		}
+		if t.Unit == UnitRFC2822 && (between == "," || between == " ") {
 			return wrong("timestamp.unit", "%s holds commas and spaces, which end an entry of format %s", t.Unit, c.scheme.Signature.Format)
 		}
 	}

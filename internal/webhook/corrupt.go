@@ -52,7 +52,7 @@ func Corrupt(s Scheme, r Request, pick func(n int) int) (Request, error) {
 // alter alters the signatures in a value, and returns how many there were.
 func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
 	sig := c.scheme.Signature
-	between, within := separators(sig.Format)
+	between, within := sig.separators()
 	if between == "" {
 		return alterEntry(value, sig.Prefix, pick)
 	}

@@ -192,12 +192,40 @@ func (x *examiner) elsewhere(d *Diagnosis) bool {
 		d.Cause, d.Scheme = CauseElsewhere, &s
 		d.Text = fmt.Sprintf("the signature stands at %s, not at %s", l.signature.From, x.scheme.Signature.From)
 		if strings.EqualFold(l.signature.From, x.scheme.Signature.From) {
-			d.Text = fmt.Sprintf("the signature at %s has another form: %s, encoding %s, prefix %q", l.signature.From, s.Algorithm, s.Signature.Encoding, s.Signature.Prefix)
+			d.Text = fmt.Sprintf("the signature at %s has another form: %s, %s", l.signature.From, s.Algorithm, s.Signature.form())
 		}
 		d.Hint = "change signature of the scheme"
 		return true
 	}
 	return false
+}
+
+// form says how a signature is written.
+func (s Signature) form() string {
+	text := fmt.Sprintf("encoding %s, prefix %q", s.Encoding, s.Prefix)
+	if between, _ := s.separators(); between != "" {
+		text += fmt.Sprintf(", format %s with separator %q and tag %q", s.Format, between, s.Tag)
+	}
+	return text
+}
+
+// otherEntries says what stands where the signature should be, if there is
+// something, but no entry with the tag.
+func (x *examiner) otherEntries(d *Diagnosis) bool {
+	from, _ := parsePlace(x.scheme.Signature.From)
+	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {
+		return false
+	}
+	d.Text = fmt.Sprintf("what stands at %s holds no entry with tag %q", x.scheme.Signature.From, x.scheme.Signature.Tag)
+	d.Hint = "compare it with format, separator and tag of the scheme's signature"
+	for _, l := range allLeads(x.sample.Request) {
+		if at, _ := parsePlace(l.signature.From); at.same(from) && l.signature.Format != FormatPlain && !l.shows(slices.Concat(x.secrets, x.others)) {
+			d.Text += "; read otherwise it holds a signature: " + l.signature.form()
+			d.Hint = "change signature of the scheme, or run `waybill signature learn`"
+			break
+		}
+	}
+	return true
 }
 
 // notExplained says what can be said when nothing that was tried verifies.
@@ -206,6 +234,9 @@ func (x *examiner) notExplained(d *Diagnosis) {
 	from := x.scheme.Signature.From
 	switch d.Verdict.Reason {
 	case ReasonSignatureMissing:
+		if x.otherEntries(d) {
+			return
+		}
 		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or something on the way took the signature off"
 	case ReasonSignatureMalformed:
 		d.Text, d.Hint = "what stands at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"

@@ -14,7 +14,7 @@ import (
 func TestDiagnose(t *testing.T) {
 	const secret = "deadbeefdeadbeef"
 	apiKey := webhook.Secret{Name: "the API key", Value: []byte("api-key-1")}
-	plain, kv := webhook.Scheme{}, preset(t, "timestamped-kv")
+	plain, kv, semicolon := webhook.Scheme{}, preset(t, "timestamped-kv"), preset(t, "timestamped-kv-semicolon")
 	signed := func(s webhook.Scheme, secret string) webhook.Sample {
 		return samples(t, s, secret, 1)[0]
 	}
@@ -48,6 +48,9 @@ func TestDiagnose(t *testing.T) {
 		{"header renamed", plain, change(signed(plain, secret), func(d *webhook.Sample) { rename(d, "X-Sig") }), webhook.CauseElsewhere, "header:X-Sig, not at header:X-Signature"},
 		{"other form", plain, signed(webhook.Scheme{Signature: webhook.Signature{Prefix: "sha256=", Encoding: "base64"}}, secret), webhook.CauseElsewhere, "another form"},
 		{"other scheme", plain, signed(kv, secret), webhook.CauseOtherScheme, "{timestamp}.{body}"},
+		{"other separator", kv, signed(semicolon, secret), webhook.CauseOtherScheme, "{timestamp}:{body}"},
+		{"other separator, other secret", kv, signed(semicolon, "nobody knows"), webhook.CauseNotExplained, `holds no entry with tag "v1"; read otherwise it holds a signature: encoding hex, prefix "", format kv with separator ";" and tag "h1"`},
+		{"other tag", kv, signed(webhook.Scheme{Signature: webhook.Signature{Format: "list", Tag: "v1a"}}, "nobody knows"), webhook.CauseNotExplained, "cut, or not in the form"},
 		{"other secret", plain, signed(plain, "nobody knows"), webhook.CauseNotExplained, "none of the 2 secrets"},
 		{"t altered", kv, change(signed(kv, secret), func(d *webhook.Sample) {
 			for i, f := range d.Header {

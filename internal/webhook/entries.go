@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
@@ -53,12 +54,12 @@ func (c *compiled) entries(d *delivery) (entries, Reason) {
 
 // separators returns what stands between entries and within them; nothing in
 // a format that has one entry.
-func separators(format string) (between, within string) {
-	switch format {
+func (s Signature) separators() (between, within string) {
+	switch s.Format {
 	case FormatList:
-		return " ", ","
+		return cmp.Or(s.Separator, " "), ","
 	case FormatKV:
-		return ",", "="
+		return cmp.Or(s.Separator, ","), "="
 	default:
 		return "", ""
 	}
@@ -66,7 +67,7 @@ func separators(format string) (between, within string) {
 
 // split returns the entries that carry the tag, and the timestamps.
 func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
-	between, within := separators(c.scheme.Signature.Format)
+	between, within := c.scheme.Signature.separators()
 	if between == "" {
 		return []string{s}, e, true
 	}

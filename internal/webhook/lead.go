@@ -147,7 +147,13 @@ func (l lead) unlikely() int {
 func (v found) leads() []lead {
 	var all []lead
 	for _, format := range []string{FormatKV, FormatList} {
-		all = append(all, v.entries(format)...)
+		own, _ := (Signature{Format: format}).separators()
+		for _, between := range append([]string{own}, separatorsBetween...) {
+			if of := v.entries(Signature{From: v.at, Format: format, Separator: between}); len(of) > 0 {
+				all = append(all, of...)
+				break
+			}
+		}
 	}
 	if len(all) > 0 {
 		return all
@@ -161,9 +167,9 @@ func (v found) leads() []lead {
 }
 
 // entries reads a value as one with several entries.
-func (v found) entries(format string) []lead {
-	between, within := separators(format)
-	if !strings.Contains(v.text, between) && format != FormatList {
+func (v found) entries(s Signature) []lead {
+	between, within := s.separators()
+	if between == within || !strings.Contains(v.text, between) && (s.Format != FormatList || between != " ") {
 		return nil // one entry is a signature with a prefix
 	}
 	var all []lead
@@ -171,7 +177,7 @@ func (v found) entries(format string) []lead {
 	seen := map[string]bool{}
 	for item := range strings.SplitSeq(v.text, between) {
 		tag, value, ok := strings.Cut(strings.Trim(item, " \t"), within)
-		if !ok || tag == "" {
+		if !ok || tag == "" || strings.ContainsAny(tag, strings.Join(separatorsBetween, "")) {
 			return nil
 		}
 		of := forms(value)
@@ -181,7 +187,8 @@ func (v found) entries(format string) []lead {
 		for _, f := range of {
 			if key := tag + " " + f.encoding + " " + f.algorithm; !seen[key] {
 				seen[key] = true
-				all = append(all, lead{Signature{From: v.at, Format: format, Tag: tag, Encoding: f.encoding}, f.algorithm, nil})
+				s.Tag, s.Encoding = tag, f.encoding
+				all = append(all, lead{Scheme{Signature: s}.WithDefaults().Signature, f.algorithm, nil})
 			}
 		}
 	}

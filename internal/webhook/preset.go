@@ -34,6 +34,11 @@ func Presets() []Preset {
 			Signature: Signature{Format: FormatKV, Tag: "v1"},
 			Timestamp: Timestamp{From: "sig:t"},
 		}},
+		{"timestamped-kv-semicolon", "HMAC-SHA256 of timestamp:body, as ts=…;h1=… in hex", Scheme{
+			Signed:    "{timestamp}:{body}",
+			Signature: Signature{Format: FormatKV, Separator: ";", Tag: "h1"},
+			Timestamp: Timestamp{From: "sig:ts"},
+		}},
 		{"timestamped-kv-base64url", "HMAC-SHA256 of timestamp.body, as t=…,v1=… in base64url, with milliseconds", Scheme{
 			Signed:    "{timestamp}.{body}",
 			Signature: Signature{Format: FormatKV, Tag: "v1", Encoding: EncodingBase64URL},

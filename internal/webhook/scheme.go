@@ -39,8 +39,8 @@ const (
 // Formats of the value that a signature stands in.
 const (
 	FormatPlain = "plain" // the value is the signature
-	FormatList  = "list"  // tag,value by spaces
-	FormatKV    = "kv"    // k=v by commas
+	FormatList  = "list"  // tag,value by spaces, or by another separator
+	FormatKV    = "kv"    // k=v by commas, or by another separator
 )
 
 // Units of timestamps.
@@ -88,11 +88,12 @@ type Key struct {
 
 // Signature says where the signature stands and what it looks like.
 type Signature struct {
-	From     string // header:N, query:N or json:PATH
-	Format   string // plain, list or kv
-	Tag      string // of list and kv: which entries are signatures
-	Prefix   string // required before each signature, then taken off
-	Encoding string // hex, base64, base64url or base64any; a token has none
+	From      string // header:N, query:N or json:PATH
+	Format    string // plain, list or kv
+	Separator string // of list and kv: what stands between entries; empty for that of the format
+	Tag       string // of list and kv: which entries are signatures
+	Prefix    string // required before each signature, then taken off
+	Encoding  string // hex, base64, base64url or base64any; a token has none
 }
 
 // Timestamp says where the time of signing stands. It must be among what is
@@ -130,6 +131,9 @@ func (s Scheme) WithDefaults() Scheme {
 	set(&s.Signed, "{body}")
 	set(&s.Signature.From, "header:X-Signature")
 	set(&s.Signature.Format, FormatPlain)
+	if own, _ := (Signature{Format: s.Signature.Format}).separators(); s.Signature.Separator == own {
+		s.Signature.Separator = ""
+	}
 	set(&s.Signature.Tag, "v1")
 	set(&s.Signature.Encoding, EncodingHex)
 	set(&s.Timestamp.Unit, UnitSeconds)

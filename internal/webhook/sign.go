@@ -128,7 +128,7 @@ func (m *maker) makeUp() error {
 // value returns what stands where the signature belongs.
 func (m *maker) value(encoded, stamp string) string {
 	sig := m.c.scheme.Signature
-	between, within := separators(sig.Format)
+	between, within := sig.separators()
 	if between == "" {
 		return sig.Prefix + encoded
 	}
