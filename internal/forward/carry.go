@@ -59,12 +59,13 @@ func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
 	return r.f.o.Client.Send(ctx, r.target.URL, m)
 }
 
-// learn tells the gate how the target does.
+// learn tells the gate how the target does. What was not answered in time says
+// nothing of other deliveries.
 func learn(pass *pace.Pass, a Answer, err error) {
 	switch {
 	case errors.Is(err, ErrUnreachable):
 		pass.Unconnected()
-	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable, errors.Is(err, context.DeadlineExceeded):
+	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
 		pass.Troubled(a.RetryAfter)
 	case err == nil && a.Status/100 == 2:
 		pass.Fine()

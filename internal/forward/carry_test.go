@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -250,4 +251,22 @@ func TestTroubleIsToldOnce(t *testing.T) {
 	if len(told) != 2 || told[0] != "a" || told[1] != "c" {
 		t.Errorf("%q", told)
 	}
+}
+
+// One request that got no answer in time makes nobody pause: its slot is all it takes.
+func TestTimeoutMakesNobodyPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := pace.New(8, 0).Widen()
+		for range 3 {
+			pass, err := g.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			learn(pass, Answer{}, fmt.Errorf("no answer in time: %w", context.DeadlineExceeded))
+		}
+		began := time.Now()
+		if _, err := g.Enter(t.Context()); err != nil || !time.Now().Equal(began) || g.Window() != 8 {
+			t.Errorf("entered after %v, %v, window %d; want at once and 8", time.Since(began), err, g.Window())
+		}
+	})
 }

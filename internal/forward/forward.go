@@ -142,7 +142,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 			}
 		}
-		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0), inbox: make(bell, 1), outbox: make(bell, 1)})
+		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(), inbox: make(bell, 1), outbox: make(bell, 1)})
 	}
 	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -315,6 +316,62 @@ func TestKeepsOrderWhileSomeFail(t *testing.T) {
 	if failed != 2 || healed == 0 {
 		t.Errorf("%d failed, %d healed; want 2 and some", failed, healed)
 	}
+}
+
+// A request that hangs, the first one of a new target, holds nothing up but its
+// own tracking number; nor does it after nobody was there.
+func TestHangingRequestHoldsNoOtherUp(t *testing.T) {
+	b := newBox(t)
+	stuck, release := make(chan struct{}), make(chan struct{})
+	var mu sync.Mutex
+	var got []string
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"hangs"`) {
+			stuck <- struct{}{}
+			<-release
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, string(body))
+	})
+	received := func(n int) func() bool {
+		return func() bool { mu.Lock(); defer mu.Unlock(); return len(got) == n }
+	}
+	a := httptest.NewServer(handler)
+	address := a.Listener.Addr().String()
+	r := b.forward(forward.Options{}, a.URL)
+	b.put("hangs", inbox.Yes)
+	r.Wake()
+	<-stuck
+	for i := range 20 {
+		b.put(fmt.Sprint("N", i), inbox.Yes)
+	}
+	r.Wake()
+	until(t, "all others", received(20))
+	release <- struct{}{}
+	until(t, "all", received(21))
+
+	a.Close()
+	b.put("late", inbox.Yes)
+	r.Wake()
+	until(t, "nobody there", func() bool { return r.told()[len(r.told())-1].Fate == inbox.Retry })
+	b.put("hangs", inbox.Yes)
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a = &httptest.Server{Listener: l, Config: &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}}
+	a.Start()
+	r.Wake()
+	<-stuck
+	b.put("after", inbox.Yes)
+	r.Wake()
+	until(t, "all others again", received(23))
+	release <- struct{}{}
+	r.stop()
+	a.Close()
 }
 
 func TestResumesAfterADeath(t *testing.T) {

@@ -31,6 +31,7 @@ type Gate struct {
 	line    []chan struct{} // those who wait, in the order they came
 	busy    int             // passes not yet ended
 	window  int             // how many passes there may be
+	least   int             // the smallest window
 	fine    int             // good answers since the window last changed
 	next    time.Time       // nobody enters before, for the rate
 	until   time.Time       // nobody enters before, for the pause
@@ -46,10 +47,18 @@ type Gate struct {
 // nobody asked before, so there is no burst. A wake-up that came late is made
 // up for by the next request alone.
 func New(workers int, perSecond float64) *Gate {
-	g := &Gate{workers: max(workers, 1), window: 1}
+	g := &Gate{workers: max(workers, 1), window: 1, least: 1}
 	if perSecond > 0 {
 		g.every = time.Duration(min(float64(time.Second)/perSecond, 1<<62))
 	}
+	return g
+}
+
+// Widen lets all workers be under way from the start, and two of them whatever
+// happens, so that a request that hangs holds no other up. It is for a service
+// of the user's own. It is called before the first Enter and returns g.
+func (g *Gate) Widen() *Gate {
+	g.window, g.least = g.workers, min(2, g.workers)
 	return g
 }
 

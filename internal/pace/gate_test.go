@@ -464,3 +464,20 @@ func TestManyAtOnce(t *testing.T) {
 		}
 	})
 }
+
+func TestWidened(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := pace.New(8, 0).Widen()
+		for i, p := range together(t, g, 8) {
+			p.Unconnected()
+			if g.Window() != 2 {
+				t.Errorf("window is %d after %d without a connection; want 2", g.Window(), i+1)
+			}
+		}
+		enter(t, g).Troubled(0)
+		together(t, g, 2)
+		if w := pace.New(1, 0).Widen().Window(); w != 1 {
+			t.Errorf("window of one worker is %d", w)
+		}
+	})
+}

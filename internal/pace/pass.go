@@ -34,7 +34,7 @@ func (p *Pass) Troubled(after time.Duration) {
 	p.end(func(g *Gate, old bool) {
 		g.meetTrouble()
 		if !old {
-			g.window = max(g.window/2, 1)
+			g.window = max(g.window/2, g.least)
 			g.pauseFor(after)
 		} else if after > 0 {
 			g.pauseUntil(time.Now().Add(after))
@@ -43,12 +43,13 @@ func (p *Pass) Troubled(after time.Duration) {
 }
 
 // Unconnected says that no connection came about. Everybody pauses, longer
-// each time in a row, and one alone tries first.
+// each time in a row, and the fewest try first: one alone, unless [Gate.Widen]
+// was called.
 func (p *Pass) Unconnected() {
 	p.end(func(g *Gate, old bool) {
 		g.meetTrouble()
 		if !old {
-			g.window = 1
+			g.window = g.least
 			g.pauseFor(0)
 		}
 	})
