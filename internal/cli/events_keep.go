@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
@@ -27,14 +26,14 @@ file does not shrink.`,
 		Example: example("waybill events prune --older-than 30d"),
 		Args:    cobra.NoArgs,
 		RunE: r.run(func(ctx context.Context, s *app.Session, _ []string) error {
-			old, err := config.ParseDuration(age)
+			before, err := olderThan(age)
 			if err != nil {
-				return usagef("such as --older-than 30d", "--older-than: %v", err)
+				return err
 			}
-			return r.runPrune(ctx, s, time.Now().Add(-old))
+			return r.runPrune(ctx, s, before)
 		}),
 	}
-	cmd.Flags().StringVar(&age, "older-than", "", "`AGE` such as 30d")
+	olderThanFlag(cmd, &age)
 	return cmd
 }
 

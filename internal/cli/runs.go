@@ -31,7 +31,7 @@ func (r *runner) runs() *cobra.Command {
 		}),
 	}
 	list.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
-	group.AddCommand(list, r.runsShow(), r.runsRows(), r.runsResume(), r.runsRetry())
+	group.AddCommand(list, r.runsShow(), r.runsRows(), r.runsResume(), r.runsRetry(), r.runsPrune())
 	return group
 }
 

@@ -223,6 +223,12 @@ type RunSummary struct {
 	LastSent time.Time // zero if nothing was sent
 }
 
+// PrunedRuns is what [History.PruneRuns] came to.
+type PrunedRuns struct {
+	Runs       int64 // removed
+	Unfinished int64 // old enough, and kept
+}
+
 // BatchSummary is one batch of a run.
 type BatchSummary struct {
 	ID         int64
@@ -303,7 +309,7 @@ type Sighting struct {
 type Standing struct {
 	Item     tracking.Item
 	State    State  // empty if this ledger did not create it
-	Run      int64  // the run that brought it in, 0 if none
+	Run      int64  // the run that brought it in, 0 if none or if it was pruned
 	Reason   string // why it was rejected or is unknown
 	Sighting *Sighting
 

@@ -101,6 +101,12 @@ type History interface {
 	// than the given one.
 	Pending(ctx context.Context, account string, except int64) (int64, error)
 
+	// PruneRuns removes runs created before that, with their inputs and the
+	// answers to them. The rows and their states stay, so that nothing is new a
+	// second time. A run with rows that are pending, sending or unknown stays,
+	// as does one that a living process works on.
+	PruneRuns(ctx context.Context, before time.Time) (PrunedRuns, error)
+
 	// Lookup returns how a pair stands, and false if the ledger does not hold it.
 	Lookup(ctx context.Context, account string, key tracking.Key) (State, bool, error)
 }

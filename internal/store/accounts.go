@@ -29,7 +29,7 @@ func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, e
 	var id int64
 	var salt []byte
 	ok, err := d.row(ctx, []any{&id, &salt, &news.HasRuns}, `SELECT a.id, a.salt,
-		EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') FROM accounts a WHERE a.name = $1`, account)
+		EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state <> 'staged') FROM accounts a WHERE a.name = $1`, account)
 	if !ok {
 		return ledger.KeyNews{}, err
 	}

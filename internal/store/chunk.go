@@ -162,10 +162,11 @@ func lookingUp() lookUp {
 		for n := range values {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
-		begin := "WITH v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
-		match := " FROM v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
-		l.brief[i] = begin + match
-		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line, k.carrier" + match + " LEFT JOIN known k ON k.run_id = ? AND k.row_id = r.id"
+		begin := "WITH run (id) AS (VALUES (?)), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
+		match := " FROM run, v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
+		l.brief[i] = begin + ", COALESCE(r.id < " + knownFrom + "run.id" + knownTo + ", 0)" + match
+		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier" + match +
+			" LEFT JOIN known_ranges k ON k.run_id = run.id AND r.id < k.row_id + k.rows AND k.row_id = (SELECT MAX(row_id) FROM known_ranges WHERE run_id = run.id AND row_id <= r.id)"
 	}
 	return l
 }
@@ -177,13 +178,13 @@ func (c *chunk) look(ctx context.Context, t *tx) error {
 		heads = append(heads, head)
 	}
 	c.lookFirst = false // unless one is found
-	query, tail, decide := &c.s.d.sql.lookUp.brief, []any{c.s.account}, c.decideBriefly
+	query, decide := &c.s.d.sql.lookUp.brief, c.decideBriefly
 	if c.lookFully {
-		query, tail, decide = &c.s.d.sql.lookUp.full, []any{c.s.account, c.s.run.ID}, c.decide
+		query, decide = &c.s.d.sql.lookUp.full, c.decide
 	}
-	args := make([]any, 0, widths[0]*3+len(tail))
+	args := make([]any, 0, widths[0]*3+2)
 	return wide(len(heads), func(from, to, w int) error {
-		args = args[:0]
+		args = append(args[:0], c.s.run.ID)
 		for _, i := range heads[from:to] {
 			item := &c.entries[i].Item
 			args = append(args, item.ReferID, item.Number, item.CarrierCode)
@@ -191,7 +192,7 @@ func (c *chunk) look(ctx context.Context, t *tx) error {
 		return t.each(ctx, func(s scanner) error {
 			c.lookFirst = true
 			return decide(s, heads[from:to])
-		}, query[w], append(args, tail...)...)
+		}, query[w], append(args, c.s.account)...)
 	})
 }
 
@@ -199,11 +200,12 @@ func (c *chunk) look(ctx context.Context, t *tx) error {
 // earlier in this input too.
 func (c *chunk) decideBriefly(s scanner, heads []int) error {
 	var n int
+	var named bool
 	f := fate{kind: known}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.other); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &named); err != nil {
 		return err
 	}
-	if f.row >= c.s.first {
+	if named || f.row >= c.s.first {
 		return errNamedBefore
 	}
 	c.fate[heads[n]] = f
@@ -322,29 +324,51 @@ func (c *chunk) inOrder() []int {
 
 // addKnown notes the rows of earlier runs that this input names.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
-	rows := c.ofKind(known, c.inOrder())
-	added, err := c.s.d.sql.known.do(ctx, t, len(rows), func(args []any, n int) []any {
-		i := rows[n]
-		var carrier any
+	var ranges []knownRange
+	for _, i := range c.ofKind(known, c.inOrder()) {
+		one := knownRange{pos: c.base + int64(i), row: c.fate[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
 		if c.fate[i].other {
-			carrier = c.entries[i].Item.CarrierCode
-		}
-		return append(args, c.s.run.ID, c.base+int64(i), c.fate[i].row, c.entries[i].File, c.entries[i].Line, carrier)
-	})
-	if err != nil {
-		return err
-	}
-	if added != int64(len(rows)) {
-		return errNamedBefore
-	}
-	c.tally.Known += added
-	for _, i := range rows {
-		c.parts[c.fate[i].batch]++
-		if c.fate[i].other {
+			one.carrier = &c.entries[i].Item.CarrierCode
 			c.tally.OtherCarrier++
 		}
+		if last := len(ranges) - 1; last < 0 || !ranges[last].extend(one) {
+			ranges = append(ranges, one)
+		}
+		c.tally.Known++
+		c.parts[c.fate[i].batch]++
 	}
-	return nil
+	_, err := c.s.d.sql.known.do(ctx, t, len(ranges), func(args []any, n int) []any {
+		k := &ranges[n]
+		var carrier any
+		if k.carrier != nil {
+			carrier = *k.carrier
+		}
+		return append(args, c.s.run.ID, k.pos, k.row, k.rows, k.file, k.line, k.step, carrier)
+	})
+	return err
+}
+
+// knownRange is rows of earlier runs that follow each other in this input as
+// they did in theirs.
+type knownRange struct {
+	pos, row, rows   int64 // numbers of the first record and its row
+	file, line, step int
+	carrier          *string // in this input; nil: each row's own
+}
+
+// extend takes the record after the range into it, and reports whether it
+// could: whether one step leads from each record to the next.
+func (k *knownRange) extend(next knownRange) bool {
+	step := k.step
+	if k.rows == 1 {
+		step = next.line - k.line
+	}
+	if next.pos != k.pos+k.rows || next.row != k.row+k.rows || next.file != k.file || next.line != k.line+int(k.rows)*step ||
+		(next.carrier == nil) != (k.carrier == nil) || k.carrier != nil && *next.carrier != *k.carrier {
+		return false
+	}
+	k.rows, k.step = k.rows+1, step
+	return true
 }
 
 // addRepeats notes the records that name a key of this input again, and

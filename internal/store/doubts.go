@@ -211,7 +211,7 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doub
 			others = append(others, x)
 		}
 		return err
-	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOf("$1")+` AND n.state = 'open'
+	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOf("$1")+` AND n.state <> 'staged'
 			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
 			ORDER BY b.id DESC LIMIT $2)
 		`+doubted+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,

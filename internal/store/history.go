@@ -32,9 +32,7 @@ func countRows(ctx context.Context, ask asker, run, except int64) (ledger.Counts
 	}, `WITH touched AS (SELECT p.batch_id, p.rows, b.state FROM parts p JOIN batches b ON b.id = p.batch_id
 			WHERE p.run_id = $1 AND b.run_id <> $2),
 		apart AS (SELECT t.state AS batch_state, r.state AS row_state FROM touched t
-			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL
-			WHERE r.id BETWEEN (SELECT first_row FROM runs WHERE id = $1) AND (SELECT last_row FROM runs WHERE id = $1)
-			OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = $1 AND k.row_id = r.id))
+			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = $1 WHERE `+inInput+`)
 		SELECT state, SUM(rows) FROM touched GROUP BY state
 		UNION ALL SELECT batch_state, -COUNT(*) FROM apart GROUP BY batch_state
 		UNION ALL SELECT row_state, COUNT(*) FROM apart GROUP BY row_state`, run, except)
@@ -331,8 +329,11 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		return nil
 	}, `WITH own AS (SELECT first_row FROM runs WHERE id = $1)
 		SELECT r.id, r.file, r.line, 0, own.first_row`+columns+`own, rows r JOIN batches b ON b.id = r.batch_id WHERE r.id BETWEEN $2 AND $3
-		UNION ALL SELECT k.pos, k.file, k.line, 0, own.first_row`+columns+`own, known k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
-			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3
+		UNION ALL SELECT k.pos + r.id - k.row_id, k.file, k.line + (r.id - k.row_id) * k.step, 0, own.first_row`+columns+`own, known_ranges k
+			JOIN rows r ON r.id BETWEEN CASE WHEN k.pos < $2 THEN k.row_id + $2 - k.pos ELSE k.row_id END
+				AND CASE WHEN k.pos + k.rows > $3 THEN k.row_id + $3 - k.pos ELSE k.row_id + k.rows - 1 END
+			JOIN batches b ON b.id = r.batch_id
+			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM known_ranges WHERE run_id = $1 AND pos <= $2)
 		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, repeats k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
 			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3`, run, from, to)
 	return page, err

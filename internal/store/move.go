@@ -6,8 +6,14 @@ import (
 	"slices"
 )
 
-// inInput says that a row r is in the input of a run n.
-const inInput = "(r.id BETWEEN n.first_row AND n.last_row OR EXISTS (SELECT 1 FROM known k WHERE k.run_id = n.id AND k.row_id = r.id))"
+// inInput says that a row r is in the input of a run n, knownFrom that it is
+// known there from an earlier run: it is before the end of the last range that
+// does not begin behind it.
+const (
+	inInput   = "(r.id BETWEEN n.first_row AND n.last_row OR r.id < " + knownFrom + "n.id" + knownTo + ")"
+	knownFrom = "(SELECT k.row_id + k.rows FROM known_ranges k WHERE k.run_id = "
+	knownTo   = " AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1)"
+)
 
 // move is rows on their way from one batch to another. What is kept of the
 // batches it touched is right again after finish.

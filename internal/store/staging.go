@@ -337,7 +337,7 @@ func (t *tx) removePart(ctx context.Context, run int64) (bool, error) {
 		last = max(last, pos)
 		return err
 	}, `SELECT COALESCE(MAX(id), 0) FROM rows
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM known WHERE run_id = $1
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM known_ranges WHERE run_id = $1
 		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1`, run); err != nil {
 		return false, err
 	}
@@ -349,7 +349,7 @@ func (t *tx) removePart(ctx context.Context, run int64) (bool, error) {
 		return false, err
 	}
 	for _, query := range []string{
-		"DELETE FROM known WHERE run_id = $1 AND pos >= $2",
+		"DELETE FROM known_ranges WHERE run_id = $1 AND pos >= $2",
 		"DELETE FROM repeats WHERE run_id = $1 AND pos >= $2",
 	} {
 		if _, err := t.exec(ctx, query, run, from); err != nil {

@@ -89,7 +89,7 @@ const (
 	sighting = `COALESCE(s.seen, -1), s.as_of, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time,
 		s.carrier, s.source, `
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT n.id FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting + `
+		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting + `
 		CASE s.account_id WHEN 0 THEN COALESCE((SELECT o.router_id FROM sightings o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.number = r.number), '')
 			ELSE s.router_id END `
 	rowJoins = ` JOIN batches b ON b.id = r.batch_id
@@ -219,8 +219,9 @@ func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, err
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
 	return []*list{
-		{query: rowColumns + "FROM known k JOIN rows r ON r.id = k.row_id" + rowJoins + "WHERE k.run_id = $3 AND k.row_id > $1 " +
-			of + accountOf("$4") + " ORDER BY k.row_id LIMIT $2", args: []any{run, account}},
+		{query: rowColumns + "FROM known_ranges k JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= $1 THEN $1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1" + rowJoins +
+			"WHERE k.run_id = $3 AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM known_ranges WHERE run_id = $3 AND row_id <= $1), 0) " +
+			of + accountOf("$4") + " ORDER BY k.row_id, r.id LIMIT $2", args: []any{run, account}},
 		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
 			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
 	}, d.exists(ctx, run)

@@ -16,7 +16,30 @@ UPDATE refused SET
 		ELSE 1 END;
 DROP INDEX refused_bytes;
 CREATE INDEX refused_groups ON refused (class, source, hour, seq, bytes);
+
 -- A number by chance that tells this store from every other: a connection that
 -- is opened later finds the same one, or another file.
 CREATE TABLE identity (id BLOB NOT NULL);
 INSERT INTO identity (id) VALUES (randomblob(16));
+
+-- The rows of earlier runs that a run's input names, at their first mention:
+-- ranges of rows that follow each other there as they do here. An input that is
+-- sent again takes one range, however long it is.
+CREATE TABLE known_ranges (
+	run_id  BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	pos     BIGINT NOT NULL ON CONFLICT ROLLBACK, -- the number that the first record took
+	row_id  BIGINT NOT NULL ON CONFLICT ROLLBACK, -- the row that it names
+	rows    BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	file    BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	line    BIGINT NOT NULL ON CONFLICT ROLLBACK, -- of the first record
+	step    BIGINT NOT NULL ON CONFLICT ROLLBACK, -- lines from one record to the next
+	carrier TEXT, -- in this input; NULL: each row's own
+	PRIMARY KEY (run_id, pos)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX known_ranges_by_row ON known_ranges (run_id, row_id);
+INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)
+	SELECT run_id, MIN(pos), MIN(row_id), COUNT(*), file, MIN(line), 1, carrier
+	FROM (SELECT run_id, pos, row_id, file, line, carrier, pos - ROW_NUMBER() OVER (
+		PARTITION BY run_id, file, carrier, row_id - pos, line - pos ORDER BY pos) AS island FROM known) AS k
+	GROUP BY run_id, file, carrier, row_id - pos, line - pos, island;
+DROP TABLE known;

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -14,6 +15,69 @@ var historyTests = map[string]func(*world){
 	"BatchesInOrder":      batchesInOrder,
 	"LookupTellsState":    lookupTellsState,
 	"BodyMayCallTheStore": bodyMayCallTheStore,
+	"PrunesEndedRuns":     prunesEndedRuns,
+}
+
+// prunesEndedRuns sees that runs go, and nothing that tells what was sent.
+func prunesEndedRuns(w *world) {
+	first := w.run(plan(), entries(1, 6)...)
+	again := w.run(plan(), entries(1, 6)...)
+	b := w.claim(first.ID, 2)
+	w.settle(ledger.Accepted, b[0])
+	w.settle(ledger.Rejected, b[1])
+	open := w.run(plan(), entries(1, 9)...)
+	news, err := w.SeeKey(w.Context(), account, "key")
+	w.must(err)
+	w.same("has runs", news.HasRuns, true)
+	prune := func(before time.Time, want ledger.PrunedRuns) {
+		w.Helper()
+		got, err := w.PruneRuns(w.Context(), before)
+		w.must(err)
+		w.same("pruned", got, want)
+	}
+	prune(time.Now().Add(time.Hour), ledger.PrunedRuns{Unfinished: 3}) // a living process works on them
+	w.kill()
+	prune(first.Created, ledger.PrunedRuns{})
+	prune(time.Now().Add(time.Hour), ledger.PrunedRuns{Runs: 2, Unfinished: 1})
+	for _, gone := range []int64{first.ID, again.ID} {
+		_, err := w.Run(w.Context(), gone)
+		w.is("pruned run", err, ledger.ErrNoRun)
+		w.is("its rows", end(w.Rows(w.Context(), gone)), ledger.ErrNoRun)
+		_, err = w.Claim(w.Context(), gone, 1, 3)
+		w.is("its batches", err, ledger.ErrNoRun)
+	}
+	w.same("runs left", len(collect(w, w.Runs(w.Context(), "", 0))), 1)
+
+	w.counts(open.ID, ledger.Counts{Accepted: 3, Rejected: 3, Pending: 3})
+	var listed []string
+	for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{})) {
+		listed = append(listed, fmt.Sprintf("%s %s run %d", st.Item.ReferID, st.State, st.Run))
+	}
+	w.same("trackings", listed, []string{
+		"order-0001 accepted run 0", "order-0002 accepted run 0", "order-0003 accepted run 0",
+		"order-0004 rejected run 0", "order-0005 rejected run 0", "order-0006 rejected run 0",
+		"order-0007 pending run 3", "order-0008 pending run 3", "order-0009 pending run 3",
+	})
+	state, ok, err := w.Lookup(w.Context(), account, item(1).Key())
+	w.must(err)
+	w.same("a row", state, ledger.Accepted)
+	w.same("is known", ok, true)
+	controls, err := w.Controls(w.Context(), account, 5)
+	w.must(err)
+	w.same("controls", len(controls), 3)
+	news, err = w.SeeKey(w.Context(), account, "key")
+	w.must(err)
+	w.same("had runs", news.HasRuns, true)
+
+	later := w.run(plan(), entries(1, 10)...)
+	w.same("a later input", later.Tally, ledger.Tally{New: 1, Known: 9, KnownPending: 3})
+	if later.ID <= open.ID {
+		w.Errorf("run %d after run %d", later.ID, open.ID)
+	}
+	n, err := w.Reopen(w.Context(), later.ID, ledger.Rejected)
+	w.must(err)
+	w.same("sent again", n, int64(3))
+	w.counts(later.ID, ledger.Counts{Accepted: 3, Pending: 7})
 }
 
 func runsNewestFirst(w *world) {

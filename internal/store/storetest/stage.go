@@ -20,6 +20,7 @@ var stageTests = map[string]func(*world){
 	"DiscardLeavesNothing":          discardLeavesNothing,
 	"EndsOnce":                      endsOnce,
 	"TellsNewFromKnownFromRepeated": tellsNewFromKnownFromRepeated,
+	"KnownInAnyOrder":               knownInAnyOrder,
 	"ContradictionsInOneInput":      contradictionsInOneInput,
 	"CarrierOfTheLedgerCounts":      carrierOfTheLedgerCounts,
 	"BatchesAreFull":                batchesAreFull,
@@ -265,6 +266,53 @@ func tellsNewFromKnownFromRepeated(w *world) {
 	w.same("rows", got, want)
 	w.counts(run.ID, ledger.Counts{Pending: 3, Unknown: 1, Sending: 1})
 	w.counts(first.ID, ledger.Counts{Unknown: 3, Sending: 3})
+}
+
+// knownInAnyOrder sees that known rows are shown where this input names them,
+// whatever order, lines and carriers it has.
+func knownInAnyOrder(w *world) {
+	first := w.run(plan(), entries(1, 12)...)
+	b := w.claim(first.ID, 4)
+	w.settle(ledger.Accepted, b[0], b[1], b[3])
+	rejected := outcome(b[2], ledger.Accepted)
+	rejected.Rows = []ledger.Verdict{{Row: b[2].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}} // item 8
+	w.must(w.Settle(w.Context(), []ledger.Settlement{rejected}))
+	at := func(file, line, n int, carrier string) ledger.Entry {
+		e := ledger.Entry{File: file, Line: line, Item: item(n)}
+		e.Item.CarrierCode = carrier
+		return e
+	}
+	input := []ledger.Entry{
+		at(0, 2, 5, "ups"), at(0, 4, 6, "ups"), at(0, 6, 7, "ups"), at(0, 7, 8, "ups"), // other steps between lines
+		at(0, 8, 20, "ups"),                                            // a new one between them
+		at(0, 9, 9, "ups"), at(0, 10, 10, "dhl"), at(0, 11, 11, "dhl"), // other carriers
+		at(1, 12, 12, "ups"), at(1, 2, 3, "ups"), at(1, 3, 2, "ups"), at(1, 4, 1, "ups"), // another file, backwards
+	}
+	run := w.run(plan(), input...)
+	w.same("tally", run.Tally, ledger.Tally{New: 1, Known: 11, OtherCarrier: 2})
+	w.counts(run.ID, ledger.Counts{Pending: 1, Accepted: 10, Rejected: 1})
+	var got []ledger.Entry
+	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
+		file := map[string]int{"orders.csv": 0, "-": 1}[r.File]
+		got = append(got, ledger.Entry{File: file, Line: r.Line, Item: r.Item})
+		w.same("known "+r.Item.ReferID, r.Known, r.Item != item(20))
+	}
+	want := slices.Clone(input)
+	want[6], want[7] = at(0, 10, 10, "ups"), at(0, 11, 11, "ups")
+	w.same("records", got, want)
+	var listed []string
+	for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{Run: run.ID})) {
+		listed = append(listed, st.Item.ReferID)
+	}
+	var all []string
+	for _, n := range []int{1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 20} {
+		all = append(all, item(n).ReferID)
+	}
+	w.same("listed", listed, all)
+	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected)
+	w.must(err)
+	w.same("reopened", n, int64(1))
+	w.counts(run.ID, ledger.Counts{Pending: 2, Accepted: 10})
 }
 
 func contradictionsInOneInput(w *world) {

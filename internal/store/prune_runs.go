@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// PruneRuns removes old runs, see [ledger.History].
+func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns, error) {
+	type old struct {
+		id    int64
+		owner string
+	}
+	var runs []old
+	err := d.each(ctx, func(s scanner) error {
+		var o old
+		err := s.Scan(&o.id, &o.owner)
+		runs = append(runs, o)
+		return err
+	}, "SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
+	var p ledger.PrunedRuns
+	for _, o := range runs {
+		if err != nil {
+			break
+		}
+		var alive, pruned bool
+		if alive, err = d.owner.lives(o.owner); err == nil && !alive {
+			err = d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+				pruned, err = t.pruneRun(ctx, o.id)
+				return err
+			})
+		}
+		switch {
+		case err != nil:
+		case pruned:
+			p.Runs++
+		default:
+			p.Unfinished++
+		}
+	}
+	return p, d.fail("lock", err)
+}
+
+// pruneRun removes a run whose rows all have a definite outcome, and reports
+// whether it did. What its rows and their batches need of it stays: a line that
+// nobody is shown.
+func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
+	c, err := countRows(ctx, t.each, run, 0)
+	if err != nil || c.Pending+c.Sending+c.Unknown > 0 {
+		return false, err
+	}
+	for _, query := range []string{
+		"DELETE FROM known_ranges WHERE run_id = $1",
+		"DELETE FROM repeats WHERE run_id = $1",
+		"DELETE FROM parts WHERE run_id = $1",
+		"DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)",
+		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
+		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",
+		"UPDATE runs SET state = 'pruned', owner = '', files = '[]' WHERE id = $1",
+	} {
+		if _, err := t.exec(ctx, query, run); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
