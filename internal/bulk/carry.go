@@ -58,6 +58,9 @@ type Policy struct {
 	Unknown       Unknown
 	Settle        time.Duration // between the two proofs of an absence
 	RetryRejected bool          // rejected rows of the input are sent again
+	// RetryAbsent asks the service for accepted rows of the input too: those
+	// that it does not have are treated as of unknown outcome.
+	RetryAbsent bool
 	// Canary sends one row alone, and asks for it, before the first run of an
 	// account with more than one batch.
 	Canary     bool
@@ -134,6 +137,9 @@ func (e *StopError) Unwrap() error { return e.Err }
 // is how many creates left this machine.
 func (j *Job) Carry(ctx, soft context.Context) (requests int64, err error) {
 	err = j.reopen(soft)
+	if err == nil && j.RetryAbsent {
+		err = j.questionAccepted(soft)
+	}
 	for more := true; more && err == nil; {
 		more, err = j.round(ctx, soft)
 	}

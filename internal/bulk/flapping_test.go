@@ -64,6 +64,24 @@ func (b boxed) absent(t *testing.T, probability float64) {
 	}
 }
 
+// Accepted rows that are questioned go by the same proof.
+func TestFlappingQueriesDoubleNothingThatIsQuestioned(t *testing.T) {
+	db, b := open(t), box(t, sandbox.Config{Seed: 3})
+	run := stageItems(t, db, ledger.Plan{BatchSize: 1000}, manyItems("there", 300)...)
+	carry(t, proving(db, run, b), db, ledger.Counts{Accepted: 300})
+	b.absent(t, 0.5)
+	for range 6 {
+		j := proving(db, run, b)
+		j.RetryAbsent = true
+		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := b.Stats(); s.Created != 300 || s.Distinct != 300 {
+		t.Errorf("%d created, %d of them distinct; want 300 once each", s.Created, s.Distinct)
+	}
+}
+
 // A service that says of half of what it has that there is no such tracking
 // is not believed, however often the run is taken up again.
 func TestFlappingQueriesDoubleNothing(t *testing.T) {

@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -277,10 +278,11 @@ func (p *pass) control(ctx context.Context, controls []ledger.Doubt, byNumber bo
 		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && !byNumber && x.Siblings == 0 {
 			continue
 		}
-		p.missed[byNumber] = said(e) + ", asked for referId " + tracking.Quote(x.Item.ReferID)
+		by := "referId " + tracking.Quote(x.Item.ReferID)
 		if byNumber {
-			p.missed[byNumber] = said(e) + ", asked for number " + tracking.Quote(x.Item.Number)
+			by = "number " + tracking.Quote(x.Item.Number)
 		}
+		p.missed[byNumber] = fmt.Sprintf("%s, asked for %s of run %d (if that was never created, `waybill runs retry %d --absent` finds out)", said(e), by, x.Run, x.Run)
 	}
 	return nil
 }

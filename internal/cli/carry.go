@@ -28,6 +28,7 @@ type policyOptions struct {
 	Wait            bool
 	SameAccount     bool
 	RetryRejected   bool
+	RetryAbsent     bool
 	CheckFirst      bool
 }
 
@@ -58,9 +59,12 @@ func (o *policyOptions) policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 	if o.CheckFirst && !bulk.Unknown(o.Unknown).Asks() {
 		return bulk.Policy{}, usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
 	}
+	if o.RetryAbsent && !bulk.Unknown(o.Unknown).Asks() {
+		return bulk.Policy{}, usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
+	}
 	canary, err := cmd.Flags().GetBool("canary")
 	p := bulk.Policy{
-		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected, Canary: canary,
+		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
 		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: queryPatience, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
@@ -145,6 +149,9 @@ func (k *carriage) ahead(c ledger.Counts) (send, ask int64) {
 		send += c.Unknown
 	case bulk.Reconcile, bulk.ResendOne:
 		ask = c.Unknown
+	}
+	if k.policy.RetryAbsent {
+		ask += c.Accepted
 	}
 	return send, ask
 }

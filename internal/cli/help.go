@@ -164,7 +164,9 @@ standard input. Several waybills on one store share the work; each row goes out
 once.
 
 Accepted: the service's whole answer is on disk and has no sign of an error, or
-the service showed the row when it was asked for.
+the service showed the row when it was asked for. Should the service not have
+such a row after all, "waybill runs retry 3 --absent" asks for those of a run:
+what is not found is unknown from then on.
 
 Rejected: the service refused it. A batch refused because of some rows is sent
 again in halves until these stand alone; beyond --max-rejects of them the run

@@ -30,12 +30,17 @@ func (r *runner) runsRetry() *cobra.Command {
 	o := policyOptions{RetryRejected: true}
 	cmd := &cobra.Command{
 		Use:   "retry ID",
-		Short: "Send a run's rejected rows again as they are",
+		Short: "Send a run's rejected rows again as they are, or those that got lost",
 		Long: `retry makes the rejected rows of a run's input pending, then goes on as "waybill
 runs resume" does. Rows that are wrong in themselves are better mended: see
-"waybill runs rows --help".`,
-		Example: example("waybill runs retry 3", "waybill runs retry 3 --max-rejects 0"),
+"waybill runs rows --help".
+
+With --absent it asks the service for the accepted rows instead. Those that it
+says it does not have are unknown from then on, and sent again by the same proof
+as all unknown rows ("waybill help rows").`,
+		Example: example("waybill runs retry 3", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
+	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "not the rejected rows, but accepted ones that the service proves not to have")
 	r.resuming(cmd, &o)
 	return cmd
 }
@@ -77,7 +82,7 @@ func (r *runner) resumeRun(ctx context.Context, s *app.Session, cmd *cobra.Comma
 		return err
 	}
 	k.again, k.same = r.command("runs", "resume", k.id()), false
-	if !o.RetryRejected {
+	if !policy.RetryRejected {
 		k.again, k.same = commandLine(append([]string{"waybill"}, r.args...)...), true
 	}
 	return goesOn(k.through(ctx), k.again)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,7 @@ time is up it shows what is known and ends with status 8.
 			if waitErr == nil {
 				return showErr
 			}
-			return &waitError{cause: waitErr, also: showErr, left: left, all: len(qs), cond: cond, refs: o, next: r.goOn(o, cond)}
+			return &waitError{cause: waitErr, also: showErr, left: left, all: len(qs), cond: cond, refs: o, next: r.goOn(o, cond), retry: r.retryAbsent(context.WithoutCancel(ctx), s, all)}
 		}),
 	}
 	o.flags(cmd)
@@ -85,6 +86,34 @@ type waitError struct {
 	cond  condition
 	refs  refOptions
 	next  string // command that goes on waiting
+	retry string // command that sends those again which the service proves not to have; empty if all were found
+}
+
+// Hint says what to do about accepted rows that the service does not find.
+func (e *waitError) Hint() string {
+	if e.retry == "" {
+		return ""
+	}
+	return "the service says of accepted rows that it has no such tracking: `" + e.retry + "` asks for those of the run, and sends them again once that is proven"
+}
+
+// retryAbsent is the command that is about the first accepted row that was not
+// found, if there is one.
+func (r *runner) retryAbsent(ctx context.Context, s *app.Session, all []looked) string {
+	db, err := s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return ""
+	}
+	for _, l := range all {
+		if !errors.Is(l.err, tracking.ErrAbsent) {
+			continue
+		}
+		rows, err := db.Find(ctx, s.Config.Account, l.query.ReferID, l.query.Number)
+		if i := slices.IndexFunc(rows, func(st ledger.Standing) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
+			return r.command("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
+		}
+	}
+	return ""
 }
 
 func (e *waitError) Error() string {

@@ -40,6 +40,8 @@ func next(s State) []State {
 		return []State{Accepted, Rejected, Unknown, Pending}
 	case Unknown:
 		return []State{Accepted, Pending} // by proof only, see [Doubts]
+	case Accepted:
+		return []State{Unknown} // the service said that it has no such tracking, see [Doubts]
 	case Rejected:
 		return []State{Pending}
 	default:
@@ -246,6 +248,7 @@ type BatchSummary struct {
 // Doubt is a row whose outcome is unknown, with what helps to settle it.
 type Doubt struct {
 	Row, Batch int64
+	Run        int64 // of the batch
 	Item       tracking.Item
 	Siblings   int64     // other rows of the account with the same referId
 	Unsent     bool      // it was never sent from here, see [Plan.CheckFirst]

@@ -55,6 +55,13 @@ type Doubts interface {
 	// batch.
 	Unknown(ctx context.Context, run int64) iter.Seq2[Doubt, error]
 
+	// Accepted yields those that are accepted, likewise.
+	Accepted(ctx context.Context, run int64) iter.Seq2[Doubt, error]
+
+	// Question makes accepted rows unknown in one transaction, for that reason,
+	// and returns how many were accepted still.
+	Question(ctx context.Context, rows []Doubt, reason string) (int64, error)
+
 	// Resolve records findings in one transaction. Rows that become Pending
 	// go into batches of the run. It returns how many findings still held.
 	Resolve(ctx context.Context, run int64, findings []Finding) (int64, error)

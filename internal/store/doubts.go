@@ -14,16 +14,26 @@ const reasonUnchecked = "not sent from here: whether the service has it is asked
 
 // Unknown yields the unknown rows of a run's input, see [ledger.Doubts].
 func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
+	return d.inState(ctx, run, ledger.Unknown)
+}
+
+// Accepted yields the accepted rows of a run's input, see [ledger.Doubts].
+func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
+	return d.inState(ctx, run, ledger.Accepted)
+}
+
+// inState yields the rows of a run's input that are in that state.
+func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.Doubt, error] {
 	return func(yield func(ledger.Doubt, error) bool) {
 		err := d.exists(ctx, run)
 		var after batch
 		for err == nil {
 			var page []ledger.Doubt
 			var ok bool
-			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, with, run, after.id, string(ledger.Unknown), 1); !ok || err != nil {
+			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, with, run, after.id, string(state), 1); !ok || err != nil {
 				break
 			}
-			if page, err = d.doubts(ctx, run, after); err != nil {
+			if page, err = d.doubts(ctx, run, after, state); err != nil {
 				break
 			}
 			for _, x := range page {
@@ -47,7 +57,7 @@ const with = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN bat
 // What of a row r, with its batch b, makes a doubt.
 const (
 	siblings = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
-	doubted  = "SELECT r.id, b.id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
+	doubted  = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
 		COALESCE(d.absent, 0), COALESCE(d.look, '') FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
 )
@@ -55,7 +65,7 @@ const (
 func scanDoubt(s scanner) (ledger.Doubt, error) {
 	var x ledger.Doubt
 	var began, ended, absent int64
-	err := s.Scan(&x.Row, &x.Batch, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
@@ -63,15 +73,33 @@ func scanDoubt(s scanner) (ledger.Doubt, error) {
 	return x, err
 }
 
-// doubts returns the unknown rows of the run's input in a batch.
-func (d *DB) doubts(ctx context.Context, run int64, b batch) ([]ledger.Doubt, error) {
+// doubts returns the rows of the run's input in a batch that are in that state.
+func (d *DB) doubts(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.Doubt, error) {
 	var page []ledger.Doubt
 	err := d.each(ctx, func(s scanner) error {
 		x, err := scanDoubt(s)
 		page = append(page, x)
 		return err
-	}, doubted+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = 'unknown' AND "+inInput+" ORDER BY r.id", run, b.id)
+	}, doubted+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
 	return page, err
+}
+
+// Question makes accepted rows unknown, see [ledger.Doubts].
+func (d *DB) Question(ctx context.Context, rows []ledger.Doubt, reason string) (int64, error) {
+	var questioned int64
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		questioned = 0
+		for _, x := range rows {
+			n, err := t.exec(ctx, `UPDATE rows SET state = 'unknown', reason = $1 WHERE id = $2 AND batch_id = $3
+				AND COALESCE(state, (SELECT b.state FROM batches b WHERE b.id = $3)) = 'accepted'`, clean(reason), x.Row, x.Batch)
+			if err != nil {
+				return fmt.Errorf("question row %d: %w", x.Row, err)
+			}
+			questioned += n
+		}
+		return nil
+	})
+	return questioned, err
 }
 
 // Resolve records what was found out about doubts, see [ledger.Doubts].

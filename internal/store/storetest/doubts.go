@@ -19,6 +19,7 @@ var doubtTests = map[string]func(*world){
 	"FirstAbsenceIsKept":        firstAbsenceIsKept,
 	"ReopensRejected":           reopensRejected,
 	"ReopensUnknownOfOneInput":  reopensUnknownOfOneInput,
+	"QuestionsAccepted":         questionsAccepted,
 	"ChecksFirst":               checksFirst,
 	"Controls":                  controls,
 	"Contact":                   contact,
@@ -140,7 +141,7 @@ func yieldsWhatIsUnknown(w *world) {
 		if i == 1 {
 			others = 1
 		}
-		want = append(want, ledger.Doubt{Row: r.ID, Batch: batch, Item: r.Item, Siblings: others, Ended: ended})
+		want = append(want, ledger.Doubt{Row: r.ID, Batch: batch, Run: run.ID, Item: r.Item, Siblings: others, Ended: ended})
 	}
 	w.same("doubts", w.unknown(run.ID), want)
 	w.same("of a later input", w.unknown(w.run(plan(), entries(5, 9)...).ID), want[2:])
@@ -267,6 +268,34 @@ func reopensUnknownOfOneInput(w *world) {
 	w.same("reopened", n, int64(2))
 	w.counts(first.ID, ledger.Counts{Unknown: 4, Pending: 2})
 	w.same("rows", sizes(w.claim(second.ID, 9)), []int{2})
+}
+
+func questionsAccepted(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	o := outcome(b[1], ledger.Unknown)
+	o.Rows = []ledger.Verdict{{Row: b[1].Rows[0].ID, State: ledger.Accepted}}
+	w.must(w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), o}))
+	accepted := func(run int64) []ledger.Doubt { return collect(w, w.Accepted(w.Context(), run)) }
+	all := accepted(run.ID)
+	w.same("accepted", len(all), 4)
+	w.same("run of the first", all[0].Run, run.ID)
+	w.same("of another input", len(accepted(w.run(plan(), entries(2, 2)...).ID)), 1)
+	n, err := w.Question(w.Context(), []ledger.Doubt{all[0], all[3]}, "not\x00found")
+	w.must(err)
+	w.same("questioned", n, int64(2))
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 4})
+	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, "not\ufffdfound")
+	n, err = w.Question(w.Context(), all[:2], "again")
+	w.must(err)
+	w.same("that were accepted still", n, int64(1))
+	got, err := w.Controls(w.Context(), account, 9)
+	w.must(err)
+	w.same("controls", len(got), 1)
+	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
+	w.resolve(run.ID, ledger.Pending, 4, w.unknown(run.ID)...)
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
+	w.is("no such run", end(w.Accepted(w.Context(), 99)), ledger.ErrNoRun)
 }
 
 func checksFirst(w *world) {
