@@ -169,6 +169,7 @@ type wire struct {
 
 	in         *bufio.Reader
 	retryAfter string // of the last answer
+	closing    bool   // the last answer ends the connection
 }
 
 func dial(addr string) (*wire, error) {
@@ -203,7 +204,7 @@ func (c *wire) answer() (int, error) {
 		return 0, err
 	}
 	length := 0
-	c.retryAfter = ""
+	c.retryAfter, c.closing = "", false
 	for {
 		if line, err = c.in.ReadSlice('\n'); err != nil {
 			return 0, err
@@ -219,6 +220,7 @@ func (c *wire) answer() (int, error) {
 		if after, ok := bytes.CutPrefix(line, retryAfter); ok {
 			c.retryAfter = string(bytes.TrimSpace(after))
 		}
+		c.closing = c.closing || bytes.EqualFold(line, []byte("Connection: close\r\n"))
 	}
 	_, err = c.in.Discard(length)
 	return status, err

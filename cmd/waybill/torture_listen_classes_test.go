@@ -205,11 +205,13 @@ func shoot(addr string, random *rand.Rand, all []kind, series, n int, shots []at
 			return fmt.Errorf("%s: status %d, %w; want %d: %q", k.name, status, err, k.status, request)
 		}
 		shots[which].Add(1)
-		switch status {
-		case 200:
+		if status == 200 {
 			kept.Add(1)
-		case 401:
-		default: // such connections are closed
+		}
+		if want := status != 200 && status != 401 || k.name == "in chunks"; c.closing != want {
+			return fmt.Errorf("%s: the answer closes the connection: %v; want %v", k.name, c.closing, want)
+		}
+		if c.closing {
 			_ = c.Close()
 			if c, err = dial(addr); err != nil {
 				return err
