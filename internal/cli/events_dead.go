@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 )
@@ -15,7 +14,7 @@ import (
 // deadJSON is a delivery that was given up forwarding, in our output.
 type deadJSON struct {
 	Delivery     int64      `json:"delivery"`
-	Target       string     `json:"target"` // without its query
+	Target       string     `json:"target"` // without what may be a token
 	Filter       string     `json:"filter"`
 	Tries        int        `json:"tries"`
 	Status       int        `json:"status"` // of the last answer; 0 if none came
@@ -26,14 +25,10 @@ type deadJSON struct {
 }
 
 func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
-	j := deadJSON{
-		Delivery: l.Delivery, Target: k.URL, Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
+	return deadJSON{
+		Delivery: l.Delivery, Target: shownTarget(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
 		FailingSince: timeOrNull(l.FirstFail), GivenUpAt: l.Died.UTC(), Reply: string(l.Reply),
 	}
-	if u, err := forward.ParseURL(k.URL); err == nil {
-		j.Target = forward.ShowURL(u)
-	}
-	return j
 }
 
 // listDead lists dead letters, oldest first.

@@ -269,14 +269,20 @@ func deliveries[N int | int64](n N) string {
 
 // sinkName is a sink for people.
 func sinkName(k inbox.Sink) string {
-	name := k.URL
-	if u, err := forward.ParseURL(k.URL); err == nil {
-		name = forward.ShowURL(u)
-	}
+	name := shownTarget(k)
 	if k.Filter != "" {
 		name = k.Filter + "=>" + name
 	}
 	return name
+}
+
+// shownTarget is where a sink sends to, without what may be a token.
+func shownTarget(k inbox.Sink) string {
+	u, err := forward.ParseURL(k.URL)
+	if err != nil {
+		return forward.Masked
+	}
+	return forward.ShowURL(u)
 }
 
 // tell keeps a notice to be printed. It never blocks: forwarding goes on
@@ -320,7 +326,7 @@ func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error
 // forwardJSON is a try to forward a delivery, in our output.
 type forwardJSON struct {
 	Type           string     `json:"type"`   // forward
-	Target         string     `json:"target"` // without its query
+	Target         string     `json:"target"` // without what may be a token
 	Filter         string     `json:"filter"`
 	Delivery       int64      `json:"delivery"`
 	Attempt        int        `json:"attempt"`

@@ -278,8 +278,8 @@ func sendingHint(t forward.Tally) string {
 	}
 }
 
-// anew is this command with other arguments, and some flags set anew. A query
-// of --to, which may hold a token, is hidden.
+// anew is this command with other arguments, and some flags set anew. What may
+// be a token in --to is masked.
 func (r *runner) anew(args []string, set map[string]string) string {
 	words := slices.Concat(strings.Fields(r.cmd.CommandPath())[1:], args)
 	r.cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
@@ -288,9 +288,8 @@ func (r *runner) anew(args []string, set map[string]string) string {
 		case ok && (f.Changed || value != f.DefValue):
 			words = append(words, "--"+f.Name, value)
 		case ok || !f.Changed:
-		case f.Name == "to" && strings.Contains(f.Value.String(), "?"):
-			address, _, _ := strings.Cut(f.Value.String(), "?")
-			words = append(words, "--to", address+"?***")
+		case f.Name == "to":
+			words = append(words, "--to", forward.ShowAddress(f.Value.String()))
 		case f.Value.Type() == "bool" && f.Value.String() == "true":
 			words = append(words, "--"+f.Name)
 		case f.Value.Type() == "bool":

@@ -64,7 +64,10 @@ func (k *sending) printer() *sendingPrinter {
 func (p *sendingPrinter) print(r forward.Result) error {
 	j := sentJSON{
 		Type: p.k.kind, Copy: r.Copy, Status: r.Status, Expected: r.Met, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
-		Location: r.Location, Reply: string(r.Reply),
+		Reply: string(r.Reply),
+	}
+	if r.Location != "" {
+		j.Location = forward.ShowAddress(r.Location)
 	}
 	if r.To != nil {
 		j.Target = forward.ShowURL(r.To)
@@ -96,7 +99,7 @@ func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
 		what, style = "not expected", term.Bad
 	}
 	if r.Err == nil && r.Location != "" {
-		how += ", a redirect to " + quoted(r.Location) + ", which is not followed"
+		how += ", a redirect to " + quoted(j.Location) + ", which is not followed"
 	}
 	if reply := start(r.Reply); reply != "" {
 		how += ": " + reply

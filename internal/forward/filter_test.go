@@ -132,6 +132,27 @@ func TestTargets(t *testing.T) {
 	}
 }
 
+func TestTokensOfAddressesAreMasked(t *testing.T) {
+	for address, want := range map[string]string{
+		"http://127.0.0.1:3000":      "http://127.0.0.1:3000",
+		"http://127.0.0.1:3000/hook": "http://127.0.0.1:3000/hook",
+		"https://app.test/shipment-tracking-v2-webhook/orders2024/12345678901234": "https://app.test/shipment-tracking-v2-webhook/orders2024/12345678901234",
+		"https://app.test/a%2Fb/internationalization":                             "https://app.test/a%2Fb/internationalization",
+		"https://u:secret@app.test/":                                              "https://app.test/",
+		"https://app.test/hook?token=secret":                                      "https://app.test/hook?***",
+		"https://chat.test/services/T000/B000/aB3dEf6hIj9LmN0pQrStUvWx":           "https://chat.test/services/T000/B000/***",
+		"https://app.test/hooks/0e6f1c2a-9b7d-4c1e-8f3a-5d2b7c9e1a4f/x":           "https://app.test/hooks/***/x",
+		"https://bot.test/bot110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/send":   "https://bot.test/***/send",
+		"/signed-in?next=secret":                                                  "/signed-in?***",
+		"mailto:secret@app.test":                                                  "***",
+		"http://[secret":                                                          "***",
+	} {
+		if got := forward.ShowAddress(address); got != want {
+			t.Errorf("%s is shown as %s; want %s", address, got, want)
+		}
+	}
+}
+
 func TestClear(t *testing.T) {
 	for text, want := range map[string]bool{
 		"http://127.0.0.1/": false, "http://localhost:3/": false, "http://app.localhost/": false, "http://[::1]/": false, "https://app.test/": false,

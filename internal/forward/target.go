@@ -61,15 +61,60 @@ func (t Target) Key() inbox.SinkKey {
 	return inbox.SinkKey{Name: SinkName, URL: t.URL.String(), Filter: t.Filter.String()}
 }
 
-// Show returns the target's address for people: without the query, which may
-// hold a token.
+// Show returns the target's address for people, see [ShowURL].
 func (t Target) Show() string { return ShowURL(t.URL) }
 
-// ShowURL returns an address without its query, which may hold a token.
+// Masked stands for what is not shown of an address.
+const Masked = "***"
+
+// ShowURL returns an address without what may be a token: the user, the query,
+// and each segment of the path that looks like one.
 func ShowURL(u *url.URL) string {
-	short := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
-	return short.String()
+	segments := strings.Split(u.EscapedPath(), "/")
+	for i, s := range segments {
+		if looksSecret(s) {
+			segments[i] = Masked
+		}
+	}
+	short := strings.Join(segments, "/")
+	if u.Host != "" {
+		short = u.Scheme + "://" + u.Host + short
+	}
+	return short
 }
+
+// ShowAddress is [ShowURL] for an address as it was sent or typed. A query
+// becomes a mask, so that the address is not taken for another.
+func ShowAddress(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Opaque != "" {
+		return Masked
+	}
+	short := ShowURL(u)
+	if u.RawQuery != "" {
+		short += "?" + Masked
+	}
+	return short
+}
+
+// secretRun is how many letters and digits without a separator, with both
+// among them, look like a token. Words and versions are shorter, or letters alone.
+const secretRun = 12
+
+// looksSecret reports whether a segment of a path looks like a token, such as
+// /services/T0/B0/XXXX of a chat or /hooks/UUID.
+func looksSecret(segment string) bool {
+	for run := range strings.FieldsFuncSeq(segment, func(r rune) bool { return !isLetter(r) && !isDigit(r) }) {
+		if len(run) >= secretRun && strings.ContainsFunc(run, isLetter) && strings.ContainsFunc(run, isDigit) {
+			return true
+		}
+	}
+	return false
+}
+
+func isDigit(r rune) bool { return '0' <= r && r <= '9' }
+
+func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
 
 // Clear reports whether deliveries would go to another computer unencrypted.
 func (t Target) Clear() bool {
