@@ -137,7 +137,9 @@ UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need
 Rows: every row is judged before anything is sent. Bad ones are shown with file,
 line and column, and nothing is sent; --rejects FILE writes them to a file that
 can be fixed and read again, --skip-invalid sends the others. White space around
-values is cut.
+values is cut. Every row of a table has as many cells as its header: one more or
+less may have moved a number. Empty cells at the end of every row alike are
+passed over.
 
 Values that a spreadsheet damaged (1.23E+15, 12345678901234.0, 1,234,567, Mar-24,
 '0012, #N/A, ########, digits turned into zeros) and values that stand for none

@@ -99,7 +99,6 @@ type Summary struct {
 	Rows        int64     // records returned
 	Bad         int64     // records returned that are not good
 	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
-	Short       int64     // good rows that end before the header does, where no column in use is missing
 	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
 	Trimmed     int64     // values that lost the white space around them
 	Stripped    int64     // identifiers that lost spaces inside

@@ -86,6 +86,17 @@ func (s *scanner) next(rec *record) error {
 	return nil
 }
 
+// peek returns the line behind rec, which was read last; nil if there is none.
+func (s *scanner) peek(rec *record) []byte {
+	end, _, err := s.lineAt(s.used)
+	text := s.win.bytes() // it may have moved
+	rec.raw = text[:len(rec.raw)]
+	if err != nil {
+		return nil
+	}
+	return text[s.used:end]
+}
+
 // split cuts a line without quotes into cells.
 func split(cells []cell, line []byte, delim byte) []cell {
 	at := 0

@@ -16,45 +16,197 @@ func (t *table) shape() (Problem, bool) {
 		p := t.problem(tracking.Problem{Value: string(t.rec.raw[t.rec.cells[have-1].start:]), Message: f.message, Hint: f.hint}, have-1)
 		return p, true
 	}
-	if have > want {
-		return t.surplus(have, want)
-	}
-	if have == want {
-		return Problem{}, false
-	}
-	cells := fmt.Sprintf("the row has %s where the header has %d", plural(have, "cell"), want)
 	switch {
-	case have <= t.cols.last:
-		return t.problem(tracking.Problem{
-			Message: fmt.Sprintf("%s: nothing stands for %s", cells, show(t.cols.header[t.firstMissing()])),
-			Hint:    "complete the row; an empty cell needs its " + delimiterName(t.scan.delim) + " too",
-		}, none), true
-	case !t.rec.ended:
-		return t.problem(tracking.Problem{
-			Message: "the file ends inside this row: " + cells,
-			Hint:    "the file may have been cut off: export it again, or complete the row",
-		}, none), true
+	case have > want:
+		return t.surplus()
+	case have < want:
+		return t.missing(), true
+	case !t.begun:
+		t.begun = true
 	}
 	return Problem{}, false
 }
 
-// surplus finds a cell with something in it beyond the last column.
-func (t *table) surplus(have, want int) (Problem, bool) {
+// widths says how many cells the record has and how many the header.
+func (t *table) widths() string {
+	return fmt.Sprintf("the row has %s where the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
+}
+
+// missing is the problem of a record with fewer cells than the header.
+func (t *table) missing() Problem {
+	if len(t.rec.cells) == 1 {
+		t.lone = t.rec.line + t.scan.lines
+	}
+	p := tracking.Problem{
+		Message: t.widths(),
+		Hint:    "complete the row; an empty cell needs its " + delimiterName(t.scan.delim) + " too",
+	}
+	switch {
+	case len(t.rec.cells) <= t.cols.last:
+		p.Message += ": nothing stands for " + show(t.cols.header[t.firstMissing()])
+	case !t.rec.ended:
+		p.Message = "the file ends inside this row: " + p.Message
+		p.Hint = "the file may have been cut off: export it again, or complete the row"
+	}
+	return t.problem(p, none)
+}
+
+// surplus finds what is wrong with the cells beyond the last column. Some
+// exports end every row with delimiters that the header lacks: empty cells are
+// passed over where all rows have the same number of them, and where the number
+// can't be text that a delimiter in an earlier cell moved there.
+func (t *table) surplus() (Problem, bool) {
+	want, have := len(t.cols.header), len(t.rec.cells)
+	p := tracking.Problem{
+		Message: t.widths(),
+		Hint:    "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes, or remove the extra cell",
+	}
 	for i := want; i < have; i++ {
 		v := t.cell(i)
 		if len(v.text) == 0 {
 			continue
 		}
-		p := tracking.Problem{
-			Value: string(v.text), Message: fmt.Sprintf("the row has %s where the header has %d", plural(have, "cell"), want),
-			Hint: "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes, or remove the extra cell",
-		}
+		p.Value = string(v.text)
 		if bytes.IndexByte(t.rec.raw, '\r') >= 0 {
 			p.Hint = "the line holds a lone carriage return: save the file again with one kind of line end; or " + p.Hint
 		}
 		return t.problem(p, i), true
 	}
+	if t.begun && have-want != t.padding || !t.inPlace() {
+		return t.problem(p, want), true
+	}
+	t.begun, t.padding = true, have-want
 	return Problem{}, false
+}
+
+// uneven returns an error if the record lacks the empty cells beyond the last
+// column that those before it have: then one of them is not what it seems.
+func (t *table) uneven() error {
+	if t.padding == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
+		return nil
+	}
+	return &SyntaxError{
+		File: t.file, Line: t.rec.line,
+		Message: fmt.Sprintf("%s and the rows before it have %d", t.widths(), len(t.cols.header)+t.padding),
+		hint:    "empty cells at the end are passed over only where every row has them: give every row the same number of cells",
+	}
+}
+
+// How much a cell looks like a tracking number.
+const (
+	likeNothing = iota // it is empty
+	likeText
+	likeDigits // it has a digit
+	likeNumber
+)
+
+func (t *table) likeness(at int) int {
+	switch text := t.cell(at).text; {
+	case len(text) == 0:
+		return likeNothing
+	case tracking.LikeNumber(string(text)):
+		return likeNumber
+	case bytes.ContainsAny(text, "0123456789"):
+		return likeDigits
+	}
+	return likeText
+}
+
+// inPlace reports whether the cells in use of a record that is too long can't
+// have moved: the number looks like one, more than any cell behind it, and
+// before the referId and the carrier code there is no column of free text.
+func (t *table) inPlace() bool {
+	number := t.likeness(t.cols.number)
+	if number < likeDigits || number < likeNumber && t.unusedBefore(t.cols.number) || t.unusedBefore(t.cols.ref) {
+		return false
+	}
+	for i := t.cols.number + 1; i < len(t.cols.header); i++ {
+		if t.inUse(i) {
+			continue
+		}
+		if t.likeness(i) >= number {
+			return false
+		}
+	}
+	code := t.cols.code
+	if len(t.opt.Carriers) > 0 && t.cols.carrier != none {
+		code = t.cols.carrier
+	}
+	return len(t.cell(code).text) == 0 || !t.unusedBefore(code)
+}
+
+func (t *table) inUse(at int) bool {
+	return at == t.cols.ref || at == t.cols.number || at == t.cols.code || at == t.cols.carrier
+}
+
+func (t *table) unusedBefore(at int) bool {
+	for i := range at {
+		if !t.inUse(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// shifted adds a problem if the cell of the number holds none, and one of the
+// two behind it does: delimiters too many and as many too few leave a row as
+// wide as the header.
+func (t *table) shifted(ps []Problem, number string) []Problem {
+	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
+		return ps
+	}
+	text := t.likeness(t.cols.number) < likeDigits
+	for i := t.cols.number + 1; i < min(t.cols.number+3, len(t.cols.header)); i++ {
+		other := string(t.cell(i).text)
+		if i == t.cols.ref || !tracking.LikeNumber(other) || !text && !(tracking.Item{ReferID: other, Number: number}).Exchanged() {
+			continue
+		}
+		return append(ps, t.problem(tracking.Problem{
+			Field: tracking.FieldNumber, Value: number, Odd: true,
+			Message: fmt.Sprintf("this is no number as carriers give them, and %s looks like one: the cells may have moved", show(other)),
+			Hint:    "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes; --accept-odd-values sends it as it is",
+		}, t.cols.number))
+	}
+	return ps
+}
+
+// broken adds a problem if a line end may stand inside the first or the last
+// cell of the record, where that is in use: the line before, or the next, is
+// one cell.
+func (t *table) broken(ps []Problem) []Problem {
+	want := len(t.cols.header)
+	if want == 1 || len(t.rec.cells) != want {
+		return ps
+	}
+	const message = "%s has 1 cell where the header has %d: it may belong to this row"
+	p := tracking.Problem{Hint: "join the two lines, or remove the one with 1 cell"}
+	if t.inUse(0) && t.lone == t.rec.line {
+		p.Message = fmt.Sprintf(message, "the line before", want)
+		return append(ps, t.problem(p, 0))
+	}
+	if !t.inUse(want - 1) {
+		return ps
+	}
+	if next := t.scan.peek(&t.rec); len(bytes.TrimSpace(next)) > 0 && bytes.IndexByte(next, t.scan.delim) < 0 {
+		p.Message = fmt.Sprintf(message, "the next line", want)
+		ps = append(ps, t.problem(p, want-1))
+	}
+	return ps
+}
+
+// cut adds a note if the file may end inside the number of its last row.
+func (t *table) cut(ps []Problem, number string) []Problem {
+	if !t.rec.ended && len(number) < t.shortest {
+		ps = append(ps, t.problem(tracking.Problem{
+			Field: tracking.FieldNumber, Value: number, Note: true,
+			Message: "the file ends here without a line end, and every other number is longer",
+			Hint:    "check that the file was not cut off",
+		}, t.cols.number))
+	}
+	if t.shortest == 0 || len(number) < t.shortest {
+		t.shortest = len(number)
+	}
+	return ps
 }
 
 // firstMissing returns the first column in use that the record does not reach.
@@ -68,20 +220,45 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// swallowed adds a note if a quoted cell goes over lines that look like rows:
-// its opening quote may be a mistake.
+// swallowed adds a problem if a quoted cell goes over lines that look like
+// rows: its opening quote may be a mistake. If columns in use follow it, they
+// may be those of another row.
 func (t *table) swallowed(ps []Problem) []Problem {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
 		n := t.scan.breaks(text)
-		if n == 0 || !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
+		if n == 0 {
 			continue
 		}
-		p := t.problem(tracking.Problem{Note: true, Hint: "they are read as one cell; close the quote if they are rows"}, i)
+		joined := i <= max(t.cols.last, t.cols.ref) && t.joins(text, i)
+		if !joined && !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
+			continue
+		}
+		p := t.problem(tracking.Problem{Note: !joined, Hint: "they are read as one cell; close the quote if they are rows"}, i)
 		p.Message = fmt.Sprintf("a quoted cell goes on over lines %d to %d, which look like rows", p.Line, p.Line+n)
+		if joined {
+			p.Problem.Hint = "close the quote in its row"
+		}
 		ps = append(ps, p)
 	}
 	return ps
+}
+
+// joins reports whether the text of a quoted cell in column at may be the end of
+// one row and the beginning of another: it holds a tracking number, or as many
+// delimiters as the two have.
+func (t *table) joins(text []byte, at int) bool {
+	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+	delim := []byte{t.scan.delim}
+	for _, line := range lines {
+		for cell := range bytes.SplitSeq(line, delim) {
+			if tracking.LikeNumber(string(trim(cell))) {
+				return true
+			}
+		}
+	}
+	before, after := len(t.cols.header)-1-at, at
+	return len(lines) > 1 && bytes.Count(lines[0], delim) == before && bytes.Count(lines[len(lines)-1], delim) == after
 }
 
 // looksLikeRows reports whether a whole line inside text has as many cells as

@@ -20,6 +20,10 @@ type table struct {
 	carrier   *carriers
 	sum       *Summary
 	misshapen bool   // the record at hand has not the shape of a row
+	begun     bool   // a row was read that has a cell for every column
+	padding   int    // empty cells that every row has beyond the last column
+	lone      int    // the line after the last record of one cell
+	shortest  int    // length of the shortest number, in bytes; 0 before the first
 	scratch   []byte // for values that are not in the text as such
 }
 
@@ -68,6 +72,9 @@ func (t *table) next() (Record, error) {
 		}
 		if t.empty() {
 			continue
+		}
+		if err := t.uneven(); err != nil {
+			return Record{}, err
 		}
 		t.scratch = t.scratch[:0]
 		rec := t.row()
@@ -141,11 +148,15 @@ func (t *table) row() Record {
 	rec.Problems = t.misread(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
 	rec.Problems = t.misread(rec.Problems, tracking.FieldNumber, t.cols.number, number)
 	rec.Problems = t.carrierProblems(rec.Problems, named)
+	if len(rec.Problems) == 0 {
+		rec.Problems = t.shifted(rec.Problems, rec.Item.Number)
+	}
 	if t.scan.lines > 1 {
 		rec.Problems = t.swallowed(rec.Problems)
 	}
-	if len(t.rec.cells) < len(t.cols.header) && rec.Good() {
-		t.sum.Short++
+	rec.Problems = t.broken(rec.Problems)
+	if rec.Good() {
+		rec.Problems = t.cut(rec.Problems, rec.Item.Number)
 	}
 	return rec
 }
@@ -245,24 +256,25 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 }
 
 // text returns the record as it stands in the file, without the columns called
-// waybillError and as wide as the header without them. A record that would be
+// waybillError, as wide as the header without them. A record that would be
 // taken for a good one by that goes into one cell, whole.
 func (t *table) text() string {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if t.rec.fault != nil || t.misshapen && have < want && have > max(t.cols.ref, t.cols.number) {
 		return t.lump()
 	}
-	if len(t.cols.errors) == 0 && have >= want {
+	padded := !t.misshapen && have > want
+	if len(t.cols.errors) == 0 && have >= want && !padded {
 		return string(t.rec.raw)
 	}
 	drop := t.cols.errors
-	if have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
+	if t.misshapen && have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
 		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // a row that is too long has its error at its end
 	}
 	var b []byte
 	n := 0
 	for i, c := range t.rec.cells {
-		if slices.Contains(drop, i) {
+		if slices.Contains(drop, i) || padded && i >= want {
 			continue
 		}
 		if n++; n > 1 {

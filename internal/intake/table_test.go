@@ -59,8 +59,37 @@ func TestTable(t *testing.T) {
 			Good: []string{"3 A2|1Z2|"}, Problems: []string{"2:4 : the row has 4 cells where the header has 3"},
 		}},
 		{"empty cells too many", head + "A1,1Z1,,,\n", result{Good: []string{"2 A1|1Z1|"}}},
-		{"too short for a column in use", head + "A1\nA2,1Z2\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
+		{"too short", head + "A1\nA2,1Z2\n", result{Problems: []string{
 			`2:0 : the row has 1 cell where the header has 3: nothing stands for "rawTrackingNumber"`,
+			"3:0 : the row has 2 cells where the header has 3",
+		}}},
+		{"empty cells too many in one row", head + "A1,1Z1,\nA2,1Z2,,,\nA3,1Z3,\n", result{Good: []string{"2 A1|1Z1|", "4 A3|1Z3|"}, Problems: []string{
+			"3:4 : the row has 5 cells where the header has 3",
+		}}},
+		{"empty cells too many in some rows", head + "A1,1Z1,,\nA2,1Z2,,\nA3,1Z3,\n", result{
+			Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"},
+			Err:  "in.csv:4: the row has 3 cells where the header has 3 and the rows before it have 4",
+		}},
+		{"a delimiter in a cell before the number", "referId,street,rawTrackingNumber,note\nA1,Main St 5, Berlin,1Z999AA10123456784,\nA2,x,1Z999AA10123456784,\n", result{
+			Good: []string{"3 A2|1Z999AA10123456784|"}, Problems: []string{"2:5 : the row has 5 cells where the header has 4"},
+		}},
+		{"a delimiter too many and one too few", "referId,street,rawTrackingNumber,note\nA1,Main St 5, Berlin,1Z999AA10123456784\nA2,Main St 5, 10115,1Z999AA10123456784\n", result{Problems: []string{
+			`2:3 rawTrackingNumber: this is no number as carriers give them, and "1Z999AA10123456784" looks like one: the cells may have moved`,
+			`3:3 rawTrackingNumber: this is no number as carriers give them, and "1Z999AA10123456784" looks like one: the cells may have moved`,
+		}}},
+		{"a line end in a number", "referId,rawTrackingNumber\nA1,1Z999AA\n10123456784\nA2,1Z2\nA3,1Z3\n", result{Good: []string{"5 A3|1Z3|"}, Problems: []string{
+			"2:2 rawTrackingNumber: the next line has 1 cell where the header has 2: it may belong to this row",
+			`3:0 : the row has 1 cell where the header has 2: nothing stands for "rawTrackingNumber"`,
+			"4:1 referId: the line before has 1 cell where the header has 2: it may belong to this row",
+		}}},
+		{"a row inside a quoted cell before the number", "referId,name,rawTrackingNumber\nA1,\"Pat,1Z999AA10123456784\nA2,\",1Z999AA10123456785\nA3,\"Pat\nLane 5, Town\",1Z999AA10123456786\n", result{
+			Good: []string{"4 A3|1Z999AA10123456786|"}, Problems: []string{"2:2 name: a quoted cell goes on over lines 2 to 3, which look like rows"},
+		}},
+		{"a number that may be cut off", "referId,rawTrackingNumber\nA1,3520831543\nA2,35208315", result{Good: []string{"2 A1|3520831543|", "3 A2|35208315|"}, Problems: []string{
+			"note 3:2 rawTrackingNumber: the file ends here without a line end, and every other number is longer",
+		}}},
+		{"quotes that are cut off", head + "A1,1Z1,\nA2,1Z2,\"Pa", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
+			"3:3 name: the quote that opens a cell is never closed",
 		}}},
 		{"a code column in use counts too", "referId,rawTrackingNumber,carrierCode\nA1,1Z1\nA2,1Z2,\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
 			`2:0 : the row has 2 cells where the header has 3: nothing stands for "carrierCode"`,
@@ -132,10 +161,10 @@ func TestWhiteSpace(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	const text = "Order;Tracking No.;Carrier;Shop Name;;waybillError\nA1;1Z1;UPS;x;;\nA2; 1Z2;DHL Express;;;\nA3;1Z3;ups \nA4;;UPS;;;\n;;;;;\n"
+	const text = "Order;Tracking No.;Carrier;Shop Name;;waybillError\nA1;1Z1;UPS;x;;\nA2; 1Z2;DHL Express;;;\nA3;1Z3;ups ;;;\nA4;;UPS;;;\n;;;;;\n"
 	_, got := readAll(t, "in.csv", text, intake.Options{})
 	want := intake.Summary{
-		Rows: 4, Bad: 1, Empty: 1, Short: 1, Trimmed: 2, Ignored: []string{"Shop Name", "column 5"},
+		Rows: 4, Bad: 1, Empty: 1, Trimmed: 2, Ignored: []string{"Shop Name", "column 5"},
 		LeftOut: []intake.Carrier{{Name: "UPS", Rows: 2}, {Name: "DHL Express", Rows: 1}, {Name: "ups", Rows: 1}},
 		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';', ReferID: "Order", Number: "Tracking No.",
 	}

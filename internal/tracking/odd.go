@@ -235,10 +235,11 @@ func trailingZeros(s string) (n, kept int) {
 
 // Exchanged reports whether the two identifiers look like each other: the
 // referId like a carrier's number, the number like the name of an order.
-func (it Item) Exchanged() bool { return likeNumber(it.ReferID) && likeOrder(it.Number) }
+func (it Item) Exchanged() bool { return LikeNumber(it.ReferID) && likeOrder(it.Number) }
 
-// likeNumber matches letters and digits, 10 or more, with 8 digits or more.
-func likeNumber(s string) bool {
+// LikeNumber reports whether s looks like a carrier's number among other text:
+// 10 letters and digits or more, 8 of them digits.
+func LikeNumber(s string) bool {
 	if len(s) < 10 {
 		return false
 	}
