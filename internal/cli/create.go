@@ -168,7 +168,7 @@ func (c *creation) lineUp(ctx context.Context) (err error) {
 
 // judge reads the input whole and reports what is wrong with it.
 func (c *creation) judge(ctx context.Context) error {
-	rejects, err := c.rejectsFile()
+	rejects, err := c.rejectsFile(ctx)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error
 	if !errors.As(err, &conflict) {
 		return run, err
 	}
-	if err := c.conflicts(conflict); err != nil {
+	if err := c.conflicts(ctx, conflict); err != nil {
 		return ledger.Run{}, err
 	}
 	return bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))

@@ -3,7 +3,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,9 +29,7 @@ func TestOpeningInputEndsWithTheContext(t *testing.T) {
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	stopped := errors.New("stopped")
-	ctx, stop := context.WithCancelCause(t.Context())
-	stop(stopped)
+	ctx, stopped := contextStopped(t)
 	open, _ := spoolTest(t, os.Stdin, 1<<20)
 	if _, err := open.open(ctx, fifo); !errors.Is(err, stopped) {
 		t.Errorf("no writer: %v, want the cause of the context's end", err)

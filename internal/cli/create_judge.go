@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -155,7 +156,7 @@ func quotedList(names []string) string {
 
 // conflicts reports rows that contradict each other, as the error of an input
 // with bad rows, or leaves them out with --skip-invalid.
-func (c *creation) conflicts(e *bulk.ConflictError) error {
+func (c *creation) conflicts(ctx context.Context, e *bulk.ConflictError) error {
 	for _, conflict := range e.Conflicts {
 		c.judged.problem(c.conflictProblem(conflict))
 		c.in.skipped[mark(conflict.Entry)] = true
@@ -164,7 +165,7 @@ func (c *creation) conflicts(e *bulk.ConflictError) error {
 	c.judged.Invalid += n + int64(e.More)
 	c.judged.Valid -= n + int64(e.More)
 	c.judged.MoreProblems += int64(e.More)
-	if err := c.rejectSkipped(); err != nil {
+	if err := c.rejectSkipped(ctx); err != nil {
 		return err
 	}
 	bad := &inputError{judged: c.judged, rejects: c.o.Rejects, next: c.again()}
@@ -192,11 +193,11 @@ func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
 
 // rejectSkipped writes the rejects file anew, with the rows that the ledger
 // found bad.
-func (c *creation) rejectSkipped() error {
+func (c *creation) rejectSkipped(ctx context.Context) error {
 	if c.o.Rejects == "" {
 		return nil
 	}
-	rejects, err := c.rejectsFile()
+	rejects, err := c.rejectsFile(ctx)
 	if err != nil {
 		return err
 	}
@@ -231,7 +232,7 @@ type rejectsFile struct {
 	rows *intake.Rejects
 }
 
-func (c *creation) rejectsFile() (*rejectsFile, error) {
+func (c *creation) rejectsFile(ctx context.Context) (*rejectsFile, error) {
 	if c.o.Rejects == "" {
 		return &rejectsFile{}, nil
 	}
@@ -240,7 +241,7 @@ func (c *creation) rejectsFile() (*rejectsFile, error) {
 			return nil, usagef("choose another name", "--rejects %s is the input itself", c.o.Rejects)
 		}
 	}
-	f, err := newWholeFile(c.o.Rejects)
+	f, err := newWholeFile(ctx, c.o.Rejects)
 	if err != nil {
 		return nil, err
 	}

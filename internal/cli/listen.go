@@ -127,7 +127,7 @@ func (r *runner) runListen(ctx context.Context, s *app.Session, o listenOptions)
 		s.Sink(db).Run(follow, arrivals, func(err error) { s.IO.Warning("what events tell is not taken in for now: %v", err) })
 		return nil
 	})
-	if err := r.announceReady("listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+	if err := r.announceReady(ctx, "listen", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}

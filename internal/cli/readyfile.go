@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/render"
@@ -15,9 +16,9 @@ type readyJSON struct {
 // announceReady says where a server can be reached, once connections are
 // accepted: in the ready file if one was asked for, and as a line on stderr, or
 // on stdout with JSON Lines.
-func (r *runner) announceReady(what, url, file string) error {
+func (r *runner) announceReady(ctx context.Context, what, url, file string) error {
 	if file != "" {
-		f, err := newWholeFile(file)
+		f, err := newWholeFile(ctx, file)
 		if err != nil {
 			return err
 		}

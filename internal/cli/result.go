@@ -54,7 +54,7 @@ func newResult(cmd *cobra.Command, a *app.App, format string, live bool) (*resul
 		r.ctx = a.Hard
 	}
 	if path != "" && path != stdinName {
-		if r.file, err = newWholeFile(path); err != nil {
+		if r.file, err = newWholeFile(cmd.Context(), path); err != nil {
 			return nil, err
 		}
 		r.out = term.Plain(r.file)

@@ -164,7 +164,7 @@ func (r *runner) runSandbox(ctx context.Context, s *app.Session, o sandboxOption
 	}
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveSandbox(serving, box, l) })
-	if err := r.announceReady("sandbox", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+	if err := r.announceReady(ctx, "sandbox", serverURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		return errors.Join(err, l.Close(), g.Wait())
 	}
 	return g.Wait()

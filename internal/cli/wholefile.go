@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // wholeFile is written beside its place and put there when it is whole. What is
@@ -18,16 +22,23 @@ type wholeFile struct {
 	done    bool
 }
 
-func newWholeFile(path string) (*wholeFile, error) {
-	w, err := openWhole(path)
-	if err != nil {
-		return nil, usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
+// newWholeFile begins a file. The end of ctx ends the opening of a FIFO that
+// nobody reads.
+func newWholeFile(ctx context.Context, path string) (*wholeFile, error) {
+	w, err := openWhole(ctx, path)
+	switch {
+	case err == nil:
+		return w, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case as[*disk.ForeignError](err):
+		return nil, usagef("name a file in a folder that only you can write to, or remove that one first", "write %s: %w", path, err)
 	}
-	return w, nil
+	return nil, usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
 }
 
-func openWhole(path string) (*wholeFile, error) {
-	target, err := filepath.EvalSymlinks(path) // a link stays one
+func openWhole(ctx context.Context, path string) (*wholeFile, error) {
+	target, err := disk.Resolve(path) // a link stays one
 	if errors.Is(err, fs.ErrNotExist) {
 		target, err = path, nil
 	}
@@ -36,16 +47,32 @@ func openWhole(path string) (*wholeFile, error) {
 	}
 	info, err := os.Stat(target)
 	switch {
-	case err == nil && info.IsDir():
+	case errors.Is(err, fs.ErrNotExist):
+		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+		return &wholeFile{f: f, path: target}, err
+	case err != nil:
+		return nil, err
+	case info.IsDir():
 		return nil, errors.New("it is a folder")
-	case err == nil && !info.Mode().IsRegular():
-		f, err := os.OpenFile(target, os.O_WRONLY, 0)
-		return &wholeFile{f: f}, err
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
+	}
+	if err := disk.Foreign(target, info); err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
-	return &wholeFile{f: f, path: target}, err
+	if info.Mode().IsRegular() {
+		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+		return &wholeFile{f: f, path: target}, err
+	}
+	f, err := term.Await(ctx, func() (*os.File, error) { return os.OpenFile(target, os.O_WRONLY, 0) })
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = disk.Foreign(target, info) // what was opened, not what was there before
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &wholeFile{f: f}, nil
 }
 
 // Write appends to what will be the file.

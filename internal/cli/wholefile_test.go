@@ -10,7 +10,7 @@ import (
 // whole writes text through a wholeFile, and commits it or not.
 func whole(t *testing.T, path, text string, commit bool) {
 	t.Helper()
-	w, err := newWholeFile(path)
+	w, err := newWholeFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestWholeFileTakesItsPlaceWhenItIsWhole(t *testing.T) {
 		t.Errorf("left behind: %v, %v", files, err)
 	}
 	for _, folder := range []string{dir, filepath.Join(dir, "missing", "x")} {
-		if w, err := newWholeFile(folder); err == nil {
+		if w, err := newWholeFile(t.Context(), folder); err == nil {
 			w.Discard()
 			t.Errorf("%s can be written to", folder)
 		}

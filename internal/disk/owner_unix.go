@@ -1,0 +1,132 @@
+//go:build unix
+
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const (
+	groupWrites = 0o020
+	allWrite    = 0o002
+	mostLinks   = 40 // as Linux
+)
+
+// ownerOf returns the user that a file belongs to, or 0 if the system does not
+// say.
+func ownerOf(info fs.FileInfo) int {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return int(st.Uid)
+	}
+	return 0
+}
+
+// trusted reports whether a file belongs to the user or to root, who can
+// change any file.
+func trusted(info fs.FileInfo) bool {
+	uid := ownerOf(info)
+	return uid == os.Geteuid() || uid == 0
+}
+
+func userName(uid int) string {
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return "user " + u.Username
+	}
+	return "user " + strconv.Itoa(uid)
+}
+
+// sharedGroup returns the group that may write a file besides the user; nothing
+// if it is the user's own, which has the user's name.
+func sharedGroup(info fs.FileInfo) string {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || info.Mode()&groupWrites == 0 {
+		return ""
+	}
+	gid := strconv.Itoa(int(st.Gid))
+	g, err := user.LookupGroupId(gid)
+	if err != nil {
+		return "group " + gid
+	}
+	if me, err := user.LookupId(strconv.Itoa(os.Geteuid())); err == nil && me.Gid == gid && me.Username == g.Name {
+		return ""
+	}
+	return "group " + g.Name
+}
+
+// sharedFolder reports whether others may put files into a folder.
+func sharedFolder(info fs.FileInfo) bool {
+	return !trusted(info) || info.Mode()&allWrite != 0 || sharedGroup(info) != ""
+}
+
+// Foreign returns a [*ForeignError] for a file that belongs to another user and
+// lies in a folder where others may write: it may be there to catch what is
+// written to it.
+func Foreign(path string, info fs.FileInfo) error {
+	if ownerOf(info) == os.Geteuid() {
+		return nil
+	}
+	folder, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if !sharedFolder(folder) {
+		return nil
+	}
+	return &ForeignError{Path: path, Owner: userName(ownerOf(info))}
+}
+
+// Resolve returns what a path names, or would name, without symbolic links. A
+// link on the way that [Foreign] finds fault with is an error, unless root made
+// it.
+func Resolve(path string) (string, error) {
+	at := "/"
+	if !filepath.IsAbs(path) {
+		folder, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		at = folder
+	}
+	rest := strings.Split(path, "/")
+	for links := 0; len(rest) > 0; {
+		next := filepath.Join(at, rest[0])
+		rest = rest[1:]
+		info, err := os.Lstat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(rest, func(s string) bool { return s != "" }):
+			if _, err := os.Stat(path); err == nil {
+				return path, nil // a link of /proc, to what has no name
+			}
+			return next, nil
+		case err != nil:
+			return "", err
+		case info.Mode()&fs.ModeSymlink == 0:
+			at = next
+			continue
+		}
+		if err := Foreign(next, info); err != nil && !trusted(info) {
+			return "", err
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return "", err
+		}
+		if links++; links > mostLinks {
+			return "", fmt.Errorf("%s: %w", path, syscall.ELOOP)
+		}
+		if filepath.IsAbs(target) {
+			at = "/"
+		}
+		rest = append(strings.Split(target, "/"), rest...)
+	}
+	return at, nil
+}
