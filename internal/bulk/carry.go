@@ -99,12 +99,14 @@ type Job struct {
 
 	requests  int64
 	rejected  int64
-	troubles  int       // see mostTroubles
-	odds      int       // see mostOdd
-	most      int       // rows that one request may carry from the next round on; 0 for no limit
-	busySince time.Time // see busyPatience
-	resent    bool      // see ResendOne
-	unproven  bool      // see Unprovable
+	troubles  int                 // see mostTroubles
+	odds      int                 // see mostOdd
+	most      int                 // rows that one request may carry from the next round on; 0 for no limit
+	busySince time.Time           // see busyPatience
+	absences  map[int64]time.Time // see absentSince
+	setBack   bool                // it was said that the clock was set back
+	resent    bool                // see ResendOne
+	unproven  bool                // see Unprovable
 }
 
 // StopError says why a run stopped before all its rows were settled. What is

@@ -62,9 +62,11 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 		if err != nil {
 			return p, err
 		}
-		if due := x.Absent.Add(j.Settle); !x.Absent.IsZero() && time.Now().Before(due) {
-			p.stays(due)
-			continue
+		if !x.Absent.IsZero() {
+			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
+				p.stays(due)
+				continue
+			}
 		}
 		if page = append(page, x); len(page) == pageRows {
 			if err := p.ask(ctx, page); err != nil {
@@ -78,6 +80,32 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 	}
 	err := p.ask(ctx, page)
 	return p, err
+}
+
+// absentSince returns when a row's absence was first proven, by a clock that
+// nobody sets: what this process measured. Of an absence that an earlier one
+// noted, the age is read off the clock once, and one in the future is from now.
+func (j *Job) absentSince(x ledger.Doubt) time.Time {
+	since, ok := j.absences[x.Row]
+	if ok {
+		return since
+	}
+	since = time.Now()
+	age := since.Sub(x.Absent)
+	if age < 0 && !j.setBack {
+		j.setBack = true
+		j.say("the clock was set back since the service was asked last: --settle counts from now")
+	}
+	since = since.Add(-max(age, 0))
+	j.noteAbsence(x.Row, since)
+	return since
+}
+
+func (j *Job) noteAbsence(row int64, since time.Time) {
+	if j.absences == nil {
+		j.absences = map[int64]time.Time{}
+	}
+	j.absences[row] = since
 }
 
 // stays counts a row whose absence was proven once, and can be again from due.
@@ -219,6 +247,7 @@ func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []
 // that had been absent too: the service does not always find what it has.
 func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding {
 	found := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
+	delete(p.absences, x.Row)
 	switch {
 	case f.verdict == busy:
 		p.left++
@@ -247,6 +276,7 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding
 	if !x.Absent.IsZero() {
 		p.odd++
 	}
+	p.noteAbsence(x.Row, f.answered)
 	p.stays(f.answered.Add(p.Settle))
 	found.Absent, found.Look = f.answered, f.look
 	found.Reason = "the service said once that it has no such tracking (" + f.look + "); it is asked again after --settle, and the row is sent again only if it says so twice"
