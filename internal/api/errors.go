@@ -86,6 +86,20 @@ func (e *StatusError) Is(target error) bool {
 	return target == ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
+// Systemic reports whether every other query would meet the same refusal: it is
+// about the key, the address or the account, not about what was asked for.
+//
+// Assumed: HTTP statuses mean what RFC 9110 says of them.
+func (e *StatusError) Systemic() bool {
+	switch e.Status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusMethodNotAllowed,
+		http.StatusNotAcceptable, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusUpgradeRequired,
+		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
+		return true
+	}
+	return e.Status >= 300 && e.Status < 400
+}
+
 // Temporary reports whether the same query may do better later.
 func (e *StatusError) Temporary() bool {
 	switch e.Status {

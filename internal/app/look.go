@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -79,8 +80,9 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 		}
 	}
 	v.Found = match(q, answer, err, rows)
+	var parcelErr error
 	if err == nil {
-		s.askForParcels(ctx, client, &v)
+		parcelErr = s.askForParcels(ctx, client, &v)
 	}
 	for i, f := range v.Found {
 		if f.Phase != Undecided {
@@ -92,6 +94,9 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 		if v, learnErr = learn(ctx, db, account, q, v, rows); learnErr != nil {
 			return v, learnErr
 		}
+	}
+	if parcelErr != nil {
+		return v, parcelErr
 	}
 	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, api.ErrUndecided) && v.Found[0].Source == ledger.FromEvent {
 		err = nil
@@ -135,17 +140,25 @@ func (s *Session) detail(ctx context.Context, client *api.Client, q api.Query) (
 }
 
 // askForParcels asks by number for parcels of an order that the answer about
-// the order left out. Only an answer that names the number counts.
-func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View) {
+// the order left out. Only an answer that names the number counts. The error is
+// that of ctx, or matches [api.ErrUnauthorized]: what else goes wrong leaves a
+// parcel undecided, as a service need not know queries by number.
+func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View) error {
 	if len(v.Found) < 2 {
-		return
+		return nil
 	}
 	for i, f := range v.Found {
 		if f.Phase != Undecided {
 			continue
 		}
 		q := api.Query{Number: f.Number}
-		a, _ := s.detail(ctx, client, q) // whatever else it says, it stays undecided
+		a, err := s.detail(ctx, client, q)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, api.ErrUnauthorized):
+			return fmt.Errorf("parcel %q: %w", f.Number, err)
+		}
 		for _, t := range a.Trackings {
 			if tracking.SameNumber(t.Number, f.Number) {
 				t.ReferID = f.ReferID
@@ -153,6 +166,7 @@ func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View
 			}
 		}
 	}
+	return nil
 }
 
 // LookPatiently is [Session.Look], tried again with growing pauses while no
@@ -186,6 +200,14 @@ func Passing(err error) bool {
 	var unreachable *api.ConnectError
 	var status *api.StatusError
 	return errors.As(err, &unreachable) || (errors.As(err, &status) && status.Temporary())
+}
+
+// Fatal reports whether a query about any other tracking would meet the same
+// error: the service refused more than this query, or the store failed.
+func Fatal(err error) bool {
+	var status *api.StatusError
+	var broken *store.Error
+	return errors.As(err, &status) && status.Systemic() || errors.As(err, &broken)
 }
 
 // RetryAfter returns how long the service asked to wait, 0 if it did not.

@@ -12,13 +12,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// outcome is the error that the exit status of a carried run stands for.
+// outcome is the error that the exit status of a carried run stands for. If the
+// store fails while the reason is looked up, it is that too.
 func (k *carriage) outcome(ctx context.Context, res createResult, sendErr error) error {
 	code := worst(stopCode(sendErr), rowsCode(res))
 	if code == OK {
 		return nil
 	}
 	e := &outcomeError{code: code, next: k.again}
+	var failed error
 	switch {
 	case as[*signalError](sendErr):
 		e.err = fmt.Errorf("interrupted: %s", res.counts())
@@ -27,7 +29,9 @@ func (k *carriage) outcome(ctx context.Context, res createResult, sendErr error)
 		e.err = fmt.Errorf("%w; %s", sendErr, res.counts())
 		k.stopped(e, res, sendErr)
 	case code == Unknown:
-		e.err = fmt.Errorf("%s of unknown outcome%s%s", plural(res.Unknown, "row"), alsoRejected(res), k.firstReason(ctx, ledger.Unknown))
+		first, err := k.firstReason(ctx, ledger.Unknown)
+		failed = err
+		e.err = fmt.Errorf("%s of unknown outcome%s%s", plural(res.Unknown, "row"), alsoRejected(res), first)
 		e.hint = k.goOn() + " asks the service about them again, and sends only what it proves not to have"
 		switch {
 		case k.policy.Unknown == bulk.Reconcile && k.unprovable:
@@ -37,7 +41,9 @@ func (k *carriage) outcome(ctx context.Context, res createResult, sendErr error)
 			e.hint, e.next = "--unknown keep left them alone; without it the service is asked about them", k.r.command("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0:
-		e.err = fmt.Errorf("%s rejected%s", plural(res.Rejected, "row"), k.firstReason(ctx, ledger.Rejected))
+		first, err := k.firstReason(ctx, ledger.Rejected)
+		failed = err
+		e.err = fmt.Errorf("%s rejected%s", plural(res.Rejected, "row"), first)
 		e.hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.r.command("runs", "retry", res.Run) + "`"
 		e.next = k.rejectedCSV()
 	case res.Pending > 0:
@@ -47,7 +53,7 @@ func (k *carriage) outcome(ctx context.Context, res createResult, sendErr error)
 		e.err = fmt.Errorf("%s left out, the rest is done", plural(res.Invalid, "bad row"))
 		e.hint, e.next = "mend them and run the same command again", ""
 	}
-	return e
+	return errors.Join(e, failed)
 }
 
 func (res createResult) counts() string {
@@ -155,18 +161,18 @@ func rowsCode(res createResult) Code {
 }
 
 // firstReason shows why the first row in a state is there.
-func (k *carriage) firstReason(ctx context.Context, state ledger.State) string {
+func (k *carriage) firstReason(ctx context.Context, state ledger.State) (string, error) {
 	for row, err := range k.db.Rows(ctx, k.run.ID) {
 		if err != nil {
-			return ""
+			return "", err
 		}
 		if row.State == state {
 			reason := row.Reason
 			if reason == "" {
 				reason = "no reason given"
 			}
-			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, reason)
+			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, reason), nil
 		}
 	}
-	return ""
+	return "", nil
 }

@@ -105,8 +105,6 @@ func cannotListen(err error) bool {
 // waitedForNobody matches a wait for what the service was not there to tell.
 func waitedForNobody(err error) bool { return errors.Is(err, errTimeUp) && as[*api.ConnectError](err) }
 
-func explainStore(err error) bool { return as[*store.Error](err) }
-
 // issuer is an error that lists what is wrong with an input: the first issues,
 // and how many more there are. Nothing was done with the input.
 type issuer interface {

@@ -130,7 +130,8 @@ type looked struct {
 }
 
 // lookAll asks all questions, a few at a time, and returns what came of each
-// in order. Only what stops everything is an error of its own.
+// in order. The first answer that every other question would meet too ends it
+// and is the error, unless there is one question alone.
 func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, error) {
 	if _, err := s.Client(); err != nil {
 		return nil, err
@@ -143,13 +144,16 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, err
 		budget = queryPatience
 	}
 	all := make([]looked, len(qs))
-	var g errgroup.Group
+	g, asking := errgroup.WithContext(ctx)
 	g.SetLimit(s.Config.Concurrency)
 	for i, q := range qs {
 		g.Go(func() error {
-			v, err := s.LookPatiently(ctx, s.Config.Account, q, budget)
+			if asking.Err() != nil {
+				return nil
+			}
+			v, err := s.LookPatiently(asking, s.Config.Account, q, budget)
 			all[i] = looked{q, v, err}
-			if fatal(err) {
+			if app.Fatal(err) {
 				return err
 			}
 			return nil
@@ -162,11 +166,6 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, err
 		return nil, context.Cause(ctx)
 	}
 	return all, nil
-}
-
-// fatal reports whether every further question would meet the same error.
-func fatal(err error) bool {
-	return errors.Is(err, api.ErrUnauthorized) || explainStore(err)
 }
 
 // showLooked prints the result and returns the error that the exit status
@@ -278,7 +277,11 @@ func (n names) printView(ctx context.Context, s *app.Session, out *result, v app
 				return err
 			}
 		}
-		if err := out.fields(n.header(ctx, s, v, f)); err != nil {
+		fields, err := n.header(ctx, s, v, f)
+		if err != nil {
+			return err
+		}
+		if err := out.fields(fields); err != nil {
 			return err
 		}
 		if len(f.Checkpoints) == 0 {
@@ -294,7 +297,11 @@ func (n names) printView(ctx context.Context, s *app.Session, out *result, v app
 	return nil
 }
 
-func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Found) []render.Field {
+func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Found) ([]render.Field, error) {
+	carrier, err := carrierOf(ctx, s, f)
+	if err != nil {
+		return nil, err
+	}
 	var fields []render.Field
 	add := func(name, value string) {
 		if value != "" {
@@ -303,7 +310,7 @@ func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Fou
 	}
 	add("Reference", f.ReferID)
 	add("Number", f.Number)
-	add("Carrier", carrierOf(ctx, s, f))
+	add("Carrier", carrier)
 	add("Status", n.phase(f))
 	add("Latest event", f.LatestEvent)
 	add("Created", f.Created)
@@ -323,28 +330,25 @@ func (n names) header(ctx context.Context, s *app.Session, v app.View, f app.Fou
 	if f.Claim != nil {
 		add("Unverified", n.claim(*f.Claim)+"; it changes nothing")
 	}
-	return fields
+	return fields, nil
 }
 
 // carrierOf is the carrier code as the answer had it, or as it was sent.
-func carrierOf(ctx context.Context, s *app.Session, f app.Found) string {
+func carrierOf(ctx context.Context, s *app.Session, f app.Found) (string, error) {
 	if f.CarrierCode != "" {
-		return f.CarrierCode
+		return f.CarrierCode, nil
 	}
 	db, err := s.ExistingStore(ctx)
 	if err != nil || db == nil {
-		return ""
+		return "", err
 	}
 	rows, err := db.Find(ctx, s.Config.Account, f.ReferID, f.Number)
-	if err != nil {
-		return ""
-	}
 	for _, row := range rows {
 		if tracking.SameNumber(row.Item.Number, f.Number) && row.Item.CarrierCode != "" {
-			return row.Item.CarrierCode
+			return row.Item.CarrierCode, err
 		}
 	}
-	return ""
+	return "", err
 }
 
 func printTimeline(out *result, cs []tracking.Checkpoint) error {

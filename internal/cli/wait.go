@@ -255,7 +255,7 @@ func (w *waiting) judge(ctx context.Context, l looked) (poll.Verdict, error) {
 	}
 	var hopeless bool
 	switch {
-	case fatal(l.err):
+	case app.Fatal(l.err):
 		return poll.Verdict{}, l.err
 	case errors.Is(l.err, tracking.ErrAbsent):
 		created, err := w.created(ctx, l.query)

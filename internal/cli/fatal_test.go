@@ -1,0 +1,88 @@
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/cli"
+)
+
+// Commands about many trackings stop at the first answer that all further
+// questions would meet too, but not at one about a single REF.
+func TestManyQuestionsStopAtTheFirstFatalAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		code   cli.Code
+		stops  bool
+	}{
+		{http.StatusUnauthorized, cli.Auth, true},
+		{http.StatusForbidden, cli.Auth, true},
+		{http.StatusPaymentRequired, cli.Refused, true},
+		{http.StatusMethodNotAllowed, cli.Refused, true},
+		{http.StatusFound, cli.Refused, true},
+		{http.StatusNotImplemented, cli.Unreachable, true},
+		{http.StatusBadRequest, cli.Refused, false},
+		{http.StatusUnprocessableEntity, cli.Refused, false},
+		{http.StatusNotFound, cli.NotFound, false},
+	} {
+		for _, command := range []string{"show", "wait"} {
+			t.Run(fmt.Sprint(command, " ", tt.status), func(t *testing.T) {
+				var asked atomic.Int64
+				srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					asked.Add(1)
+					w.WriteHeader(tt.status)
+				}))
+				defer srv.Close()
+				const workers, refs = 4, 60
+				args := []string{command}
+				for i := range refs {
+					args = append(args, fmt.Sprint("R", i))
+				}
+				env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_CONCURRENCY=" + strconv.Itoa(workers), "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+				code, _, stderr := run(t, env, args...)
+				if code != tt.code {
+					t.Errorf("status %d: %s; want %d", code, stderr, tt.code)
+				}
+				if got := asked.Load(); tt.stops && got > 2*workers || !tt.stops && got != refs {
+					t.Errorf("%d questions were asked of %d", got, refs)
+				}
+			})
+		}
+	}
+}
+
+// A key that is refused while further parcels of an order are asked for is
+// refused, and what was told of the others is known all the same.
+func TestRefusedKeyComesOutOfQuestionsAboutParcels(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			fmt.Fprint(w, `{}`)
+		case r.URL.Query().Get("referId") == "":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			fmt.Fprint(w, `{"data":{"trackingNumber":"N1","status":1,"statusLabel":"DELIVERED"}}`)
+		}
+	}))
+	defer srv.Close()
+	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+	for _, number := range []string{"N1", "N2"} {
+		if code, _, stderr := run(t, env, "create", "--refer-id", "P1", "--tracking-number", number); code != cli.OK {
+			t.Fatalf("create: %d %s", code, stderr)
+		}
+	}
+	for _, command := range []string{"show", "wait"} {
+		if code, _, stderr := run(t, env, command, "P1"); code != cli.Auth || !strings.Contains(stderr, `parcel "N2": the service answered 401`) {
+			t.Errorf("%s: status %d: %s; want %d for the parcel", command, code, stderr, cli.Auth)
+		}
+	}
+	if _, stdout, _ := run(t, env, "list"); !strings.Contains(stdout, "DELIVERED") {
+		t.Errorf("what was told is not known: %s", stdout)
+	}
+}

@@ -1,0 +1,46 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// A store that fails while a report is made is the error, not left out of it.
+func TestFailedLookUpsAreReturned(t *testing.T) {
+	home := t.TempDir()
+	a := &app.App{
+		IO:      term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
+		Sources: func([]config.Flag) config.Sources { return config.Sources{WorkDir: home, Home: home} },
+	}
+	s, err := a.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := s.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newNames(nil).header(t.Context(), s, app.View{}, app.Found{Tracking: tracking.Tracking{ReferID: "R1"}}); err == nil {
+		t.Error("the carrier could not be looked up, and no error says so")
+	}
+	k := &carriage{r: &runner{app: a, cmd: &cobra.Command{}}, s: s, db: db, run: ledger.Run{ID: 1}}
+	for _, res := range []createResult{{New: 2, Rejected: 1}, {New: 2, Unknown: 1}} {
+		var own *outcomeError
+		if err := k.outcome(t.Context(), res, nil); !errors.As(err, &own) || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%v; want what became of the rows, and that the reason could not be looked up", err)
+		}
+	}
+}
