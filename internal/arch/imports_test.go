@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace"},
 	"internal/poll":    {"internal/tracking", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
-	"internal/forward": {"internal/inbox", "internal/webhook", "internal/pace"},
+	"internal/forward": {"internal/inbox", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/tracking", "internal/webhook"},
 
 	// Composition.

@@ -51,7 +51,7 @@ func (c condition) met(v app.View) bool {
 	processed := 0
 	for _, f := range v.Found {
 		switch {
-		case f.Phase == ledger.Processed && (c.status == "" || statusIs(f.Tracking, c.status)):
+		case f.Phase == ledger.Processed && (c.status == "" || f.HasStatus(c.status)):
 			processed++
 		case f.Phase == app.Undecided && c.status == "":
 		default:

@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -113,7 +114,7 @@ func redactor(s *app.Session) (*webhook.Redactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	red := &webhook.Redactor{Key: []byte(rand.Text())}
+	red := &webhook.Redactor{Key: []byte(rand.Text()), Fold: tracking.FoldNumber}
 	for _, one := range secrets {
 		red.Secrets = append(red.Secrets, string(one.Value))
 	}

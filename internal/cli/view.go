@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
@@ -92,7 +91,7 @@ func (n names) trackingJSON(f app.Found) trackingJSON {
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID,
 		Status: literal(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
-		StatusName: n[strings.ToLower(unquote(f.Status))], StatusSummary: f.StatusSummary,
+		StatusName: n[tracking.FoldStatus(unquote(f.Status))], StatusSummary: f.StatusSummary,
 		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
 		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
 		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
@@ -152,14 +151,13 @@ func unquote(literal string) string {
 	return literal
 }
 
-// names are what the configuration calls statuses, by number or name in lower
-// case.
+// names are what the configuration calls statuses, by folded number or name.
 type names map[string]string
 
 func newNames(statuses map[string]string) names {
 	n := make(names, len(statuses))
 	for k, v := range statuses {
-		n[strings.ToLower(k)] = v
+		n[tracking.FoldStatus(k)] = v
 	}
 	return n
 }
@@ -173,7 +171,7 @@ func (n names) status(number, label, track string) string {
 		name = track
 	}
 	for _, key := range []string{code, label, track} {
-		if own, ok := n[strings.ToLower(key)]; ok && key != "" {
+		if own, ok := n[tracking.FoldStatus(key)]; ok && key != "" {
 			name = own
 			break
 		}
@@ -199,10 +197,4 @@ func (n names) phase(f app.Found) string {
 	default:
 		return "not told"
 	}
-}
-
-// statusIs reports whether want names the tracking's status: its number, or
-// its label or track in any case.
-func statusIs(t tracking.Tracking, want string) bool {
-	return want != "" && (unquote(t.Status) == want || strings.EqualFold(t.StatusLabel, want) || strings.EqualFold(t.StatusTrack, want))
 }

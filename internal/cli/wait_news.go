@@ -124,7 +124,7 @@ func (n *news) readKinds(ctx context.Context, last int64) error {
 			return err
 		}
 		n.mu.Lock()
-		n.kinds[tracking.BareNumber(e.TrackingNumber)], n.kinds[ofRouter(e.RouterID)] = true, true
+		n.kinds[tracking.FoldNumber(e.TrackingNumber)], n.kinds[ofRouter(e.RouterID)] = true, true
 		n.mu.Unlock()
 	}
 	return nil
@@ -136,7 +136,7 @@ func ofRouter(id string) string { return "-" + id }
 
 // bare is a query as views are kept: numbers are compared so.
 func bare(q api.Query) api.Query {
-	q.Number = tracking.BareNumber(q.Number)
+	q.Number = tracking.FoldNumber(q.Number)
 	return q
 }
 
@@ -179,7 +179,7 @@ func (n *news) met(q api.Query, v app.View) bool {
 	switch {
 	case n.cond.event != "":
 		return len(v.Found) > 0 && !slices.ContainsFunc(v.Found, func(f app.Found) bool {
-			return (f.Number == "" || !n.kinds[tracking.BareNumber(f.Number)]) && (f.RouterID == "" || !n.kinds[ofRouter(f.RouterID)])
+			return (f.Number == "" || !n.kinds[tracking.FoldNumber(f.Number)]) && (f.RouterID == "" || !n.kinds[ofRouter(f.RouterID)])
 		})
 	case n.cond.change:
 		return n.changed(bare(q), v)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Filter says which events are meant. The zero Filter means all.
@@ -29,8 +30,9 @@ func keys() []string { return []string{"event", "status", "statusTrack", "number
 
 // ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is
 // event, status, statusTrack, number, or a JSON pointer into the event such as
-// /data/summary/statusLabel. VALUE is compared exactly, a `*` at its end stands
-// for anything. An empty text means all events.
+// /data/summary/statusLabel. Numbers and statuses are compared as everywhere,
+// see [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly. A
+// `*` at the end of VALUE stands for anything. An empty text means all events.
 func ParseFilter(text string) (Filter, error) {
 	var f Filter
 	if text == "" {
@@ -101,23 +103,20 @@ func (f Filter) Match(e inbox.Event) bool {
 }
 
 func (t term) match(e inbox.Event) bool {
-	var got string
+	got, want := "", t.value
 	switch {
 	case t.path != nil:
 		got = pointed(e.Raw, t.path)
 	case t.key == "event":
 		got = e.Kind
 	case t.key == "status":
-		got = plain([]byte(e.Status))
+		got, want = tracking.FoldStatus(plain([]byte(e.Status))), tracking.FoldStatus(want)
 	case t.key == "statusTrack":
-		got = e.StatusTrack
+		got, want = tracking.FoldStatus(e.StatusTrack), tracking.FoldStatus(want)
 	default:
-		got = e.TrackingNumber
+		got, want = tracking.FoldNumber(e.TrackingNumber), tracking.FoldNumber(want)
 	}
-	if t.prefix {
-		return got != "" && strings.HasPrefix(got, t.value)
-	}
-	return got == t.value
+	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
 }
 
 // pointed returns what stands at a place in JSON: a string's text, or the

@@ -308,6 +308,12 @@ type Sighting struct {
 	Shared      int64 // how many trackings that event is about, if more than one; else 0
 }
 
+// HasStatus reports whether want names the status that was seen, see
+// [tracking.NamesStatus].
+func (s Sighting) HasStatus(want string) bool {
+	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
+}
+
 // Standing is a line of the list: a tracking and what is known of it.
 type Standing struct {
 	Item     tracking.Item

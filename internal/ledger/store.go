@@ -192,7 +192,7 @@ type News interface {
 
 // Filter narrows a list. Its zero value takes everything.
 type Filter struct {
-	Status     string    // status number, label or track, in any case
+	Status     string    // status number, label or track, as [tracking.NamesStatus] compares them
 	Run        int64     // only rows of this run's input
 	SeenSince  time.Time // only trackings seen at or after
 	StaleSince time.Time // only accepted trackings not seen at or after, and not delivered

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -72,7 +73,7 @@ func matching(q inbox.Query) *conditions {
 		c.add("kind = %s", q.Kind)
 	}
 	if q.TrackingNumber != "" {
-		c.add("tracking_number = %s", q.TrackingNumber)
+		c.add("folded = %s", tracking.FoldNumber(q.TrackingNumber))
 	}
 	if !q.Since.IsZero() {
 		c.add("received >= %s", millis(q.Since))
@@ -90,7 +91,7 @@ func matching(q inbox.Query) *conditions {
 	if q.About != nil {
 		c.any(func(either *conditions) {
 			for _, n := range q.About.Numbers {
-				either.add(foldedNumber+" = %s", fold(n))
+				either.add("folded = %s", tracking.FoldNumber(n))
 			}
 			for _, id := range q.About.RouterIDs {
 				either.add("LOWER(router_id) = %s", strings.ToLower(id))
@@ -99,9 +100,6 @@ func matching(q inbox.Query) *conditions {
 	}
 	return c
 }
-
-// foldedNumber is what [fold] makes of an event's number, in SQL.
-const foldedNumber = "UPPER(REPLACE(REPLACE(tracking_number, ' ', ''), '-', ''))"
 
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -84,11 +85,11 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 		return p, err
 	}
 	_, err = t.exec(ctx, `INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
-			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)`,
+			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
 		p.Seq, delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
 		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
-		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly))
+		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), tracking.FoldNumber(clean(e.TrackingNumber)))
 	return p, err
 }
 

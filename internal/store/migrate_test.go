@@ -208,3 +208,70 @@ func TestNewerStoresAreLeftAlone(t *testing.T) {
 		t.Errorf("the file has changed (%v)", err)
 	}
 }
+
+// Numbers that an older version folded by ASCII alone are found as those of
+// now, and what waits in an outbox still waits for what is before it.
+func TestNumbersAreFoldedFurther(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "waybill.db")
+	makeOlder(t, path, steps[:4])
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const more = `
+INSERT INTO rows VALUES (3, 1, 'R3', 'ä' || char(160) || '-3', '', 2, 0, 4, NULL, NULL);
+UPDATE batches SET rows = 2, last_row = 3 WHERE id = 2;
+UPDATE counters SET value = 3 WHERE name IN ('row', 'numbered');
+INSERT INTO numbers VALUES (1, 'N1', 1), (1, 'N2', 2), (1, 'ä' || char(160) || '3', 3);
+INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source)
+	VALUES (0, '', 'ö' || char(160) || '4', 'ö' || char(160) || '4', 'processed', '7', '', '', '', '', '', 5000, 'event');
+INSERT INTO sinks VALUES (1, 'forward', 'http://x', '', 9, 0);
+INSERT INTO outbox VALUES (1, 1, 1, 1, 0, '', 1, 0, 0, 0, 0, 0, '', x''), (2, 1, 2, 1, 0, '', 1, 0, 0, 0, 0, 0, '', x'');
+INSERT INTO outbox_numbers VALUES (1, 'Ä3', 1), (1, 'N1', 1), (1, 'ä' || char(160) || '3', 2), (1, char(160), 2);
+`
+	if _, err := db.ExecContext(t.Context(), more); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(t.Context(), path, Options{MustExist: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	for number, want := range map[string]string{"Ä3": "R3", "Ö\u20104": ""} {
+		found, err := d.Find(t.Context(), "https://api.example", "", number)
+		if err != nil || len(found) != 1 || found[0].Item.ReferID != want {
+			t.Errorf("%s: %+v, %v; want that of %q", number, found, err, want)
+		}
+	}
+	for e, err := range d.Events(t.Context(), inbox.Query{TrackingNumber: "n\u00a02"}) {
+		if err != nil || e.Seq != 3 {
+			t.Errorf("event %d, %v; want 3", e.Seq, err)
+		}
+	}
+	ready := func(now int64) (ids []int64) {
+		letters, _, err := d.ClaimLetters(t.Context(), 1, 9, instant(now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range letters {
+			ids = append(ids, l.ID)
+		}
+		return ids
+	}
+	if got := ready(10); !slices.Equal(got, []int64{1}) {
+		t.Errorf("%v can go; want the first", got)
+	}
+	if err := d.SettleLetter(t.Context(), 1, inbox.Outcome{Now: instant(11), Fate: inbox.Sent}); err != nil {
+		t.Fatal(err)
+	}
+	if got := ready(12); !slices.Equal(got, []int64{2}) {
+		t.Errorf("%v can go after it; want the second", got)
+	}
+}

@@ -65,7 +65,7 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]told, error) {
 	}, `SELECT r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
 			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id`+visible+`
 		UNION SELECT s.account_id, s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
-		fold(s.Key.Number), s.RouterID)
+		tracking.FoldNumber(s.Key.Number), s.RouterID)
 	if len(all) > 1 {
 		for i := range all {
 			all[i].Shared = int64(len(all))
@@ -96,6 +96,6 @@ func (d *DB) Unverified(ctx context.Context, number string) (int64, error) {
 		return 0, nil
 	}
 	var seq, rest int64
-	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+claimBegin+"$1"+claimEnd+"0", fold(number))
+	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+claimBegin+"$1"+claimEnd+"0", tracking.FoldNumber(number))
 	return seq, err
 }

@@ -17,7 +17,7 @@ const (
 // numbered finds the ids of the rows of account $1 whose folded number is $2.
 const numbered = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
 	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
-		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND ` + folded + ` = $2`
+		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND fold_number(number) = $2`
 
 // number brings the rows by number up to date. A store that cannot be written
 // is searched all the same, only more slowly.
@@ -84,7 +84,7 @@ func numberSome(ctx context.Context, t *tx) error {
 		return err
 	}
 	upTo := min(last, done+numberAtOnce)
-	if _, err := t.exec(ctx, "INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, "+folded+` AS f, id FROM rows
+	if _, err := t.exec(ctx, `INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, fold_number(number) AS f, id FROM rows
 		WHERE id > $1 AND id <= $2 ORDER BY account_id, f, id`, done, upTo); err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // OpenSink returns a sink, made if need be, see [inbox.Outbox].
@@ -246,7 +247,7 @@ func (d *DB) consider(ctx context.Context, p *passage, wants func([]inbox.Event)
 	p.wanted = true
 	seen := map[string]bool{"": true}
 	for _, e := range rows {
-		if n := fold(e.TrackingNumber); !seen[n] {
+		if n := tracking.FoldNumber(e.TrackingNumber); !seen[n] {
 			seen[n] = true
 			p.numbers = append(p.numbers, n)
 		}

@@ -3,14 +3,18 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Connections for readers.
@@ -33,12 +37,37 @@ func newReaders(path string) (*sql.DB, error) {
 // connect returns a pool of connections to path, each with those settings. It
 // opens none yet.
 func connect(path string, settings ...string) (*sql.DB, error) {
-	c, err := sqlite.NewConnector(uri(path, settings...))
+	d, err := sqliteDriver()
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(c), nil
+	return sql.OpenDB(connector{d, uri(path, settings...)}), nil
 }
+
+// connector makes connections to one file.
+type connector struct {
+	driver *sqlite.Driver
+	name   string
+}
+
+// Connect is for [sql.OpenDB].
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.name) }
+
+// Driver is for [sql.OpenDB].
+func (c connector) Driver() driver.Driver { return c.driver }
+
+// sqliteDriver is SQLite's with our functions. No index or view may use these:
+// other programs could not read the file.
+var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
+	d := &sqlite.Driver{}
+	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+		number, ok := args[0].(string)
+		if !ok {
+			return nil, fmt.Errorf("fold_number: %T is no text", args[0])
+		}
+		return tracking.FoldNumber(number), nil
+	})
+})
 
 // uri returns the name by which SQLite opens path with those settings. It makes
 // no file.

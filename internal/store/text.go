@@ -27,25 +27,6 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// fold returns a tracking number as it is compared where the service may have
-// written it differently: without spaces and hyphens, and ASCII letters in one
-// case. [folded] does the same in SQL.
-func fold(number string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == ' ' || r == '-':
-			return -1
-		case 'a' <= r && r <= 'z':
-			return r - 'a' + 'A'
-		default:
-			return r
-		}
-	}, number)
-}
-
-// folded is what [fold] does, in SQL.
-const folded = "UPPER(REPLACE(REPLACE(number, ' ', ''), '-', ''))"
-
 // packer compresses what the service sent. It is safe for concurrent use.
 type packer struct{ writers sync.Pool }
 

@@ -5,10 +5,9 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Learn records what an answer said of trackings, see [ledger.Trackings].
@@ -69,7 +68,7 @@ func sightingValues(account int64, s *ledger.Sighting) []any {
 		asOf = s.Seen
 	}
 	return []any{
-		account, s.Key.ReferID, s.Key.Number, fold(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
+		account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
 		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
 	}
 }
@@ -89,18 +88,17 @@ const (
 	sighting = `COALESCE(s.seen, -1), s.as_of, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time,
 		s.carrier, s.source, `
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', ''))" + claimEnd + sighting + `
+		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "fold_number(r.number)" + claimEnd + sighting + `
 		CASE s.account_id WHEN 0 THEN COALESCE((SELECT o.router_id FROM sightings o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.number = r.number), '')
 			ELSE s.router_id END `
 	rowJoins = ` JOIN batches b ON b.id = r.batch_id
 		LEFT JOIN sightings s ON s.id = (SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number
-			OR x.account_id = 0 AND x.folded = UPPER(REPLACE(REPLACE(r.number, ' ', ''), '-', '')) AND x.folded <> ''
+			OR x.account_id = 0 AND x.folded = fold_number(r.number) AND x.folded <> ''
 			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id LIMIT 1) `
 	rowTables = "FROM rows r" + rowJoins
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
-	// The latest event about the number between these that did not verify. A
-	// bare column there would not use the index.
-	claimBegin = "COALESCE((SELECT e.seq FROM events e WHERE UPPER(REPLACE(REPLACE(e.tracking_number, ' ', ''), '-', '')) = "
+	// The latest event about the folded number between these that did not verify.
+	claimBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
 	claimEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
 )
 
@@ -108,7 +106,7 @@ const (
 // and for those of numbers that it does not hold: neither as a row, nor as what
 // was learnt of the number, or its routerId, since.
 func seenAlone(account string) string {
-	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "UPPER(s.folded)" + claimEnd + sighting + `s.router_id FROM sightings s
+	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "s.folded" + claimEnd + sighting + `s.router_id FROM sightings s
 		WHERE +s.account_id IN (0, ` + account + `) AND
 			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
 			(s.refer_id <> '' OR
@@ -230,7 +228,7 @@ func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, err
 // fits reports whether a filter lets st through, but for its run and limit.
 func fits(f ledger.Filter, st ledger.Standing) bool {
 	s := st.Sighting
-	if f.Status != "" && (s == nil || !hasStatus(*s, f.Status)) {
+	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
 		return false
 	}
 	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
@@ -245,25 +243,11 @@ func fits(f ledger.Filter, st ledger.Standing) bool {
 	return true
 }
 
-// hasStatus reports whether s has that status number, label or track.
-func hasStatus(s ledger.Sighting, status string) bool {
-	return s.Status == status || unquote(s.Status) == status ||
-		strings.EqualFold(s.StatusLabel, status) || strings.EqualFold(s.StatusTrack, status)
-}
-
-// unquote returns what a JSON string says, and any other literal as it is.
-func unquote(literal string) string {
-	if s, err := strconv.Unquote(literal); err == nil {
-		return s
-	}
-	return literal
-}
-
 // delivered reports whether the last word on a shipment was spoken.
 //
 // Interface: States and transitions.
 func delivered(s ledger.Sighting) bool {
-	return hasStatus(s, "1") || hasStatus(s, "delivered")
+	return s.HasStatus("1") || s.HasStatus("delivered")
 }
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].
@@ -273,7 +257,7 @@ func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledge
 		if err := d.number(ctx); err != nil {
 			return nil, err
 		}
-		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", fold(number)
+		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", tracking.FoldNumber(number)
 	}
 	_, rows, err := d.standings(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
 	if err != nil {

@@ -52,23 +52,6 @@ func (t Tracking) Known() bool {
 	return t.Status != "" || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0
 }
 
-// SameNumber reports whether a and b are the same tracking number written
-// with other case, spaces or hyphens. Two empty numbers are not the same.
-func SameNumber(a, b string) bool {
-	na, nb := BareNumber(a), BareNumber(b)
-	return na != "" && na == nb
-}
-
-// BareNumber returns a tracking number as [SameNumber] compares it.
-func BareNumber(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == ' ' || r == '-' || r == '\u00a0' {
-			return -1
-		}
-		return r
-	}, strings.ToUpper(s))
-}
-
 // Answer is what a query, or a synchronous create, brought back.
 type Answer struct {
 	Raw        []byte // as received

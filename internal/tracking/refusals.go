@@ -107,7 +107,7 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	r.prepare()
 	i, ok := r.exact.row(Key{refer, number})
 	if !ok {
-		i, ok = r.folded.row(Key{refer, BareNumber(number)})
+		i, ok = r.folded.row(Key{refer, FoldNumber(number)})
 	}
 	own := rowError(v)
 	switch {
@@ -115,7 +115,7 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	case ok:
 		r.refuse(i, v, own)
 	default:
-		r.doubt(refer, BareNumber(number), errorText(v, 0))
+		r.doubt(refer, FoldNumber(number), errorText(v, 0))
 	}
 	return ok
 }
@@ -130,7 +130,7 @@ func (r *refusals) prepare() {
 	r.taken, r.doubtful = make(map[int]bool), make(map[int]string)
 	r.halves = make(map[Key][]int, 2*len(r.items))
 	for i, it := range r.items {
-		bare := BareNumber(it.Number)
+		bare := FoldNumber(it.Number)
 		r.exact.add(it.Key(), i)
 		r.exact.add(Key{Number: it.Number}, i)
 		r.exact.add(Key{ReferID: it.ReferID}, i)

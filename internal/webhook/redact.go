@@ -37,6 +37,10 @@ const shortestInside = 4
 type Redactor struct {
 	Secrets []string
 	Key     []byte // random; made-up identifiers are derived with it
+
+	// Fold returns identifiers that are the same, but written differently, in
+	// one form; nil if none are.
+	Fold func(string) string
 }
 
 // Redact returns c with everything masked, and marked so. c stays as it is.
@@ -212,11 +216,13 @@ func (w *redaction) text(name string, literal []byte) []byte {
 	}
 }
 
-// alias returns what stands in place of an identifier. Case, spaces and hyphens
-// make no other one of it, as they make no other number.
+// alias returns what stands in place of an identifier.
 func (r Redactor) alias(id string) string {
+	if r.Fold != nil {
+		id = r.Fold(id)
+	}
 	mac := hmac.New(sha256.New, r.Key)
-	mac.Write([]byte(strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(id))))
+	mac.Write([]byte(id))
 	return "redacted-" + hex.EncodeToString(mac.Sum(nil)[:6])
 }
 

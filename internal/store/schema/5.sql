@@ -43,3 +43,17 @@ INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)
 		PARTITION BY run_id, file, carrier, row_id - pos, line - pos ORDER BY pos) AS island FROM known) AS k
 	GROUP BY run_id, file, carrier, row_id - pos, line - pos, island;
 DROP TABLE known;
+
+-- Tracking numbers are folded by fold_number, of the program: case, spaces and
+-- hyphens in the sense of Unicode. What was folded before by ASCII alone is
+-- folded further.
+DROP INDEX events_unverified;
+ALTER TABLE events ADD COLUMN folded TEXT NOT NULL DEFAULT ''; -- tracking_number as in numbers
+UPDATE events SET folded = fold_number(tracking_number) WHERE tracking_number <> '';
+CREATE INDEX events_unverified ON events (folded) WHERE verified <> 'yes' AND mark = '';
+UPDATE numbers SET folded = fold_number(folded) WHERE folded GLOB '*[^!-~]*';
+UPDATE sightings SET folded = fold_number(folded) WHERE folded GLOB '*[^!-~]*';
+UPDATE OR REPLACE outbox_numbers SET folded = fold_number(folded) WHERE folded GLOB '*[^!-~]*';
+DELETE FROM outbox_numbers WHERE folded = '';
+UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
+	EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter));

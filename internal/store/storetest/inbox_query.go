@@ -45,7 +45,7 @@ func queriesByEverything(w *world) {
 		"eventId, capitals": {inbox.Query{EventID: strings.ToUpper(uuid(1)), Newest: true}, []int64{6, 3, 1}},
 		"eventId, text":     {inbox.Query{EventID: "text"}, []int64{4}},
 		"kind":              {inbox.Query{Kind: "router.moved"}, []int64{2, 4}},
-		"number":            {inbox.Query{TrackingNumber: "1Z1"}, []int64{1, 3}},
+		"number":            {inbox.Query{TrackingNumber: "1z\u00a0\u20111"}, []int64{1, 3, 4}},
 		"about a number":    {inbox.Query{About: &inbox.About{Numbers: []string{"1 z-1"}}}, []int64{1, 3, 4}},
 		"about a routerId":  {inbox.Query{About: &inbox.About{RouterIDs: []string{"r-1Z2"}}}, []int64{2}},
 		"about either":      {inbox.Query{About: &inbox.About{Numbers: []string{"1Z9", "gone"}, RouterIDs: []string{"r-1z2"}}, Verified: inbox.Yes}, []int64{2}},

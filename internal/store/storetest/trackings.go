@@ -260,7 +260,7 @@ func filtersByStatus(w *world) {
 	w.learn(sighting(1, sent), moving, text, only)
 	for status, want := range map[string][]string{
 		"1": ids(1, 6), "delivered": ids(1, 6), "DeLiVeReD": ids(1, 6),
-		"7": ids(2), "in transit": ids(2), "IN_TRANSIT": ids(2),
+		"7": ids(2), "in transit": ids(2), "IN_TRANSIT": ids(2), "in-transit": ids(2), "In\u00a0Transit": ids(2), "-7": {}, "intransit": {},
 		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": ids(1, 2, 3, 4, 5, 6),
 	} {
 		w.same("status "+status, w.list(ledger.Filter{Status: status}), want)
