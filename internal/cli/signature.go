@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,6 +162,8 @@ func unverified(hint, next, format string, args ...any) error {
 
 // mask hides what must not show: credentials of other kinds, and secrets.
 func mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []headerJSON {
+	// The longest first: what is left of a key that holds another secret would show.
+	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
 	shown := make([]headerJSON, 0, len(fields))
 	for _, f := range fields {
 		v := f.Value

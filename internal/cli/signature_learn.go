@@ -290,9 +290,9 @@ func (l *lesson) again(r *runner, o learnOptions) string {
 
 // untried names what was not tried.
 func (l *lesson) untried() string {
-	const most = 5
-	names := strings.Join(l.Untried[:min(len(l.Untried), most)], ", ")
-	if len(l.Untried) > most {
+	const named = 5
+	names := strings.Join(l.Untried[:min(len(l.Untried), named)], ", ")
+	if len(l.Untried) > named {
 		names += ", …"
 	}
 	return plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
@@ -420,6 +420,13 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 	if len(l.Candidates) > 1 {
 		s.IO.Note("%s; -v shows them", plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
 	}
+	r.printNextStep(s, l, j)
+	return nil
+}
+
+// printNextStep says what was pinned, or what stands in the way of it.
+func (r *runner) printNextStep(s *app.Session, l lesson, j learnJSON) {
+	c := l.Candidates[0]
 	switch {
 	case j.Pinned != nil:
 		s.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
@@ -433,17 +440,16 @@ func (r *runner) printLesson(s *app.Session, l lesson, j learnJSON) error {
 			s.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
 		}
 		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
-	case l.Bodies < webhook.LearnFrom:
-		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
 	case c.Obstacle != "":
 		s.IO.Hint("fix that first: as things are it would verify nothing")
 	case c.Stale != "":
 		s.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
+	case l.Bodies < webhook.LearnFrom:
+		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
 	default:
 		words := append([]string{"signature", "learn"}, r.cmd.Flags().Args()...)
 		s.IO.Hint("pin it with `" + r.commandWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
 	}
-	return nil
 }
 
 // reasons lists reasons with their counts, in parentheses.

@@ -303,8 +303,11 @@ func TestExplainMasksWhatEventsShowMasks(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("webhook:\n  scheme: clear\n  schemes:\n    clear:\n      kind: token\n      signature: {from: header:X-Hook}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := []string{"WAYBILL_STORE=" + path, "WAYBILL_CONFIG=" + conf, "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_API_KEY=the-api-key"}
+	env := []string{"WAYBILL_STORE=" + path, "WAYBILL_CONFIG=" + conf, "WAYBILL_WEBHOOK_SECRET=api", "WAYBILL_API_KEY=the-api-key"}
 	_, want, _ := run(t, env, "events", "show", "2", "--headers", "-o", "json")
+	if !strings.Contains(want, "seen with *** inside") {
+		t.Errorf("%s; want the whole of a key hidden that holds another secret", want)
+	}
 	for _, scheme := range []string{"clear", "hmac-body-hex"} {
 		code, got, stderr := run(t, env, "signature", "explain", "2", "--scheme", scheme, "-o", "json", "--jq", ".headers")
 		if code != cli.Unverified || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {

@@ -76,10 +76,14 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			return false
 		case len(seen[k]) != 1:
 			varying.parts = append(varying.parts, p)
-		case p.slot == slotTimestamp:
-			varying.timestamp = place{}
-		case matching > 1:
-			c.Open = append(c.Open, "{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed in its place")
+		default:
+			if p.slot == slotTimestamp {
+				varying.timestamp = place{}
+			}
+			if matching == 1 {
+				continue
+			}
+			c.Open = append(c.Open, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed in its place")
 		}
 	}
 	c.proven = varying.strength()
