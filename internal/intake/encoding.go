@@ -40,16 +40,18 @@ func detect(file string, head []byte, asked string) (charset, error) {
 	if err != nil {
 		return charset{}, err
 	}
+	marked, err := byMark(file, head)
 	switch {
-	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
-		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32", hint: "save it as UTF-8"}
-	case bytes.HasPrefix(head, []byte(utf8BOM)):
-		return charset{name: utf8Name, mark: len(utf8BOM)}, nil
-	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		return charset{name: utf16leName, mark: 2, codec: utf16(unicode.LittleEndian)}, nil
-	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return charset{name: utf16beName, mark: 2, codec: utf16(unicode.BigEndian)}, nil
+	case err != nil:
+		return charset{}, err
+	case marked.mark > 0 && asked != "" && marked.name != named.name && !(marked.codec != nil && strings.EqualFold(strings.TrimSpace(asked), "utf-16")):
+		return charset{}, contradicted(file, asked, "has the byte order mark of "+strings.ToUpper(marked.name), marked.name)
+	case marked.mark > 0:
+		return marked, nil
 	case asked != "":
+		if named.codec != nil && newEvidence(named).decides(head) {
+			return charset{}, notAsked(file, asked)
+		}
 		return named, nil
 	}
 	if name := looksUTF16(head); name != "" {
@@ -61,6 +63,37 @@ func detect(file string, head []byte, asked string) (charset, error) {
 	return charset{name: utf8Name}, nil
 }
 
+// byMark tells the charset of an input by its byte order mark. Without one the
+// mark is 0 bytes long.
+func byMark(file string, head []byte) (charset, error) {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
+		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32", hint: "save it as UTF-8"}
+	case bytes.HasPrefix(head, []byte("+/v")) && len(head) > 3 && strings.IndexByte("89+/", head[3]) >= 0:
+		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-7", hint: "save it as UTF-8"}
+	case bytes.HasPrefix(head, []byte(utf8BOM)):
+		return charset{name: utf8Name, mark: len(utf8BOM)}, nil
+	case bytes.HasPrefix(head, []byte("\xff\xfe")):
+		return charset{name: utf16leName, mark: 2, codec: utf16(unicode.LittleEndian)}, nil
+	case bytes.HasPrefix(head, []byte("\xfe\xff")):
+		return charset{name: utf16beName, mark: 2, codec: utf16(unicode.BigEndian)}, nil
+	}
+	return charset{}, nil
+}
+
+// contradicted says that the bytes of an input show another encoding than the
+// one that was asked for.
+func contradicted(file, asked, reason, name string) error {
+	return &EncodingError{
+		File: file, Reason: "the text " + reason + ", and --encoding is " + show(asked),
+		hint: "leave --encoding out, or pass --encoding " + name,
+	}
+}
+
+func notAsked(file, asked string) error {
+	return contradicted(file, asked, "is valid UTF-8 with characters of several bytes", utf8Name)
+}
+
 func utf16(order unicode.Endianness) encoding.Encoding {
 	return unicode.UTF16(order, unicode.IgnoreBOM)
 }
@@ -69,6 +102,9 @@ func utf16(order unicode.Endianness) encoding.Encoding {
 func lookup(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil
+	}
+	if folded := fold(name); strings.Contains(folded, "utf7") || folded == "unicode11utf7" {
+		return charset{}, &OptionError{Option: "--encoding", Value: name, Reason: "UTF-7 is not read", hint: "save the file as UTF-8"}
 	}
 	unknown := &OptionError{
 		Option: "--encoding", Value: name, Reason: "no such encoding",

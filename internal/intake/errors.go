@@ -42,6 +42,21 @@ func (e *EncodingError) Error() string { return showName(e.File) + ": " + e.Reas
 // Hint says what to do about it.
 func (e *EncodingError) Hint() string { return e.hint }
 
+// ReadError says that an input could not be read to its end.
+type ReadError struct {
+	File string
+	Err  error // of the reader
+}
+
+func (e *ReadError) Error() string { return fmt.Sprintf("read %s: %v", showName(e.File), e.Err) }
+
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *ReadError) Hint() string {
+	return "check the disk or device that the input is on, or copy the input elsewhere; then run the command again"
+}
+
 // OptionError says that [Options] ask for something that does not exist or
 // contradicts itself. It has nothing to do with the input.
 type OptionError struct {

@@ -3,7 +3,6 @@ package intake
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -139,7 +138,7 @@ func (t *table) wrap(err error) error {
 	if errors.Is(err, errEnd) || errors.Is(err, errLong) {
 		return err
 	}
-	return fmt.Errorf("read %s: %w", showName(t.file), err)
+	return unread(t.file, err)
 }
 
 // firstLine returns what comes next up to a line end outside quotes or, if the

@@ -49,7 +49,7 @@ type Options struct {
 	// [FieldCarrier]. JSON has fixed names and does not use it.
 	Map map[string]string
 
-	Encoding    string            // such as windows-1252; empty for UTF-8; a byte order mark wins over it
+	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
 	StripSpaces bool              // remove spaces inside identifiers
 	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out

@@ -66,7 +66,7 @@ func (t *jsonText) end() error {
 	if errors.Is(t.win.err, errEnd) {
 		return errEnd
 	}
-	return fmt.Errorf("read %s: %w", showName(t.file), t.win.err)
+	return unread(t.file, t.win.err)
 }
 
 // peek passes over white space and returns the byte behind it, which it does

@@ -3,7 +3,6 @@ package intake
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -26,7 +25,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	win := newWindow(r)
 	head := win.fill(headSize)
 	if win.err != nil && !errors.Is(win.err, errEnd) {
-		return nil, fmt.Errorf("read %s: %w", showName(name), win.err)
+		return nil, unread(name, win.err)
 	}
 	head = head[:min(len(head), headSize)]
 	if err := foreign(name, head); err != nil {
@@ -38,7 +37,11 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	}
 	win.drop(coding.mark)
 	if coding.codec != nil {
-		win = newWindow(transform.NewReader(win, coding.codec.NewDecoder()))
+		var raw io.Reader = win
+		if coding.mark == 0 {
+			raw = &checked{r: win, e: newEvidence(coding), err: notAsked(name, o.Encoding)}
+		}
+		win = newWindow(transform.NewReader(raw, coding.codec.NewDecoder()))
 	}
 	text := win.lead()
 	if err := marked(name, text); err != nil {
@@ -56,6 +59,14 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	}
 	out.dialect.coding = coding
 	return out, nil
+}
+
+// unread names the input in an error of its reader.
+func unread(name string, err error) error {
+	if wrong := (*EncodingError)(nil); errors.As(err, &wrong) {
+		return wrong
+	}
+	return &ReadError{File: name, Err: err}
 }
 
 // format returns the format that is asked for.

@@ -131,10 +131,10 @@ func TestEncodings(t *testing.T) {
 		{"plain", text, "", "utf-8"},
 		{"mark", "\ufeff" + text, "", "utf-8"},
 		{"mark and quote", "\ufeff\"Order No\"" + text[len("Order No"):], "", "utf-8"},
-		{"mark wins", "\ufeff" + text, "windows-1252", "utf-8"},
+		{"mark and name", "\ufeff" + text, "UTF-8", "utf-8"},
 		{"UTF-16 LE", utf16(unicode.LittleEndian, unicode.UseBOM), "", "utf-16le"},
 		{"UTF-16 BE", utf16(unicode.BigEndian, unicode.UseBOM), "", "utf-16be"},
-		{"UTF-16 mark wins", utf16(unicode.BigEndian, unicode.UseBOM), "utf-16le", "utf-16be"},
+		{"UTF-16 mark and name", utf16(unicode.BigEndian, unicode.UseBOM), "utf-16", "utf-16be"},
 		{"UTF-16 LE named", utf16(unicode.LittleEndian, unicode.IgnoreBOM), "UTF-16LE", "utf-16le"},
 		{"UTF-16 BE named", utf16(unicode.BigEndian, unicode.IgnoreBOM), "utf-16be", "utf-16be"},
 		{"latin", latin, "latin1", "windows-1252"},
@@ -182,6 +182,43 @@ func TestEncodingErrors(t *testing.T) {
 		var encoding *intake.EncodingError
 		if !errors.As(err, &encoding) || err.Error() != tt.message || !strings.Contains(encoding.Hint(), tt.hint) {
 			t.Errorf("%s: got %v (hint %q), want %s (hint %q)", tt.name, err, hint(err), tt.message, tt.hint)
+		}
+	}
+}
+
+// An encoding that the bytes contradict is refused, at the first bytes or at the
+// last.
+func TestContradictedEncoding(t *testing.T) {
+	const head = "referId,rawTrackingNumber,name\n"
+	many := head + strings.Repeat("A1,1Z999AA10123456784,x\n", 1000)
+	big, err := unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder().String(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ text, asked, want string }{
+		{head + "A1,1Z1,Zoë\n", "windows-1252", "is valid UTF-8 with characters of several bytes, and --encoding is \"windows-1252\""},
+		{many + "A2,1Z2,Zoë", "latin1", "is valid UTF-8 with characters of several bytes, and --encoding is \"latin1\""},
+		{many + "A2,1Z2,Zo\xeb\n", "latin1", ""},
+		{many + "A2,1Z2,Zoë\nA3,1Z3,Zo\xeb\n", "latin1", ""},
+		{many + "A2,1Z2,李雷李雷\n", "gbk", "is valid UTF-8 with characters of several bytes"},
+		{many + "A2,1Z2,\xc1\xaa\xcd\xa8\n", "gbk", ""}, // two characters of GBK that are two of UTF-8 as well
+		{head + "A1,1Z1,\xb1\xed\n", "gbk", ""},
+		{many, "windows-1252", ""},
+		{"\ufeff" + head, "windows-1252", "has the byte order mark of UTF-8, and --encoding is \"windows-1252\""},
+		{big, "utf-16le", "has the byte order mark of UTF-16BE, and --encoding is \"utf-16le\""},
+		{big, "utf-8", "has the byte order mark of UTF-16BE, and --encoding is \"utf-8\""},
+		{"+/v8-" + head, "", "the text is UTF-7"},
+		{head, "UTF-7", "UTF-7 is not read"},
+	} {
+		in, err := intake.Open("in.csv", strings.NewReader(tt.text), intake.Options{Encoding: tt.asked})
+		for err == nil {
+			_, err = in.Next()
+		}
+		if tt.want == "" && (errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows)) {
+			continue
+		}
+		if tt.want == "" || !strings.Contains(err.Error(), tt.want) || hint(err) == "" {
+			t.Errorf("%.40q as %s: got %v (hint %q), want %q", tt.text, tt.asked, err, hint(err), tt.want)
 		}
 	}
 }

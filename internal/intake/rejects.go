@@ -52,8 +52,8 @@ func (d dialect) alike(other dialect) bool {
 // delimiter, line ends and encoding, with a last column waybillError that says
 // what is wrong and that is not read again. Rows of JSON inputs become JSON
 // Lines with such a field. An input in another encoding than UTF-8 and UTF-16
-// becomes UTF-8 with a byte order mark, which is read whatever encoding is
-// asked for. It is not safe for concurrent use.
+// becomes UTF-8 with a byte order mark, which is read without naming an
+// encoding. It is not safe for concurrent use.
 type Rejects struct {
 	w     *bufio.Writer
 	out   io.Writer // encodes into w

@@ -120,6 +120,7 @@ func TestRejectsReadAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			tt.o.Encoding = "" // rejects have a mark of their own
 			second, err := reject(t, tt.o, first)
 			if err != nil {
 				t.Fatal(err)
