@@ -20,7 +20,7 @@ var rooms = map[string][]string{
 	// Edges: one foreign technology each.
 	"internal/term":      {},
 	"internal/render":    {"internal/term"},
-	"internal/config":    {},
+	"internal/config":    {"internal/disk"},
 	"internal/buildinfo": {},
 	"internal/disk":      {},
 

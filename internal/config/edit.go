@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // Change sets one key of the user file.
@@ -42,8 +44,12 @@ func editUser(src Sources, profile string, changes []Change, check func(made use
 	}
 	var old []byte
 	if l.paths.UserExists {
+		var info fs.FileInfo
 		var fault *KeyError
-		if old, _, fault = readSettings(path); fault != nil {
+		if old, info, fault = readSettings(path); fault == nil {
+			fault = refuseChangers(path, disk.ChangersOf(path, info))
+		}
+		if fault != nil {
 			return "", fault.at("", o)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // value is a decoded value and its place.
@@ -114,7 +116,10 @@ func (l *loader) project() (layer, error) {
 		return made, nil
 	}
 	o := Origin{Level: FromProject, File: path}
-	data, _, fault := readSettings(path)
+	data, info, fault := readSettings(path)
+	if fault == nil {
+		fault = refuseChangers(path, disk.Planted(path, info))
+	}
 	if fault != nil {
 		return made, fault.at("", o)
 	}

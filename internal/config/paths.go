@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 const (
@@ -136,11 +138,7 @@ func variable(name, goos string) string {
 
 // readSettings reads a file of settings and checks that it is one.
 func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
-	// A pipe or a device would block or never end: look before opening.
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, nil, wrong("is not a regular file", "")
-	}
-	f, err := os.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return nil, nil, &KeyError{Message: cause(err), Hint: openHint(err), Err: err}
 	}
@@ -148,6 +146,9 @@ func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, nil, &KeyError{Message: cause(err), Err: err}
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, wrong("is not a regular file", "")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // MaxSecretFile is the largest file that is read as a secret, in bytes.
@@ -163,6 +166,15 @@ func readSecret(path string, stdin io.Reader) (string, *KeyError) {
 			return "", &KeyError{Message: cause(err), Hint: "check the path and who may read it", Err: err}
 		}
 		defer func() { _ = f.Close() }() // only read from: nothing is lost
+		info, err := f.Stat()
+		if err != nil {
+			return "", &KeyError{Message: cause(err), Hint: "check the path and who may read it", Err: err}
+		}
+		if info.Mode()&fs.ModeDevice == 0 { // a terminal belongs to a group that may write
+			if fault := refuseChangers(path, disk.ChangersOf(path, info)); fault != nil {
+				return "", fault
+			}
+		}
 		r = f
 	}
 	if r == nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // profilesKey is the key of the user file below which the profiles stand.
@@ -46,7 +48,13 @@ func (l *loader) user() (userFile, error) {
 	if err := l.fillUser(made, root, o); err != nil {
 		return made, err
 	}
-	return made, made.guarded(info)
+	if err := made.guarded(info); err != nil {
+		return made, err
+	}
+	if fault := refuseChangers(o.File, disk.ChangersOf(o.File, info)); fault != nil {
+		return made, fault.at("", o)
+	}
+	return made, nil
 }
 
 // fillUser decodes the top level and every profile, chosen or not.
@@ -121,6 +129,21 @@ func (u userFile) guarded(info fs.FileInfo) error {
 		}
 	}
 	return nil
+}
+
+// refuseChangers refuses a file that others may change: it decides where the
+// key is sent, or is the key.
+func refuseChangers(path string, c disk.Changers) *KeyError {
+	hint := closing(path)
+	switch {
+	case c.Text == "":
+		return nil
+	case c.Folder:
+		hint = "move it to a folder that only you can write to"
+	case c.Owner:
+		hint = "copy it to a file of your own, and use that"
+	}
+	return wrong("not used, because "+c.Text, hint)
 }
 
 func guard(path string, info fs.FileInfo) *KeyError {

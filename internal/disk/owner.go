@@ -11,3 +11,12 @@ type ForeignError struct {
 func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s belongs to %s, in a folder where others may write", e.Path, e.Owner)
 }
+
+// Changers says who besides the user and root can change a file or put another
+// in its place. The zero value stands for nobody.
+type Changers struct {
+	Text   string // such as `everybody may write it`
+	Group  bool   // they are a group that the user belongs to
+	Owner  bool   // another user owns it
+	Folder bool   // it is about the file's folder
+}

@@ -130,3 +130,60 @@ func Resolve(path string) (string, error) {
 	}
 	return at, nil
 }
+
+// Open opens a file for reading. Unlike [os.Open] it does not wait for a FIFO's
+// writer.
+func Open(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
+
+// ChangersOf says who can change the open file that info is of, or put another
+// in its place, at path. A folder where each may remove only what is their own,
+// as that for temporary files, lets nobody.
+func ChangersOf(path string, info fs.FileInfo) Changers {
+	if c := changers(info, "it"); c.Text != "" {
+		return c
+	}
+	target, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return Changers{} // a pipe that a shell made has no folder
+	}
+	folder, err := os.Stat(filepath.Dir(target))
+	if err != nil {
+		return Changers{}
+	}
+	c := changers(folder, "its folder")
+	if c.Folder = true; c.Text == "" || folder.Mode()&fs.ModeSticky != 0 && !c.Owner {
+		return Changers{}
+	}
+	return c
+}
+
+func changers(info fs.FileInfo, what string) Changers {
+	group := sharedGroup(info)
+	switch {
+	case info.Mode()&allWrite != 0:
+		return Changers{Text: "everybody may write " + what}
+	case group != "" && (ownerOf(info) == os.Geteuid() || member(info)):
+		return Changers{Text: group + " may write " + what, Group: true}
+	case !trusted(info):
+		return Changers{Text: what + " belongs to " + userName(ownerOf(info)), Owner: true}
+	case group != "":
+		return Changers{Text: group + " may write " + what}
+	}
+	return Changers{}
+}
+
+// member reports whether the user belongs to a file's group.
+func member(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	groups, err := os.Getgroups()
+	return ok && err == nil && (int(st.Gid) == os.Getegid() || slices.Contains(groups, int(st.Gid)))
+}
+
+// Planted names another user who owns a file in a folder that is not theirs.
+func Planted(path string, info fs.FileInfo) Changers {
+	folder, err := os.Stat(filepath.Dir(path))
+	if trusted(info) || err == nil && ownerOf(folder) == ownerOf(info) {
+		return Changers{}
+	}
+	return Changers{Text: "it belongs to " + userName(ownerOf(info)), Owner: true}
+}
