@@ -114,6 +114,7 @@ func TestEveryOutcomeIsSettled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.outcome.String(), func(t *testing.T) {
 			db := open(t)
+			holding(t, db)
 			run := stage(t, db, ledger.Async, 10, 50)
 			requests, err := job(db, run, replies(tt.outcome)).Carry(t.Context(), t.Context())
 			var stop *bulk.StopError
@@ -252,6 +253,7 @@ func TestDoubtfulRowsOfABatch(t *testing.T) {
 		tracking.OutcomeRows:     {Accepted: 9, Rejected: 1},
 	} {
 		db := open(t)
+		holding(t, db)
 		run := stage(t, db, ledger.Async, 10, 10)
 		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 			if len(items) < 10 {

@@ -86,6 +86,8 @@ type Watch struct {
 	Resolved func(state ledger.State, rows int64)
 	// Say is told in words what is about to take time.
 	Say func(format string, args ...any)
+	// Warn is told what the service does that was not assumed of it.
+	Warn func(format string, args ...any)
 }
 
 // Job is one run to be carried to the service.
@@ -107,6 +109,7 @@ type Job struct {
 	setBack   bool                // it was said that the clock was set back
 	resent    bool                // see ResendOne
 	unproven  bool                // see Unprovable
+	assumptions
 }
 
 // StopError says why a run stopped before all its rows were settled. What is
@@ -118,6 +121,8 @@ type StopError struct {
 	Err   error // nil if there is no more to say
 	// again says that the run may go on once the unknown rows were asked for.
 	again bool
+	// check says that the run may go on once an assumption was checked.
+	check bool
 }
 
 func (e *StopError) Error() string {
@@ -138,7 +143,7 @@ func (e *StopError) Unwrap() error { return e.Err }
 // of soft is returned; ctx ends those too, and their rows are unknown. requests
 // is how many creates left this machine.
 func (j *Job) Carry(ctx, soft context.Context) (requests int64, err error) {
-	err = j.reopen(soft)
+	err = firstOf(j.loadAssumptions(soft), j.reopen(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.questionAccepted(soft)
 	}
@@ -178,6 +183,9 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if _, err := j.Ledger.Recover(soft); err != nil {
 		return false, err
 	}
+	if err := j.checkAssumptions(soft); err != nil {
+		return false, err
+	}
 	p, err := j.reconcile(soft)
 	if err != nil {
 		return false, err
@@ -185,6 +193,8 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	err = j.send(ctx, soft)
 	var stop *StopError
 	switch {
+	case errors.As(err, &stop) && stop.check:
+		return true, nil
 	case errors.As(err, &stop) && stop.again && j.Unknown.Asks() && j.troubles < mostTroubles:
 		j.troubles++
 		j.say("%s: asking what became of the rows", stop.Why)
@@ -259,6 +269,12 @@ func (j *Job) spent(retryAfter time.Duration) bool {
 func (j *Job) say(format string, args ...any) {
 	if j.Say != nil {
 		j.Say(format, args...)
+	}
+}
+
+func (j *Job) warn(format string, args ...any) {
+	if j.Warn != nil {
+		j.Warn(format, args...)
 	}
 }
 

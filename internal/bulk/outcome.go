@@ -30,12 +30,15 @@ func (d *dispatch) settlement(ctx, soft context.Context, b ledger.Batch, r *trac
 	case r.Outcome == tracking.OutcomeTooLarge && requestSize(b) > ordinaryRow:
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
-		d.refusedAlone(ctx, soft, b.Rows[0].Item, &s)
+		d.refusedAlone(ctx, soft, b.Rows[0].Item, r, &s)
 	case r.Outcome == tracking.OutcomeRows:
 		s.Rows = named(b, r)
 		if s.State = ledger.Unknown; d.NoneTaken {
 			s.State, s.Halve = ledger.Pending, len(s.Rows) == 0
+			d.depend(&s, r)
 		}
+	case r.Outcome == tracking.OutcomeThrottled:
+		d.depend(&s, r)
 	case r.Outcome == tracking.OutcomeAccepted:
 		s.Rows = named(b, r)
 	}
@@ -46,10 +49,11 @@ func (d *dispatch) settlement(ctx, soft context.Context, b ledger.Batch, r *trac
 func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.Items())) }
 
 // refusedAlone settles a row that was refused with nothing else in its batch.
-// Of a conflict it is asked first whether the service has the row already.
-func (d *dispatch) refusedAlone(ctx, soft context.Context, item tracking.Item, s *ledger.Settlement) {
+// Of a conflict, and where refused rows may be stored, it is asked first whether
+// the service has the row.
+func (d *dispatch) refusedAlone(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.Settlement) {
 	s.State = ledger.Rejected
-	if s.HTTPStatus != http.StatusConflict {
+	if a := assumption(r); a != ledger.ConflictNotStored && d.standings[a] == holds {
 		return
 	}
 	ctx, cancel := d.whileSending(ctx, soft)
@@ -194,7 +198,9 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 			return err
 		}
 	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
-		return d.giveBack(ctx) // nothing is sent for a while
+		if err := d.giveBack(ctx); err != nil { // nothing is sent for a while
+			return err
+		}
 	}
 	rejected := int64(0)
 	if o.found.State == ledger.Rejected {
@@ -208,16 +214,20 @@ func (d *dispatch) react(ctx context.Context, o outcome) error {
 	d.mu.Lock()
 	d.rejected += rejected
 	rejected = d.rejected
-	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.found.State == ledger.Unknown && len(o.found.Rows) == 0 {
+	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.found.State == ledger.Unknown && o.found.Assumption == "" && len(o.found.Rows) == 0 {
 		// Those that prove absent go again in smaller batches, until the bad
 		// ones stand alone.
-		if half := (n + 1) / 2; d.most == 0 || half < d.most {
-			d.most = half
-		}
+		d.shrink(n)
 	}
+	d.recheck = d.recheck || o.found.Assumption != ""
 	d.mu.Unlock()
 	if d.MaxRejects > 0 && rejected > d.MaxRejects {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
+	}
+	if o.found.Assumption != "" {
+		e := stopped(o.reply, "stopped: the service may have stored rows of a batch "+assumptionText(o.found.Assumption))
+		e.check = true
+		return e
 	}
 	return nil
 }

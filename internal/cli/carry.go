@@ -198,6 +198,7 @@ func (k *carriage) carry(ctx context.Context, rows int64) (requests int64, err e
 	}
 	job.Resolved = progress.resolved
 	job.Say = func(format string, args ...any) { k.s.IO.Note("%s", fmt.Sprintf(format, args...)) }
+	job.Warn = func(format string, args ...any) { k.s.IO.Warning("%s", fmt.Sprintf(format, args...)) }
 	requests, err = job.Carry(k.s.Hard(ctx), ctx)
 	k.unprovable = job.Unprovable()
 	progress.stop()

@@ -177,6 +177,12 @@ stops. They are not sent again by themselves. Mend them:
   waybill create bad.csv
 or send them as they are: "waybill runs retry 3", "create --retry-rejected".
 
+That a service stored nothing of a batch that it refused because of rows (400,
+422; 409), or answered with a request for a pause (429), is an assumption. The
+first time that an account meets such an answer, the service is asked for up to
+three rows of the batch before any is sent again. If it has one, rows of such
+batches are unknown from then on. "waybill probe" shows what was found.
+
 Unknown: the request left, and no answer came that can be believed. --unknown
 says what is done about such rows:
   reconcile  asks the service. A row that it shows is accepted. A row is sent

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -21,6 +23,14 @@ type probeJSON struct {
 	Number  numberJSON `json:"number"`
 	Known   *tracked   `json:"known"`   // the tracking that was asked for; null if there was none
 	SavedTo string     `json:"savedTo"` // configuration file; empty if nothing was written
+
+	Assumptions []assumptionJSON `json:"assumptions"` // checked when a create met such an answer
+}
+
+type assumptionJSON struct {
+	Name    string    `json:"name"`  // refused, conflict or throttled: the batch's answer
+	Holds   bool      `json:"holds"` // the service stored none of its rows
+	Checked time.Time `json:"checked"`
 }
 
 type absentJSON struct {
@@ -65,6 +75,8 @@ looks like, and for a tracking that exists to find the parameter that queries by
 tracking number: the known number must be found under it, a random one must not.
 The known tracking is an accepted row of the ledger, or the one you name.
 
+It also shows what was found of the assumptions that "waybill help rows" names.
+
 --save writes what was proven into your configuration file, below the profile in
 force: query.absent and query.tracking_number_param.
 
@@ -105,15 +117,56 @@ func (r *runner) probeService(ctx context.Context, s *app.Session, item tracking
 	if save {
 		err = errors.Join(err, s.SaveProbe(&p))
 	}
+	checked, e := checkedAssumptions(ctx, s)
+	err = errors.Join(err, e)
 	if out := r.out; out.machine() {
-		err = errors.Join(out.object(probeToJSON(p)), err)
+		j := probeToJSON(p)
+		j.Assumptions = []assumptionJSON{}
+		for _, c := range checked {
+			j.Assumptions = append(j.Assumptions, assumptionJSON{string(c.Assumption), c.Holds, c.Checked.UTC()})
+		}
+		err = errors.Join(out.object(j), err)
 	} else {
-		err = errors.Join(out.fields(probeFields(p)), err)
+		err = errors.Join(out.fields(append(probeFields(p), assumptionFields(checked)...)), err)
 	}
 	if err != nil {
 		return err
 	}
 	return r.unfit(p)
+}
+
+// checkedAssumptions returns what the store knows of the account's assumptions.
+func checkedAssumptions(ctx context.Context, s *app.Session) ([]ledger.CheckedAssumption, error) {
+	db, err := s.ExistingStore(ctx)
+	if db == nil || err != nil {
+		return nil, err
+	}
+	return db.Assumptions(ctx, s.Config.Account)
+}
+
+func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
+	var fields []render.Field
+	for _, a := range []struct {
+		assumption ledger.Assumption
+		name       string
+	}{
+		{ledger.RefusedNotStored, "Batch refused (400, 422)"},
+		{ledger.ConflictNotStored, "Batch refused (409)"},
+		{ledger.ThrottledNotStored, "Batch throttled (429)"},
+	} {
+		value := "not checked yet: nothing is stored, it is assumed"
+		for _, c := range checked {
+			switch {
+			case c.Assumption != a.assumption:
+			case c.Holds:
+				value = "nothing is stored (checked " + c.Checked.Local().Format(time.RFC3339) + ")"
+			default:
+				value = "rows may be stored: they are asked for (found " + c.Checked.Local().Format(time.RFC3339) + ")"
+			}
+		}
+		fields = append(fields, render.Field{Name: a.name, Value: value})
+	}
+	return fields
 }
 
 // unfit is the error of settings that don't fit what was learnt, nil if they do.

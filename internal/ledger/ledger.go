@@ -169,11 +169,31 @@ func (b Batch) Items() []tracking.Item {
 	return items
 }
 
+// Assumption is what is taken to be so of an account's service until it was
+// asked once.
+type Assumption string
+
+// The assumptions. Each says of a batch with such an answer that the service
+// stored none of its rows.
+const (
+	RefusedNotStored   Assumption = "refused"   // because of rows: 400 or 422
+	ConflictNotStored  Assumption = "conflict"  // because of rows: 409
+	ThrottledNotStored Assumption = "throttled" // with a status of assume_unprocessed
+)
+
+// CheckedAssumption is what asking the service showed of an assumption.
+type CheckedAssumption struct {
+	Assumption Assumption
+	Holds      bool
+	Checked    time.Time
+}
+
 // Settlement is the outcome of one claimed batch.
 type Settlement struct {
 	Batch      int64
-	State      State // of every row not in Rows
-	Halve      bool  // State is Pending: they are to be sent in two halves
+	State      State      // of every row not in Rows
+	Assumption Assumption // State is Unknown until this one is checked; empty: it depends on none
+	Halve      bool       // State is Pending: they are to be sent in two halves
 	Reason     string
 	HTTPStatus int    // 0 if no answer came
 	Answer     []byte // as received; nil if none came
@@ -250,11 +270,12 @@ type Doubt struct {
 	Row, Batch int64
 	Run        int64 // of the batch
 	Item       tracking.Item
-	Siblings   int64     // other rows of the account with the same referId
-	Unsent     bool      // it was never sent from here, see [Plan.CheckFirst]
-	Ended      time.Time // when its request ended; zero if it was never sent
-	Absent     time.Time // when its absence was first proven; zero if it was not
-	Look       string    // what that absence looked like
+	Siblings   int64      // other rows of the account with the same referId
+	Unsent     bool       // it was never sent from here, see [Plan.CheckFirst]
+	Ended      time.Time  // when its request ended; zero if it was never sent
+	Absent     time.Time  // when its absence was first proven; zero if it was not
+	Look       string     // what that absence looked like
+	Assumption Assumption // of [Settlement]; empty once the row itself was asked for
 }
 
 // Finding is what was found out about a doubt. It changes nothing if the row

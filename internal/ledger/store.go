@@ -136,6 +136,11 @@ type Accounts interface {
 	// request of that mode, 0 if none was too large yet; LimitBatches lowers it.
 	BatchLimit(ctx context.Context, account string, mode Mode) (int, error)
 	LimitBatches(ctx context.Context, account string, mode Mode, rows int) error
+
+	// Assumptions returns what was checked for the account, by name.
+	Assumptions(ctx context.Context, account string) ([]CheckedAssumption, error)
+	// RecordAssumption records what was checked. One that failed once stays so.
+	RecordAssumption(ctx context.Context, account string, c CheckedAssumption) error
 }
 
 // KeyNews is what [Accounts.SeeKey] found out.

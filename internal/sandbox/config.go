@@ -67,6 +67,8 @@ const (
 	FaultLate      = "late"           // connection cut, stored 3 s later
 	FaultFalseOK   = "200-before"     // a create is answered as if it were stored, and is not
 	FaultAbsent    = "absent"         // a query is answered as if there were no such tracking
+	FaultRefused   = "400-after"      // a create is stored, then 400
+	FaultThrottled = "429-after"      // a create is stored, then 429
 )
 
 // Faults returns the names of all faults.
@@ -74,13 +76,14 @@ func Faults() []string {
 	return []string{
 		FaultError500, FaultError502, FaultCutBefore, FaultCutAfter, FaultTruncate, FaultStall,
 		FaultRedirect, FaultHTML, FaultEnvelope, FaultNotFound, FaultLate, FaultFalseOK, FaultAbsent,
+		FaultRefused, FaultThrottled,
 	}
 }
 
 // befalls reports whether requests of an operation can meet that fault.
 func befalls(name string, op operation) bool {
 	switch name {
-	case FaultFalseOK:
+	case FaultFalseOK, FaultRefused, FaultThrottled:
 		return op != opDetail
 	case FaultAbsent:
 		return op == opDetail

@@ -139,6 +139,8 @@ func TestFaultsStoreWhatTheySay(t *testing.T) {
 		{sandbox.FaultLate, 0, 0},
 		{sandbox.FaultFalseOK, 0, 200},
 		{sandbox.FaultAbsent, 1, 200}, // queries alone meet it
+		{sandbox.FaultRefused, 1, 400},
+		{sandbox.FaultThrottled, 1, 429},
 	}
 	if len(tests) != len(sandbox.Faults()) {
 		t.Errorf("%d faults tested of %d", len(tests), len(sandbox.Faults()))

@@ -281,6 +281,12 @@ func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, stor
 	case FaultAbsent:
 		status, body := s.absent()
 		answer(w, status, body)
+	case FaultRefused:
+		store()
+		refuse(w, http.StatusBadRequest, "bad request")
+	case FaultThrottled:
+		store()
+		refuse(w, http.StatusTooManyRequests, "too many requests")
 	case FaultLate:
 		s.later(store)
 		cut(w, "")

@@ -39,6 +39,30 @@ func (d *DB) LimitBatches(ctx context.Context, account string, mode ledger.Mode,
 	})
 }
 
+// Assumptions returns what was checked, see [ledger.Accounts].
+func (d *DB) Assumptions(ctx context.Context, account string) ([]ledger.CheckedAssumption, error) {
+	var all []ledger.CheckedAssumption
+	err := d.each(ctx, func(s scanner) error {
+		var c ledger.CheckedAssumption
+		var checked int64
+		err := s.Scan(&c.Assumption, &c.Holds, &checked)
+		c.Checked = instant(checked)
+		all = append(all, c)
+		return err
+	}, "SELECT name, holds, checked FROM assumptions WHERE account_id = "+accountOf("$1")+" ORDER BY name", account)
+	return all, err
+}
+
+// RecordAssumption records it, see [ledger.Accounts].
+func (d *DB) RecordAssumption(ctx context.Context, account string, c ledger.CheckedAssumption) error {
+	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
+		_, err := t.exec(ctx, `INSERT INTO assumptions (account_id, name, holds, checked) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (account_id, name) DO UPDATE SET holds = excluded.holds, checked = excluded.checked WHERE assumptions.holds = 1`,
+			id, string(c.Assumption), flag(c.Holds), millis(c.Checked))
+		return err
+	})
+}
+
 // forAccount does work on an account, which is added if it is new.
 func (d *DB) forAccount(ctx context.Context, account string, do func(ctx context.Context, t *tx, id int64) error) error {
 	if err := checkText("account", account); err != nil {

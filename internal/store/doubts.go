@@ -58,14 +58,15 @@ const with = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN bat
 const (
 	siblings = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
 	doubted  = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
-		COALESCE(d.absent, 0), COALESCE(d.look, '') FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+		COALESCE(d.absent, 0), COALESCE(d.look, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
+		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
 func scanDoubt(s scanner) (ledger.Doubt, error) {
 	var x ledger.Doubt
 	var began, ended, absent int64
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look, &x.Assumption)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}

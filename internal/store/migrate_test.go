@@ -144,6 +144,9 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 		t.Errorf("%d unverified bytes, %v", n, err)
 	}
 	// What is new works on what is old.
+	if err := d.RecordAssumption(ctx, account, ledger.CheckedAssumption{Assumption: ledger.RefusedNotStored, Holds: true}); err != nil {
+		t.Error(err)
+	}
 	s, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://x"}, &inbox.From{})
 	if err != nil {
 		t.Fatal(err)

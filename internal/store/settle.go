@@ -50,6 +50,9 @@ func check(s ledger.Settlement) error {
 	if s.Halve && s.State != ledger.Pending {
 		return fmt.Errorf("settle batch %d: %s rows are not sent again in halves: %w", s.Batch, s.State, ErrNotClaimed)
 	}
+	if s.Assumption != "" && s.State != ledger.Unknown {
+		return fmt.Errorf("settle batch %d: %s rows wait for no assumption: %w", s.Batch, s.State, ErrNotClaimed)
+	}
 	if !ledger.Sending.CanBecome(s.State) {
 		return fmt.Errorf("settle batch %d: sending cannot become %q: %w", s.Batch, s.State, ErrNotClaimed)
 	}
@@ -83,8 +86,8 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	if err := t.verdicts(ctx, s, run); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5 WHERE id = $6`,
-		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Batch); err != nil {
+	if _, err := t.exec(ctx, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, assumption = $6 WHERE id = $7`,
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), string(s.Assumption), s.Batch); err != nil {
 		return err
 	}
 	if answer != nil {

@@ -57,3 +57,14 @@ UPDATE OR REPLACE outbox_numbers SET folded = fold_number(folded) WHERE folded G
 DELETE FROM outbox_numbers WHERE folded = '';
 UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
 	EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter));
+
+-- What asking the service showed of an account's assumptions, see package
+-- ledger; and the assumption that unknown rows of a batch wait for.
+CREATE TABLE assumptions (
+	account_id BIGINT NOT NULL,
+	name       TEXT NOT NULL,
+	holds      BIGINT NOT NULL, -- 0, 1
+	checked    BIGINT NOT NULL,
+	PRIMARY KEY (account_id, name)
+) WITHOUT ROWID;
+ALTER TABLE batches ADD COLUMN assumption TEXT NOT NULL DEFAULT '';
