@@ -128,7 +128,11 @@ func (r *runner) runReplay(ctx context.Context, s *app.Session, o replayOptions,
 	if err != nil {
 		return err
 	}
-	p := &replaying{db: db, all: all, sign: sign, withhold: withhold}
+	headers, err := r.headersOf(o.Headers, all)
+	if err != nil {
+		return err
+	}
+	p := &replaying{db: db, all: all, headers: headers, sign: sign, withhold: withhold}
 	k.kind, k.Load = "replay", p.load
 	k.label = func(i int) string { return "delivery " + all[i].Name }
 	k.json = func(j *sentJSON, i int) { j.Delivery, j.Attempt = all[i].Name, all[i].Attempt+1+j.Copy }
@@ -140,6 +144,22 @@ func (r *runner) runReplay(ctx context.Context, s *app.Session, o replayOptions,
 		s.IO.Note("--seed %d repeats this run", k.Faults.Seed)
 	}
 	return k.run(ctx, len(all))
+}
+
+// headersOf returns what each target of the deliveries gets, by its URL.
+func (r *runner) headersOf(values []string, all []app.Errand) (map[string][]webhook.Field, error) {
+	var targets []forward.Target
+	for _, e := range all {
+		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == e.To.String() }) {
+			targets = append(targets, forward.Target{URL: e.To})
+		}
+	}
+	headers := map[string][]webhook.Field{}
+	err := r.giveHeaders(values, targets)
+	for _, t := range targets {
+		headers[t.URL.String()] = t.Headers
+	}
+	return headers, err
 }
 
 // saySelection says what of the deliveries that were asked for is not sent, and
@@ -176,6 +196,7 @@ func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.
 type replaying struct {
 	db       *store.DB
 	all      []app.Errand
+	headers  map[string][]webhook.Field // that a target gets, by its URL
 	sign     *signer
 	withhold func(webhook.Field) bool
 }
@@ -194,7 +215,8 @@ func (p *replaying) load(ctx context.Context, step forward.Sending) (forward.Par
 	if parcel.Message, err = forward.Message(d, e.To, e.Attempt+1+step.Copy, p.withhold); err != nil {
 		return parcel, err
 	}
-	parcel.Message, err = p.sign.sign(parcel.Message)
+	m, err := p.sign.sign(parcel.Message)
+	parcel.Message = forward.WithHeaders(m, p.headers[e.To.String()])
 	return parcel, err
 }
 

@@ -108,7 +108,11 @@ func (r *runner) runSend(ctx context.Context, s *app.Session, o sendOptions) err
 		return err
 	}
 	defer k.Client.Close()
-	p := &posting{to: to, count: o.Count}
+	target := []forward.Target{{URL: to}}
+	if err := r.giveHeaders(o.Headers, target); err != nil {
+		return err
+	}
+	p := &posting{to: to, headers: target[0].Headers, count: o.Count}
 	if err := p.load(ctx, s, r.cmd, o, k.Faults.Seed); err != nil {
 		return err
 	}
@@ -143,6 +147,7 @@ func (r *runner) runSend(ctx context.Context, s *app.Session, o sendOptions) err
 // posting makes up deliveries, or takes them from a file.
 type posting struct {
 	to       *url.URL
+	headers  []webhook.Field // that the target gets
 	sign     *signer
 	made     webhook.Made
 	given    []webhook.Sample // instead of made ones
@@ -233,7 +238,8 @@ func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Parce
 	if err != nil {
 		return parcel, err
 	}
-	parcel.Message, err = p.sign.sign(m)
+	m, err = p.sign.sign(m)
+	parcel.Message = forward.WithHeaders(m, p.headers)
 	return parcel, err
 }
 

@@ -36,7 +36,8 @@ FILTER is KEY=VALUE[,KEY=VALUE], and all must hold for one of the new events: KE
 is event, status, statusTrack, number or a JSON pointer such as
 /data/summary/statusLabel; a * may end VALUE. A new target gets what arrives from
 now on, a known one what it missed. What fails is tried again for a day or 20
-times; deliveries about the same tracking number arrive in order.`,
+times; deliveries about the same tracking number arrive in order. --target-header
+sends a target a header of its own, its value read once at the start.`,
 		Example: example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,

@@ -37,7 +37,7 @@ const (
 
 // forwardOptions is what the line of listen says of forwarding.
 type forwardOptions struct {
-	To                                       []string
+	To, Headers                              []string
 	Unverified, Skip, AllowTarget, ShowReply bool
 	From, Ack                                string
 }
@@ -45,6 +45,7 @@ type forwardOptions struct {
 func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`; may be repeated")
+	targetHeaderFlag(cmd, &o.Headers)
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
@@ -76,7 +77,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		return nil, usagef("use stored or forwarded", "--ack %q is neither", o.Ack)
 	case o.Ack == ackForwarded && len(all) != 1:
 		return nil, usagef("name one --forward-to", "--ack forwarded gives the status of one target, and there are %d", len(all))
-	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != ""):
+	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != "" || len(o.Headers) > 0):
 		return nil, usagef("name one with --forward-to URL", "there is no target to forward to")
 	case o.Skip && o.From != "":
 		return nil, usagef("leave one of them out", "--skip-backlog and --from contradict each other")
@@ -124,6 +125,9 @@ func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.D
 	if err != nil || len(targets) == 0 {
 		return nil, err
 	}
+	if err := r.giveHeaders(o.Headers, targets); err != nil {
+		return nil, err
+	}
 	from, err := parseFrom(o.From)
 	if err != nil {
 		return nil, err
@@ -139,6 +143,9 @@ func (r *runner) openForwarding(ctx context.Context, s *app.Session, db *store.D
 	fw := &forwarding{client: client, out: r.out, io: s.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.Notice, untoldForwards)}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
+	}
+	if len(o.Headers) > 0 {
+		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Store: db, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,

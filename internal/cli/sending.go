@@ -41,6 +41,7 @@ that goes on, with --skip.`
 // sendingOptions are the flags of commands that send deliveries.
 type sendingOptions struct {
 	To, Scheme, Expect, Drop, Delay string
+	Headers                         []string
 
 	Duplicate, Skip               int
 	Reorder, Corrupt, AllowTarget bool
@@ -50,6 +51,7 @@ type sendingOptions struct {
 
 func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	targetHeaderFlag(cmd, &o.Headers)
 	f.StringVar(&o.Scheme, "scheme", "", "sign by this scheme, a preset or one of webhook.schemes (default webhook.scheme)")
 	f.IntVar(&o.Duplicate, "duplicate", 0, "send each `N` more times")
 	f.BoolVar(&o.Reorder, "reorder", false, "send in an order by chance")
@@ -290,6 +292,10 @@ func (r *runner) anew(args []string, set map[string]string) string {
 		case ok || !f.Changed:
 		case f.Name == "to":
 			words = append(words, "--to", forward.ShowAddress(f.Value.String()))
+		case f.Name == targetHeader:
+			for _, value := range flagValues(f) {
+				words = append(words, "--"+targetHeader, showTargetHeader(value))
+			}
 		case f.Value.Type() == "bool" && f.Value.String() == "true":
 			words = append(words, "--"+f.Name)
 		case f.Value.Type() == "bool":

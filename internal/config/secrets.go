@@ -143,17 +143,41 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 
 // secretAt returns the secret at env:NAME or file:PATH.
 func (c Config) secretAt(place string) (Secret, *KeyError) {
+	return secretAt(place, func(name string) (string, bool) {
+		s, ok := c.webhook.env[name]
+		return s.Reveal(), ok
+	})
+}
+
+func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *KeyError) {
 	kind, name, _ := strings.Cut(place, ":")
 	if kind == "file" {
 		text, fault := readSecret(name, nil)
 		return NewSecret(text), fault
 	}
-	s, ok := c.webhook.env[name]
+	s, ok := lookup(name)
 	if !ok {
 		return Secret{}, wrong("the environment has no such variable", "set "+name+", or remove the entry")
 	}
-	text, fault := cleanSecret([]byte(s.Reveal()))
+	text, fault := cleanSecret([]byte(s))
 	return NewSecret(text), fault
+}
+
+// ReadSecret returns the secret at env:NAME or file:PATH. The error is a
+// [*KeyError], and does not show a place that is none: it may be a secret.
+func ReadSecret(place string, getenv func(string) string) (Secret, error) {
+	if want := secretPlace(place); want != "" {
+		return Secret{}, wrong("wants "+want, "").at("", Origin{})
+	}
+	s, fault := secretAt(place, func(name string) (string, bool) {
+		v := getenv(name)
+		return v, v != ""
+	})
+	if fault != nil {
+		fault.Message = place + ": " + fault.Message
+		return Secret{}, fault.at("", Origin{})
+	}
+	return s, nil
 }
 
 // readSecret reads the one line of a file. A pipe is read too, so that a shell

@@ -56,7 +56,7 @@ func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return r.f.o.Client.Send(ctx, r.target.URL, m)
+	return r.f.o.Client.Send(ctx, r.target.URL, WithHeaders(m, r.target.Headers))
 }
 
 // learn tells the gate how the target does. What was not answered in time says

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,6 +52,30 @@ func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.F
 		m.Header = append(m.Header, webhook.Field{Name: HeaderAttempt, Value: strconv.Itoa(attempt)})
 	}
 	return m, nil
+}
+
+// WithHeaders returns m with those headers instead of its own of the same names.
+func WithHeaders(m webhook.Request, headers []webhook.Field) webhook.Request {
+	if len(headers) == 0 {
+		return m
+	}
+	m.Header = slices.DeleteFunc(slices.Clone(m.Header), func(f webhook.Field) bool {
+		return slices.ContainsFunc(headers, func(own webhook.Field) bool { return strings.EqualFold(own.Name, f.Name) })
+	})
+	m.Header = append(m.Header, headers...)
+	return m
+}
+
+// CheckHeader returns why a target can't be given a header of that name, nil
+// if it can.
+func CheckHeader(name string) error {
+	switch {
+	case !token(name):
+		return errors.New("the name of a header holds letters, digits and hyphens only") // not shown: a value may stand there
+	case hopByHop(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
+		return fmt.Errorf("the header %s belongs to the connection or is set by waybill", name)
+	}
+	return nil
 }
 
 // hopByHop returns the names, in lower case, of the headers that do not go on

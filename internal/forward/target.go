@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // SinkName is the name of the sinks that this package reads for.
@@ -16,8 +17,9 @@ const SinkName = "forward"
 
 // Target is where deliveries are forwarded to, and which.
 type Target struct {
-	URL    *url.URL
-	Filter Filter
+	URL     *url.URL
+	Filter  Filter
+	Headers []webhook.Field // that it gets instead of a delivery's own of these names; they may hold secrets
 }
 
 // ParseTarget reads [FILTER=>]URL, see [ParseFilter]. No error shows a
@@ -47,7 +49,7 @@ func ParseURL(address string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("a target is a URL with http or https, not %q", u.Scheme)
 	case u.User != nil:
-		return nil, errors.New("a target's URL holds no user name or password")
+		return nil, errors.New("a target's URL holds no user name or password: --target-header Authorization=env:NAME sends them")
 	case u.Fragment != "" || strings.Contains(address, "#"):
 		return nil, errors.New("a target's URL holds no fragment (#)")
 	case unsafeIn(u.RequestURI()):
