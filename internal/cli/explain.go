@@ -202,8 +202,27 @@ func (r *runner) finish(ctx context.Context, err error) Code {
 	if e := issuer(nil); errors.As(err, &e) {
 		f.Errors, f.More = e.Issues()
 	}
+	f.Place = placeOf(err)
 	r.app.IO.Fail(f)
 	return code
+}
+
+// placeOf returns the place of an input where it can't be read any further, or
+// nil.
+func placeOf(err error) *term.Issue {
+	if e := (*intake.SyntaxError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
+	}
+	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Line: e.Line, Message: e.Error(), Hint: columnHint(e)}
+	}
+	if e := (*intake.EncodingError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}
+	}
+	if e := (*intake.FormatError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Message: e.Error(), Hint: e.Hint()}
+	}
+	return nil
 }
 
 // messageOf is the text of an error; several joined ones stand in one line.

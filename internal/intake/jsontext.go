@@ -14,7 +14,7 @@ import (
 // maxDepth is how deep a record may be nested; an item needs two levels.
 const maxDepth = 64
 
-const jsonHint = "mend the file, or write it anew: nothing was read from here on"
+const jsonHint = "fix the file, or write it anew: nothing was read from here on"
 
 // place is a position in a text.
 type place struct {

@@ -21,6 +21,7 @@ type Failure struct {
 	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not
 	Errors     []Issue       // what is wrong in which place of an input
 	More       int           // how many of them are not in Errors
+	Place      *Issue        // where Message says it went wrong; JSON has it in errors; nil for none
 }
 
 // Issue is one thing wrong in one place of an input.
@@ -115,6 +116,9 @@ func (t *IO) Fail(f Failure) {
 
 func (t *IO) report(kind string, style Style, label string, f Failure) {
 	if t.options.JSON {
+		if f.Place != nil {
+			f.Errors = append([]Issue{*f.Place}, f.Errors...)
+		}
 		t.object(message{
 			Type: kind, Code: f.Code, Message: f.Message, Hint: f.Hint, NextCommand: f.Next,
 			HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
