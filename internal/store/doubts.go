@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -58,27 +59,40 @@ const with = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN bat
 const (
 	siblings = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
 	doubted  = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
-		COALESCE(d.absent, 0), COALESCE(d.look, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
+		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.look, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
 		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
-func scanDoubt(s scanner) (ledger.Doubt, error) {
+func (d *DB) scanDoubt(s scanner) (ledger.Doubt, error) {
 	var x ledger.Doubt
-	var began, ended, absent int64
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &x.Look, &x.Assumption)
+	var began, ended, absent, up int64
+	var boot string
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Look, &x.Assumption)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
 	x.Absent = instant(absent)
+	if boot != "" && boot == d.write.boot {
+		x.Absent = corrected(x.Absent, uptime()-time.Duration(up)*time.Millisecond)
+	}
 	return x, err
+}
+
+// corrected returns the time that is so long ago, by a clock that nobody sets,
+// if the noted one says otherwise: then the clock on the wall was set since.
+func corrected(noted time.Time, ago time.Duration) time.Time {
+	if (time.Since(noted) - ago).Abs() < time.Second {
+		return noted
+	}
+	return time.Now().Add(-ago)
 }
 
 // doubts returns the rows of the run's input in a batch that are in that state.
 func (d *DB) doubts(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.Doubt, error) {
 	var page []ledger.Doubt
 	err := d.each(ctx, func(s scanner) error {
-		x, err := scanDoubt(s)
+		x, err := d.scanDoubt(s)
 		page = append(page, x)
 		return err
 	}, doubted+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
@@ -155,9 +169,11 @@ func (t *tx) noteAbsence(ctx context.Context, f ledger.Finding) error {
 		_, err := t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", f.Row)
 		return err
 	}
-	_, err := t.exec(ctx, `INSERT INTO doubts (row_id, batch_id, absent, look) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, look = excluded.look`,
-		f.Row, f.Batch, millis(f.Absent), clean(f.Look))
+	up := uptime() - time.Since(f.Absent)
+	_, err := t.exec(ctx, `INSERT INTO doubts (row_id, batch_id, absent, look, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, look = excluded.look,
+			boot = excluded.boot, uptime = excluded.uptime`,
+		f.Row, f.Batch, millis(f.Absent), clean(f.Look), t.w.boot, up.Milliseconds())
 	return err
 }
 
@@ -233,7 +249,7 @@ const controlBatches = 8
 func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doubt, error) {
 	var alone, others []ledger.Doubt
 	err := d.each(ctx, func(s scanner) error {
-		x, err := scanDoubt(s)
+		x, err := d.scanDoubt(s)
 		if x.Siblings == 0 {
 			alone = append(alone, x)
 		} else {

@@ -27,6 +27,7 @@ type writer struct {
 	turn    chan struct{} // holds one token while somebody has the turn
 
 	identity identity
+	boot     string // see bootID
 
 	mu    sync.Mutex
 	queue []*job
@@ -54,7 +55,7 @@ func newWriter(path string, readers *sql.DB) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1), identity: identity{path: path}}, nil
+	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1), identity: identity{path: path}, boot: bootID()}, nil
 }
 
 // run does the work in a transaction, perhaps together with others', and

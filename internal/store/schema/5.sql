@@ -68,3 +68,8 @@ CREATE TABLE assumptions (
 	PRIMARY KEY (account_id, name)
 ) WITHOUT ROWID;
 ALTER TABLE batches ADD COLUMN assumption TEXT NOT NULL DEFAULT '';
+
+-- When an absence was proven by a clock that nobody sets, beside the one on the
+-- wall: milliseconds since the machine was started, and which start that was.
+ALTER TABLE doubts ADD COLUMN boot TEXT NOT NULL DEFAULT ''; -- empty: not told
+ALTER TABLE doubts ADD COLUMN uptime BIGINT NOT NULL DEFAULT 0;
