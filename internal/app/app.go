@@ -172,6 +172,9 @@ func (s *Session) open(ctx context.Context, o store.Options) (*store.DB, error) 
 		return nil, err
 	}
 	s.db = db
+	if who := db.Shared(); who != "" {
+		s.IO.Note("the store %s is shared: %s, and so change what counts as sent", db.Path(), who)
+	}
 	if copied := db.Backup(); copied != "" {
 		s.IO.Note("the store was brought up to date; as it was, it is kept in %s: whoever goes back to that forgets what was sent and received since", copied)
 	}

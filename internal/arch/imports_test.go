@@ -32,7 +32,7 @@ var rooms = map[string][]string{
 	"internal/intake":          {"internal/tracking"},
 	"internal/api":             {"internal/tracking"},
 	"internal/sandbox":         {"internal/tracking", "internal/webhook"},
-	"internal/store":           {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/store":           {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 	"internal/store/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.

@@ -92,6 +92,11 @@ over .waybill.yaml of the current folder, that over your own file ("waybill
 config path"), that over the default. "waybill config list --origin" shows
 what is in force. Secrets have no flag.
 
+Your own file, files with secrets and the store are refused when another user
+(other than root) owns them or everybody may write them; the first two also when
+a group may, or when others may write in their folder. A store that a group may
+write is used, and a note says so.
+
 `)
 	for _, s := range config.Settings() {
 		fmt.Fprintf(&b, "  %s\n", s.Env)

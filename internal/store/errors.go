@@ -29,6 +29,7 @@ var (
 	ErrLinked     = errors.New("store has several names (hard links)")
 	ErrMounted    = errors.New("store is mounted without its folder")
 	ErrGone       = errors.New("store was deleted, renamed or replaced while it was in use")
+	ErrExposed    = errors.New("others may change the store")
 	ErrIO         = errors.New("disk error")
 )
 
@@ -88,6 +89,7 @@ var hints = map[error]string{
 	ErrLinked:     "its log and locks lie beside one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
 	ErrMounted:    "its log and locks lie beside it: mount the folder that holds it, and name the file in there with --store",
 	ErrGone:       "put the store back in its place, or a backup of it; where it is lost, --check-first asks the service before a row is sent again",
+	ErrExposed:    "take it from them with chown and chmod 600, give it to a group that shares it with chmod 660, or name another store with --store",
 	ErrIO:         "check the disk, then run the same command again",
 }
 

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // maxLinks is how many symbolic links in a row are followed.
@@ -89,4 +91,30 @@ func usable(path string, info fs.FileInfo) error {
 		return &Error{Kind: ErrMounted, Path: path, Op: "open"}
 	}
 	return nil
+}
+
+// exposed returns who shares the store on purpose, in words: a group, or those
+// who may write in its folder. Others who could change it, or who laid out
+// files beside it that SQLite would read, are an error.
+func exposed(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	who := disk.ChangersOf(path, info)
+	if !who.Group {
+		for _, suffix := range []string{"-wal", "-shm", "-journal", ".staging.lock", ".owners"} {
+			beside, err := os.Lstat(path + suffix)
+			if err == nil {
+				err = disk.Foreign(path+suffix, beside)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", &Error{Kind: ErrExposed, Path: path, Op: "open", Err: err}
+			}
+		}
+	}
+	if who.Text != "" && !who.Group && !who.Folder {
+		return "", &Error{Kind: ErrExposed, Path: path, Op: "open", Err: errors.New(who.Text)}
+	}
+	return who.Text, nil
 }

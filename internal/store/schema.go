@@ -102,7 +102,10 @@ func (w *writer) useLog(ctx context.Context, path string) error {
 func (w *writer) copy(ctx context.Context, path string, version int) (string, error) {
 	backup := fmt.Sprintf("%s.bak-v%d", path, version)
 	part := backup + ".part"
-	f, err := os.OpenFile(part, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err := remove(part); err != nil {
+		return "", err
+	}
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", err
 	}

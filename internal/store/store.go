@@ -51,6 +51,7 @@ type DB struct {
 	path   string
 	isNew  bool
 	backup string
+	shared string
 
 	write    *writer
 	readers  *sql.DB
@@ -80,7 +81,16 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, path, steps)
+	shared, err := exposed(path)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	d, err := open(ctx, path, steps)
+	if err != nil {
+		return nil, err
+	}
+	d.shared = shared
+	return d, nil
 }
 
 func open(ctx context.Context, path string, steps []string) (*DB, error) {
@@ -102,6 +112,10 @@ func open(ctx context.Context, path string, steps []string) (*DB, error) {
 
 // New reports whether Open made this store.
 func (d *DB) New() bool { return d.isNew }
+
+// Shared says who may change the store besides the user, such as "group ops may
+// write it"; the empty string for nobody.
+func (d *DB) Shared() string { return d.shared }
 
 // Path returns the absolute path of the store's file, without symbolic links.
 func (d *DB) Path() string { return d.path }

@@ -1,0 +1,77 @@
+//go:build unix
+
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// stranger is a user that is not the one who runs the tests.
+const stranger = 12345
+
+// A store that others may change is refused, one that a group shares is named.
+func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		side         string // what follows the store's name; empty for itself
+		mode, folder os.FileMode
+		uid, gid     int // -1 for the user's own
+		want, shared string
+	}{
+		{"own", "", 0o600, 0o755, -1, -1, "", ""},
+		{"all may write", "", 0o666, 0o755, -1, -1, "everybody may write it", ""},
+		{"of another user", "", 0o600, 0o755, stranger, -1, "it belongs to user 12345", ""},
+		{"shared by a group", "", 0o660, 0o755, -1, stranger, "", "group 12345 may write it"},
+		{"all may write its folder", "", 0o600, 0o777, -1, -1, "", "everybody may write its folder"},
+		{"folder for temporary files", "", 0o600, 0o777 | os.ModeSticky, -1, -1, "", ""},
+		{"log of another user", "-journal", 0o600, 0o777 | os.ModeSticky, stranger, -1, "w.db-journal belongs to user 12345", ""},
+		{"lock of another user", ".staging.lock", 0o600, 0o777 | os.ModeSticky, stranger, -1, "w.db.staging.lock belongs to user 12345", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "folder", "w.db")
+			made, err := Open(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := made.Close(); err != nil {
+				t.Fatal(err)
+			}
+			changed := path + tt.side
+			if tt.side != "" {
+				if err := os.WriteFile(changed, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Chown(changed, tt.uid, tt.gid); errors.Is(err, os.ErrPermission) {
+				t.Log("only root can give files away: nothing is shown here")
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(os.Chmod(changed, tt.mode), os.Chmod(filepath.Dir(path), tt.folder)); err != nil {
+				t.Fatal(err)
+			}
+			d, err := Open(t.Context(), path, Options{})
+			if tt.want != "" {
+				var refused *Error
+				if !errors.Is(err, ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%v; want %q", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.Shared(); got != tt.shared {
+				t.Errorf("shared: %q, want %q", got, tt.shared)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
