@@ -13,9 +13,12 @@ import (
 // sender is where genuine deliveries of the suite come from.
 const sender = "192.0.2.1"
 
+// lateSecrets is how many deliveries were refused after a secret changed.
+const lateSecrets = 500
+
 // lateSecret is a delivery that was refused after the sender changed its secret.
 func lateSecret(n int) inbox.Delivery {
-	d := delivery(fmt.Sprintf("genuine %d", n), inbox.No)
+	d := delivery("["+event(fmt.Sprintf("late %d", n), "")+"]", inbox.No)
 	d.RemoteAddr = fmt.Sprintf("%s:%d", sender, 1024+n)
 	return d
 }
@@ -45,19 +48,31 @@ func (w *world) flood(n int, next func(n int) inbox.Delivery) {
 	wg.Wait()
 }
 
-// genuineLeft checks that n genuine deliveries are kept, within the bounds.
-func (w *world) genuineLeft(n int) {
+// genuineLeft checks that all genuine deliveries are kept whole, within the
+// bounds, and returns their numbers.
+func (w *world) genuineLeft() []int64 {
 	w.Helper()
-	left, all := map[string]bool{}, 0
+	want := map[string]inbox.Delivery{}
+	for i := range lateSecrets {
+		d := lateSecret(i + 1)
+		want[string(d.Body)] = d
+	}
+	var left []int64
+	all := 0
 	for d, err := range w.Refused(w.Context(), 0) {
 		w.must(err)
 		all++
-		if string(d.Body) != "junk" {
-			left[string(d.Body)] = true
+		if string(d.Body) == "junk" {
+			continue
 		}
+		left = append(left, d.Seq)
+		d.Seq = 0
+		w.same("delivery", d, want[string(d.Body)])
+		delete(want, string(d.Body))
 	}
-	w.same("genuine deliveries", len(left), n)
+	w.same("genuine deliveries that are lost", len(want), 0)
 	w.same("all", all, inbox.MaxRefused)
+	return left
 }
 
 // refusedSurviveJunk refuses 500 genuine deliveries among 100,000 requests: half
@@ -68,9 +83,9 @@ func refusedSurviveJunk(w *world) {
 	known.RemoteAddr = sender + ":443"
 	_, err := w.Put(w.Context(), known, inbox.Prepare(known, webhook.Decode(known.Body)))
 	w.must(err)
-	w.flood(100_500, func(n int) inbox.Delivery {
-		if n%201 == 0 {
-			return lateSecret(n / 201)
+	w.flood(100_000+lateSecrets, func(n int) inbox.Delivery {
+		if n%(100_000/lateSecrets+1) == 0 {
+			return lateSecret(n / (100_000/lateSecrets + 1))
 		}
 		address := "198.51.100.1:4711"
 		if n%4 < 2 {
@@ -81,26 +96,47 @@ func refusedSurviveJunk(w *world) {
 		}
 		return junk(address, webhook.ReasonSignatureMismatch)
 	})
-	w.genuineLeft(500)
+	left := w.genuineLeft()
+	for _, seq := range left {
+		for d, err := range w.Refused(w.Context(), seq-1) {
+			w.must(err)
+			d.Seq, d.Verified, d.Reason = 0, inbox.Yes, ""
+			receipt, err := w.Readmit(w.Context(), seq, d, inbox.Prepare(d, webhook.Decode(d.Body)))
+			w.must(err)
+			w.same("new events", receipt.Standing(), int64(1))
+			break
+		}
+	}
+	// What was freed is filled again, and no more, whoever fills it.
+	more := func(int) inbox.Delivery { return junk("198.51.100.1:4711", webhook.ReasonSignatureMissing) }
+	w.flood(600, more)
+	other := w.open()
+	for n := range 20 {
+		w.must(other.PutRefused(w.Context(), more(n)))
+		w.must(w.PutRefused(w.Context(), more(n)))
+	}
+	c, err := w.Counts(w.Context())
+	w.must(err)
+	w.same("refused", c.Refused, int64(inbox.MaxRefused))
 }
 
 // refusedSurviveForgeries refuses 500 genuine deliveries of a sender that never
 // verified, and then wrong signatures: from one address at that hour, from all
 // of its network, and from an address each an hour later.
 func refusedSurviveForgeries(w *world) {
-	w.flood(500, lateSecret)
+	w.flood(lateSecrets, lateSecret)
 	w.flood(6000, func(n int) inbox.Delivery {
 		return junk(fmt.Sprintf("198.51.100.1:%d", n), webhook.ReasonSignatureMismatch)
 	})
-	w.genuineLeft(500)
+	w.genuineLeft()
 	w.flood(6000, func(n int) inbox.Delivery {
 		return junk(fmt.Sprintf("[2001:db8::%x]:4711", n), webhook.ReasonTimestampTooOld)
 	})
-	w.genuineLeft(500)
+	w.genuineLeft()
 	w.flood(6000, func(n int) inbox.Delivery {
 		d := junk(fmt.Sprintf("10.0.%d.%d:4711", n>>8, n&0xff), webhook.ReasonSignatureMismatch)
 		d.ReceivedAt = d.ReceivedAt.Add(time.Hour)
 		return d
 	})
-	w.genuineLeft(500)
+	w.genuineLeft()
 }
