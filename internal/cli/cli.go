@@ -138,10 +138,17 @@ func (r *runner) configure(cmd *cobra.Command, c config.Config) error {
 	})
 }
 
-// preconfigure reads from the bare line whether errors are wanted as JSON: a
-// line that can't be parsed must be answered in the form it asked for.
+// preconfigure reads from the bare line whether errors are wanted as JSON, and
+// in colour: a line that can't be parsed must be answered in the form it asked
+// for.
 func (r *runner) preconfigure(args []string) {
 	o := term.Options{Color: "auto"}
+	setColor := func(value string) {
+		if value == "always" || value == "never" {
+			o.Color = value
+		}
+	}
+	setColor(r.app.Getenv(config.EnvPrefix + "COLOR"))
 	for i, arg := range args {
 		if arg == "--" {
 			break
@@ -155,6 +162,11 @@ func (r *runner) preconfigure(args []string) {
 		}
 		if machine(value) || arg == "--json" || arg == "--json=true" {
 			o.JSON = true
+		}
+		if arg == "--color" && i+1 < len(args) {
+			setColor(args[i+1])
+		} else if color, ok := strings.CutPrefix(arg, "--color="); ok {
+			setColor(color)
 		}
 	}
 	_ = r.app.IO.Configure(o) // the fixed options above are valid

@@ -103,6 +103,9 @@ func (c *creation) notes() {
 
 func (c *creation) summaryNotes(s sourceSummary) {
 	note := func(format string, args ...any) { c.s.IO.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
+	if len(s.Hidden) > 0 {
+		note("column names read without the invisible characters in them: %s", quotedList(s.Hidden))
+	}
 	if len(s.Ignored) > 0 {
 		note("columns not used and not stored: %s", quotedList(s.Ignored))
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,9 +55,7 @@ Try it without an account:  waybill demo`,
 	root.SetCompletionCommandGroupID(groupRest)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{err: err, hint: "run `" + cmd.CommandPath() + " --help` for its flags"}
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	r.wrapHelp(root)
 	strict(root)
@@ -69,6 +68,18 @@ Try it without an account:  waybill demo`,
 		return group(cmd, args)
 	}
 	return root
+}
+
+// flagError says what to do about a flag that a command does not take. An
+// argument that begins with a hyphen is taken for flags.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
+	unknown := (*pflag.NotExistError)(nil)
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Contains(cmd.Use, " ") {
+		word := shellWord("-" + unknown.GetSpecifiedShortnames())
+		hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
+	}
+	return &usageError{err: err, hint: hint}
 }
 
 // globalFlags are understood by every command. Their defaults are the

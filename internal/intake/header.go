@@ -47,6 +47,11 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	r.rows, r.left = t, t.carrier
 	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
 	r.sum.ReferID, r.sum.Number = t.cols.header[t.cols.ref], t.cols.header[t.cols.number]
+	for i, name := range t.cols.header {
+		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
+			r.sum.Hidden = append(r.sum.Hidden, name)
+		}
+	}
 	if t.scan.delim == '\t' {
 		r.sum.Format = TSV
 	}
@@ -66,6 +71,7 @@ func (t *table) preamble() (sep byte, err error) {
 	left := bytes.TrimLeft(rest, "\r")
 	t.scan.cr = len(left) < len(rest) && len(left) > 0 && left[0] != '\n'
 	for {
+		t.scan.skipBlank()
 		end, after, err := t.scan.lineAt(0)
 		if err != nil {
 			return 0, t.wrap(err)

@@ -102,6 +102,7 @@ type Summary struct {
 	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
 	Trimmed     int64     // values that lost the white space around them
 	Stripped    int64     // identifiers that lost spaces inside
+	Hidden      []string  // columns in use whose names hold invisible characters
 	Ignored     []string  // columns not read, by their names as in the header
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names

@@ -61,11 +61,11 @@ var likely = map[string][]string{
 }
 
 // fold brings a name into the form in which names are compared: without case,
-// white space and the marks that exports join words with.
+// white space, invisible characters and the marks that exports join words with.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '_' || r == '-' || r == '#' || r == '.' || r == '\ufeff' || unicode.IsSpace(r):
+		case r == '_' || r == '-' || r == '#' || r == '.' || unicode.IsSpace(r) || tracking.Invisible(r):
 			return -1
 		}
 		return unicode.ToLower(r)

@@ -62,12 +62,41 @@ func (s *scanner) skip(after int) {
 	s.line++
 }
 
+// skipBlank passes over lines of nothing but spaces. A line end is taken once
+// what follows it is known, since CRLF is one.
+func (s *scanner) skipBlank() {
+	for {
+		text := s.win.bytes()
+		line := 0 // where the line at hand begins
+		for i := 0; i < len(text); i++ {
+			c := text[i]
+			switch {
+			case c == ' ' && s.delim != ' ':
+				continue
+			case c == '\r' && i+1 < len(text) && text[i+1] == '\n':
+				i++
+			case c == '\n', c == '\r' && s.cr && i+1 < len(text):
+			default:
+				s.win.drop(line)
+				return
+			}
+			line = i + 1
+			s.line++
+		}
+		s.win.drop(line)
+		if len(s.win.bytes()) > MaxRecord || !s.win.more() {
+			return // lineAt says why
+		}
+	}
+}
+
 // next reads the next record into rec. It returns errEnd at the end of the
 // text, errLong, or the error of the underlying reader.
 func (s *scanner) next(rec *record) error {
 	s.win.drop(s.used)
 	s.line += s.lines
 	s.used, s.lines = 0, 0
+	s.skipBlank()
 	end, after, err := s.lineAt(0)
 	if err != nil {
 		return err

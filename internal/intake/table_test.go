@@ -1,8 +1,13 @@
 package intake_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -231,5 +236,57 @@ func TestDelimiterByName(t *testing.T) {
 	}
 	if got, _ := readAll(t, "in.csv", text, o); got.Err == "" {
 		t.Errorf("the same under another name gave %+v, want an error", got)
+	}
+}
+
+// Lines are counted right over runs of blank lines that go over the parts in
+// which a file is read.
+func TestBlankLinesAreCounted(t *testing.T) {
+	const n = 300_001
+	for _, tt := range []struct{ name, end, blank string }{
+		{"LF", "\n", "\n"},
+		{"CRLF", "\r\n", "\r\n"},
+		{"CR", "\r", "\r"},
+		{"spaces", "\n", "   \n"},
+		{"CRLF among LF", "\n", " \r\n"},
+	} {
+		text := "referId,rawTrackingNumber" + tt.end + "A1,1Z1" + tt.end + strings.Repeat(tt.blank, n) + "A2,1Z2"
+		first := 2
+		if tt.end != "\r" { // a file that begins with CR alone has no header
+			text, first = strings.Repeat(tt.blank, n)+text, first+n
+		}
+		got, _ := readAll(t, "in.csv", text, intake.Options{})
+		want := result{Good: []string{fmt.Sprintf("%d A1|1Z1|", first), fmt.Sprintf("%d A2|1Z2|", first+n+1)}}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+// A file that can't be read is no matter of room on a disk.
+func TestReadError(t *testing.T) {
+	for _, text := range []string{"", head, head + "A1,1Z1,x\n", "[", `{"referId":"A1"`} {
+		in, err := intake.Open("in", io.MultiReader(strings.NewReader(text), iotest.ErrReader(syscall.EIO)), intake.Options{})
+		for err == nil {
+			_, err = in.Next()
+		}
+		var read *intake.ReadError
+		if !errors.As(err, &read) || read.File != "in" || !errors.Is(err, syscall.EIO) || strings.Contains(hint(err), "room") || hint(err) == "" {
+			t.Errorf("%q: got %v (hint %q), want a ReadError", text, err, hint(err))
+		}
+	}
+}
+
+func TestInvisibleCharactersInTheHeader(t *testing.T) {
+	got, sum := readAll(t, "in.csv", "Order\u200b ID,\u2060Tracking Number,Na\u200bme\nA1,1Z1,x\n", intake.Options{})
+	if diff := cmp.Diff(result{Good: []string{"2 A1|1Z1|"}}, got); diff != "" {
+		t.Errorf("read otherwise (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"Order\u200b ID", "\u2060Tracking Number"}, sum.Hidden); diff != "" {
+		t.Errorf("hidden (-want +got):\n%s", diff)
+	}
+	_, sum = readAll(t, "in.csv", "referId\u200b,rawTrackingNumber\nA1,1Z1\n", intake.Options{Map: map[string]string{"referId": "referid"}})
+	if diff := cmp.Diff([]string{"referId\u200b"}, sum.Hidden); diff != "" {
+		t.Errorf("hidden, mapped (-want +got):\n%s", diff)
 	}
 }

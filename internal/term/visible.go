@@ -99,6 +99,8 @@ func hidden(r rune) bool {
 		return true
 	case r < 0x300: // Latin
 		return false
+	case r >= 0xe000 && r <= 0xf8ff: // private use: each font shows what it likes
+		return true
 	case r > 0x3164 && r < 0xd800: // CJK and Hangul syllables
 		return false
 	case r == emojiStyle:
@@ -106,6 +108,7 @@ func hidden(r rune) bool {
 	}
 	return unicode.In(r,
 		unicode.Cf, // bidi controls, zero-width, tags
+		unicode.Co, // private use
 		unicode.Zl, // line separator
 		unicode.Zp, // paragraph separator
 		unicode.Other_Default_Ignorable_Code_Point,

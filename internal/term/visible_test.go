@@ -28,7 +28,8 @@ func TestVisible(t *testing.T) {
 		{"\U000e0041\U000e0001\U000e01ef", `\u{e0041}\u{e0001}\u{e01ef}`, `\u{e0041}\u{e0001}\u{e01ef}`},
 		{"\u3164\u115f\u034f\ufe00", `\u{3164}\u{115f}\u{34f}\u{fe00}`, `\u{3164}\u{115f}\u{34f}\u{fe00}`},
 		{"❤\ufe0f", "❤\ufe0f", "❤\ufe0f"},
-		{"\ue000 \u00a0 \ufffd", "\ue000 \u00a0 \ufffd", "\ue000 \u00a0 \ufffd"},
+		{"\u00a0 \ufffd", "\u00a0 \ufffd", "\u00a0 \ufffd"},
+		{"\ue000 \uf8ff \U000f0000 \U0010fffd", `\u{e000} \u{f8ff} \u{f0000} \u{10fffd}`, `\u{e000} \u{f8ff} \u{f0000} \u{10fffd}`},
 	}
 	for _, tt := range tests {
 		if got := Visible(tt.in); got != tt.line {
@@ -43,7 +44,7 @@ func TestVisible(t *testing.T) {
 // TestHiddenRunes compares the shortcuts of hidden with what it is made of.
 func TestHiddenRunes(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		want := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp,
+		want := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
 			unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point) &&
 			r != '\ufe0f'
 		if got := hidden(r); got != want && utf8.ValidRune(r) {

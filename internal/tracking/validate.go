@@ -103,7 +103,8 @@ func identifier(ps []Problem, field, s string) []Problem {
 			Hint: "fix the value, or pass --strip-spaces to remove the spaces",
 		})
 	}
-	if r, found := invisible(s); found {
+	if at := strings.IndexFunc(s, Invisible); at >= 0 {
+		r, _ := utf8.DecodeRuneInString(s[at:])
 		p := Problem{Field: field, Value: s, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r)}
 		if field == FieldNumber {
 			p.Odd, p.Hint = true, "remove it"
@@ -136,11 +137,8 @@ func badText(field, s string) (Problem, bool) {
 	return Problem{}, false
 }
 
-func invisible(s string) (rune, bool) {
-	for _, r := range s {
-		if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-			return r, true
-		}
-	}
-	return 0, false
+// Invisible reports whether r has no width, or changes the order in which
+// others are shown.
+func Invisible(r rune) bool {
+	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
