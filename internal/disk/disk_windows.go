@@ -19,7 +19,7 @@ func Free(folder string) (int64, bool) {
 	if err := windows.GetDiskFreeSpaceEx(name, &free, nil, nil); err != nil {
 		return 0, false
 	}
-	return int64(free), true //nolint:gosec // no disk has 2^63 bytes
+	return int64(free), true
 }
 
 // Temp returns a new file in the folder for temporary ones, the user's own. It
