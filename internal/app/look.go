@@ -36,6 +36,10 @@ type Found struct {
 	Source ledger.Source // where it was learnt from; empty if nothing was
 	Learnt time.Time     // when
 
+	// Older is what the service's answer said where an event that had come
+	// before is newer by the service's own times; nil elsewhere.
+	Older *tracking.Tracking
+
 	// Claim is the latest event about the number that did not verify, nil if
 	// there is none; see [Session.Claims].
 	Claim *inbox.Event
@@ -318,20 +322,10 @@ func sightings(v View, rows []ledger.Standing) []ledger.Sighting {
 			if !tracking.SameNumber(r.Item.Number, f.Number) {
 				continue
 			}
-			seen = append(seen, Sight(f.Tracking, f.Phase, r.Item.Key(), v.Asked, ledger.FromQuery))
+			seen = append(seen, ledger.NewSighting(f.Tracking, f.Phase, r.Item.Key(), v.Asked, ledger.FromQuery))
 		}
 	}
 	return seen
-}
-
-// Sight makes a sighting of what was told of a tracking.
-func Sight(t tracking.Tracking, phase ledger.Phase, key tracking.Key, at time.Time, from ledger.Source) ledger.Sighting {
-	return ledger.Sighting{
-		Key: key, Phase: phase,
-		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, CarrierCode: t.CarrierCode, RouterID: t.RouterID,
-		Seen: at, Source: from,
-	}
 }
 
 // Timeline returns the checkpoints newest first by their UTC time; those
@@ -380,7 +374,7 @@ func Created(items []tracking.Item, reply *tracking.Reply) []ledger.Sighting {
 	for _, it := range items {
 		t, ok := byNumber[it.Number]
 		if ok && t.Known() && (t.ReferID == "" || t.ReferID == it.ReferID) {
-			seen = append(seen, Sight(t, ledger.Processed, it.Key(), reply.Began.Add(reply.Took), ledger.FromCreate))
+			seen = append(seen, ledger.NewSighting(t, ledger.Processed, it.Key(), reply.Began.Add(reply.Took), ledger.FromCreate))
 		}
 	}
 	return seen

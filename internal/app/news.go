@@ -83,8 +83,13 @@ func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.Standing,
 			v.Found = append(v.Found, f)
 			continue
 		}
+		was := v.Found[i]
 		if len(f.Checkpoints) == 0 {
-			f.Checkpoints = v.Found[i].Checkpoints
+			f.Checkpoints = was.Checkpoints
+		}
+		f.Older = was.Older
+		if was.Source == ledger.FromQuery && was.Phase == ledger.Processed && f.Learnt.Before(v.Asked) {
+			f.Older = &was.Tracking
 		}
 		v.Found[i] = f
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -178,6 +179,7 @@ func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, s
 			return err
 		}
 	}
+	n.noteOlder(s.IO, all)
 	if single {
 		l := all[0]
 		if l.err != nil && len(l.view.Found) == 0 {
@@ -203,6 +205,28 @@ func (r *runner) showLooked(ctx context.Context, s *app.Session, all []looked, s
 		}
 	}
 	return several(all)
+}
+
+// notedOlder is how many answers older than their event are noted.
+const notedOlder = 3
+
+// noteOlder says which answers of the service are older than what its events
+// had told before.
+func (n names) noteOlder(io *term.IO, all []looked) {
+	count := 0
+	for _, l := range all {
+		for _, f := range l.view.Found {
+			if f.Older == nil {
+				continue
+			}
+			if count++; count <= notedOlder {
+				io.Note("%s: the service's answer is older than its event: it says %s, the event %s", quoted(f.Number), n.status(f.Older.Status, f.Older.StatusLabel, f.Older.StatusTrack), n.phase(f))
+			}
+		}
+	}
+	if count > notedOlder {
+		io.Note("%s older than their events in all; -o json shows them as olderAnswer", plural(int64(count), "answer"))
+	}
 }
 
 // tellClaims tells beside a table which events did not verify.

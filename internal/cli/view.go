@@ -36,7 +36,19 @@ type trackingJSON struct {
 	Checkpoints          []json.RawMessage `json:"checkpoints"`
 	LearntAt             *time.Time        `json:"learntAt,omitempty"`
 	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
+	OlderAnswer          *olderJSON        `json:"olderAnswer,omitempty"`
 	Unverified           *claimJSON        `json:"unverified,omitempty"`
+}
+
+// olderJSON is what the service's answer said of a tracking of which an event
+// had told what is newer. Nothing was learnt from it.
+type olderJSON struct {
+	Status               json.RawMessage `json:"status"`
+	StatusLabel          string          `json:"statusLabel"`
+	StatusTrack          string          `json:"statusTrack"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	Updated              string          `json:"updated,omitempty"`
 }
 
 // claimJSON is the latest event about a tracking number that did not verify.
@@ -99,6 +111,9 @@ func (n names) trackingJSON(f app.Found) trackingJSON {
 	if !f.Learnt.IsZero() {
 		at := f.Learnt.UTC()
 		j.LearntAt, j.LearntFrom = &at, f.Source
+	}
+	if o := f.Older; o != nil {
+		j.OlderAnswer = &olderJSON{literal(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
 	}
 	if f.Claim != nil {
 		j.Unverified = newClaimJSON(*f.Claim)

@@ -106,7 +106,7 @@ func (s *Sink) step(ctx context.Context) (more bool, err error) {
 		if i, ok := place[about]; !ok {
 			place[about] = len(seen)
 			seen = append(seen, tells)
-		} else if !tells.AsOf.Before(seen[i].AsOf) {
+		} else if tells.Supersedes(seen[i]) {
 			seen[i] = tells
 		}
 	}
@@ -128,11 +128,8 @@ func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	if e.Verified != inbox.Yes || e.Mark != inbox.Standing || !t.Known() || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
-	s := ledger.Sighting{
-		Key: tracking.Key{Number: t.Number}, Phase: ledger.Processed, Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, CarrierCode: t.CarrierCode, RouterID: t.RouterID,
-		Seen: e.ReceivedAt, AsOf: e.ReceivedAt, Source: ledger.FromEvent, Event: e.Seq,
-	}
+	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)
+	s.AsOf, s.Event = e.ReceivedAt, e.Seq
 	if at, err := time.Parse(time.RFC3339, e.EventTime); err == nil && at.Before(s.AsOf) {
 		s.AsOf = at
 	}

@@ -320,6 +320,7 @@ type Sighting struct {
 	StatusTrack string // as sent
 	LatestEvent string
 	LatestTime  string // as sent
+	Times       tracking.Times
 	CarrierCode string
 	RouterID    string    // the service's own identifier; empty keeps the one that is known
 	Seen        time.Time // when it was learnt
@@ -327,6 +328,43 @@ type Sighting struct {
 	Source      Source
 	Event       int64 // the inbox's number of the event it was learnt from, 0 if none
 	Shared      int64 // how many trackings that event is about, if more than one; else 0
+}
+
+// NewSighting returns what was said of a tracking: at when it was learnt.
+func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Time, from Source) Sighting {
+	return Sighting{
+		Key: key, Phase: phase,
+		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
+		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), CarrierCode: t.CarrierCode, RouterID: t.RouterID,
+		Seen: at, Source: from,
+	}
+}
+
+// Supersedes reports whether s counts rather than what is known of the same
+// tracking. Processed counts more than Processing, which tells nothing of a
+// shipment. Of an event and an answer, or of two events, the one counts that is
+// newer by the service's own times. Where these do not tell, and of two answers,
+// it is the one that was so later, in milliseconds, and s of the same moment.
+func (s Sighting) Supersedes(known Sighting) bool {
+	switch {
+	case s.Phase == Processed && known.Phase == Processing:
+		return true
+	case s.Phase == Processing && known.Phase == Processed:
+		return false
+	case s.Phase == Processed && known.Phase == Processed && (s.Source == FromEvent || known.Source == FromEvent):
+		if c := s.Times.Compare(known.Times); c != 0 {
+			return c > 0
+		}
+	}
+	return s.was().UnixMilli() >= known.was().UnixMilli()
+}
+
+// was is when it was so.
+func (s Sighting) was() time.Time {
+	if s.AsOf.IsZero() {
+		return s.Seen
+	}
+	return s.AsOf
 }
 
 // HasStatus reports whether want names the status that was seen, see

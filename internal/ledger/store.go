@@ -151,10 +151,9 @@ type KeyNews struct {
 
 // Trackings keeps the last answer about each tracking.
 type Trackings interface {
-	// Learn records sightings from one answer. A sighting of what was so before
-	// what is known of its tracking changes nothing, but for this: Processed
-	// always counts more than Processing, which tells nothing of a shipment.
-	// raw is the answer, byte for byte; nil keeps the one there is.
+	// Learn records sightings from one answer, each that supersedes what is
+	// known of its tracking, see [Sighting.Supersedes]. raw is the answer, byte
+	// for byte, which is kept in any case; nil keeps the one there is.
 	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
 
 	// Standings yields what is known of the account's trackings, in the order

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -213,7 +214,8 @@ func TestNewerStoresAreLeftAlone(t *testing.T) {
 }
 
 // Numbers that an older version folded by ASCII alone are found as those of
-// now, and what waits in an outbox still waits for what is before it.
+// now, the times of sightings are read, and what waits in an outbox still waits
+// for what is before it.
 func TestNumbersAreFoldedFurther(t *testing.T) {
 	steps, err := migrations()
 	if err != nil {
@@ -231,7 +233,8 @@ UPDATE batches SET rows = 2, last_row = 3 WHERE id = 2;
 UPDATE counters SET value = 3 WHERE name IN ('row', 'numbered');
 INSERT INTO numbers VALUES (1, 'N1', 1), (1, 'N2', 2), (1, 'ä' || char(160) || '3', 3);
 INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source)
-	VALUES (0, '', 'ö' || char(160) || '4', 'ö' || char(160) || '4', 'processed', '7', '', '', '', '', '', 5000, 'event');
+	VALUES (0, '', 'ö' || char(160) || '4', 'ö' || char(160) || '4', 'processed', '7', '', '', '', '2026-01-05T09:00:00.123Z', '', 5000, 'event'),
+		(0, '', 'odd', 'ODD', 'processed', '7', '', '', '', 'yesterday', '', 5000, 'event');
 INSERT INTO sinks VALUES (1, 'forward', 'http://x', '', 9, 0);
 INSERT INTO outbox VALUES (1, 1, 1, 1, 0, '', 1, 0, 0, 0, 0, 0, '', x''), (2, 1, 2, 1, 0, '', 1, 0, 0, 0, 0, 0, '', x'');
 INSERT INTO outbox_numbers VALUES (1, 'Ä3', 1), (1, 'N1', 1), (1, 'ä' || char(160) || '3', 2), (1, char(160), 2);
@@ -251,6 +254,12 @@ INSERT INTO outbox_numbers VALUES (1, 'Ä3', 1), (1, 'N1', 1), (1, 'ä' || char(
 		found, err := d.Find(t.Context(), "https://api.example", "", number)
 		if err != nil || len(found) != 1 || found[0].Item.ReferID != want {
 			t.Errorf("%s: %+v, %v; want that of %q", number, found, err, want)
+		}
+	}
+	for number, want := range map[string]time.Time{"Ö4": time.Date(2026, 1, 5, 9, 0, 0, 123e6, time.UTC), "odd": {}} {
+		found, err := d.Find(t.Context(), "https://api.example", "", number)
+		if err != nil || len(found) != 1 || !found[0].Sighting.Times.Checkpoint.Equal(want) {
+			t.Errorf("%s: %+v, %v; want a checkpoint of %v", number, found, err, want)
 		}
 	}
 	for e, err := range d.Events(t.Context(), inbox.Query{TrackingNumber: "n\u00a02"}) {

@@ -14,12 +14,6 @@ func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 	return to, last, err
 }
 
-// told is a sighting and whose it is.
-type told struct {
-	account int64
-	ledger.Sighting
-}
-
 // Follow records what events told, see [ledger.News].
 func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64) (bool, error) {
 	if err := checkSeen("", seen); err != nil {
@@ -42,9 +36,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 			if err != nil {
 				return err
 			}
-			if _, err := d.sql.sightings.do(ctx, t, len(all), func(args []any, n int) []any {
-				return append(args, sightingValues(all[n].account, &all[n].Sighting)...)
-			}); err != nil {
+			if err := d.record(ctx, t, all); err != nil {
 				return err
 			}
 		}

@@ -7,11 +7,6 @@ type statements struct {
 	lookUp                                                     lookUp
 }
 
-// newer says whether a sighting takes the place of the one that is there: see
-// [ledger.Trackings.Learn].
-const newer = `excluded.phase = 'processed' AND sightings.phase = 'processing' OR
-	excluded.as_of >= sightings.as_of AND NOT (excluded.phase = 'processing' AND sightings.phase = 'processed')`
-
 func newStatements() *statements {
 	return &statements{
 		rows: inserting("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
@@ -23,11 +18,12 @@ func newStatements() *statements {
 		parts: inserting("INSERT INTO parts (run_id, batch_id, rows)", 3,
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
 		sightings: inserting(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared)`, 17, ` ON CONFLICT (account_id, refer_id, number)
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 19, ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
-			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared WHERE `+newer),
+			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
+			checkpoint = excluded.checkpoint, updated = excluded.updated`),
 		lookUp: lookingUp(),
 	}
 }

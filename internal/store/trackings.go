@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -27,9 +28,11 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 		if err != nil {
 			return err
 		}
-		if _, err := d.sql.sightings.do(ctx, t, len(seen), func(args []any, n int) []any {
-			return append(args, sightingValues(id, &seen[n])...)
-		}); err != nil || answer == nil {
+		all := make([]told, len(seen))
+		for i, s := range seen {
+			all[i] = told{ownerOf(id, s.Key), s}
+		}
+		if err := d.record(ctx, t, all); err != nil || answer == nil {
 			return err
 		}
 		for _, s := range seen {
@@ -55,21 +58,74 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 	return nil
 }
 
+// told is a sighting and the account whose it is.
+type told struct {
+	account int64
+	ledger.Sighting
+}
+
 // nobody is the account of sightings without referId.
 const nobody = 0
 
-// sightingValues are the values of a row of sightings.
-func sightingValues(account int64, s *ledger.Sighting) []any {
-	if s.Key.ReferID == "" {
-		account = nobody
+// ownerOf is the account that a sighting belongs to which account made.
+func ownerOf(account int64, key tracking.Key) int64 {
+	if key.ReferID == "" {
+		return nobody
 	}
+	return account
+}
+
+// record keeps each sighting that supersedes what is known of its tracking.
+func (d *DB) record(ctx context.Context, t *tx, seen []told) error {
+	type place struct {
+		account int64
+		tracking.Key
+	}
+	var kept []told
+	at := map[place]int{} // in kept
+	for _, s := range seen {
+		if i, again := at[place{s.account, s.Key}]; again {
+			if s.Supersedes(kept[i].Sighting) {
+				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
+				kept[i] = s
+			}
+			continue
+		}
+		known, ok, err := t.known(ctx, s.account, s.Key)
+		if err != nil {
+			return err
+		}
+		if !ok || s.Supersedes(known) {
+			at[place{s.account, s.Key}] = len(kept)
+			kept = append(kept, s)
+		}
+	}
+	_, err := d.sql.sightings.do(ctx, t, len(kept), func(args []any, n int) []any {
+		return append(args, sightingValues(&kept[n])...)
+	})
+	return err
+}
+
+// known returns of what is known of a tracking as much as
+// [ledger.Sighting.Supersedes] compares, and false if that is nothing.
+func (t *tx) known(ctx context.Context, account int64, key tracking.Key) (s ledger.Sighting, ok bool, err error) {
+	var asOf, checkpoint, updated int64
+	ok, err = t.row(ctx, []any{(*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated},
+		"SELECT phase, source, as_of, checkpoint, updated FROM sightings WHERE account_id = $1 AND refer_id = $2 AND number = $3", account, key.ReferID, key.Number)
+	s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
+	return s, ok, err
+}
+
+// sightingValues are the values of a row of sightings.
+func sightingValues(s *told) []any {
 	asOf := s.AsOf
 	if asOf.IsZero() {
 		asOf = s.Seen
 	}
 	return []any{
-		account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
+		s.account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
 		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
+		millis(s.Times.Checkpoint), millis(s.Times.Updated),
 	}
 }
 
@@ -82,18 +138,19 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, a
 	return err
 }
 
-// What a standing consists of: a row with its batch and, if there is one, its
-// sighting or the newer one of its number alone; or a sighting alone.
+// What a standing consists of: a row with its batch and, where there are any,
+// its sighting and that of its number alone; or a sighting alone.
 const (
-	sighting = `COALESCE(s.seen, -1), s.as_of, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track, s.latest_event, s.latest_time,
-		s.carrier, s.source, `
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "fold_number(r.number)" + claimEnd + sighting + `
-		CASE s.account_id WHEN 0 THEN COALESCE((SELECT o.router_id FROM sightings o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.number = r.number), '')
-			ELSE s.router_id END `
-	rowJoins = ` JOIN batches b ON b.id = r.batch_id
-		LEFT JOIN sightings s ON s.id = (SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number
-			OR x.account_id = 0 AND x.folded = fold_number(r.number) AND x.folded <> ''
+		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "fold_number(r.number)" + claimEnd +
+		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
+		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
+	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
+		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id`
+	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
+	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
+		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number
+		LEFT JOIN sightings o ON o.id = (SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = fold_number(r.number) AND x.folded <> ''
 			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id LIMIT 1) `
 	rowTables = "FROM rows r" + rowJoins
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
@@ -106,7 +163,7 @@ const (
 // and for those of numbers that it does not hold: neither as a row, nor as what
 // was learnt of the number, or its routerId, since.
 func seenAlone(account string) string {
-	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "s.folded" + claimEnd + sighting + `s.router_id FROM sightings s
+	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "s.folded" + claimEnd + sightingColumns + ", " + noSighting + `FROM sightings s
 		WHERE +s.account_id IN (0, ` + account + `) AND
 			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
 			(s.refer_id <> '' OR
@@ -118,27 +175,67 @@ func seenAlone(account string) string {
 // accountOf is the number of the account whose name is that parameter.
 func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
 
-// scanStanding reads a line of rowColumns or seenColumns, and its id.
+// scanStanding reads a line of rowColumns or seenAlone, and its id.
 func scanStanding(s scanner) (id int64, st ledger.Standing, err error) {
-	var seen int64
-	var number [3]*int64 // as of, event, shared
-	var text [9]*string  // phase, status, label, track, event, time, carrier, source, routerId
-	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified, &seen, &number[0], &number[1], &number[2]}
-	for i := range text {
-		dest = append(dest, &text[i])
-	}
-	if err := s.Scan(dest...); err != nil || seen < 0 {
+	var own, alone seenColumns
+	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified}
+	if err := s.Scan(append(append(dest, own.dest()...), alone.dest()...)...); err != nil {
 		return id, st, err
 	}
-	st.Sighting = &ledger.Sighting{
-		Key: st.Item.Key(), Phase: ledger.Phase(*text[0]), Status: *text[1], StatusLabel: *text[2], StatusTrack: *text[3],
-		LatestEvent: *text[4], LatestTime: *text[5], CarrierCode: *text[6], Seen: instant(seen), Source: ledger.Source(*text[7]),
-		RouterID: *text[8], Event: *number[1], Shared: *number[2],
-	}
-	if *number[0] != seen {
-		st.Sighting.AsOf = instant(*number[0])
+	st.Sighting = own.sighting(st.Item.Key())
+	if other := alone.sighting(st.Item.Key()); other != nil {
+		if st.Sighting == nil {
+			other.RouterID = "" // it may be another's of that number
+			st.Sighting = other
+		} else if !prevails(*st.Sighting, *other) {
+			other.RouterID = st.Sighting.RouterID
+			st.Sighting = other
+		}
 	}
 	return id, st, nil
+}
+
+// prevails reports whether a tracking's own sighting counts rather than that of
+// its number alone.
+func prevails(own, alone ledger.Sighting) bool {
+	if was, is := own.Phase == ledger.Processed, alone.Phase == ledger.Processed; was != is {
+		return was
+	}
+	return own.Supersedes(alone)
+}
+
+// seenColumns are the columns of a sighting, which are NULL if there is none.
+type seenColumns struct {
+	number [6]*int64  // seen, as of, checkpoint, updated, event, shared
+	text   [9]*string // phase, status, label, track, event, time, carrier, source, routerId
+}
+
+func (c *seenColumns) dest() []any {
+	all := make([]any, 0, len(c.number)+len(c.text))
+	for i := range c.number {
+		all = append(all, &c.number[i])
+	}
+	for i := range c.text {
+		all = append(all, &c.text[i])
+	}
+	return all
+}
+
+// sighting returns what was read, nil if that is nothing.
+func (c *seenColumns) sighting(key tracking.Key) *ledger.Sighting {
+	if c.number[0] == nil {
+		return nil
+	}
+	s := &ledger.Sighting{
+		Key: key, Phase: ledger.Phase(*c.text[0]), Status: *c.text[1], StatusLabel: *c.text[2], StatusTrack: *c.text[3],
+		LatestEvent: *c.text[4], LatestTime: *c.text[5], CarrierCode: *c.text[6], Source: ledger.Source(*c.text[7]), RouterID: *c.text[8],
+		Seen: instant(*c.number[0]), Times: tracking.Times{Checkpoint: instant(*c.number[2]), Updated: instant(*c.number[3])},
+		Event: *c.number[4], Shared: *c.number[5],
+	}
+	if *c.number[1] != *c.number[0] {
+		s.AsOf = instant(*c.number[1])
+	}
+	return s
 }
 
 // standings returns what a query finds, and the id of the last.

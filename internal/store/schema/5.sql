@@ -58,6 +58,13 @@ DELETE FROM outbox_numbers WHERE folded = '';
 UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
 	EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter));
 
+-- What the service's own times say of when a sighting was so: those of the
+-- latest checkpoint and of its record.
+ALTER TABLE sightings ADD COLUMN checkpoint BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE sightings ADD COLUMN updated BIGINT NOT NULL DEFAULT 0;
+UPDATE sightings SET checkpoint = COALESCE(CAST(ROUND(unixepoch(latest_time, 'subsec') * 1000) AS INTEGER), 0)
+	WHERE latest_time GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9]*Z';
+
 -- What asking the service showed of an account's assumptions, see package
 -- ledger; and the assumption that unknown rows of a batch wait for.
 CREATE TABLE assumptions (

@@ -22,6 +22,7 @@ var trackingTests = map[string]func(*world){
 	"LimitsAndPages":           limitsAndPages,
 	"SightingsOutliveTheirRun": sightingsOutliveTheirRun,
 	"ProcessingGivesWay":       processingGivesWay,
+	"TimesOfTheServiceCount":   timesOfTheServiceCount,
 	"EventsAreAboutRows":       eventsAreAboutRows,
 	"EventsOfOtherAccounts":    eventsOfOtherAccounts,
 	"RouterIDsTie":             routerIDsTie,
@@ -142,11 +143,46 @@ func processingGivesWay(w *world) {
 	w.same("processing after absent", phase(3), ledger.Processing)
 }
 
+// What is newer by the service's own times counts, whichever came later.
+func timesOfTheServiceCount(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	status := func(n int) string {
+		w.Helper()
+		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
+		w.must(err)
+		return found[0].Sighting.StatusLabel
+	}
+	answer := func(n int, label string, checkpoint time.Duration) ledger.Sighting {
+		s := sighting(n, sent.Add(99*time.Hour))
+		s.StatusLabel, s.Times.Checkpoint = label, sent.Add(checkpoint)
+		return s
+	}
+	event := func(n int, number, label string, checkpoint time.Duration) ledger.Sighting {
+		s := tidings(n, number, "")
+		s.StatusLabel, s.Times.Checkpoint = label, sent.Add(checkpoint)
+		return s
+	}
+	w.follow(event(1, item(1).Number, "DELIVERED", 5*time.Hour))
+	w.learn(answer(1, "OLD", 4*time.Hour))
+	w.same("after an older answer", status(1), "DELIVERED")
+	w.learn(answer(1, "OLD", 4*time.Hour), answer(1, "RETURNED", 6*time.Hour), answer(2, "NEW", 6*time.Hour))
+	w.same("after a newer answer", status(1), "RETURNED")
+	w.follow(event(2, item(2).Number, "LATE", 5*time.Hour))
+	w.same("after an older event", status(2), "NEW")
+	// The number was nobody's when the event came.
+	w.follow(event(3, "1Z-0009", "DELIVERED", 5*time.Hour))
+	w.run(plan(), entries(9, 9)...)
+	w.learn(answer(9, "OLD", 4*time.Hour))
+	w.same("of a number that was nobody's, after an older answer", status(9), "DELIVERED")
+	w.learn(answer(9, "RETURNED", 6*time.Hour))
+	w.same("and after a newer one", status(9), "RETURNED")
+}
+
 func everyFieldIsKept(w *world) {
 	s := ledger.Sighting{
 		Key: tracking.Key{ReferID: "r é", Number: "N ünlü"}, Phase: ledger.Processing, Status: `"x\"y"`, StatusLabel: "L", StatusTrack: "t",
 		LatestEvent: "e\u202e", LatestTime: "yesterday", CarrierCode: "c", Seen: sent.Add(7 * time.Millisecond), Source: ledger.FromCreate,
-		RouterID: "r-1", AsOf: sent, Event: 1 << 40, Shared: 3,
+		RouterID: "r-1", AsOf: sent, Event: 1 << 40, Shared: 3, Times: tracking.Times{Checkpoint: sent.Add(-time.Hour), Updated: sent.Add(-time.Minute)},
 	}
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
 	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}

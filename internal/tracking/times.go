@@ -1,0 +1,49 @@
+package tracking
+
+import "time"
+
+// Times are when the service knew something of a shipment, by its own word. A
+// zero time was not sent, or can't be read.
+type Times struct {
+	Checkpoint time.Time // of the latest checkpoint
+	Updated    time.Time // of the service's record
+}
+
+// Times returns the times of a tracking, in milliseconds and UTC. An answer
+// without latestCheckpointTime may have checkpoints all the same.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event).
+func (t Tracking) Times() Times {
+	times := Times{Checkpoint: readTime(t.LatestTime), Updated: readTime(t.Updated)}
+	if times.Checkpoint.IsZero() {
+		for _, c := range t.Checkpoints {
+			if at := readTime(c.UTC); at.After(times.Checkpoint) {
+				times.Checkpoint = at
+			}
+		}
+	}
+	return times
+}
+
+// Compare returns 1 if t is newer than u, -1 if it is older, and 0 if they do
+// not tell. The latest checkpoint decides, and the time of the record where the
+// checkpoints are equal or one is not known.
+//
+// Assumed: a shipment's latest checkpoint never goes back in time.
+func (t Times) Compare(u Times) int {
+	for _, pair := range [...][2]time.Time{{t.Checkpoint, u.Checkpoint}, {t.Updated, u.Updated}} {
+		if c := pair[0].Compare(pair[1]); c != 0 && !pair[0].IsZero() && !pair[1].IsZero() {
+			return c
+		}
+	}
+	return 0
+}
+
+// readTime reads a time as the service writes it, the zero time if it can't.
+func readTime(s string) time.Time {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Millisecond)
+}

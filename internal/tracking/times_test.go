@@ -1,0 +1,41 @@
+package tracking_test
+
+import (
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func TestTimesCompare(t *testing.T) {
+	told := func(checkpoint, updated string) tracking.Tracking {
+		return tracking.Tracking{LatestTime: checkpoint, Updated: updated}
+	}
+	const early, late = "2026-01-05T08:00:00.000Z", "2026-01-05T09:00:00.000Z"
+	list := tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: early}, {UTC: late}, {UTC: "soon"}}}
+	for name, tt := range map[string]struct {
+		a, b tracking.Tracking
+		want int
+	}{
+		"newer checkpoint":               {told(late, ""), told(early, ""), 1},
+		"checkpoint before record":       {told(late, early), told(early, late), 1},
+		"equal checkpoints, newer":       {told(late, late), told(late, early), 1},
+		"equal in other spelling":        {told("2026-01-05T09:00:00Z", ""), told("2026-01-05T10:00:00+01:00", ""), 0},
+		"equal but for microseconds":     {told("2026-01-05T09:00:00.0001Z", ""), told(late, ""), 0},
+		"no checkpoint on one side":      {told("", late), told(late, early), 1},
+		"no record on one side":          {told(late, late), told(late, ""), 0},
+		"nothing in common":              {told(late, ""), told("", early), 0},
+		"nothing":                        {told("", ""), told("", ""), 0},
+		"unreadable":                     {told("yesterday", "2026-01-05 09:00"), told(early, early), 0},
+		"unreadable checkpoint":          {told("yesterday", late), told(early, early), 1},
+		"list of checkpoints, newer":     {list, told(early, ""), 1},
+		"list of checkpoints, the same":  {list, told(late, ""), 0},
+		"list beside the latest of both": {tracking.Tracking{LatestTime: early, Checkpoints: list.Checkpoints}, told(late, ""), -1},
+	} {
+		if got := tt.a.Times().Compare(tt.b.Times()); got != tt.want {
+			t.Errorf("%s: %d; want %d", name, got, tt.want)
+		}
+		if got := tt.b.Times().Compare(tt.a.Times()); got != -tt.want {
+			t.Errorf("%s, the other way round: %d; want %d", name, got, -tt.want)
+		}
+	}
+}
