@@ -27,6 +27,7 @@ type policyOptions struct {
 	MaxRejects      int64
 	Wait            bool
 	SameAccount     bool
+	SeparateAccount bool
 	RetryRejected   bool
 	RetryAbsent     bool
 	CheckFirst      bool
@@ -41,6 +42,7 @@ func (o *policyOptions) flags(cmd *cobra.Command) {
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
 	f.Bool("canary", true, "an account's first row goes alone and is asked for")
 	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
+	f.BoolVar(&o.SeparateAccount, "separate-account", false, "this API key is another account's too, and this one is apart from it")
 }
 
 // policy reads the flags.
@@ -83,6 +85,11 @@ func (o *policyOptions) checkKey(ctx context.Context, s *app.Session, db *store.
 	news, err := db.SeeKey(ctx, account, key)
 	if err != nil {
 		return err
+	}
+	others := slices.DeleteFunc(news.Others, func(other string) bool { return config.OtherPort(account, other) })
+	if len(others) > 0 && !news.Seen && !o.SeparateAccount {
+		return usagef("pass --account "+shellWord(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
+			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
 	}
 	if news.HasRuns && !news.Seen && !o.SameAccount {
 		return usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",

@@ -88,3 +88,11 @@ func loopback(host string) bool {
 	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil && addr.IsLoopback()
 }
+
+// OtherPort reports whether two accounts are services of this machine on ports
+// of their own, such as two sandboxes: their keys tell nothing of each other.
+func OtherPort(account, other string) bool {
+	a, errA := url.Parse(account)
+	b, errB := url.Parse(other)
+	return errA == nil && errB == nil && loopback(a.Hostname()) && loopback(b.Hostname()) && a.Port() != b.Port()
+}

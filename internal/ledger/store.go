@@ -147,6 +147,8 @@ type Accounts interface {
 type KeyNews struct {
 	Seen    bool // this key was recorded for the account
 	HasRuns bool // the account has runs in this ledger
+	// Others are the other accounts with runs that this key was recorded for.
+	Others []string
 }
 
 // Trackings keeps the last answer about each tracking.

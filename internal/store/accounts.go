@@ -23,18 +23,28 @@ func fingerprint(salt []byte, key string) []byte {
 	return mac.Sum(nil)
 }
 
-// SeeKey says whether a key was recorded for the account, see [ledger.Accounts].
+// SeeKey says whether a key was recorded for the account or for others, see
+// [ledger.Accounts]. Each account has its own salt, so that each is compared
+// apart.
 func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, error) {
 	var news ledger.KeyNews
-	var id int64
-	var salt []byte
-	ok, err := d.row(ctx, []any{&id, &salt, &news.HasRuns}, `SELECT a.id, a.salt,
-		EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state <> 'staged') FROM accounts a WHERE a.name = $1`, account)
-	if !ok {
-		return ledger.KeyNews{}, err
-	}
-	var one int
-	news.Seen, err = d.row(ctx, []any{&one}, "SELECT 1 FROM keyprints WHERE account_id = $1 AND print = $2", id, fingerprint(salt, key))
+	err := d.each(ctx, func(s scanner) error {
+		var name string
+		var salt, kept []byte
+		var hasRuns bool
+		if err := s.Scan(&name, &salt, &kept, &hasRuns); err != nil {
+			return err
+		}
+		seen := hmac.Equal(kept, fingerprint(salt, key))
+		switch {
+		case name == account:
+			news.Seen, news.HasRuns = news.Seen || seen, hasRuns
+		case seen && hasRuns:
+			news.Others = append(news.Others, name)
+		}
+		return nil
+	}, `SELECT a.name, a.salt, k.print, EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open')
+		FROM accounts a LEFT JOIN keyprints k ON k.account_id = a.id ORDER BY a.id`)
 	return news, err
 }
 

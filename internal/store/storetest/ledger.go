@@ -43,7 +43,11 @@ var accountTests = map[string]func(*world){
 		w.run(plan(), entries(1, 1)...)
 		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true})
 		see(account, "k2", ledger.KeyNews{HasRuns: true})
-		see("other", "k1", ledger.KeyNews{})
+		see("other", "k1", ledger.KeyNews{Others: []string{account}})
+		see("other", "k2", ledger.KeyNews{})
+		w.must(w.TrustKey(ctx, "other", "k1"))
+		see("other", "k1", ledger.KeyNews{Seen: true, Others: []string{account}})
+		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true}) // the other has no runs
 		w.must(w.TrustKey(ctx, account, "k2"))
 		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true})
 		see(account, "k2", ledger.KeyNews{Seen: true, HasRuns: true})
