@@ -52,7 +52,7 @@ func rows(n int) iter.Seq2[ledger.Entry, error] {
 
 func stage(t *testing.T, db *store.DB, mode ledger.Mode, size, n int) ledger.Run {
 	t.Helper()
-	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n))
+	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n), bulk.Vetting{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,12 +361,20 @@ func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 	}
 	db := open(t)
 	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000}
-	if _, err := bulk.Stage(t.Context(), db, plan, failing); !errors.Is(err, boom) {
+	if _, err := bulk.Stage(t.Context(), db, plan, failing, bulk.Vetting{}); !errors.Is(err, boom) {
 		t.Errorf("err = %v; want boom", err)
 	}
-	var conflict *bulk.ConflictError
-	if _, err := bulk.Stage(t.Context(), db, plan, contradicting); !errors.As(err, &conflict) || len(conflict.Conflicts) != 1 || conflict.Conflicts[0].First.Line != 9 {
-		t.Errorf("err = %v (%+v); want one conflict with line 9", err, conflict)
+	var conflicts []ledger.Conflict
+	vetting := bulk.Vetting{
+		Conflict: func(c ledger.Conflict) error { conflicts = append(conflicts, c); return nil },
+		Staged:   func() error { return boom },
+	}
+	if _, err := bulk.Stage(t.Context(), db, plan, contradicting, vetting); !errors.Is(err, boom) || len(conflicts) != 1 || conflicts[0].First.Line != 9 {
+		t.Errorf("err = %v (%+v); want boom after one conflict with line 9", err, conflicts)
+	}
+	vetting.Conflict = func(ledger.Conflict) error { return errLost }
+	if _, err := bulk.Stage(t.Context(), db, plan, contradicting, vetting); !errors.Is(err, errLost) {
+		t.Errorf("err = %v; want that of the conflict", err)
 	}
 	for run, err := range db.Runs(t.Context(), "", 0) {
 		t.Errorf("left behind: %+v, %v", run, err)

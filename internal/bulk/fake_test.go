@@ -164,7 +164,7 @@ func stageItems(t *testing.T, db *store.DB, plan ledger.Plan, items ...tracking.
 				return
 			}
 		}
-	})
+	}, bulk.Vetting{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,17 +18,15 @@ import (
 // there are, the fewer pages of its index are written twice.
 const stageChunk = 16384
 
-// maxConflicts is how many conflicts are kept for the reader; more are only counted.
-const maxConflicts = 1000
-
-// ConflictError says that an input holds the same pair with two carriers.
-type ConflictError struct {
-	Conflicts []ledger.Conflict // the first of them
-	More      int               // how many further ones there are
-}
-
-func (e *ConflictError) Error() string {
-	return "the same tracking stands in the input with two carrier codes"
+// Vetting is what else decides about an input while it is staged. Either may
+// be nil.
+type Vetting struct {
+	// Conflict gets every record that contradicts an earlier one, in the order
+	// of the input. The record is left out; an error ends the staging.
+	Conflict func(ledger.Conflict) error
+	// Staged is called once everything is staged, before the run is opened. Its
+	// error discards it all.
+	Staged func() error
 }
 
 // Stager begins runs.
@@ -37,9 +35,8 @@ type Stager interface {
 }
 
 // Stage brings every entry into the ledger and opens the run, or leaves
-// nothing behind: on the first error of src, on a [*ConflictError], and when
-// ctx ends.
-func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error]) (run ledger.Run, err error) {
+// nothing behind: on the first error of src or of v, and when ctx ends.
+func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v Vetting) (run ledger.Run, err error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err
@@ -49,48 +46,57 @@ func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[le
 			err = errors.Join(err, staging.Discard(context.WithoutCancel(ctx)))
 		}
 	}()
-	conflicts, err := fill(ctx, staging, src)
-	if err != nil {
+	if err := fill(ctx, staging, src, v.Conflict); err != nil {
 		return ledger.Run{}, err
 	}
-	if len(conflicts.Conflicts) > 0 {
-		return ledger.Run{}, &conflicts
+	if v.Staged != nil {
+		if err := v.Staged(); err != nil {
+			return ledger.Run{}, err
+		}
 	}
 	return staging.Open(ctx)
 }
 
 // fill hands the entries to the ledger in chunks: while one is written, the
 // next is read.
-func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entry, error]) (ConflictError, error) {
-	a := adder{staging: staging, chunks: make(chan []ledger.Entry), ended: make(chan struct{})}
+func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entry, error], conflict func(ledger.Conflict) error) error {
+	a := adder{staging: staging, conflict: conflict, chunks: make(chan []ledger.Entry), ended: make(chan struct{})}
 	go a.run(ctx)
 	err := a.feed(src)
 	close(a.chunks)
 	<-a.ended
-	return a.conflicts, firstOf(a.err, err)
+	return firstOf(a.err, err)
 }
 
 // adder adds chunks as they come, until one fails.
 type adder struct {
-	staging   ledger.Staging
-	chunks    chan []ledger.Entry
-	ended     chan struct{}
-	conflicts ConflictError
-	err       error
+	staging  ledger.Staging
+	conflict func(ledger.Conflict) error
+	chunks   chan []ledger.Entry
+	ended    chan struct{}
+	err      error
 }
 
 func (a *adder) run(ctx context.Context) {
 	defer close(a.ended)
 	for chunk := range a.chunks {
-		cs, err := a.staging.Add(ctx, chunk)
-		room := min(len(cs), maxConflicts-len(a.conflicts.Conflicts))
-		a.conflicts.Conflicts = append(a.conflicts.Conflicts, cs[:room]...)
-		a.conflicts.More += len(cs) - room
-		if err != nil {
-			a.err = err
+		if a.err = a.add(ctx, chunk); a.err != nil {
 			return
 		}
 	}
+}
+
+func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
+	conflicts, err := a.staging.Add(ctx, chunk)
+	if err != nil || a.conflict == nil {
+		return err
+	}
+	for _, c := range conflicts {
+		if err := a.conflict(c); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // feed reads the entries, and ends early once adding has failed.

@@ -145,7 +145,7 @@ func (c *creation) lineUp(ctx context.Context) (err error) {
 		return usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "one row needs both --refer-id and --tracking-number")
 	case single:
 		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
-		c.in = &input{sources: []source{{name: "command line", row: &item}}, skipped: map[rowMark]bool{}}
+		c.in = &input{sources: []source{{name: "command line", row: &item}}}
 		return nil
 	case len(o.Files) == 0:
 		return usagef("waybill create orders.csv, or `waybill create -` to read standard input", "no input")
@@ -241,18 +241,11 @@ func (c *creation) send(ctx context.Context) error {
 }
 
 // stage brings the input into the ledger. Rows that contradict each other are
-// found here; with --skip-invalid they are left out in a second try.
+// found here, and left out with --skip-invalid.
 func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
-	db = patientStager{db, c.s}
-	run, err := bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
-	var conflict *bulk.ConflictError
-	if !errors.As(err, &conflict) {
-		return run, err
-	}
-	if err := c.conflicts(ctx, conflict); err != nil {
-		return ledger.Run{}, err
-	}
-	return bulk.Stage(ctx, db, c.plan, c.in.entries(ctx))
+	found := &conflicts{c: c}
+	defer found.close()
+	return bulk.Stage(ctx, patientStager{db, c.s}, c.plan, c.in.entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error { return found.report(ctx) }})
 }
 
 // Bounds of the wait for another process that stages its input.

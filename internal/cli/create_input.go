@@ -26,8 +26,7 @@ const stdinName = "-"
 type input struct {
 	sources []source
 	options intake.Options
-	skip    bool             // leave bad rows out instead of refusing the input
-	skipped map[rowMark]bool // rows found bad by the ledger
+	skip    bool // leave bad rows out instead of refusing the input
 }
 
 // source is one file, or one row from the command line.
@@ -36,12 +35,6 @@ type source struct {
 	file *os.File
 	temp bool // a copy of what can be read only once
 	row  *tracking.Item
-}
-
-// rowMark finds a record again in a later pass.
-type rowMark struct {
-	file, line int
-	item       tracking.Item
 }
 
 // cause is an error of the file system without the name that it repeats.
@@ -217,11 +210,13 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
-				take, err := in.takes(i, rec)
-				if err == nil && take && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
-					err = errStop
+				if !rec.Good() && !in.skip {
+					return usagef("run the command again", "input %s changed while it was read, nothing was sent", quoted(rec.File))
 				}
-				return err
+				if rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
+					return errStop
+				}
+				return nil
 			}, func(intake.Summary) {})
 			if errors.Is(err, errStop) {
 				return
@@ -232,15 +227,4 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 			}
 		}
 	}
-}
-
-// takes reports whether a record goes into the ledger.
-func (in *input) takes(file int, rec intake.Record) (bool, error) {
-	if rec.Good() {
-		return !in.skipped[rowMark{file, rec.Line, rec.Item}], nil
-	}
-	if in.skip {
-		return false, nil
-	}
-	return false, usagef("run the command again", "%s changed while it was read", rec.File)
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -157,30 +156,6 @@ func quotedList(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// conflicts reports rows that contradict each other, as the error of an input
-// with bad rows, or leaves them out with --skip-invalid.
-func (c *creation) conflicts(ctx context.Context, e *bulk.ConflictError) error {
-	for _, conflict := range e.Conflicts {
-		c.judged.problem(c.conflictProblem(conflict))
-		c.in.skipped[mark(conflict.Entry)] = true
-	}
-	n := int64(len(e.Conflicts))
-	c.judged.Invalid += n + int64(e.More)
-	c.judged.Valid -= n + int64(e.More)
-	c.judged.MoreProblems += int64(e.More)
-	if err := c.rejectSkipped(ctx); err != nil {
-		return err
-	}
-	bad := &inputError{judged: c.judged, rejects: c.o.Rejects, next: c.again()}
-	if !c.o.SkipInvalid || e.More > 0 {
-		return bad
-	}
-	c.s.IO.WarningWith(bad.warning())
-	return nil
-}
-
-func mark(e ledger.Entry) rowMark { return rowMark{e.File, e.Line, e.Item} }
-
 func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
 	files := c.in.names()
 	return intake.Problem{
@@ -192,40 +167,6 @@ func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
 			Hint: "keep one of the two",
 		},
 	}
-}
-
-// rejectSkipped writes the rejects file anew, with the rows that the ledger
-// found bad.
-func (c *creation) rejectSkipped(ctx context.Context) error {
-	if c.o.Rejects == "" {
-		return nil
-	}
-	rejects, err := c.rejectsFile(ctx)
-	if err != nil {
-		return err
-	}
-	defer rejects.discard()
-	for i, src := range c.in.sources {
-		err := src.read(c.in.options, func(r *intake.Reader, rec intake.Record) error {
-			if rec.Good() && c.in.skipped[rowMark{i, rec.Line, rec.Item}] {
-				rec.Problems = append(rec.Problems, intake.Problem{
-					File: src.name, Line: rec.Line, Header: tracking.FieldCarrierCode,
-					Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: rec.Item.CarrierCode, Message: "the same tracking stands in the input with another carrier code"},
-				})
-			}
-			if rec.Good() || r == nil {
-				return nil
-			}
-			return rejects.writer().Write(r, rec)
-		}, func(intake.Summary) {})
-		if err != nil {
-			return err
-		}
-	}
-	if err := rejects.writer().Flush(); err != nil {
-		return err
-	}
-	return rejects.keep()
 }
 
 // rejectsFile is a file of rejected rows in the making. One that was not asked

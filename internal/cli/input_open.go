@@ -28,7 +28,7 @@ func newInputOpener(s *app.Session) inputOpener {
 
 // all opens every file. A signal ends it, whatever it waits for.
 func (o inputOpener) all(ctx context.Context, files []string) (*input, error) {
-	in := &input{skipped: map[rowMark]bool{}}
+	in := &input{}
 	for _, name := range files {
 		src, err := o.open(ctx, name)
 		if err != nil {
