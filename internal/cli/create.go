@@ -173,7 +173,11 @@ func (c *creation) judge(ctx context.Context) error {
 		return err
 	}
 	defer rejects.discard()
-	if c.judged, err = c.in.judge(ctx, rejects.writer()); err != nil {
+	c.judged, err = c.in.judge(ctx, rejects.writer())
+	if ctx.Err() == nil {
+		err = firstError(c.in.unchanged(), func() error { return err })
+	}
+	if err != nil {
 		return err
 	}
 	c.notes()
@@ -245,7 +249,12 @@ func (c *creation) send(ctx context.Context) error {
 func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
 	found := &conflicts{c: c}
 	defer found.close()
-	return bulk.Stage(ctx, patientStager{db, c.s}, c.plan, c.in.entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error { return found.report(ctx) }})
+	return bulk.Stage(ctx, patientStager{db, c.s}, c.plan, c.in.entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error {
+		if err := c.in.unchanged(); err != nil {
+			return err
+		}
+		return found.report(ctx)
+	}})
 }
 
 // Bounds of the wait for another process that stages its input.

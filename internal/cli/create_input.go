@@ -35,6 +35,9 @@ type source struct {
 	file *os.File
 	temp bool // a copy of what can be read only once
 	row  *tracking.Item
+	// opened is what the file was when it was opened; nil for what nobody else
+	// can change.
+	opened fs.FileInfo
 }
 
 // cause is an error of the file system without the name that it repeats.
@@ -55,6 +58,21 @@ func (in *input) close() {
 	for _, s := range in.sources {
 		s.close()
 	}
+}
+
+// unchanged returns an error if a file is not what it was when it was opened:
+// another one, of another size, or written to since.
+func (in *input) unchanged() error {
+	for _, s := range in.sources {
+		if s.opened == nil {
+			continue
+		}
+		now, err := os.Stat(s.name)
+		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
+			return usagef("wait until nothing writes to it, or copy it; then run the command again", "input %s changed while it was read, nothing was sent", quoted(s.name))
+		}
+	}
+	return nil
 }
 
 // repeatable reports whether all of it can be read by another command.
@@ -202,7 +220,7 @@ func flagOf(field string) string {
 var errStop = errors.New("stop")
 
 // entries yields the good records for staging. An input that changed since it
-// was judged, so that a row is bad now, is an error.
+// was judged, so that it can't be read or a row is bad now, is an error.
 func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i, src := range in.sources {
@@ -222,6 +240,9 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 				return
 			}
 			if err != nil {
+				if changed := in.unchanged(); changed != nil && ctx.Err() == nil {
+					err = changed
+				}
 				yield(ledger.Entry{}, err)
 				return
 			}

@@ -69,7 +69,7 @@ func (o inputOpener) open(ctx context.Context, name string) (source, error) {
 		src, err := o.spool(ctx, name, f)
 		return src, errors.Join(err, f.Close())
 	default:
-		return source{name: name, file: f}, nil
+		return source{name: name, file: f, opened: info}, nil
 	}
 	return source{}, errors.Join(err, f.Close())
 }
