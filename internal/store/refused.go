@@ -194,19 +194,25 @@ func (s *refusedSums) remove(i int) {
 	s.groups = s.groups[:last]
 }
 
-func (s *refusedSums) bytes() int64 {
-	var all int64
-	for class := unsigned; class <= signedKnown; class++ {
-		if i, ok := s.index[refusedGroup{class, allSources, allHours}]; ok {
-			all += s.groups[i].bytes
-		}
+func (s *refusedSums) bytes() int64 { return s.of(unsigned) + s.of(signed) + s.of(signedKnown) }
+
+// of returns how many bytes a class holds.
+func (s *refusedSums) of(class int64) int64 {
+	i, ok := s.index[refusedGroup{class, allSources, allHours}]
+	if !ok {
+		return 0
 	}
-	return all
+	return s.groups[i].bytes
 }
 
 // largest returns the group that must give way, see [inbox.Store].
 func (s *refusedSums) largest() refusedGroup {
-	class := s.most(func(g *refusedSum) bool { return g.source == allSources && g.hour == allHours }).class
+	class := unsigned
+	for c := signed; c <= signedKnown; c++ {
+		if s.of(c) > s.of(class) {
+			class = c
+		}
+	}
 	part := s.most(func(g *refusedSum) bool { return g.class == class && (g.source == allSources) != (g.hour == allHours) })
 	return s.most(func(g *refusedSum) bool {
 		return g.class == class && g.source != allSources && g.hour != allHours && (g.hour == part.hour || g.source == part.source)
@@ -214,7 +220,7 @@ func (s *refusedSums) largest() refusedGroup {
 }
 
 // most returns the largest of the groups that are of a kind; of several as
-// large the lower class, then the oldest.
+// large the oldest.
 func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
 	var most refusedSum
 	for i := range s.groups {
@@ -222,8 +228,7 @@ func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
 		if g.bytes < most.bytes || !kind(g) {
 			continue
 		}
-		first := g.class < most.class || g.class == most.class && g.oldest < most.oldest
-		if g.bytes > most.bytes || first {
+		if g.bytes > most.bytes || g.oldest < most.oldest {
 			most = *g
 		}
 	}

@@ -76,8 +76,8 @@ func (w *world) genuineLeft() []int64 {
 }
 
 // refusedSurviveJunk refuses 500 genuine deliveries among 100,000 requests: half
-// of them without a signature, half with a wrong one; half of these from one
-// address, half from an address each. Deliveries from the sender verified once.
+// of them without a signature, half with a wrong one; most of these from one
+// address, a fifth from an address each. Deliveries from the sender verified once.
 func refusedSurviveJunk(w *world) {
 	known := delivery("["+event(uuid(1), "")+"]", inbox.Yes)
 	known.RemoteAddr = sender + ":443"
@@ -88,7 +88,7 @@ func refusedSurviveJunk(w *world) {
 			return lateSecret(n / (100_000/lateSecrets + 1))
 		}
 		address := "198.51.100.1:4711"
-		if n%4 < 2 {
+		if n%10 < 2 {
 			address = fmt.Sprintf("[2001:db8:%x:%x::1]:4711", n>>16, n&0xffff)
 		}
 		if n%2 == 0 {
