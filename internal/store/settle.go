@@ -36,7 +36,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		return nil
 	}
 	gone, ok := errors.AsType[*Error](err)
-	if !ok || gone.Kind != ErrGone {
+	if !ok || !errors.Is(gone, ErrGone) {
 		return err
 	}
 	kept := *gone
