@@ -100,7 +100,11 @@ func (r *runner) show() *cobra.Command {
 		GroupID: groupOps,
 		Short:   "Show status and timeline of trackings",
 		Long: `show asks the service about each REF, your own identifier of the shipment. One
-REF gives its status and timeline; several give one row each.`,
+REF gives its status and timeline; several give one row each.
+
+If a verified event is newer than the service's answer, by the latest checkpoint
+or the time of update in both, the event counts. A note says so, and olderAnswer
+in JSON shows what the answer said.`,
 		Example: example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json"),
 		RunE: r.run(func(ctx context.Context, s *app.Session, args []string) error {
 			o.Refs = args
