@@ -134,7 +134,7 @@ func tornCells(r *rand.Rand, header []string, n int) ([]string, tracking.Item) {
 // or another carrier code than were written.
 func TestTornRowsAreNeverGood(t *testing.T) {
 	const files, rowsPerFile = 20, 25
-	r := rand.New(rand.NewPCG(27, 2026)) //nolint:gosec // the same corpus each time
+	r := rand.New(rand.NewPCG(27, 2026)) // the same corpus each time
 	rows, good, refused := 0, 0, 0
 	check := func(name, text string, truth map[tracking.Item]bool) {
 		in, err := intake.Open("torn.csv", strings.NewReader(text), intake.Options{})

@@ -84,7 +84,8 @@ func TestOddValues(t *testing.T) {
 func TestLongIdentifiers(t *testing.T) {
 	long := strings.Repeat("ä1", 128)
 	for _, it := range []tracking.Item{
-		{ReferID: "A1", Number: long}, {ReferID: long, Number: "1Z999AA10123456784"},
+		{ReferID: "A1", Number: long},
+		{ReferID: long, Number: "1Z999AA10123456784"},
 		{ReferID: "A1", Number: strings.Repeat("1Z", 1<<19)},
 	} {
 		if ps := it.Validate(false); len(ps) != 1 || !strings.Contains(ps[0].Message, "longer than 255 characters") {
