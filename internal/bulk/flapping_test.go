@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func (b boxed) absent(t *testing.T, probability float64) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	body := fmt.Sprintf(`{"name":%q,"probability":%v}`, sandbox.FaultAbsent, probability)
-	b.ServeHTTP(w, httptest.NewRequest("POST", "/_sandbox/faults", strings.NewReader(body)))
+	b.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/_sandbox/faults", strings.NewReader(body)))
 	if w.Code != 200 {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}

@@ -223,19 +223,8 @@ var errStop = errors.New("stop")
 // was judged, so that it can't be read or a row is bad now, is an error.
 func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
-		for i, src := range in.sources {
-			err := src.read(in.options, func(_ *intake.Reader, rec intake.Record) error {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if !rec.Good() && !in.skip {
-					return usagef("run the command again", "input %s changed while it was read, nothing was sent", quoted(rec.File))
-				}
-				if rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil) {
-					return errStop
-				}
-				return nil
-			}, func(intake.Summary) {})
+		for i := range in.sources {
+			err := in.entriesOf(ctx, i, yield)
 			if errors.Is(err, errStop) {
 				return
 			}
@@ -248,4 +237,20 @@ func (in *input) entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 			}
 		}
 	}
+}
+
+// entriesOf yields those of one source. It returns errStop if the consumer went
+// away.
+func (in *input) entriesOf(ctx context.Context, i int, yield func(ledger.Entry, error) bool) error {
+	return in.sources[i].read(in.options, func(_ *intake.Reader, rec intake.Record) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !rec.Good() && !in.skip:
+			return usagef("run the command again", "input %s changed while it was read, nothing was sent", quoted(rec.File))
+		case rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil):
+			return errStop
+		}
+		return nil
+	}, func(intake.Summary) {})
 }

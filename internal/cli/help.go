@@ -141,8 +141,8 @@ UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need
 
 Rows: every row is judged before anything is sent. Bad ones are shown with file,
 line and column, and nothing is sent; --rejects FILE writes them to a file that
-can be fixed and read again, --skip-invalid sends the others. White space around
-values is cut. Every row of a table has as many cells as its header: one more or
+can be fixed and read again, --skip-invalid sends the others. A file that changes
+while it is read is refused, and nothing is sent. White space around values is cut. Every row of a table has as many cells as its header: one more or
 less may have moved a number. Empty cells at the end of every row alike are
 passed over.
 
