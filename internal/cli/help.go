@@ -137,7 +137,8 @@ Names such as "DHL Express" are sent only if you say which code they stand for:
 
 CSV may be separated by comma, semicolon, tab or |, have a byte order mark, be
 UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need
---encoding, such as windows-1252. Excel workbooks: save as "CSV UTF-8" first.
+--encoding, such as windows-1252; one that the file contradicts (valid UTF-8, the
+byte order mark of another) is an error. Excel workbooks: save as "CSV UTF-8" first.
 
 Rows: every row is judged before anything is sent. Bad ones are shown with file,
 line and column, and nothing is sent; --rejects FILE writes them to a file that

@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -100,12 +101,13 @@ func (o inputOpener) spool(ctx context.Context, name string, r io.Reader) (sourc
 	}
 	free, known := disk.Free(os.TempDir())
 	limit := spoolLimit(o.most, free, known)
-	n, err := term.Await(ctx, func() (int64, error) { return io.Copy(f, io.LimitReader(r, limit+1)) })
+	n, err := term.Await(ctx, func() (int64, error) { return io.Copy(f, io.LimitReader(inputReader{name, r}, limit+1)) })
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
+	case as[*intake.ReadError](err):
 	case err != nil:
-		err = fmt.Errorf("read %s: %w", name, err)
+		err = fmt.Errorf("copy %s: %w", name, err)
 	case n <= limit:
 		return source{name: name, file: f, temp: true}, nil
 	case limit < o.most:
@@ -117,6 +119,21 @@ func (o inputOpener) spool(ctx context.Context, name string, r io.Reader) (sourc
 		err = usagef("raise --max-input, or save the input as a file and name that", "input %s is larger than %s", name, config.Size(o.most))
 	}
 	return source{}, errors.Join(err, f.Close())
+}
+
+// inputReader tells the errors of reading an input from those of writing its
+// copy.
+type inputReader struct {
+	name string
+	r    io.Reader
+}
+
+func (r inputReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // the end of a stream is io.EOF itself
+		err = &intake.ReadError{File: r.name, Err: err}
+	}
+	return n, err
 }
 
 // spoolLimit is how many bytes are copied at most: a tenth of the free space

@@ -3,12 +3,17 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"strings"
+	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -43,6 +48,22 @@ func TestWorstFollowsThePrecedence(t *testing.T) {
 		if got := worst(tt.codes...); got != tt.want {
 			t.Errorf("worst(%v) = %d; want %d", tt.codes, got, tt.want)
 		}
+	}
+}
+
+// An input that can't be read is a disk problem, but no matter of room: neither
+// a file nor what is copied of standard input.
+func TestInputThatCannotBeRead(t *testing.T) {
+	_, file := intake.Open("orders.csv", iotest.ErrReader(syscall.EIO), intake.Options{})
+	_, stdin := inputOpener{most: 1 << 20}.spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
+	for _, err := range []error{file, stdin} {
+		code, hint := explain(err)
+		if code != Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {
+			t.Errorf("explain(%v) = %d, %q", err, code, hint)
+		}
+	}
+	if code, hint := explain(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != Store || !strings.Contains(hint, "make room") {
+		t.Errorf("a full disk: %d, %q", code, hint)
 	}
 }
 
