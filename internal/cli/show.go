@@ -154,7 +154,7 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, err
 	for i, q := range qs {
 		g.Go(func() error {
 			if asking.Err() != nil {
-				return nil
+				return context.Cause(asking) // the first error is what ended it
 			}
 			v, err := s.LookPatiently(asking, s.Config.Account, q, budget)
 			all[i] = looked{q, v, err}

@@ -103,7 +103,8 @@ func (f Filter) Match(e inbox.Event) bool {
 }
 
 func (t term) match(e inbox.Event) bool {
-	got, want := "", t.value
+	var got string
+	want := t.value
 	switch {
 	case t.path != nil:
 		got = pointed(e.Raw, t.path)
