@@ -6,6 +6,7 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -32,7 +33,7 @@ type App struct {
 
 // Session is one command with its settings. What it hands out is made once,
 // and is safe for several goroutines, as are [Session.Client], [Session.Key],
-// [Session.Store] and [Session.ExistingStore].
+// [Session.Store], [Session.Account] and [Session.ExistingStore].
 type Session struct {
 	IO     *term.IO
 	Config config.Config
@@ -43,6 +44,8 @@ type Session struct {
 	app     *App
 	sources config.Sources
 	apiKey  func() (foundKey, error) // reads it once
+	account sync.Once                // sets the account's name, see Account
+	named   string
 
 	mu     sync.Mutex // guards what follows
 	client *api.Client
@@ -140,6 +143,36 @@ func (s *Session) apiOptions(base, key string) api.Options {
 func (s *Session) Key() (string, error) {
 	key, err := s.apiKey()
 	return key.secret.Reveal(), err
+}
+
+// Account returns whose trackings these are. The names of a service of this
+// machine are one account: the one that the store knows, if any.
+func (s *Session) Account(ctx context.Context) string {
+	s.account.Do(func() {
+		s.named = s.Config.Account
+		same, ok := config.SameLoopback(s.named)
+		if !ok {
+			return
+		}
+		db, err := s.ExistingStore(ctx)
+		if err != nil {
+			return // whoever asks the store meets it again
+		}
+		var known []string
+		if db != nil {
+			if known, err = db.AccountNames(ctx); err != nil || slices.Contains(known, s.named) {
+				return
+			}
+		}
+		s.named = same
+		for _, name := range known {
+			if other, _ := config.SameLoopback(name); other == same {
+				s.named = name
+				return
+			}
+		}
+	})
+	return s.named
 }
 
 // Store returns the store, made if need be.

@@ -104,6 +104,7 @@ func (c *creation) create(ctx context.Context) error {
 	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
 		return c.nothing()
 	}
+	c.plan.Account = c.s.Account(ctx)
 	if c.o.DryRun {
 		return c.dryRun(ctx)
 	}
@@ -122,7 +123,7 @@ func (c *creation) prepare(ctx context.Context) error {
 		Format: intake.Format(c.o.Format), KeepText: c.o.Rejects != "",
 		AcceptOdd: c.o.AcceptOdd,
 	}
-	c.plan = ledger.Plan{Account: cfg.Account, Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: c.o.CheckFirst}
+	c.plan = ledger.Plan{Files: c.in.names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: c.o.CheckFirst}
 	if c.o.Sync {
 		c.plan.Mode, c.plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
 	}

@@ -110,7 +110,7 @@ func filtered(seq iter.Seq2[inbox.Event, error], f forward.Filter, limit int) it
 
 // about returns what the ledger knows of a referId that events may name.
 func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*inbox.About, error) {
-	rows, err := db.Find(ctx, s.Config.Account, referID, "")
+	rows, err := db.Find(ctx, s.Account(ctx), referID, "")
 	if err != nil {
 		return nil, err
 	}

@@ -117,7 +117,7 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 	width := r.out.Out().Width()
 	narrow := width > 0 && width < stateFrom
 	w := listing[ledger.Standing]{
-		out: r.out, empty: nothingListed(s.Config.Account),
+		out: r.out, empty: nothingListed(s.Account(ctx)),
 		json: func(st ledger.Standing) any { return newStandingJSON(st) },
 		columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
@@ -135,7 +135,7 @@ func (r *runner) printList(ctx context.Context, s *app.Session, f ledger.Filter)
 	}
 	var beside claims
 	err = w.print(s.IO, func(yield func(ledger.Standing, error) bool) {
-		for st, err := range db.Standings(ctx, s.Config.Account, f) {
+		for st, err := range db.Standings(ctx, s.Account(ctx), f) {
 			beside.add(st.Unverified)
 			if !yield(st, err) {
 				return

@@ -102,7 +102,7 @@ func (r *runner) probeService(ctx context.Context, s *app.Session, item tracking
 	known := []tracking.Item{item}
 	if item.ReferID == "" {
 		var err error
-		if known, err = s.KnownItems(ctx, s.Config.Account); err != nil {
+		if known, err = s.KnownItems(ctx, s.Account(ctx)); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func checkedAssumptions(ctx context.Context, s *app.Session) ([]ledger.CheckedAs
 	if db == nil || err != nil {
 		return nil, err
 	}
-	return db.Assumptions(ctx, s.Config.Account)
+	return db.Assumptions(ctx, s.Account(ctx))
 }
 
 func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {

@@ -74,11 +74,11 @@ func (r *runner) resumeRun(ctx context.Context, s *app.Session, cmd *cobra.Comma
 	if _, err := s.Client(); err != nil {
 		return err
 	}
-	if account := k.run.Plan.Account; account != s.Config.Account {
+	if account := k.run.Plan.Account; account != s.Account(ctx) {
 		return usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shellWord(account),
-			"run %d belongs to account %s, and this is account %s", k.run.ID, quoted(account), quoted(s.Config.Account))
+			"run %d belongs to account %s, and this is account %s", k.run.ID, quoted(account), quoted(s.Account(ctx)))
 	}
-	if err := o.checkKey(ctx, s, k.db, s.Config.Account); err != nil {
+	if err := o.checkKey(ctx, s, k.db, s.Account(ctx)); err != nil {
 		return err
 	}
 	k.again, k.same = r.command("runs", "resume", k.id()), false

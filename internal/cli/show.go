@@ -156,7 +156,7 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]looked, err
 			if asking.Err() != nil {
 				return context.Cause(asking) // the first error is what ended it
 			}
-			v, err := s.LookPatiently(asking, s.Config.Account, q, budget)
+			v, err := s.LookPatiently(asking, s.Account(ctx), q, budget)
 			all[i] = looked{q, v, err}
 			if app.Fatal(err) {
 				return err
@@ -370,7 +370,7 @@ func carrierOf(ctx context.Context, s *app.Session, f app.Found) (string, error)
 	if err != nil || db == nil {
 		return "", err
 	}
-	rows, err := db.Find(ctx, s.Config.Account, f.ReferID, f.Number)
+	rows, err := db.Find(ctx, s.Account(ctx), f.ReferID, f.Number)
 	for _, row := range rows {
 		if tracking.SameNumber(row.Item.Number, f.Number) && row.Item.CarrierCode != "" {
 			return row.Item.CarrierCode, err

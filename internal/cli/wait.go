@@ -108,7 +108,7 @@ func (r *runner) retryAbsent(ctx context.Context, s *app.Session, all []looked) 
 		if !errors.Is(l.err, tracking.ErrAbsent) {
 			continue
 		}
-		rows, err := db.Find(ctx, s.Config.Account, l.query.ReferID, l.query.Number)
+		rows, err := db.Find(ctx, s.Account(ctx), l.query.ReferID, l.query.Number)
 		if i := slices.IndexFunc(rows, func(st ledger.Standing) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
 			return r.command("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
 		}
@@ -225,7 +225,7 @@ func (w *waiting) ask(ctx context.Context, q api.Query) (poll.Verdict, error) {
 	if err := w.news.begin(ctx, q); err != nil && ctx.Err() == nil {
 		return poll.Verdict{}, err
 	}
-	v, err := w.s.Look(ctx, w.s.Config.Account, q)
+	v, err := w.s.Look(ctx, w.s.Account(ctx), q)
 	return w.judge(ctx, looked{q, v, err})
 }
 
@@ -291,7 +291,7 @@ func (w *waiting) created(ctx context.Context, q api.Query) (bool, error) {
 	if err != nil || db == nil {
 		return false, err
 	}
-	rows, err := db.Find(ctx, w.s.Config.Account, q.ReferID, q.Number)
+	rows, err := db.Find(ctx, w.s.Account(ctx), q.ReferID, q.Number)
 	if err != nil {
 		return false, err
 	}

@@ -92,7 +92,7 @@ func (n *news) read(ctx context.Context) (bool, error) {
 	if err := n.s.Sink(n.db).CatchUp(ctx); err != nil {
 		return false, err
 	}
-	keys, err := n.db.Heard(ctx, n.s.Config.Account, n.seq)
+	keys, err := n.db.Heard(ctx, n.s.Account(ctx), n.seq)
 	if err != nil {
 		return false, err
 	}
@@ -148,7 +148,7 @@ func (n *news) begin(ctx context.Context, q api.Query) error {
 	if asked {
 		return nil
 	}
-	v, err := n.s.News(ctx, n.s.Config.Account, q, app.View{Ref: q.ReferID + q.Number})
+	v, err := n.s.News(ctx, n.s.Account(ctx), q, app.View{Ref: q.ReferID + q.Number})
 	if err == nil {
 		n.note(q, v)
 		n.met(q, v) // notes what is known at first
@@ -208,7 +208,7 @@ func (n *news) known(ctx context.Context, q api.Query) (app.View, error) {
 	n.mu.Lock()
 	v := n.views[bare(q)]
 	n.mu.Unlock()
-	return n.s.News(ctx, n.s.Config.Account, q, v)
+	return n.s.News(ctx, n.s.Account(ctx), q, v)
 }
 
 // told returns what is known of a tracking if news ended the waiting for it.

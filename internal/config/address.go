@@ -96,3 +96,19 @@ func OtherPort(account, other string) bool {
 	b, errB := url.Parse(other)
 	return errA == nil && errB == nil && loopback(a.Hostname()) && loopback(b.Hostname()) && a.Port() != b.Port()
 }
+
+// SameLoopback returns an account that is a service of this machine with its
+// host as 127.0.0.1: localhost and every loopback address are one. It returns
+// false for any other account.
+func SameLoopback(account string) (string, bool) {
+	u, err := url.Parse(account)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {
+		return account, false
+	}
+	host := "127.0.0.1"
+	if port := u.Port(); port != "" {
+		host += ":" + port
+	}
+	u.Host = host
+	return u.String(), true
+}

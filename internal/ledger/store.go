@@ -98,6 +98,9 @@ type History interface {
 	// empty, newest first; limit 0 means all.
 	Runs(ctx context.Context, account string, limit int) iter.Seq2[RunSummary, error]
 
+	// AccountNames returns the accounts that have runs, the oldest first.
+	AccountNames(ctx context.Context) ([]string, error)
+
 	// Run returns one run, or [ErrNoRun].
 	Run(ctx context.Context, id int64) (RunSummary, error)
 

@@ -52,6 +52,13 @@ var accountTests = map[string]func(*world){
 		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true})
 		see(account, "k2", ledger.KeyNews{Seen: true, HasRuns: true})
 	},
+	"NamesAreThoseWithRuns": func(w *world) {
+		w.must(w.TrustKey(w.Context(), "other", "k1"))
+		w.run(plan(), entries(1, 1)...)
+		got, err := w.AccountNames(w.Context())
+		w.must(err)
+		w.same("names", got, []string{account})
+	},
 	"AssumptionsAreKeptByAccount": func(w *world) {
 		ctx, at := w.Context(), time.UnixMilli(5000)
 		record := func(a ledger.Assumption, holds bool) {
