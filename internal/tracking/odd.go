@@ -198,7 +198,7 @@ var placeholderWords = slices.Concat(totals, []string{
 // totalsLine reports whether the item is the last line of an export: a word
 // such as Total, and how many rows there were.
 func (it Item) totalsLine() bool {
-	if len(it.Number) >= 8 || strings.Trim(it.Number, "0123456789.,'") != "" {
+	if it.Number == "" || len(it.Number) >= 8 || strings.Trim(it.Number, "0123456789.,'") != "" {
 		return false
 	}
 	word := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(it.ReferID)

@@ -97,3 +97,18 @@ func TestLongIdentifiers(t *testing.T) {
 		t.Errorf("255 characters: %+v", ps)
 	}
 }
+
+// What an item can't do without is no oddity to be accepted.
+func TestAcceptOddSendsNothingEmpty(t *testing.T) {
+	for _, it := range []tracking.Item{
+		{ReferID: "Total"}, {ReferID: "N/A"}, {Number: "N/A"}, {ReferID: "A1", Number: "N A"}, {ReferID: "A1", Number: "\x1b"}, {ReferID: "A1", Number: "\xff"},
+	} {
+		refused := false
+		for _, p := range it.Validate(true) {
+			refused = refused || !p.Note
+		}
+		if !refused {
+			t.Errorf("%+v is good with odd values accepted", it)
+		}
+	}
+}
