@@ -13,14 +13,15 @@ import (
 // what they like.
 var rooms = map[string][]string{
 	// Nouns: the standard library only, and no I/O.
-	"internal/tracking": {},
-	"internal/webhook":  {},
+	"internal/jsonscan": {},
+	"internal/tracking": {"internal/jsonscan"},
+	"internal/webhook":  {"internal/jsonscan"},
 	"internal/pace":     {},
 
 	// Edges: one foreign technology each.
 	"internal/term":      {},
 	"internal/render":    {"internal/term"},
-	"internal/config":    {"internal/disk"},
+	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/tracking", "internal/webhook"},
 	"internal/buildinfo": {},
 	"internal/disk":      {},
 
@@ -29,7 +30,7 @@ var rooms = map[string][]string{
 	"internal/inbox":  {"internal/webhook"},
 
 	// Adapters.
-	"internal/intake":          {"internal/tracking"},
+	"internal/intake":          {"internal/jsonscan", "internal/tracking"},
 	"internal/api":             {"internal/tracking"},
 	"internal/sandbox":         {"internal/tracking", "internal/webhook"},
 	"internal/store":           {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
@@ -39,7 +40,7 @@ var rooms = map[string][]string{
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace"},
 	"internal/poll":    {"internal/tracking", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
-	"internal/forward": {"internal/inbox", "internal/tracking", "internal/webhook", "internal/pace"},
+	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/tracking", "internal/webhook"},
 
 	// Composition.
@@ -54,7 +55,7 @@ var rooms = map[string][]string{
 
 // program lists what the composition may put together.
 var program = []string{
-	"internal/tracking", "internal/webhook", "internal/pace",
+	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
@@ -91,6 +92,7 @@ var owners = map[string][]string{
 // nouns lists the packages that do no I/O, and what they may import from
 // outside the standard library.
 var nouns = map[string][]string{
+	"internal/jsonscan": {},
 	"internal/tracking": {},
 	"internal/pace":     {},
 	"internal/webhook":  {"golang.org/x/text/unicode/norm"},

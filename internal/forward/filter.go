@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -19,8 +19,8 @@ type Filter struct {
 
 // term is one condition.
 type term struct {
-	key    string   // as written
-	path   []string // of a key that is a JSON pointer
+	key    string           // as written
+	path   jsonscan.Pointer // nil if the key is none
 	value  string
 	prefix bool // value is only how it begins
 }
@@ -60,11 +60,8 @@ func parseTerm(part string) (term, error) {
 	t := term{key: key}
 	switch {
 	case strings.HasPrefix(key, "/"):
-		for name := range strings.SplitSeq(key[1:], "/") {
-			if strings.Contains(strings.NewReplacer("~0", "", "~1", "").Replace(name), "~") {
-				return term{}, fmt.Errorf("%q is not a JSON pointer: write ~ as ~0", key)
-			}
-			t.path = append(t.path, strings.NewReplacer("~1", "/", "~0", "~").Replace(name))
+		if t.path, ok = jsonscan.ParsePointer(key); !ok {
+			return term{}, fmt.Errorf("%q is not a JSON pointer: write ~ as ~0", key)
 		}
 	case !slices.Contains(keys(), key):
 		return term{}, fmt.Errorf("key %q is none of %s, nor a JSON pointer such as /data/summary/statusLabel", key, strings.Join(keys(), ", "))
@@ -121,30 +118,17 @@ func (t term) match(e inbox.Event) bool {
 }
 
 // pointed returns what stands at a place in JSON: a string's text, or the
-// literal of another scalar; empty if there is neither.
-func pointed(raw []byte, path []string) string {
-	for _, name := range path {
-		raw = bytes.TrimSpace(raw)
-		var err error
-		var next json.RawMessage
-		switch {
-		case len(raw) > 0 && raw[0] == '{':
-			var members map[string]json.RawMessage
-			err = json.Unmarshal(raw, &members)
-			next = members[name]
-		case len(raw) > 0 && raw[0] == '[':
-			var elements []json.RawMessage
-			err = json.Unmarshal(raw, &elements)
-			if i, no := strconv.Atoi(name); no == nil && i >= 0 && i < len(elements) && strconv.Itoa(i) == name {
-				next = elements[i]
-			}
-		}
-		if err != nil || next == nil {
-			return ""
-		}
-		raw = next
+// literal of another scalar; empty if there is neither, or a name on the way is
+// repeated.
+func pointed(raw []byte, path jsonscan.Pointer) string {
+	if !json.Valid(raw) {
+		return ""
 	}
-	return plain(raw)
+	found, times := path.Find(raw)
+	if times != 1 {
+		return ""
+	}
+	return plain(found)
 }
 
 // plain returns the text of a JSON string, or another scalar as it is.

@@ -3,7 +3,8 @@ package tracking
 import (
 	"encoding/json"
 	"iter"
-	"strings"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Body is the body of an answer, parsed once. A nil Body is that of no answer:
@@ -51,17 +52,12 @@ func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 	if !b.JSON() {
 		return nil, false
 	}
-	v := b.root
-	if pointer == "" {
-		return v.raw, true
+	p, ok := jsonscan.ParsePointer(pointer)
+	if !ok {
+		return nil, false
 	}
-	for part := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		part = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
-		if v = v.child(part); v == nil {
-			return nil, false
-		}
-	}
-	return v.raw, true
+	raw, times := p.Find(b.root.raw)
+	return raw, times > 0
 }
 
 // Marks yields pointers to what could tell one kind of answer from another: the
@@ -77,7 +73,7 @@ func (b *Body) Marks() iter.Seq[string] {
 			return
 		}
 		for _, m := range b.root.members {
-			if m.value.mark() && !yield("/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(m.name)) {
+			if m.value.mark() && !yield("/"+jsonscan.Escape(m.name)) {
 				return
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // FoldNumber returns a tracking number in the form in which numbers are
@@ -54,7 +56,7 @@ func NamesStatus(want, number, label, track string) bool {
 	}
 	text := number
 	if strings.HasPrefix(number, `"`) {
-		text = unquote([]byte(number))
+		text, _ = jsonscan.Text([]byte(number))
 	}
 	return folded == FoldStatus(number) || folded == FoldStatus(text) || folded == FoldStatus(label) || folded == FoldStatus(track)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // MaxDepth is how many levels of objects and arrays an event may have; the
@@ -48,16 +50,15 @@ func Decode(body []byte) Batch {
 	if !json.Valid(body) {
 		return unreadable(body, syntax(body))
 	}
-	start := skipSpace(body, 0)
+	start := jsonscan.SkipSpace(body, 0)
 	var b Batch
 	switch body[start] {
 	case '{':
 		b.Single = true
-		end, depth := skipValue(body, start)
-		b.add(element{start, body[start:end:end], depth}, 0)
+		b.add(jsonscan.Whole(body), 0)
 	case '[':
 		n := 0
-		for e := range elements(body, start) {
+		for e := range jsonscan.Values(body, start) {
 			if n == maxElements(len(body)) {
 				return unreadable(body, fmt.Sprintf("more than %d elements", n))
 			}
@@ -78,16 +79,16 @@ func unreadable(body []byte, why string) Batch {
 }
 
 // add takes e in as an event if it is one.
-func (b *Batch) add(e element, index int) {
-	odd := Fragment{Index: index, Offset: e.offset, Length: len(e.raw)}
+func (b *Batch) add(e jsonscan.Value, index int) {
+	odd := Fragment{Index: index, Offset: e.At, Length: len(e.Raw)}
 	switch {
-	case e.raw[0] != '{':
+	case e.Raw[0] != '{':
 		odd.Anomaly = notObject
-	case e.depth > MaxDepth:
+	case e.Depth > MaxDepth:
 		odd.Anomaly = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
 	default:
-		ev := decodeEvent(e.raw)
-		ev.Index, ev.Offset = index, e.offset
+		ev := decodeEvent(e.Raw)
+		ev.Index, ev.Offset = index, e.At
 		b.Events = append(b.Events, ev)
 		return
 	}

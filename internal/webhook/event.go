@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Event is one element of a delivery. Fields that it did not hold are empty.
@@ -80,13 +82,13 @@ func (r *reader) pick(obj []byte, names ...string) [][]byte {
 		return values
 	}
 	var torn uint64 // bit i: names[i] contradicts itself
-	for name, value := range members(obj) {
+	for m := range jsonscan.Values(obj, 0) {
 		for i, want := range names {
 			switch {
-			case string(name) != want:
+			case !m.Named(want):
 			case values[i] == nil:
-				values[i] = value
-			case !bytes.Equal(values[i], value):
+				values[i] = m.Raw
+			case !bytes.Equal(values[i], m.Raw):
 				torn |= 1 << i
 			}
 		}
@@ -146,7 +148,7 @@ func (r *reader) literal(name string, raw []byte) string {
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {
-	start := skipSpace(raw, 0)
+	start := jsonscan.SkipSpace(raw, 0)
 	if start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
 		return Event{Length: len(raw), Raw: raw, Anomaly: notObject}
 	}

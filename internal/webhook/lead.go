@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Bounds of what a search looks at in one delivery. They keep a body that was
@@ -74,12 +76,14 @@ func scalarsOf(body []byte) []found {
 		switch {
 		case len(all) == maxScalars || depth > maxDepthSeen:
 		case raw[0] == '{':
-			for name, value := range members(raw) {
-				walk(value, pointer+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(string(name)), depth+1)
+			for m := range jsonscan.Values(raw, 0) {
+				if name, valid := jsonscan.Text(m.Name); valid {
+					walk(m.Raw, pointer+"/"+jsonscan.Escape(name), depth+1)
+				}
 			}
 		case raw[0] == '[':
-			for e := range elements(raw, 0) {
-				walk(e.raw, pointer+"/0", depth+1)
+			for e := range jsonscan.Values(raw, 0) {
+				walk(e.Raw, pointer+"/0", depth+1)
 				break
 			}
 		default:
@@ -88,9 +92,7 @@ func scalarsOf(body []byte) []found {
 			}
 		}
 	}
-	start := skipSpace(body, 0)
-	end, _ := skipValue(body, start)
-	walk(body[start:end], "", 0)
+	walk(jsonscan.Whole(body).Raw, "", 0)
 	return all
 }
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // KindDelivered is the one kind of event that is shown.
@@ -34,7 +36,7 @@ type Made struct {
 
 // Change sets one value in an event.
 type Change struct {
-	path    []string
+	path    jsonscan.Pointer
 	literal []byte // JSON
 }
 
@@ -45,8 +47,8 @@ var ErrChange = errors.New("write it as /POINTER=VALUE, a JSON pointer into the 
 // else a text.
 func ParseChange(text string) (Change, error) {
 	pointer, value, ok := strings.Cut(text, "=")
-	path, valid := splitPointer(pointer)
-	if !ok || !valid {
+	path, valid := jsonscan.ParsePointer(pointer)
+	if !ok || !valid || len(path) == 0 {
 		return Change{}, fmt.Errorf("%q: %w", text, ErrChange)
 	}
 	if json.Valid([]byte(value)) {
@@ -76,7 +78,7 @@ func (m Made) Body(n int) ([]byte, error) {
 			e, err = set(e, c.path, value)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("/%s: %w", strings.Join(c.path, "/"), err)
+			return nil, fmt.Errorf("%s: %w", c.path, err)
 		}
 	}
 	var b bytes.Buffer

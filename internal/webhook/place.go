@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // source is the kind of place that a value is taken from.
@@ -20,8 +22,8 @@ const (
 // place is where one value of a delivery stands.
 type place struct {
 	source source
-	name   string   // of a header, parameter or sibling
-	parts  []string // of a JSON pointer
+	name   string // of a header, parameter or sibling
+	path   jsonscan.Pointer
 }
 
 // parsePlace reads KIND:NAME; false if it is not one of the kinds.
@@ -36,8 +38,8 @@ func parsePlace(s string) (place, bool) {
 	case "query":
 		return place{source: fromQuery, name: name}, true
 	case "json":
-		parts, ok := splitPointer(name)
-		return place{source: fromJSON, name: name, parts: parts}, ok
+		path, ok := jsonscan.ParsePointer(name)
+		return place{source: fromJSON, name: name, path: path}, ok && len(path) > 0
 	case "sig":
 		return place{source: fromSignature, name: name}, !strings.ContainsAny(name, ",= \t")
 	default:
@@ -83,7 +85,7 @@ func (d *delivery) find(p place) (value []byte, times int) {
 	case fromQuery:
 		return d.parameter(p.name)
 	case fromJSON:
-		return d.pointer(p.parts)
+		return d.pointer(p.path)
 	default:
 		return nil, 0
 	}
@@ -105,7 +107,7 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 
 // pointer returns the value in the body that a JSON pointer names: the text of
 // a string, else the literal. Null, and text that is not clean, is not there.
-func (d *delivery) pointer(parts []string) (value []byte, times int) {
+func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if d.isJSON == nil {
 		valid := json.Valid(d.Body)
 		d.isJSON = &valid
@@ -113,7 +115,7 @@ func (d *delivery) pointer(parts []string) (value []byte, times int) {
 	if !*d.isJSON {
 		return nil, 0
 	}
-	raw, times := lookUp(d.Body, parts)
+	raw, times := path.Find(d.Body)
 	if times == 0 || raw[0] == 'n' {
 		return nil, 0
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Masked stands in place of what was redacted.
@@ -126,7 +128,7 @@ func (r Redactor) body(body []byte) []byte {
 		return []byte(Masked)
 	}
 	w := redaction{Redactor: r, b: body}
-	w.space()
+	w.to(jsonscan.SkipSpace(body, 0))
 	w.value("")
 	return append(w.out, body[w.i:]...)
 }
@@ -140,66 +142,46 @@ type redaction struct {
 	out []byte
 }
 
-// to copies up to a place.
+// to copies up to an offset.
 func (w *redaction) to(end int) {
 	w.out = append(w.out, w.b[w.i:end]...)
 	w.i = end
 }
 
-func (w *redaction) space() { w.to(skipSpace(w.b, w.i)) }
+// replace skips what stands before an offset, and writes text in its place.
+func (w *redaction) replace(end int, text []byte) {
+	w.out, w.i = append(w.out, text...), end
+}
 
 // value redacts the value that comes next: a member of that name, or an
 // element of one.
 func (w *redaction) value(name string) {
-	switch w.b[w.i] {
-	case '{', '[':
-		w.inside(name)
+	if c := w.b[w.i]; c == '{' || c == '[' {
+		w.to(jsonscan.Each(w.b, w.i, func(literal []byte, nameAt, at int) int {
+			if literal != nil {
+				w.to(nameAt)
+				name, _ = jsonscan.Text(literal)
+				if w.holdsSecret(name) || w.holdsSecret(string(literal)) {
+					w.replace(nameAt+len(literal), []byte(`"`+Masked+`"`))
+				}
+			}
+			w.to(at)
+			w.value(name)
+			return w.i
+		}))
+		return
+	}
+	end, _ := jsonscan.SkipValue(w.b, w.i)
+	switch literal := w.b[w.i:end]; literal[0] {
 	case '"':
-		end := skipString(w.b, w.i)
-		w.out = append(w.out, w.text(name, w.b[w.i:end])...)
-		w.i = end
+		w.replace(end, w.text(name, literal))
 	case 't', 'f', 'n':
-		end, _ := skipValue(w.b, w.i)
 		w.to(end)
 	default:
-		end, _ := skipValue(w.b, w.i)
-		number := w.b[w.i:end]
-		if !harmless(name) || w.holdsSecret(string(number)) {
-			number = []byte("0")
+		if !harmless(name) || w.holdsSecret(string(literal)) {
+			literal = []byte("0")
 		}
-		w.out = append(w.out, number...)
-		w.i = end
-	}
-}
-
-// inside redacts an object or an array.
-func (w *redaction) inside(name string) {
-	object := w.b[w.i] == '{'
-	for {
-		w.to(w.i + 1) // over the bracket or the comma
-		w.space()
-		if c := w.b[w.i]; c == '}' || c == ']' {
-			w.to(w.i + 1)
-			return
-		}
-		if object {
-			end := skipString(w.b, w.i)
-			literal := w.b[w.i:end]
-			name = string(bareName(literal))
-			if w.holdsSecret(name) {
-				w.out, w.i = append(w.out, `"`+Masked+`"`...), end
-			}
-			w.to(end)
-			w.space()
-			w.to(w.i + 1) // over the colon
-			w.space()
-		}
-		w.value(name)
-		w.space()
-		if c := w.b[w.i]; c == '}' || c == ']' {
-			w.to(w.i + 1)
-			return
-		}
+		w.replace(end, literal)
 	}
 }
 

@@ -119,7 +119,7 @@ func (c *compiled) rehearsalBody(at time.Time, signature string) ([]byte, error)
 	ok := true
 	put := func(p place, value string) {
 		if p.source == fromJSON && ok {
-			root, ok = placed(root, p.parts, value)
+			root, ok = placed(root, p.path, value)
 		}
 	}
 	for i, p := range c.parts {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // rewriting is one way in which a body may have been written anew between
@@ -75,7 +77,7 @@ func spaced(b []byte) ([]byte, bool) {
 	for i := 0; i < len(b); {
 		end := i + 1
 		if b[i] == '"' {
-			end = skipString(b, i)
+			end = jsonscan.SkipString(b, i)
 		}
 		out = append(out, b[i:end]...)
 		if b[i] == ',' || b[i] == ':' {

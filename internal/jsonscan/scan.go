@@ -1,0 +1,186 @@
+// Package jsonscan walks over JSON that is known to be valid, and reads RFC
+// 6901 pointers into it. It keeps places and bytes as they are: package
+// encoding/json folds the names of members, keeps the last of two with one
+// name, and replaces what is not UTF-8.
+//
+// Except for [ParsePointer] and [Escape], functions may panic if their text is
+// not valid JSON: check it with [json.Valid] first.
+package jsonscan
+
+import (
+	"bytes"
+	"encoding/json"
+	"iter"
+	"unicode/utf8"
+)
+
+// SkipSpace returns the offset of the first byte from i on that is not white
+// space.
+func SkipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// SkipString returns the offset behind the string that begins at i.
+func SkipString(b []byte, i int) int {
+	for start := i + 1; ; start = i + 1 {
+		i = start + bytes.IndexByte(b[start:], '"')
+		escapes := 0
+		for i-escapes > start && b[i-escapes-1] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i + 1
+		}
+	}
+}
+
+// endsScalar reports whether c cannot be part of a number, true, false or null.
+func endsScalar(c byte) bool {
+	switch c {
+	case ' ', '\t', '\n', '\r', ',', ':', ']', '}':
+		return true
+	}
+	return false
+}
+
+// SkipValue returns the offset behind the value that begins at i, and how many
+// levels of objects and arrays it has: 0 for a scalar.
+func SkipValue(b []byte, i int) (end, depth int) {
+	level := 0
+	for {
+		switch b[i] {
+		case '"':
+			i = SkipString(b, i)
+		case '{', '[':
+			level++
+			depth = max(depth, level)
+			i++
+		case '}', ']':
+			level--
+			i++
+		case ' ', '\t', '\n', '\r', ',', ':':
+			i++
+			continue
+		default:
+			for i < len(b) && !endsScalar(b[i]) {
+				i++
+			}
+		}
+		if level == 0 {
+			return i, depth
+		}
+	}
+}
+
+// Value is a value with its place in a text.
+type Value struct {
+	Name   []byte // literal of the member's name, with its quotes; nil if the value is not a member
+	NameAt int    // offset of Name
+	At     int    // offset of Raw
+	Raw    []byte // the literal; part of the text, not a copy
+	Depth  int    // levels of objects and arrays; 0 for a scalar
+}
+
+// Whole returns the value that a text consists of.
+func Whole(b []byte) Value { return valueAt(b, SkipSpace(b, 0)) }
+
+func valueAt(b []byte, i int) Value {
+	end, depth := SkipValue(b, i)
+	return Value{At: i, Raw: b[i:end:end], Depth: depth}
+}
+
+// Values yields the members of the object, or the elements of the array, that
+// begins at i. They come in the order of the text, duplicate names included.
+func Values(b []byte, i int) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		Each(b, i, func(name []byte, nameAt, at int) int {
+			v := valueAt(b, at)
+			v.Name, v.NameAt = name, nameAt
+			if !yield(v) {
+				return -1
+			}
+			return at + len(v.Raw)
+		})
+	}
+}
+
+// Each visits the members of the object, or the elements of the array, that
+// begins at i, and returns the offset behind it. visit gets the literal of a
+// member's name, nil for an element, with its offset, and the offset of the
+// value. It returns the offset behind the value, or -1 to stop: then Each
+// returns -1. So a walk through all levels reads each byte once.
+func Each(b []byte, i int, visit func(name []byte, nameAt, at int) (end int)) (end int) {
+	object := b[i] == '{'
+	for i = SkipSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = SkipSpace(b, i) {
+		if b[i] == ',' {
+			i = SkipSpace(b, i+1)
+		}
+		var name []byte
+		nameAt := i
+		if object {
+			end := SkipString(b, i)
+			name = b[i:end:end]
+			i = SkipSpace(b, SkipSpace(b, end)+1) // over the colon
+		}
+		if i = visit(name, nameAt, i); i < 0 {
+			return i
+		}
+	}
+	return i + 1
+}
+
+// Text returns the text of a string's literal. valid is false if the literal
+// has bytes or escapes that are not Unicode text; these read as U+FFFD.
+func Text(literal []byte) (s string, valid bool) {
+	inner := literal[1 : len(literal)-1]
+	valid = utf8.Valid(inner)
+	if valid && bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), true
+	}
+	var text string // s would take memory for every string
+	if err := json.Unmarshal(literal, &text); err != nil {
+		return "", false // not a valid literal
+	}
+	return text, valid && !unpaired(inner)
+}
+
+// unpaired reports whether a string without its quotes has half of a character
+// that takes two \u escapes.
+func unpaired(inner []byte) bool {
+	for i := 0; i < len(inner); i++ {
+		if inner[i] != '\\' {
+			continue
+		}
+		i++
+		if inner[i] != 'u' {
+			continue
+		}
+		switch r := hexadecimal(inner[i+1:]); {
+		case r < 0xd800 || r > 0xdfff:
+		case r >= 0xdc00 || len(inner) < i+11 || inner[i+5] != '\\' || inner[i+6] != 'u':
+			return true
+		default:
+			if low := hexadecimal(inner[i+7:]); low < 0xdc00 || low > 0xdfff {
+				return true
+			}
+			i += 6
+		}
+		i += 4
+	}
+	return false
+}
+
+// hexadecimal returns the number that four digits stand for.
+func hexadecimal(digits []byte) (r rune) {
+	for _, c := range digits[:4] {
+		d := rune(c|0x20) - 'a' + 10
+		if c <= '9' {
+			d = rune(c) - '0'
+		}
+		r = r<<4 | d
+	}
+	return r
+}
