@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -160,7 +160,7 @@ func (f filled) dead() []string {
 }
 
 // replay runs the command on the store.
-func (f filled) replay(want cli.Code, env []string, args ...string) (stdout, stderr string) {
+func (f filled) replay(want command.Code, env []string, args ...string) (stdout, stderr string) {
 	f.Helper()
 	code, stdout, stderr := run(f.T, env, slices.Concat([]string{"events", "replay", "--store", f.path}, args)...)
 	if code != want {
@@ -184,36 +184,36 @@ func same(t *testing.T, what string, got, want []string) {
 func TestReplaySendsWhatIsMeantAsItCame(t *testing.T) {
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.No, inbox.Yes, inbox.Yes)
-	_, stderr := f.replay(cli.OK, nil, "4", "e1", "2", "1", "--to", hook.URL)
+	_, stderr := f.replay(command.OK, nil, "4", "e1", "2", "1", "--to", hook.URL)
 	same(t, "by name, each once, as received", hook.taken(), []string{as(1, 2), as(2, 2), as(4, 2)})
 	if !strings.Contains(stderr, "not verified: delivery 2") {
 		t.Errorf("stderr %q", stderr)
 	}
-	_, stderr = f.replay(cli.OK, nil, "--since", "1h", "--to", hook.URL)
+	_, stderr = f.replay(command.OK, nil, "--since", "1h", "--to", hook.URL)
 	same(t, "since", hook.taken(), []string{as(1, 2), as(3, 2), as(4, 2)})
 	if !strings.Contains(stderr, "--forward-unverified") {
 		t.Errorf("stderr %q", stderr)
 	}
-	f.replay(cli.OK, nil, "--since", "3m30s", "--until", "3", "--forward-unverified", "--to", hook.URL)
+	f.replay(command.OK, nil, "--since", "3m30s", "--until", "3", "--forward-unverified", "--to", hook.URL)
 	same(t, "since and until, unverified too", hook.taken(), []string{as(2, 2), as(3, 2)})
-	f.replay(cli.OK, nil, "--filter", "number=N3", "--duplicate", "2", "--to", hook.URL)
+	f.replay(command.OK, nil, "--filter", "number=N3", "--duplicate", "2", "--to", hook.URL)
 	same(t, "filter, three times", hook.taken(), []string{as(3, 2), as(3, 3), as(3, 4)})
-	f.replay(cli.Usage, nil, "--filter", "number=N9", "--to", hook.URL)
-	f.replay(cli.NotFound, nil, "e9", "--to", hook.URL)
+	f.replay(command.Usage, nil, "--filter", "number=N9", "--to", hook.URL)
+	f.replay(command.NotFound, nil, "e9", "--to", hook.URL)
 	same(t, "nothing", hook.taken(), nil)
 }
 
 func TestReplayToKnownTargets(t *testing.T) {
 	one, two := newEndpoint(t), newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.Yes)
-	_, stderr := f.replay(cli.Usage, nil, "1")
+	_, stderr := f.replay(command.Usage, nil, "1")
 	if !strings.Contains(stderr, "--to URL") {
 		t.Errorf("stderr %q", stderr)
 	}
 	f.give("number=N1=>" + one.URL)
 	f.give("event=kind.1=>" + one.URL)
 	f.give("number=N*=>" + two.URL)
-	f.replay(cli.OK, nil, "1", "2")
+	f.replay(command.OK, nil, "1", "2")
 	same(t, "one", one.taken(), []string{as(1, 2)})
 	same(t, "two", two.taken(), []string{as(1, 2), as(2, 2)})
 }
@@ -221,7 +221,7 @@ func TestReplayToKnownTargets(t *testing.T) {
 func TestReplayOfTheDead(t *testing.T) {
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.Yes)
-	_, stderr := f.replay(cli.OK, nil, "--dead")
+	_, stderr := f.replay(command.OK, nil, "--dead")
 	if !strings.Contains(stderr, "nothing was given up") {
 		t.Errorf("stderr %q", stderr)
 	}
@@ -229,7 +229,7 @@ func TestReplayOfTheDead(t *testing.T) {
 	same(t, "dead", f.dead(), []string{"1 answered 500", "2 answered 500"})
 
 	hook.answers(418)
-	f.replay(cli.Refused, nil, "--dead")
+	f.replay(command.Refused, nil, "--dead")
 	same(t, "sent", hook.taken(), []string{as(1, 2), as(2, 2)})
 	same(t, "still dead, with the new reason", f.dead(), []string{"1 answered 418", "2 answered 418"})
 
@@ -237,18 +237,18 @@ func TestReplayOfTheDead(t *testing.T) {
 	// signature nothing was delivered, whatever the answer.
 	hook.answers(200)
 	other := newEndpoint(t)
-	_, stderr = f.replay(cli.OK, nil, "--dead", "--to", other.URL)
+	_, stderr = f.replay(command.OK, nil, "--dead", "--to", other.URL)
 	if got := other.taken(); len(got) != 2 || !strings.Contains(stderr, "stays so") {
 		t.Errorf("%q, stderr %q", got, stderr)
 	}
 	secret := []string{"WAYBILL_WEBHOOK_SECRET=s"}
-	f.replay(cli.OK, secret, "--dead", "--corrupt-signature", "--scheme", "hmac-body-hex")
+	f.replay(command.OK, secret, "--dead", "--corrupt-signature", "--scheme", "hmac-body-hex")
 	if got := hook.taken(); len(got) != 2 || strings.Contains(got[0], "X-Signature: old") {
 		t.Errorf("%q", got)
 	}
 	same(t, "still dead", f.dead(), []string{"1 answered 418", "2 answered 418"})
 
-	stdout, _ := f.replay(cli.OK, nil, "--dead", "-o", "jsonl")
+	stdout, _ := f.replay(command.OK, nil, "--dead", "-o", "jsonl")
 	if got := hook.taken(); len(got) != 2 || !strings.Contains(got[0], body(1)) || !strings.Contains(stdout, `"attempt":3`) {
 		t.Errorf("%q, %s", got, stdout)
 	}
@@ -263,7 +263,7 @@ func TestReplayOfPrunedBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	stdout, _ := f.replay(cli.Partial, nil, "--since", "1h", "--to", hook.URL)
+	stdout, _ := f.replay(command.Partial, nil, "--since", "1h", "--to", hook.URL)
 	if !strings.Contains(stdout, "not sent") || !strings.Contains(stdout, "pruned") {
 		t.Errorf("%s", stdout)
 	}
@@ -273,7 +273,7 @@ func TestReplayOfPrunedBytes(t *testing.T) {
 func TestReplayResigned(t *testing.T) {
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes)
-	f.replay(cli.OK, []string{"WAYBILL_WEBHOOK_SECRET=s"}, "1", "--resign", "--scheme", "hmac-body-hex", "--to", hook.URL)
+	f.replay(command.OK, []string{"WAYBILL_WEBHOOK_SECRET=s"}, "1", "--resign", "--scheme", "hmac-body-hex", "--to", hook.URL)
 	out, err := webhook.Sign(webhook.Scheme{}, webhook.Secret{Name: "s", Value: []byte("s")}, webhook.Request{Body: []byte(body(1))}, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestReplayResigned(t *testing.T) {
 
 func TestReplaySaysHowToGoOn(t *testing.T) {
 	f := newFilled(t, inbox.Yes, inbox.Yes, inbox.Yes, inbox.Yes)
-	_, stderr := f.replay(cli.Unreachable, nil, "--since", "1h", "--to", "http://127.0.0.1:1/hook", "--reorder", "--seed", "5", "-o", "json")
+	_, stderr := f.replay(command.Unreachable, nil, "--since", "1h", "--to", "http://127.0.0.1:1/hook", "--reorder", "--seed", "5", "-o", "json")
 	var last struct{ Code, NextCommand string }
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
@@ -300,12 +300,12 @@ func TestReplaySaysHowToGoOn(t *testing.T) {
 func TestReplayStopsInTime(t *testing.T) {
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.Yes)
-	_, stderr := f.replay(cli.Pending, nil, "1", "2", "--to", hook.URL, "--rate", "0.001", "--timeout", "2s")
+	_, stderr := f.replay(command.Pending, nil, "1", "2", "--to", hook.URL, "--rate", "0.001", "--timeout", "2s")
 	if !strings.Contains(stderr, "--skip 1 ") || !strings.Contains(stderr, "1 left") {
 		t.Errorf("stderr %q", stderr)
 	}
 	same(t, "one", hook.taken(), []string{as(1, 2)})
-	f.replay(cli.OK, nil, "1", "2", "--to", hook.URL, "--skip", "1")
+	f.replay(command.OK, nil, "1", "2", "--to", hook.URL, "--skip", "1")
 	same(t, "the other", hook.taken(), []string{as(2, 2)})
 }
 
@@ -338,7 +338,7 @@ func TestReplayRefusesWrongLines(t *testing.T) {
 		{"1", "--seed", "-1"},
 		{"1", "--to", "http://169.254.169.254/"},
 	} {
-		stdout, stderr := f.replay(cli.Usage, nil, args...)
+		stdout, stderr := f.replay(command.Usage, nil, args...)
 		if strings.Contains(stderr, "secret@") || !strings.Contains(stderr, "hint: ") || (stdout != "" && !strings.Contains(stdout, "not sent")) {
 			t.Errorf("%v: stdout %q, stderr %q", args, stdout, stderr)
 		}

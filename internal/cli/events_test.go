@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -65,7 +65,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 		Tries, Status           int
 		FailingSince, GivenUpAt *time.Time
 	}
-	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != cli.OK || len(all) != 3 {
+	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != command.OK || len(all) != 3 {
 		t.Fatalf("status %d, %s (%v)", code, stdout, err)
 	}
 	d := all[1]
@@ -79,7 +79,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 		t.Errorf("stderr %s; want the next command", stderr)
 	}
 	code, stdout, stderr = run(t, env, "events", "list", "--dead", "--since", "2026-03-02T00:00:00Z", "--limit", "1")
-	if want := "2\tevent=x=>http://127.0.0.1:9/hook\t1\t"; code != cli.OK || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
+	if want := "2\tevent=x=>http://127.0.0.1:9/hook\t1\t"; code != command.OK || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, want) {
 		t.Errorf("status %d, %s; want %q alone", code, stdout, want)
 	}
 	if !strings.Contains(stderr, "next: waybill events replay --dead") {
@@ -92,7 +92,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 
 func TestDeadLettersOfAnEmptyStore(t *testing.T) {
 	code, stdout, stderr := run(t, nil, "events", "list", "--dead")
-	if code != cli.OK || stdout != "" || !strings.Contains(stderr, "nothing was given up") || strings.Contains(stderr, "replay") {
+	if code != command.OK || stdout != "" || !strings.Contains(stderr, "nothing was given up") || strings.Contains(stderr, "replay") {
 		t.Errorf("status %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }
@@ -116,7 +116,7 @@ func TestEventsOfAReferIDAreFoundByNumberAndRouterID(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := run(t, []string{"WAYBILL_STORE=" + path, "WAYBILL_ACCOUNT=acc"}, "events", "list", "--refer-id", "R1", "-o", "jsonl", "--jq", ".eventId")
-	if code != cli.OK || stdout != "router\nnumber\n" {
+	if code != command.OK || stdout != "router\nnumber\n" {
 		t.Errorf("status %d, %q, %s; want both, newest first", code, stdout, stderr)
 	}
 }

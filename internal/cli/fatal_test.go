@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
 // Commands about many trackings stop at the first answer that all further
@@ -18,21 +18,21 @@ import (
 func TestManyQuestionsStopAtTheFirstFatalAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		status int
-		code   cli.Code
+		code   command.Code
 		stops  bool
 	}{
-		{http.StatusUnauthorized, cli.Auth, true},
-		{http.StatusForbidden, cli.Auth, true},
-		{http.StatusPaymentRequired, cli.Refused, true},
-		{http.StatusMethodNotAllowed, cli.Refused, true},
-		{http.StatusFound, cli.Refused, true},
-		{http.StatusNotImplemented, cli.Unreachable, true},
-		{http.StatusBadRequest, cli.Refused, false},
-		{http.StatusUnprocessableEntity, cli.Refused, false},
-		{http.StatusNotFound, cli.NotFound, false},
+		{http.StatusUnauthorized, command.Auth, true},
+		{http.StatusForbidden, command.Auth, true},
+		{http.StatusPaymentRequired, command.Refused, true},
+		{http.StatusMethodNotAllowed, command.Refused, true},
+		{http.StatusFound, command.Refused, true},
+		{http.StatusNotImplemented, command.Unreachable, true},
+		{http.StatusBadRequest, command.Refused, false},
+		{http.StatusUnprocessableEntity, command.Refused, false},
+		{http.StatusNotFound, command.NotFound, false},
 	} {
-		for _, command := range []string{"show", "wait"} {
-			t.Run(fmt.Sprint(command, " ", tt.status), func(t *testing.T) {
+		for _, line := range []string{"show", "wait"} {
+			t.Run(fmt.Sprint(line, " ", tt.status), func(t *testing.T) {
 				var asked atomic.Int64
 				srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					asked.Add(1)
@@ -40,7 +40,7 @@ func TestManyQuestionsStopAtTheFirstFatalAnswer(t *testing.T) {
 				}))
 				defer srv.Close()
 				const workers, refs = 4, 60
-				args := []string{command}
+				args := []string{line}
 				for i := range refs {
 					args = append(args, fmt.Sprint("R", i))
 				}
@@ -73,13 +73,13 @@ func TestRefusedKeyComesOutOfQuestionsAboutParcels(t *testing.T) {
 	defer srv.Close()
 	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
 	for _, number := range []string{"N1", "N2"} {
-		if code, _, stderr := run(t, env, "create", "--refer-id", "P1", "--tracking-number", number); code != cli.OK {
+		if code, _, stderr := run(t, env, "create", "--refer-id", "P1", "--tracking-number", number); code != command.OK {
 			t.Fatalf("create: %d %s", code, stderr)
 		}
 	}
-	for _, command := range []string{"show", "wait"} {
-		if code, _, stderr := run(t, env, command, "P1"); code != cli.Auth || !strings.Contains(stderr, `parcel "N2": the service answered 401`) {
-			t.Errorf("%s: status %d: %s; want %d for the parcel", command, code, stderr, cli.Auth)
+	for _, line := range []string{"show", "wait"} {
+		if code, _, stderr := run(t, env, line, "P1"); code != command.Auth || !strings.Contains(stderr, `parcel "N2": the service answered 401`) {
+			t.Errorf("%s: status %d: %s; want %d for the parcel", line, code, stderr, command.Auth)
 		}
 	}
 	if _, stdout, _ := run(t, env, "list"); !strings.Contains(stdout, "DELIVERED") {

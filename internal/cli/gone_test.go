@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
 // A store that goes away while rows are sent ends the run: what was answered
@@ -50,7 +50,7 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 			}
 			env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
 			code, stdout, stderr := run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
-			if code != cli.Store || calls.Load() != 1 || stdout != "" {
+			if code != command.Store || calls.Load() != 1 || stdout != "" {
 				t.Errorf("status %d after %d requests; want 10 after one: %s%s", code, calls.Load(), stdout, stderr)
 			}
 			file := regexp.MustCompile(regexp.QuoteMeta(path) + `\.salvage-\S+\.jsonl`).FindString(stderr)

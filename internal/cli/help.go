@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
@@ -25,25 +26,25 @@ func topics() []topic {
 	}
 }
 
-// help is the help command: of a command, or of a topic.
-func (r *runner) help() *cobra.Command {
+// newHelp is the help command: of a command, or of a topic.
+func newHelp(r *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help about a command or a topic",
 		Long:  "Topics: " + topicNames() + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.started = true
+			r.Started = true
 			if len(args) == 1 {
 				for _, t := range topics() {
 					if t.name == args[0] {
-						_, err := r.app.IO.Out.Write([]byte(wrapText(t.text(), r.app.IO.Out.Width())))
+						_, err := r.App.IO.Out.Write([]byte(wrapText(t.text(), r.App.IO.Out.Width())))
 						return err
 					}
 				}
 			}
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 || found == nil {
-				return usagef("commands: `waybill --help`; topics: "+topicNames(), "no help for %q", strings.Join(args, " "))
+				return command.Usagef("commands: `waybill --help`; topics: "+topicNames(), "no help for %q", strings.Join(args, " "))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
@@ -70,11 +71,11 @@ func topicNames() string {
 func exitCodesPage() string {
 	var b strings.Builder
 	b.WriteString("Exit statuses. The word is `code` of an error in JSON.\n\n")
-	for _, row := range codes() {
+	for _, row := range command.Codes() {
 		fmt.Fprintf(&b, "  %3d  %-12s %s\n", row.Code, row.Word, row.Meaning)
 	}
 	b.WriteString("\nWhere several apply, the first of these is used:\n  ")
-	for i, c := range precedence() {
+	for i, c := range command.Precedence() {
 		if i > 0 {
 			b.WriteString(", ")
 		}
@@ -159,11 +160,6 @@ The same pair of referId and number is created once, however often it stands in
 the input and however often the command is run. One referId may have several
 numbers: an order in several parcels.
 `
-
-// unknownText stands in the help of commands that send.
-const unknownText = `A row whose outcome nobody knows (the request left, no answer came that can be
-believed) is unknown. The service is asked for it, and it is sent again only
-when the service has said twice, --settle apart, that it does not have it.`
 
 const rowsPage = `Every row of an input is in one of these states, on disk before and after its
 request: pending, sending, accepted, rejected, unknown. After any interruption

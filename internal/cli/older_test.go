@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -45,7 +45,7 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 			defer srv.Close()
 			path := filepath.Join(t.TempDir(), "s.db")
 			env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
-			if code, _, stderr := run(t, env, "create", "--refer-id", "R1", "--tracking-number", "N1"); code != cli.OK {
+			if code, _, stderr := run(t, env, "create", "--refer-id", "R1", "--tracking-number", "N1"); code != command.OK {
 				t.Fatalf("create: %d %s", code, stderr)
 			}
 			putVerified(t, path, `[{"eventId":"e1","event":"router.delivered","eventTime":"2026-01-05T09:02:00Z","data":{"trackingNumber":"N1","status":1,"statusTrack":"delivered",
@@ -56,7 +56,7 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 				OlderAnswer *struct{ StatusLabel string }
 				Raw         json.RawMessage
 			}
-			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK {
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != command.OK {
 				t.Fatalf("status %d, %v: %s%s", code, err, stdout, stderr)
 			}
 			event := tt.want == "DELIVERED"
@@ -66,7 +66,7 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 			if _, stdout, _ := run(t, env, "list"); !strings.Contains(stdout, tt.want) {
 				t.Errorf("list: %s; want %s", stdout, tt.want)
 			}
-			if code, _, stderr := run(t, env, "wait", "R1", "--for", "status="+tt.want, "--timeout", "5s"); code != cli.OK || strings.Contains(stderr, older) != event {
+			if code, _, stderr := run(t, env, "wait", "R1", "--for", "status="+tt.want, "--timeout", "5s"); code != command.OK || strings.Contains(stderr, older) != event {
 				t.Errorf("wait: status %d: %s", code, stderr)
 			}
 		})

@@ -3,29 +3,27 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/config"
-)
-
-// Groups of commands, by who reads them.
-const (
-	groupOps  = "ops"
-	groupHook = "webhook"
-	groupRest = "rest"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/create"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/cli/listen"
+	"github.com/waybill-cli/waybill/internal/cli/runs"
+	"github.com/waybill-cli/waybill/internal/cli/setup"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/track"
 )
 
 // Tree returns the whole command tree for those who document it. Running it
 // is what [Run] is for.
-func Tree(a *app.App) *cobra.Command { return (&runner{app: a}).root() }
+func Tree(a *app.App) *cobra.Command { return newRoot((&command.Factory{App: a})) }
 
-func (r *runner) root() *cobra.Command {
+func newRoot(r *command.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waybill",
 		Short: "Create, watch and receive shipment trackings",
@@ -38,29 +36,29 @@ Try it without an account:  waybill demo`,
 		SilenceErrors: true,
 	}
 	root.AddGroup(
-		&cobra.Group{ID: groupOps, Title: "Create and watch trackings:"},
-		&cobra.Group{ID: groupHook, Title: "Receive and examine webhooks:"},
-		&cobra.Group{ID: groupRest, Title: "Try out, set up, look up:"},
+		&cobra.Group{ID: command.GroupOps, Title: "Create and watch trackings:"},
+		&cobra.Group{ID: command.GroupHook, Title: "Receive and examine webhooks:"},
+		&cobra.Group{ID: command.GroupRest, Title: "Try out, set up, look up:"},
 	)
 	root.AddCommand(
-		r.create(), r.runs(), r.show(), r.wait(), r.list(),
-		r.listen(), r.events(), r.signature(),
-		r.sandbox(), r.demo(), r.probe(), r.config(), r.version(),
+		create.New(r), runs.New(r), track.NewShow(r), track.NewWait(r), track.NewList(r),
+		listen.New(r), events.New(r), signature.New(r),
+		setup.NewSandbox(r), setup.NewDemo(r), setup.NewProbe(r), setup.NewConfig(r), setup.NewVersion(r),
 	)
-	root.SetOut(r.app.IO.Out)
-	root.SetErr(r.app.IO.Err)
+	root.SetOut(r.App.IO.Out)
+	root.SetErr(r.App.IO.Err)
 	globalFlags(root.PersistentFlags())
-	root.SetHelpCommand(r.help())
-	root.SetHelpCommandGroupID(groupRest)
-	root.SetCompletionCommandGroupID(groupRest)
+	root.SetHelpCommand(newHelp(r))
+	root.SetHelpCommandGroupID(command.GroupRest)
+	root.SetCompletionCommandGroupID(command.GroupRest)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
-	r.wrapHelp(root)
+	wrapHelp(r, root)
 	strict(root)
 	group := root.RunE
-	version := r.run(func(context.Context, *app.Session, []string) error { return r.printVersion() })
+	version := r.RunE(func(context.Context, *app.Session, []string) error { return setup.PrintVersion(r) })
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if v, _ := cmd.Flags().GetBool("version"); v {
 			return version(cmd, args)
@@ -76,10 +74,10 @@ func flagError(cmd *cobra.Command, err error) error {
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	unknown := (*pflag.NotExistError)(nil)
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Contains(cmd.Use, " ") {
-		word := shellWord("-" + unknown.GetSpecifiedShortnames())
+		word := command.ShellWord("-" + unknown.GetSpecifiedShortnames())
 		hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
 	}
-	return &usageError{err: err, hint: hint}
+	return &command.UsageError{Err: err, Hint: hint}
 }
 
 // globalFlags are understood by every command. Their defaults are the
@@ -130,30 +128,5 @@ func unknownWord(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean `" + cmd.CommandPath() + " " + near[0] + "`?"
 	}
-	return usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
+	return command.Usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }
-
-// settingFlags adds flags that are settings, with the help of the settings'
-// own table.
-func settingFlags(cmd *cobra.Command, names ...string) {
-	for _, s := range config.Settings() {
-		if !slices.Contains(names, s.Flag) {
-			continue
-		}
-		help := s.Help
-		if s.Default != "" {
-			help = fmt.Sprintf("%s (default %s)", help, s.Default)
-		}
-		switch s.Kind {
-		case config.KindBool:
-			cmd.Flags().Bool(s.Flag, false, help)
-		case config.KindNames, config.KindList:
-			cmd.Flags().StringArray(s.Flag, nil, help)
-		default:
-			cmd.Flags().String(s.Flag, "", help)
-		}
-	}
-}
-
-// example indents the lines of an example as cobra shows them.
-func example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 )
 
@@ -60,12 +60,12 @@ func TestShowTellsTheSameOfEveryShape(t *testing.T) {
 	for i, shape := range []string{"nested", "flat", "list", "deep", "noisy"} {
 		url, last := serveSandbox(t, sandbox.Config{QueryShape: shape})
 		env := []string{"WAYBILL_BASE_URL=" + url, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
-		if code, _, stderr := run(t, env, "create", "--refer-id", "A1", "--tracking-number", "1Z999AA10123456784"); code != cli.OK {
+		if code, _, stderr := run(t, env, "create", "--refer-id", "A1", "--tracking-number", "1Z999AA10123456784"); code != command.OK {
 			t.Fatalf("create: %d %s", code, stderr)
 		}
 		code, stdout, stderr := run(t, env, "show", "A1", "-o", "json")
 		var got shown
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK {
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != command.OK {
 			t.Fatalf("%s: status %d, %v: %s%s", shape, code, err, stdout, stderr)
 		}
 		if len(got.Checkpoints) < 3 {
@@ -110,7 +110,7 @@ func TestShowNeverTakesAnotherNumberForTheOneAskedFor(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	if code != cli.Unknown || got.State != "undecided" || got.StatusLabel != "" {
+	if code != command.Unknown || got.State != "undecided" || got.StatusLabel != "" {
 		t.Errorf("status %d, %+v; want 7 and undecided", code, got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -73,7 +73,7 @@ func TestLearnPinsTheKeyThatSigns(t *testing.T) {
 		Candidates []struct{ Preset string }
 		Rejudged   struct{ Verified, Refused, Events int }
 	}
-	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != cli.OK || len(got.Candidates) != 1 || got.Candidates[0].Preset != digest.Name {
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != command.OK || len(got.Candidates) != 1 || got.Candidates[0].Preset != digest.Name {
 		t.Fatalf("status %d, %v: %s%s", code, err, stdout, stderr)
 	}
 	if got.Rejudged.Verified != 3 || got.Rejudged.Events != 3 {
@@ -86,13 +86,13 @@ func TestLearnPinsTheKeyThatSigns(t *testing.T) {
 	if err != nil || !strings.Contains(string(written), "secrets: ['env:WAYBILL_API_KEY']") && !strings.Contains(string(written), "secrets: [env:WAYBILL_API_KEY]") || strings.Contains(string(written), "the-api-key") {
 		t.Errorf("configuration %s, %v; want the variable named and no key", written, err)
 	}
-	if code, stdout, stderr = run(t, env, "signature", "verify"); code != cli.OK || strings.Count(stdout, "yes") != 3 {
+	if code, stdout, stderr = run(t, env, "signature", "verify"); code != command.OK || strings.Count(stdout, "yes") != 3 {
 		t.Errorf("verify: status %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = run(t, env, "events", "list", "-o", "jsonl"); code != cli.OK || strings.Count(stdout, `"bodyAuthenticated":true`) != 3 {
+	if code, stdout, stderr = run(t, env, "events", "list", "-o", "jsonl"); code != command.OK || strings.Count(stdout, `"bodyAuthenticated":true`) != 3 {
 		t.Errorf("events: status %d\n%s%s", code, stdout, stderr)
 	}
-	if code, stdout, stderr = run(t, env, "signature", "promote"); code != cli.OK || !strings.Contains(stdout, "3 deliveries verified") {
+	if code, stdout, stderr = run(t, env, "signature", "promote"); code != command.OK || !strings.Contains(stdout, "3 deliveries verified") {
 		t.Errorf("promote: status %d\n%s%s", code, stdout, stderr)
 	}
 }
@@ -100,7 +100,7 @@ func TestLearnPinsTheKeyThatSigns(t *testing.T) {
 func TestLearnFromRefusals(t *testing.T) {
 	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, true), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_WEBHOOK_SCHEME=hmac-body-base64"}
 	code, stdout, stderr := run(t, env, "signature", "learn", "-o", "json", "--jq", ".candidates[0].preset")
-	if code != cli.OK || strings.TrimSpace(stdout) != "hmac-body-hex" {
+	if code != command.OK || strings.TrimSpace(stdout) != "hmac-body-hex" {
 		t.Errorf("learn: status %d, %s%s", code, stdout, stderr)
 	}
 	for _, id := range [][]string{{"refused:2"}, nil} {
@@ -109,12 +109,12 @@ func TestLearnFromRefusals(t *testing.T) {
 		if id != nil {
 			want = strings.Replace(want, "3", "2", 1)
 		}
-		if got := strings.Join(strings.Fields(stdout), ""); code != cli.Unverified || got != want {
+		if got := strings.Join(strings.Fields(stdout), ""); code != command.Unverified || got != want {
 			t.Errorf("explain %v: status %d, %s%s; want %s", id, code, stdout, stderr, want)
 		}
 	}
 	for _, args := range [][]string{{"explain", "refused:9"}, {"explain", "9"}, {"explain", "no-such-event"}, {"verify", "refused:x"}, {"learn", "9"}} {
-		if code, _, stderr := run(t, env, append([]string{"signature"}, args...)...); code != cli.NotFound {
+		if code, _, stderr := run(t, env, append([]string{"signature"}, args...)...); code != command.NotFound {
 			t.Errorf("%v: status %d, %s; want 3", args, code, stderr)
 		}
 	}
@@ -128,17 +128,17 @@ func TestLearnFromRefusalsSaysHowToTakeThemIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, true), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
-	if code, _, stderr := run(t, env, "signature", "learn", "--pin", "mine"); code != cli.OK || !strings.Contains(stderr, "waybill events readmit") {
+	if code, _, stderr := run(t, env, "signature", "learn", "--pin", "mine"); code != command.OK || !strings.Contains(stderr, "waybill events readmit") {
 		t.Errorf("learn: status %d, %s; want the next step", code, stderr)
 	}
-	if code, stdout, stderr := run(t, env, "events", "readmit"); code != cli.OK || !strings.Contains(stdout, "readmitted 3 deliveries with 3 new events; still refused: 0") {
+	if code, stdout, stderr := run(t, env, "events", "readmit"); code != command.OK || !strings.Contains(stdout, "readmitted 3 deliveries with 3 new events; still refused: 0") {
 		t.Errorf("readmit: status %d, %s%s", code, stdout, stderr)
 	}
 }
 
 func TestLearnWithTheAPIKeyAloneSaysSo(t *testing.T) {
 	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret", 3, false), "WAYBILL_API_KEY=another-key"}
-	if code, _, stderr := run(t, env, "signature", "learn"); code != cli.Unverified || !strings.Contains(stderr, "no webhook secret is set") {
+	if code, _, stderr := run(t, env, "signature", "learn"); code != command.Unverified || !strings.Contains(stderr, "no webhook secret is set") {
 		t.Errorf("status %d, %s; want it said that there is no webhook secret", code, stderr)
 	}
 }
@@ -146,13 +146,13 @@ func TestLearnWithTheAPIKeyAloneSaysSo(t *testing.T) {
 // What was pruned can't be judged: it is neither empty nor forged.
 func TestPrunedDeliveriesAreNotJudged(t *testing.T) {
 	env := []string{"WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "k", 3, false), "WAYBILL_WEBHOOK_SECRET=k", "WAYBILL_WEBHOOK_SCHEME=hmac-body-hex"}
-	if code, stdout, stderr := run(t, env, "events", "prune", "--older-than", "0s"); code != cli.OK {
+	if code, stdout, stderr := run(t, env, "events", "prune", "--older-than", "0s"); code != command.OK {
 		t.Fatalf("prune: status %d, %s%s", code, stdout, stderr)
 	}
-	for _, command := range []string{"verify", "explain", "learn"} {
-		code, stdout, stderr := run(t, env, "signature", command, "2")
-		if code != cli.NotFound || stdout != "" || !strings.Contains(stderr, "pruned") {
-			t.Errorf("%s: status %d, %s%s; want 3, and that it was pruned", command, code, stdout, stderr)
+	for _, line := range []string{"verify", "explain", "learn"} {
+		code, stdout, stderr := run(t, env, "signature", line, "2")
+		if code != command.NotFound || stdout != "" || !strings.Contains(stderr, "pruned") {
+			t.Errorf("%s: status %d, %s%s; want 3, and that it was pruned", line, code, stdout, stderr)
 		}
 	}
 }
@@ -168,20 +168,20 @@ func TestBodyNotAuthenticatedIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"WAYBILL_STORE=" + stored(t, weak.Scheme, "right-secret", 3, false), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
-	for _, command := range []string{
+	for _, line := range []string{
 		"signature learn", "signature learn --pin weak", "signature verify", "signature verify 1", "signature explain 1", "signature promote",
 		"events list", "events show 4", "listen --addr 127.0.0.1:0 --timeout 50ms",
 	} {
-		code, stdout, stderr := run(t, env, strings.Fields(command)...)
-		if code != cli.OK || !strings.Contains(stdout+stderr, "body not authenticated") {
-			t.Errorf("%s: status %d, %s%s; want it to say so", command, code, stdout, stderr)
+		code, stdout, stderr := run(t, env, strings.Fields(line)...)
+		if code != command.OK || !strings.Contains(stdout+stderr, "body not authenticated") {
+			t.Errorf("%s: status %d, %s%s; want it to say so", line, code, stdout, stderr)
 		}
 		if strings.Contains(stdout+stderr, "right-secret") {
-			t.Errorf("%s shows the secret: %s%s", command, stdout, stderr)
+			t.Errorf("%s shows the secret: %s%s", line, stdout, stderr)
 		}
 	}
 	env = append(env, "WAYBILL_WEBHOOK_VERIFY=off")
-	if code, _, stderr := run(t, env, "listen", "--addr", "127.0.0.1:0", "--timeout", "50ms"); code != cli.OK || !strings.Contains(stderr, "signatures are not verified") {
+	if code, _, stderr := run(t, env, "listen", "--addr", "127.0.0.1:0", "--timeout", "50ms"); code != command.OK || !strings.Contains(stderr, "signatures are not verified") {
 		t.Errorf("listen without verifying: status %d, %s", code, stderr)
 	}
 }
@@ -205,16 +205,16 @@ func TestTokensAreMasked(t *testing.T) {
 	for _, scheme := range []string{"query", "stripped", "decomposed"} {
 		for _, output := range []string{"table", "json"} {
 			code, stdout, stderr := run(t, env, "signature", "sign", "--scheme", scheme, "--body", body, "-o", output, "--debug", "-v")
-			if code != cli.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "***") {
+			if code != command.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "***") {
 				t.Errorf("sign --scheme %s -o %s: status %d, %s%s; want the token masked", scheme, output, code, stdout, stderr)
 			}
 		}
-		if code, stdout, _ := run(t, env, "signature", "sign", "--scheme", scheme, "--body", body, "--reveal"); code != cli.OK || !strings.Contains(stdout, "zyxw") {
+		if code, stdout, _ := run(t, env, "signature", "sign", "--scheme", scheme, "--body", body, "--reveal"); code != command.OK || !strings.Contains(stdout, "zyxw") {
 			t.Errorf("sign --scheme %s --reveal: status %d, %s", scheme, code, stdout)
 		}
 	}
 	code, stdout, stderr := run(t, env, "signature", "explain", "--scheme", "stripped", "--body", body, "-H", "X-Token: zyxw secret\u00e9", "-o", "json")
-	if code != cli.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "body not authenticated") {
+	if code != command.OK || strings.Contains(stdout+stderr, "zyxw") || !strings.Contains(stdout, "body not authenticated") {
 		t.Errorf("explain: status %d, %s%s; want the token masked", code, stdout, stderr)
 	}
 }
@@ -237,28 +237,28 @@ func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 	for _, tt := range []struct {
 		env  []string
 		args []string
-		code cli.Code
+		code command.Code
 		says string
 	}{
-		{nil, []string{"learn", "--secret-from", "hush-hush"}, cli.Usage, "env:NAME"},
-		{nil, []string{"learn", "--from", sum}, cli.Usage, "no secret to learn with"},
-		{secret, []string{"learn", "--from", body}, cli.Usage, "no deliveries"},
-		{secret, []string{"learn", "--from", sum, "--pin", "x"}, cli.Unverified, "--accept-weak"},
-		{secret, []string{"learn", "--from", sum, "1"}, cli.Usage, "one place"},
-		{secret, []string{"learn", "--public-url", "ftp://x"}, cli.Usage, "https"},
-		{secret, []string{"learn", "--last", "0"}, cli.Usage, "too few"},
-		{secret, []string{"verify", "--scheme", "nonesuch", "--body", body}, cli.Usage, "nonesuch"},
-		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "nonsense"}, cli.Usage, "Name: value"},
-		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "--at", "noon"}, cli.Usage, "--at"},
-		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body + "2"}, cli.Usage, "body2"},
-		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "X-Signature: 00"}, cli.Unverified, "did not verify"},
-		{secret, []string{"verify", "--scheme", "standard-webhooks", "--body", body}, cli.Usage, "base64"},
-		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, cli.Usage, "no stored delivery is unverified"},
-		{secret, []string{"sign", "--scheme", "hmac-body-hex"}, cli.Usage, "--body"},
-		{nil, []string{"sign", "--scheme", "hmac-body-hex", "--body", body}, cli.Usage, "WAYBILL_WEBHOOK_SECRET"},
-		{secret, []string{"schemes", "show", "nonesuch"}, cli.Usage, "nonesuch"},
-		{secret, []string{"promote", "--last", "1"}, cli.Usage, "too few"},
-		{secret, []string{"promote"}, cli.Usage, "no signature scheme is set"},
+		{nil, []string{"learn", "--secret-from", "hush-hush"}, command.Usage, "env:NAME"},
+		{nil, []string{"learn", "--from", sum}, command.Usage, "no secret to learn with"},
+		{secret, []string{"learn", "--from", body}, command.Usage, "no deliveries"},
+		{secret, []string{"learn", "--from", sum, "--pin", "x"}, command.Unverified, "--accept-weak"},
+		{secret, []string{"learn", "--from", sum, "1"}, command.Usage, "one place"},
+		{secret, []string{"learn", "--public-url", "ftp://x"}, command.Usage, "https"},
+		{secret, []string{"learn", "--last", "0"}, command.Usage, "too few"},
+		{secret, []string{"verify", "--scheme", "nonesuch", "--body", body}, command.Usage, "nonesuch"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "nonsense"}, command.Usage, "Name: value"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "--at", "noon"}, command.Usage, "--at"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body + "2"}, command.Usage, "body2"},
+		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "X-Signature: 00"}, command.Unverified, "did not verify"},
+		{secret, []string{"verify", "--scheme", "standard-webhooks", "--body", body}, command.Usage, "base64"},
+		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, command.Usage, "no stored delivery is unverified"},
+		{secret, []string{"sign", "--scheme", "hmac-body-hex"}, command.Usage, "--body"},
+		{nil, []string{"sign", "--scheme", "hmac-body-hex", "--body", body}, command.Usage, "WAYBILL_WEBHOOK_SECRET"},
+		{secret, []string{"schemes", "show", "nonesuch"}, command.Usage, "nonesuch"},
+		{secret, []string{"promote", "--last", "1"}, command.Usage, "too few"},
+		{secret, []string{"promote"}, command.Usage, "no signature scheme is set"},
 	} {
 		code, stdout, stderr := run(t, tt.env, append([]string{"signature"}, tt.args...)...)
 		if code != tt.code || !strings.Contains(stderr, tt.says) {
@@ -273,7 +273,7 @@ func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 func TestEverySchemeTestsItself(t *testing.T) {
 	for _, p := range webhook.Presets() {
 		code, stdout, stderr := run(t, nil, "signature", "schemes", "test", p.Name, "-o", "json", "--jq", ".ok")
-		if code != cli.OK || strings.TrimSpace(stdout) != "true" {
+		if code != command.OK || strings.TrimSpace(stdout) != "true" {
 			t.Errorf("%s: status %d, %s%s", p.Name, code, stdout, stderr)
 		}
 	}
@@ -310,7 +310,7 @@ func TestExplainMasksWhatEventsShowMasks(t *testing.T) {
 	}
 	for _, scheme := range []string{"clear", "hmac-body-hex"} {
 		code, got, stderr := run(t, env, "signature", "explain", "2", "--scheme", scheme, "-o", "json", "--jq", ".headers")
-		if code != cli.Unverified || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
+		if code != command.Unverified || strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
 			t.Errorf("status %d, %s\n%s; want what events show has:\n%s", code, stderr, got, want)
 		}
 		for _, form := range []string{"table", "json", "csv"} {
@@ -338,15 +338,15 @@ func TestLearnSaysWhyNothingStoredVerifies(t *testing.T) {
 	env := []string{"WAYBILL_STORE=" + storedLate(t, p.Scheme, "right-secret", 3, false, 2*time.Hour), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
 	const why = "every delivery was signed 2h0m or more before it was received, and timestamp.tolerance is 5m"
 	code, stdout, stderr := run(t, env, "signature", "learn")
-	if code != cli.OK || !strings.Contains(stdout, why) || strings.Contains(stderr, "--pin") || !strings.Contains(stderr, "receive new deliveries") {
+	if code != command.OK || !strings.Contains(stdout, why) || strings.Contains(stderr, "--pin") || !strings.Contains(stderr, "receive new deliveries") {
 		t.Errorf("status %d, %s%s; want it said why, and no hint to pin it", code, stdout, stderr)
 	}
 	code, _, stderr = run(t, env, "signature", "learn", "--pin", "mine")
-	if code != cli.OK || !strings.Contains(stderr, "0 verified, 3 not (timestamp_too_old: 3)") || !strings.Contains(stderr, why) {
+	if code != command.OK || !strings.Contains(stderr, "0 verified, 3 not (timestamp_too_old: 3)") || !strings.Contains(stderr, why) {
 		t.Errorf("pin: status %d, %s; want it said why nothing verifies", code, stderr)
 	}
 	env[0] = "WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret\n", 3, false)
-	if code, stdout, stderr = run(t, env, "signature", "learn"); code != cli.OK || !strings.Contains(stdout, "ends in a line break") || strings.Contains(stderr, "--pin") {
+	if code, stdout, stderr = run(t, env, "signature", "learn"); code != command.OK || !strings.Contains(stdout, "ends in a line break") || strings.Contains(stderr, "--pin") {
 		t.Errorf("status %d, %s%s; want the obstacle, and no hint to pin it", code, stdout, stderr)
 	}
 }
@@ -369,7 +369,7 @@ func TestLearnSaysWhatItDidNotTry(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := run(t, []string{"WAYBILL_WEBHOOK_SECRET=right-secret"}, "signature", "learn", "--from", file, "-o", "json", "--jq", ".untried|length")
-	if code != cli.Unverified || strings.TrimSpace(stdout) != "16" || !strings.Contains(stderr, "16 places not tried") || !strings.Contains(stderr, "header:X-64") {
+	if code != command.Unverified || strings.TrimSpace(stdout) != "16" || !strings.Contains(stderr, "16 places not tried") || !strings.Contains(stderr, "header:X-64") {
 		t.Errorf("status %d, %s%s; want the headers named that were not tried", code, stdout, stderr)
 	}
 }

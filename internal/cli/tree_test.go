@@ -12,13 +12,14 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // run runs one command line with a home of its own and nothing of the
 // machine's environment.
-func run(t *testing.T, env []string, args ...string) (code cli.Code, stdout, stderr string) {
+func run(t *testing.T, env []string, args ...string) (code command.Code, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	home := t.TempDir()
@@ -55,7 +56,7 @@ func TestEveryGroupRefusesAnUnknownWord(t *testing.T) {
 		}
 		groups++
 		code, stdout, stderr := run(t, nil, append(words(cmd), "bogusword")...)
-		if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "bogusword") || !strings.Contains(stderr, "hint: ") {
+		if code != command.Usage || stdout != "" || !strings.Contains(stderr, "bogusword") || !strings.Contains(stderr, "hint: ") {
 			t.Errorf("%s bogusword: status %d, stdout %q, stderr %q; want 2, nothing, and a hint", cmd.CommandPath(), code, stdout, stderr)
 		}
 	})
@@ -68,11 +69,11 @@ func TestEveryCommandRefusesAnUnknownFlagAndExplainsItself(t *testing.T) {
 	walk(tree(), func(cmd *cobra.Command) {
 		path := cmd.CommandPath()
 		code, stdout, stderr := run(t, nil, append(words(cmd), "--bogus-flag")...)
-		if code != cli.Usage || stdout != "" || !strings.Contains(stderr, "bogus-flag") {
+		if code != command.Usage || stdout != "" || !strings.Contains(stderr, "bogus-flag") {
 			t.Errorf("%s --bogus-flag: status %d, stdout %q, stderr %q", path, code, stdout, stderr)
 		}
 		code, stdout, _ = run(t, nil, append(words(cmd), "--help")...)
-		if code != cli.OK || !strings.Contains(stdout, "Usage:") {
+		if code != command.OK || !strings.Contains(stdout, "Usage:") {
 			t.Errorf("%s --help: status %d, stdout %.80q", path, code, stdout)
 		}
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
@@ -115,7 +116,7 @@ func TestErrorsAreJSONWhenJSONWasAskedFor(t *testing.T) {
 		{"list", "-o", "json", "--jq", ".["},
 	} {
 		code, stdout, stderr := run(t, nil, args...)
-		if code == cli.OK || stdout != "" {
+		if code == command.OK || stdout != "" {
 			t.Errorf("%v: status %d, stdout %q", args, code, stdout)
 		}
 		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
@@ -133,7 +134,7 @@ func TestErrorsAreJSONWhenJSONWasAskedFor(t *testing.T) {
 
 func TestSecretsHaveNoFlag(t *testing.T) {
 	for _, args := range [][]string{{"create", "--api-key", "x"}, {"listen", "--webhook-secret", "x"}, {"sandbox", "--key", "x"}} {
-		if code, _, _ := run(t, nil, args...); code != cli.Usage {
+		if code, _, _ := run(t, nil, args...); code != command.Usage {
 			t.Errorf("%v: status %d; want 2", args, code)
 		}
 	}
@@ -172,7 +173,7 @@ func TestCompletionsAreUpToDate(t *testing.T) {
 			continue
 		}
 		code, got, stderr := run(t, nil, "completion", shell)
-		if code != cli.OK || got != string(want) {
+		if code != command.OK || got != string(want) {
 			t.Errorf("completion %s (status %d, %s) is not completions/%s; run `make completions`", shell, code, stderr, file)
 		}
 	}

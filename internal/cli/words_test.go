@@ -13,6 +13,10 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/send"
+	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -21,31 +25,31 @@ import (
 
 func TestPosixWordIsReadBackAsOneWord(t *testing.T) {
 	for _, s := range []string{"orders.csv", "my orders.csv", "", "it's", `a"b`, "$HOME", "`id`", "a\nb", "*", "#1", "~x", "-o", "übung.csv", "a\\b", "!x"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+posixWord(s)).Output()
+		out, err := exec.Command("sh", "-c", "printf %s "+command.PosixWord(s)).Output()
 		if err != nil || string(out) != s {
-			t.Errorf("posixWord(%q) = %s; the shell reads %q (%v)", s, posixWord(s), out, err)
+			t.Errorf("posixWord(%q) = %s; the shell reads %q (%v)", s, command.PosixWord(s), out, err)
 		}
 	}
-	if got := posixWord("orders-1.csv"); got != "orders-1.csv" {
+	if got := command.PosixWord("orders-1.csv"); got != "orders-1.csv" {
 		t.Errorf("a plain word was quoted: %s", got)
 	}
 }
 
 func TestWorstFollowsThePrecedence(t *testing.T) {
 	tests := []struct {
-		codes []Code
-		want  Code
+		codes []command.Code
+		want  command.Code
 	}{
-		{nil, OK},
-		{[]Code{OK, OK}, OK},
-		{[]Code{Pending, Refused, Partial, Unreachable, Unknown, Auth, Interrupted, Store}, Store},
-		{[]Code{Pending, Refused, Partial}, Partial},
-		{[]Code{Unknown, Unreachable}, Unknown},
-		{[]Code{Terminated, Auth}, Terminated},
-		{[]Code{OK, NotFound}, NotFound},
+		{nil, command.OK},
+		{[]command.Code{command.OK, command.OK}, command.OK},
+		{[]command.Code{command.Pending, command.Refused, command.Partial, command.Unreachable, command.Unknown, command.Auth, command.Interrupted, command.Store}, command.Store},
+		{[]command.Code{command.Pending, command.Refused, command.Partial}, command.Partial},
+		{[]command.Code{command.Unknown, command.Unreachable}, command.Unknown},
+		{[]command.Code{command.Terminated, command.Auth}, command.Terminated},
+		{[]command.Code{command.OK, command.NotFound}, command.NotFound},
 	}
 	for _, tt := range tests {
-		if got := worst(tt.codes...); got != tt.want {
+		if got := command.Worst(tt.codes...); got != tt.want {
 			t.Errorf("worst(%v) = %d; want %d", tt.codes, got, tt.want)
 		}
 	}
@@ -55,32 +59,32 @@ func TestWorstFollowsThePrecedence(t *testing.T) {
 // a file nor what is copied of standard input.
 func TestInputThatCannotBeRead(t *testing.T) {
 	_, file := intake.Open("orders.csv", iotest.ErrReader(syscall.EIO), intake.Options{})
-	_, stdin := inputOpener{most: 1 << 20}.spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
+	_, stdin := input.InputOpener{Most: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
 	for _, err := range []error{file, stdin} {
-		code, hint := explain(err)
-		if code != Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {
+		code, hint := command.Explain(err)
+		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {
 			t.Errorf("explain(%v) = %d, %q", err, code, hint)
 		}
 	}
-	if code, hint := explain(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != Store || !strings.Contains(hint, "make room") {
+	if code, hint := command.Explain(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "make room") {
 		t.Errorf("a full disk: %d, %q", code, hint)
 	}
 }
 
 func TestRowsCode(t *testing.T) {
 	tests := []struct {
-		res  createResult
-		want Code
+		res  send.Result
+		want command.Code
 	}{
-		{createResult{New: 2, Accepted: 2}, OK},
-		{createResult{New: 2, Rejected: 2}, Refused},
-		{createResult{New: 1, Already: 1, Accepted: 1, Rejected: 1}, Partial},
-		{createResult{New: 2, Accepted: 2, Invalid: 1}, Partial},
-		{createResult{New: 2, Accepted: 1, Pending: 1}, Pending},
-		{createResult{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, Unknown},
+		{send.Result{New: 2, Accepted: 2}, command.OK},
+		{send.Result{New: 2, Rejected: 2}, command.Refused},
+		{send.Result{New: 1, Already: 1, Accepted: 1, Rejected: 1}, command.Partial},
+		{send.Result{New: 2, Accepted: 2, Invalid: 1}, command.Partial},
+		{send.Result{New: 2, Accepted: 1, Pending: 1}, command.Pending},
+		{send.Result{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, command.Unknown},
 	}
 	for _, tt := range tests {
-		if got := rowsCode(tt.res); got != tt.want {
+		if got := send.RowsCode(tt.res); got != tt.want {
 			t.Errorf("rowsCode(%+v) = %d; want %d", tt.res, got, tt.want)
 		}
 	}
@@ -89,27 +93,27 @@ func TestRowsCode(t *testing.T) {
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		err  error
-		want Code
+		want command.Code
 	}{
-		{errors.New("boom"), Failed},
-		{fmt.Errorf("A: %w", tracking.ErrAbsent), NotFound},
-		{&api.StatusError{Status: 401}, Auth},
-		{&api.StatusError{Status: 404}, Refused},
-		{&api.StatusError{Status: 503}, Unreachable},
-		{&api.ConnectError{Err: errors.New("refused")}, Unreachable},
-		{api.ErrUndecided, Unknown},
-		{ledger.ErrNoRun, NotFound},
-		{&usageError{err: errors.New("x")}, Usage},
-		{&waitError{cause: errTimeUp, all: 1}, Pending},
-		{&waitError{cause: errTimeUp, all: 1, also: &api.ConnectError{Err: errors.New("refused")}}, Unreachable},
-		{&waitError{cause: &signalError{}, all: 1, also: &api.ConnectError{Err: errors.New("refused")}}, Interrupted},
-		{&waitError{cause: errTimeUp, all: 1, also: &api.StatusError{Status: 403}}, Auth},
-		{&outcomeError{code: Unknown, err: errors.New("x")}, Unknown},
-		{errors.Join(term.ErrClosed, &outcomeError{code: Unknown, err: errors.New("x")}), Unknown},
-		{errors.Join(&outcomeError{code: Refused, err: errors.New("x")}, &signalError{}), Interrupted},
+		{errors.New("boom"), command.Failed},
+		{fmt.Errorf("A: %w", tracking.ErrAbsent), command.NotFound},
+		{&api.StatusError{Status: 401}, command.Auth},
+		{&api.StatusError{Status: 404}, command.Refused},
+		{&api.StatusError{Status: 503}, command.Unreachable},
+		{&api.ConnectError{Err: errors.New("refused")}, command.Unreachable},
+		{api.ErrUndecided, command.Unknown},
+		{ledger.ErrNoRun, command.NotFound},
+		{&command.UsageError{Err: errors.New("x")}, command.Usage},
+		{&track.WaitError{Cause: command.ErrTimeUp, All: 1}, command.Pending},
+		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Unreachable},
+		{&track.WaitError{Cause: &command.SignalError{}, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Interrupted},
+		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.StatusError{Status: 403}}, command.Auth},
+		{&command.OutcomeError{Code: command.Unknown, Err: errors.New("x")}, command.Unknown},
+		{errors.Join(term.ErrClosed, &command.OutcomeError{Code: command.Unknown, Err: errors.New("x")}), command.Unknown},
+		{errors.Join(&command.OutcomeError{Code: command.Refused, Err: errors.New("x")}, &command.SignalError{}), command.Interrupted},
 	}
 	for _, tt := range tests {
-		if got, _ := explain(tt.err); got != tt.want {
+		if got, _ := command.Explain(tt.err); got != tt.want {
 			t.Errorf("explain(%v) = %d; want %d", tt.err, got, tt.want)
 		}
 	}
@@ -135,16 +139,16 @@ func TestConditions(t *testing.T) {
 		{"change", []app.Found{done}, true},
 	}
 	for _, tt := range tests {
-		c, err := parseCondition(tt.condition)
+		c, err := track.ParseCondition(tt.condition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.met(app.View{Found: tt.found}); got != tt.want {
+		if got := c.Met(app.View{Found: tt.found}); got != tt.want {
 			t.Errorf("%s met by %+v: %v; want %v", tt.condition, tt.found, got, tt.want)
 		}
 	}
 	for _, s := range []string{"", "status=", "delivered", "event=", "changes"} {
-		if _, err := parseCondition(s); err == nil {
+		if _, err := track.ParseCondition(s); err == nil {
 			t.Errorf("--for %q was taken", s)
 		}
 	}
@@ -166,7 +170,7 @@ func TestChanged(t *testing.T) {
 		{at(app.Undecided, tracking.Tracking{}), whole, false},
 		{whole, at(ledger.Absent, tracking.Tracking{}), true},
 	} {
-		if got := changed(tt.was, tt.now); got != tt.want {
+		if got := track.Changed(tt.was, tt.now); got != tt.want {
 			t.Errorf("changed from %+v to %+v: %v; want %v", tt.was, tt.now, got, tt.want)
 		}
 	}
@@ -181,12 +185,12 @@ func TestParseSince(t *testing.T) {
 		"7d":                   now.Add(-7 * 24 * time.Hour),
 		"":                     {},
 	} {
-		got, err := parseSince("--since", s)
+		got, err := command.ParseSince("--since", s)
 		if err != nil || got.Sub(want).Abs() > time.Minute {
 			t.Errorf("parseSince(%q) = %v, %v; want %v", s, got, err, want)
 		}
 	}
-	if _, err := parseSince("--since", "yesterday"); err == nil {
+	if _, err := command.ParseSince("--since", "yesterday"); err == nil {
 		t.Error("yesterday was taken")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -19,14 +20,14 @@ const (
 )
 
 // wrapHelp lets the help of every command fit the terminal.
-func (r *runner) wrapHelp(root *cobra.Command) {
+func wrapHelp(r *command.Factory, root *cobra.Command) {
 	plain := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		var b bytes.Buffer
 		cmd.SetOut(&b)
 		plain(cmd, args)
-		cmd.SetOut(r.app.IO.Out)
-		_, _ = r.app.IO.Out.Write([]byte(wrapText(b.String(), r.app.IO.Out.Width()))) // help has no other place to fail
+		cmd.SetOut(r.App.IO.Out)
+		_, _ = r.App.IO.Out.Write([]byte(wrapText(b.String(), r.App.IO.Out.Width()))) // help has no other place to fail
 	})
 }
 

@@ -1,0 +1,82 @@
+package command
+
+import (
+	"slices"
+)
+
+// Code is the program's exit status.
+type Code int
+
+// The exit statuses. codes says what each means.
+const (
+	OK          Code = 0
+	Failed      Code = 1
+	Usage       Code = 2
+	NotFound    Code = 3
+	Auth        Code = 4
+	Refused     Code = 5
+	Partial     Code = 6
+	Unknown     Code = 7
+	Pending     Code = 8
+	Unverified  Code = 9
+	Store       Code = 10
+	Unreachable Code = 11
+	Interrupted Code = 130
+	Terminated  Code = 143
+)
+
+// codeRow is one line of the table of exit statuses.
+type codeRow struct {
+	Code    Code
+	Word    string // `code` of an error in JSON
+	Meaning string
+}
+
+// Codes returns the one table of exit statuses, which help and README show.
+func Codes() []codeRow {
+	return []codeRow{
+		{OK, "ok", "done; for bulk: every row accepted or already there"},
+		{Failed, "failed", "unexpected failure, address in use"},
+		{Usage, "usage", "wrong flags, arguments, configuration or input, or no data rows (--allow-empty makes that 0); nothing was sent"},
+		{NotFound, "not_found", "the service has no such tracking / no such run or event"},
+		{Auth, "auth", "key missing or refused"},
+		{Refused, "refused", "the service gave a definite refusal; for bulk: every row rejected, or the run stopped on an answer that is not about rows"},
+		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ; the rest is done"},
+		{Unknown, "unknown", "sent, answer not seen or not credible; run again to settle"},
+		{Pending, "pending", "still processing, or the condition not met, when the time ran out"},
+		{Unverified, "unverified", "a signature did not verify, or no scheme was found"},
+		{Store, "store", "local store or disk problem (locked, too new, full)"},
+		{Unreachable, "unreachable", "no connection for what remains; repeating is safe"},
+		{Interrupted, "interrupted", "SIGINT, after state was saved (the first signal lets requests in flight end, the second stops at once)"},
+		{Terminated, "interrupted", "SIGTERM, likewise"},
+	}
+}
+
+// Precedence is the order in which causes win where several apply.
+func Precedence() []Code {
+	return []Code{Store, Interrupted, Terminated, Auth, Unknown, Unreachable, Partial, Refused, Pending}
+}
+
+// Worst returns the code that wins.
+func Worst(cs ...Code) Code {
+	for _, p := range Precedence() {
+		if slices.Contains(cs, p) {
+			return p
+		}
+	}
+	for _, c := range cs {
+		if c != OK {
+			return c
+		}
+	}
+	return OK
+}
+
+func (c Code) word() string {
+	for _, row := range Codes() {
+		if row.Code == c {
+			return row.Word
+		}
+	}
+	return "failed"
+}

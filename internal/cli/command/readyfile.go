@@ -1,0 +1,45 @@
+package command
+
+import (
+	"context"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// ReadyJSON tells that a server takes connections.
+type ReadyJSON struct {
+	Type string `json:"type"` // ready
+	URL  string `json:"url"`
+}
+
+// AnnounceReady says where a server can be reached, once connections are
+// accepted: in the ready file if one was asked for, and as a line on stderr, or
+// on stdout with JSON Lines.
+func (r *Factory) AnnounceReady(ctx context.Context, what, url, file string) error {
+	if file != "" {
+		f, err := NewWholeFile(ctx, file)
+		if err != nil {
+			return err
+		}
+		defer f.Discard()
+		if _, err := f.Write([]byte(url + "\n")); err != nil {
+			return err
+		}
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	if r.Out.Format() == render.JSONL {
+		return r.Out.Object(ReadyJSON{"ready", url})
+	}
+	r.App.IO.Note("%s ready: %s", what, url)
+	return nil
+}
+
+// ServerURL is the address of a server as a URL: no trailing slash but for an
+// empty path.
+func ServerURL(addr, path string) string {
+	path = strings.TrimSuffix(path, "/")
+	return "http://" + addr + path
+}

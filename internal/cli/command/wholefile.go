@@ -1,0 +1,114 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// WholeFile is written beside its place and put there when it is whole. What is
+// no regular file, such as a device or a pipe, is written to at once: nothing
+// may take its place.
+type WholeFile struct {
+	f       *os.File
+	path    string // its place; empty for what is written to at once
+	written bool
+	done    bool
+}
+
+// NewWholeFile begins a file. The end of ctx ends the opening of a FIFO that
+// nobody reads.
+func NewWholeFile(ctx context.Context, path string) (*WholeFile, error) {
+	w, err := openWhole(ctx, path)
+	switch {
+	case err == nil:
+		return w, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case As[*disk.ForeignError](err):
+		return nil, Usagef("name a file in a folder that only you can write to, or remove that one first", "write %s: %w", path, err)
+	}
+	return nil, Usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
+}
+
+func openWhole(ctx context.Context, path string) (*WholeFile, error) {
+	target, err := disk.Resolve(path) // a link stays one
+	if errors.Is(err, fs.ErrNotExist) {
+		target, err = path, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+		return &WholeFile{f: f, path: target}, err
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("it is a folder")
+	}
+	if err := disk.Foreign(target, info); err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+		return &WholeFile{f: f, path: target}, err
+	}
+	f, err := term.Await(ctx, func() (*os.File, error) { return os.OpenFile(target, os.O_WRONLY, 0) })
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil {
+		err = disk.Foreign(target, info) // what was opened, not what was there before
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &WholeFile{f: f}, nil
+}
+
+// Write appends to what will be the file.
+func (w *WholeFile) Write(p []byte) (int, error) {
+	w.written = w.written || len(p) > 0
+	return w.f.Write(p)
+}
+
+// Commit puts the file in its place.
+func (w *WholeFile) Commit() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if w.path == "" {
+		return w.f.Close()
+	}
+	err := errors.Join(w.f.Sync(), w.f.Close())
+	if err == nil {
+		err = os.Rename(w.f.Name(), w.path)
+	}
+	if err != nil {
+		_ = os.Remove(w.f.Name())
+		return fmt.Errorf("write %s: %w", w.path, err)
+	}
+	return nil
+}
+
+// Discard removes what was written, unless it was committed.
+func (w *WholeFile) Discard() {
+	if w.done {
+		return
+	}
+	w.done = true
+	_ = w.f.Close()
+	if w.path != "" {
+		_ = os.Remove(w.f.Name())
+	}
+}

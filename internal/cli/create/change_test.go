@@ -1,0 +1,141 @@
+package create
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// changingStore changes something when staging begins, or when the first rows
+// are staged.
+type changingStore struct {
+	*store.DB
+	begins, adds func()
+}
+
+func (c changingStore) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	c.begins()
+	s, err := c.DB.Stage(ctx, plan)
+	return changingStaging{s, c.adds}, err
+}
+
+type changingStaging struct {
+	ledger.Staging
+	adds func()
+}
+
+func (c changingStaging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
+	c.adds()
+	return c.Staging.Add(ctx, entries)
+}
+
+// A file that changes after it was opened is refused, whenever that is, and
+// nothing of it is staged.
+func TestInputThatChangesIsRefused(t *testing.T) {
+	const text = "referId,trackingNumber\nA1,1Z999AA10123456784\nA2,1Z999AA10123456785\n"
+	write := func(path, text string) error {
+		f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := f.WriteString(text); err != nil {
+			return err
+		}
+		return f.Close()
+	}
+	changes := map[string]func(path string) error{
+		"rewritten": func(path string) error {
+			if err := write(path, strings.Replace(text, "A2", "B2", 1)); err != nil {
+				return err
+			}
+			later := time.Now().Add(time.Minute) // a clock too coarse to tell is no matter of this test
+			return os.Chtimes(path, later, later)
+		},
+		"cut":         func(path string) error { return write(path, text[:50]) },
+		"unreadable":  func(path string) error { return write(path, "referId\n\"") },
+		"appended to": func(path string) error { return write(path, text+"A3,1Z999AA10123456786\n") },
+		"replaced": func(path string) error {
+			if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+				return err
+			}
+			return os.Rename(path+".new", path)
+		},
+		"removed": os.Remove,
+	}
+	if runtime.GOOS == "windows" { // an open file stays where it is
+		delete(changes, "replaced")
+		delete(changes, "removed")
+	}
+	for name, change := range changes {
+		for _, when := range []string{"before it is judged", "before it is staged", "while it is staged", "never"} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "orders.csv")
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				at := func(now string) func() {
+					return func() {
+						if now != when {
+							return
+						}
+						if err := change(path); err != nil {
+							t.Error(err)
+						}
+					}
+				}
+				rows, err := createChanging(t, path, at)
+				code, hint := command.Explain(err)
+				switch {
+				case when == "never":
+					if err != nil || rows != 2 {
+						t.Errorf("%v, %d rows; want both", err, rows)
+					}
+				case code != command.Usage || !strings.Contains(err.Error(), "orders.csv") || !strings.Contains(err.Error(), "changed while it was read") || hint == "":
+					t.Errorf("status %d: %v; hint %q", code, err, hint)
+				case rows != 0:
+					t.Errorf("%d rows are in the store", rows)
+				}
+			})
+		}
+	}
+}
+
+// createChanging opens, judges and stages a file, and returns how many rows are
+// in the store then.
+func createChanging(t *testing.T, path string, at func(when string) func()) (rows int64, err error) {
+	t.Helper()
+	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := &app.Session{IO: term.New(os.Stdin, os.Stdout, os.Stderr, term.Facts{})}
+	in, err := input.NewInputOpener(s).All(t.Context(), []string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	c := &creation{s: s, in: in, plan: ledger.Plan{Account: "a", Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
+	at("before it is judged")()
+	if err = c.judge(t.Context()); err == nil {
+		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})
+	}
+	for run, err := range db.Runs(t.Context(), "", 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += run.Counts.Total()
+	}
+	return rows, err
+}

@@ -1,0 +1,161 @@
+package create
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/send"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// shownRows is how many rows a dry run shows.
+const shownRows = 5
+
+// dryRunResult is what would be sent.
+type dryRunResult struct {
+	DryRun     bool             `json:"dryRun"`
+	Read       int64            `json:"read"`
+	New        int64            `json:"new"`
+	Already    int64            `json:"already"`
+	Duplicates int64            `json:"duplicates"`
+	Invalid    int64            `json:"invalid"`
+	Rows       int64            `json:"rows"`    // that would be sent: new ones, and known ones still pending
+	Batches    int64            `json:"batches"` // create requests that would be made
+	BatchSize  int              `json:"batchSize"`
+	Operation  ledger.Mode      `json:"operation"`
+	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
+	FirstRows  []view.RowJSON   `json:"firstRows"`
+}
+
+// dryRun stages the input in a store of its own that is thrown away, looks up
+// in the real one what is known, and shows what would be sent. It writes
+// nothing to the real store, and makes none.
+func (c *creation) dryRun(ctx context.Context) (err error) {
+	folder, err := os.MkdirTemp("", "waybill-dry-run-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	scratch, err := store.Open(ctx, filepath.Join(folder, "dry-run.db"), store.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	run, err := c.stage(ctx, scratch)
+	if err != nil {
+		return err
+	}
+	known, err := c.s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	res := dryRunResult{
+		DryRun: true, Read: c.judged.Read, Duplicates: run.Tally.Repeats, Invalid: c.judged.Invalid,
+		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.RowJSON{},
+	}
+	err = command.Each(scratch.Rows(ctx, run.ID), func(row ledger.Row) error { return c.dryRow(ctx, known, row, &res) })
+	if err != nil {
+		return err
+	}
+	res.Batches = send.Calls(res.Rows, c.plan.BatchSize)
+	if err := c.printDryRun(res); err != nil {
+		return err
+	}
+	if c.judged.Invalid > 0 {
+		return &command.OutcomeError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(c.judged))}
+	}
+	return nil
+}
+
+func (c *creation) dryRow(ctx context.Context, known *store.DB, row ledger.Row, res *dryRunResult) error {
+	if row.Repeat {
+		return nil
+	}
+	send := true
+	if known != nil {
+		state, found, err := known.Lookup(ctx, c.plan.Account, row.Item.Key())
+		if err != nil {
+			return err
+		}
+		send = !found || state == ledger.Pending
+		if found {
+			res.Already++
+		} else {
+			res.New++
+		}
+	} else {
+		res.New++
+	}
+	if !send {
+		return nil
+	}
+	res.Rows++
+	res.Carriers[row.Item.CarrierCode]++
+	if len(res.FirstRows) < shownRows {
+		row.State = ledger.Pending
+		res.FirstRows = append(res.FirstRows, view.NewRowJSON(row))
+	}
+	return nil
+}
+
+func (c *creation) printDryRun(res dryRunResult) error {
+	out := c.r.Out
+	if out.Machine() {
+		return out.Object(res)
+	}
+	err := out.Fields([]render.Field{
+		{Name: "Input", Value: fmt.Sprintf("%s read: %d new, %d already there, %d duplicates, %d bad", command.Plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
+		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "call"), res.BatchSize, res.Operation)},
+		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
+	})
+	if err != nil || len(res.FirstRows) == 0 {
+		return err
+	}
+	if err := out.Line(""); err != nil {
+		return err
+	}
+	rows := out.Table(render.Column{Name: "FILE", Flex: true}, render.Column{Name: "LINE", Right: true}, render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true})
+	for _, r := range res.FirstRows {
+		if err := rows.Row(r.File, fmt.Sprint(r.Line), r.ReferID, r.RawTrackingNumber); err != nil {
+			return err
+		}
+	}
+	if err := rows.Flush(); err != nil {
+		return err
+	}
+	c.s.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
+	return nil
+}
+
+// carrierCounts lists carrier codes, most rows first.
+func carrierCounts(carriers map[string]int64) string {
+	codes := make([]string, 0, len(carriers))
+	for code := range carriers {
+		codes = append(codes, code)
+	}
+	slices.SortFunc(codes, func(a, b string) int {
+		if n := carriers[b] - carriers[a]; n != 0 {
+			return int(n)
+		}
+		return strings.Compare(a, b)
+	})
+	parts := make([]string, len(codes))
+	for i, code := range codes {
+		name := code
+		if name == "" {
+			name = "found by the service"
+		}
+		parts[i] = fmt.Sprintf("%s %d", name, carriers[code])
+	}
+	return strings.Join(parts, ", ")
+}

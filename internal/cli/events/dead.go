@@ -1,0 +1,99 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// deadJSON is a delivery that was given up forwarding, in our output.
+type deadJSON struct {
+	Delivery     int64      `json:"delivery"`
+	Target       string     `json:"target"` // without what may be a token
+	Filter       string     `json:"filter"`
+	Tries        int        `json:"tries"`
+	Status       int        `json:"status"` // of the last answer; 0 if none came
+	Problem      string     `json:"problem"`
+	FailingSince *time.Time `json:"failingSince"`
+	GivenUpAt    time.Time  `json:"givenUpAt"`
+	Reply        string     `json:"reply"` // start of the last answer
+}
+
+func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
+	return deadJSON{
+		Delivery: l.Delivery, Target: view.ShownTarget(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
+		FailingSince: view.TimeOrNull(l.FirstFail), GivenUpAt: l.Died.UTC(), Reply: string(l.Reply),
+	}
+}
+
+// listDead lists dead letters, oldest first.
+func listDead(r *command.Factory, ctx context.Context, s *app.Session, o eventOptions) error {
+	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All {
+		return command.Usagef("only --since and --limit narrow it", "--dead lists deliveries, not events")
+	}
+	q, err := o.query()
+	if err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	sinks := map[int64]inbox.Sink{}
+	w := command.Listing[inbox.Letter]{
+		Out: r.Out, Empty: "nothing was given up",
+		Json: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
+		Columns: []render.Column{
+			{Name: "DELIVERY", Right: true},
+			{Name: "TARGET"},
+			{Name: "TRIES", Right: true},
+			{Name: "FAILING SINCE", From: 100},
+			{Name: "GIVEN UP", From: 130},
+			{Name: "PROBLEM", Flex: true},
+		},
+		Cells: func(l inbox.Letter) []string {
+			return []string{
+				fmt.Sprint(l.Delivery), view.SinkName(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFail), render.LocalTime(l.Died), l.Problem,
+			}
+		},
+	}
+	if db == nil {
+		return w.Print(s.IO, nil)
+	}
+	all, err := db.Sinks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		sinks[k.ID] = k
+	}
+	n := 0
+	err = w.Print(s.IO, diedSince(db.DeadLetters(ctx), q.Since, o.Limit, &n))
+	if err == nil && n > 0 {
+		s.IO.Next(r.CommandLine("events", "replay", "--dead"))
+	}
+	return err
+}
+
+// diedSince yields the letters that were given up at or after a time, at most
+// limit (0 for all), and counts them.
+func diedSince(seq iter.Seq2[inbox.Letter, error], since time.Time, limit int, n *int) iter.Seq2[inbox.Letter, error] {
+	return func(yield func(inbox.Letter, error) bool) {
+		for l, err := range seq {
+			if err == nil && l.Died.Before(since) {
+				continue
+			}
+			*n++
+			if !yield(l, err) || *n == limit {
+				return
+			}
+		}
+	}
+}

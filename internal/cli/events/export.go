@@ -1,0 +1,186 @@
+package events
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+type exportOptions struct {
+	Since, Filter, Verified string
+	Redact                  bool
+}
+
+func newExport(r *command.Factory) *cobra.Command {
+	var o exportOptions
+	cmd := &cobra.Command{
+		Use:   "export [ID…]",
+		Short: "Write deliveries as JSON Lines, to be imported or learnt from",
+		Long: `export writes stored deliveries, oldest first, one JSON object a line: when
+each was received, its method, path, query, headers in their order and body;
+what is no text in base64. "waybill events import" and "waybill signature learn
+--from" read them. Without an ID it takes all whose bytes are still there. A
+delivery goes whole: --filter takes those with an event that matches. Headers
+hold what the sender sent, tokens too.
+
+--redact masks what is in them, for others to see: in bodies all texts and
+numbers but event, eventId, times, status and its names, transitTime and
+carrierCode; tracking and order numbers and the service's identifiers become
+made-up ones, equal ones the same. Of headers only those about the body and the
+sender's program keep their values; of the query the names stay; long parts of
+the path, the sender's address, and whatever holds a configured secret go.
+Names of members stay. What is redacted verifies no more, and is marked
+"redacted".
+
+` + signature.DeliveryHelp,
+		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			return runExport(r, ctx, s, o, args)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
+	f.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
+	f.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	f.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
+	return cmd
+}
+
+// exporting writes deliveries.
+type exporting struct {
+	db       *store.DB
+	since    time.Time
+	filter   forward.Filter
+	filtered bool
+	verified inbox.Verified
+	redactor *webhook.Redactor // nil to mask nothing
+	write    func(webhook.Capture) error
+
+	written, pruned int64
+}
+
+func runExport(r *command.Factory, ctx context.Context, s *app.Session, o exportOptions, ids []string) error {
+	if r.Out.IsCSV() {
+		return command.Usagef("leave out -o csv", "deliveries are exported as JSON Lines")
+	}
+	if len(ids) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
+		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")
+	}
+	e := exporting{filtered: o.Filter != ""}
+	var err error
+	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
+		return err
+	}
+	if e.filter, err = parseFilter(o.Filter); err != nil {
+		return err
+	}
+	if e.verified, err = parseVerified(o.Verified); err != nil {
+		return err
+	}
+	if o.Redact {
+		if e.redactor, err = redactor(s); err != nil {
+			return err
+		}
+	}
+	if e.db, err = s.ExistingStore(ctx); err != nil {
+		return err
+	}
+	r.Out.Whole()
+	list := r.Out.BeginList()
+	e.write = func(c webhook.Capture) error { return list.Add(c) }
+	if err := errors.Join(e.all(ctx, ids), list.Close()); err != nil {
+		return err
+	}
+	if e.pruned > 0 {
+		s.IO.Warning("%s left out: their bytes were pruned", are(e.pruned))
+	}
+	s.IO.Note("%s exported", view.Deliveries(e.written))
+	return nil
+}
+
+// redactor returns what masks, with identifiers made up anew.
+func redactor(s *app.Session) (*webhook.Redactor, error) {
+	secrets, err := view.KnownSecrets(s)
+	if err != nil {
+		return nil, err
+	}
+	red := &webhook.Redactor{Key: []byte(rand.Text()), Fold: tracking.FoldNumber}
+	for _, one := range secrets {
+		red.Secrets = append(red.Secrets, string(one.Value))
+	}
+	return red, nil
+}
+
+// all exports the deliveries that are named, else those that match.
+func (e *exporting) all(ctx context.Context, ids []string) error {
+	if len(ids) > 0 {
+		for _, id := range ids {
+			named, err := app.NamedDeliveries(ctx, e.db, []string{id})
+			if err != nil {
+				return err
+			}
+			if err := e.one(named[0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if e.db == nil {
+		return nil
+	}
+	return app.EachStored(ctx, e.db, func(d app.Stored) error {
+		if d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
+			return nil
+		}
+		if e.filtered {
+			if ok, err := e.matches(ctx, d.Seq); err != nil || !ok {
+				return err
+			}
+		}
+		return e.one(d)
+	})
+}
+
+// matches reports whether an event of a delivery matches the filter.
+func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
+	for ev, err := range e.db.Events(ctx, inbox.Query{Delivery: delivery}) {
+		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (e *exporting) one(d app.Stored) error {
+	if d.Body == nil {
+		e.pruned++
+		return nil
+	}
+	c := d.Capture()
+	if e.redactor != nil {
+		c = e.redactor.Redact(c)
+	}
+	e.written++
+	return e.write(c)
+}
+
+// are is so many deliveries and what they are, up to that.
+func are(n int64) string {
+	if n == 1 {
+		return "1 delivery is"
+	}
+	return view.Deliveries(n) + " are"
+}

@@ -1,0 +1,37 @@
+package events
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/cli/view"
+)
+
+func TestReadLineIsBounded(t *testing.T) {
+	const most = 40
+	text := strings.Repeat("a", most) + "\n" + strings.Repeat("b", most+1) + "\nc\r\n\n" + strings.Repeat("d", 5*most) + "\n" + strings.Repeat("e", most+1)
+	r := bufio.NewReaderSize(strings.NewReader(text), 16)
+	for i, want := range []struct {
+		line string
+		err  error
+	}{{strings.Repeat("a", most), nil}, {"{", errLongLine}, {"c\r", nil}, {"", nil}, {"{", errLongLine}, {"{", errLongLine}, {"", io.EOF}} {
+		line, err := readLine(r, most)
+		if string(line) != want.line || !errors.Is(err, want.err) {
+			t.Errorf("line %d: %q, %v; want %q, %v", i+1, line, err, want.line, want.err)
+		}
+	}
+}
+
+func TestCredentialsAreKnownByName(t *testing.T) {
+	for name, want := range map[string]bool{
+		"Authorization": true, "proxy-authorization": true, "Cookie": true, "Set-Cookie": true, "X-Api-Key": true, "X-Webhook-Token": true, "Client-Secret": true,
+		"Host": false, "X-Signature": false, "Content-Type": false, "X-Key-Id": false,
+	} {
+		if got := view.Credential(name); got != want {
+			t.Errorf("%s: %v; want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+type eventOptions struct {
+	Limit                                          int
+	Kind, Number, ReferID, Since, Verified, Filter string
+	All, Dead                                      bool
+}
+
+func newList(r *command.Factory) *cobra.Command {
+	var q eventOptions
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List received events, newest first",
+		Long: `list shows the events that stand, newest first. --filter takes the FILTER of
+listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are
+event, status, statusTrack, number and JSON pointers, a * may end VALUE.
+--refer-id finds events by the tracking numbers that the ledger holds for it,
+and by the service's own identifier of a tracking, once an answer has told it.
+
+--dead lists what could not be forwarded instead: which delivery, to whom, how
+often it was tried and why it failed last.`,
+		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
+			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
+		Args: cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			if q.Dead {
+				return listDead(r, ctx, s, q)
+			}
+			return listEvents(r, ctx, s, q)
+		}),
+	}
+	f := cmd.Flags()
+	f.IntVar(&q.Limit, "limit", 50, "at most `N` (0 for all)")
+	f.StringVar(&q.Kind, "event", "", "only this `KIND`, such as router.delivered")
+	f.StringVar(&q.Number, "tracking-number", "", "only this tracking number")
+	f.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
+	f.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
+	f.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
+	f.StringVar(&q.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	f.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
+	f.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
+	return cmd
+}
+
+func (o eventOptions) query() (inbox.Query, error) {
+	since, err := command.ParseSince("--since", o.Since)
+	if err != nil {
+		return inbox.Query{}, err
+	}
+	v, err := parseVerified(o.Verified)
+	if err != nil {
+		return inbox.Query{}, err
+	}
+	if o.Limit < 0 {
+		return inbox.Query{}, command.Usagef("use 0 for all", "--limit %d is negative", o.Limit)
+	}
+	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
+	if !o.All {
+		q.Marks = []inbox.Mark{inbox.Standing}
+	}
+	return q, nil
+}
+
+func parseVerified(s string) (inbox.Verified, error) {
+	switch v := inbox.Verified(s); v {
+	case "", inbox.Yes, inbox.No, inbox.Unknown:
+		return v, nil
+	}
+	return "", command.Usagef("use yes, no or unknown", "--verified %q is neither", s)
+}
+
+// parseFilter reads --filter.
+func parseFilter(s string) (forward.Filter, error) {
+	f, err := forward.ParseFilter(s)
+	if err != nil {
+		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
+	}
+	return f, nil
+}
+
+// filtered yields the events of seq that match, at most limit; 0 for all.
+func filtered(seq iter.Seq2[inbox.Event, error], f forward.Filter, limit int) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		n := 0
+		for e, err := range seq {
+			if err == nil && !f.Match(e) {
+				continue
+			}
+			n++
+			if !yield(e, err) || n == limit {
+				return
+			}
+		}
+	}
+}
+
+// about returns what the ledger knows of a referId that events may name.
+func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*inbox.About, error) {
+	rows, err := db.Find(ctx, s.Account(ctx), referID, "")
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, &command.OutcomeError{Code: command.NotFound, Err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), Hint: "`waybill list` shows what was created from here"}
+	}
+	a := &inbox.About{}
+	for _, row := range rows {
+		if row.Item.Number != "" {
+			a.Numbers = append(a.Numbers, row.Item.Number)
+		}
+		if row.Sighting != nil && row.Sighting.RouterID != "" {
+			a.RouterIDs = append(a.RouterIDs, row.Sighting.RouterID)
+		}
+	}
+	return a, nil
+}
+
+func listEvents(r *command.Factory, ctx context.Context, s *app.Session, o eventOptions) error {
+	q, err := o.query()
+	if err != nil {
+		return err
+	}
+	filter, err := parseFilter(o.Filter)
+	if err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return eventListing(r, s, "no events; `waybill listen` receives them").Print(s.IO, nil)
+	}
+	if o.Filter == "" {
+		q.Limit = o.Limit
+	}
+	if o.ReferID != "" {
+		if q.About, err = about(ctx, s, db, o.ReferID); err != nil {
+			return err
+		}
+	}
+	return eventListing(r, s, "no events; `waybill listen` receives them").Print(s.IO, filtered(db.Events(ctx, q), filter, o.Limit))
+}
+
+// eventListing prints events, one line each.
+func eventListing(r *command.Factory, s *app.Session, empty string) command.Listing[inbox.Event] {
+	names, hide := view.NewStatusNames(s.Config.Statuses), s.Hide()
+	return command.Listing[inbox.Event]{
+		Out: r.Out, Empty: empty,
+		Json: func(e inbox.Event) any { return view.NewEventJSON(view.Hidden(e, hide)) },
+		Columns: []render.Column{
+			{Name: "SEQ", Right: true},
+			{Name: "DELIVERY", Right: true, From: 100},
+			{Name: "RECEIVED", From: 130},
+			{Name: "NUMBER", ID: true},
+			{Name: "LATEST EVENT", Flex: true, From: 110},
+			{Name: "STATUS", Flex: true, From: 90},
+			{Name: "EVENT", Flex: true},
+			{Name: "VERIFIED"},
+		},
+		Cells: func(e inbox.Event) []string {
+			return []string{
+				fmt.Sprint(e.Seq), fmt.Sprint(e.Delivery), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
+				names.Status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, view.VerifiedMark(e),
+			}
+		},
+	}
+}

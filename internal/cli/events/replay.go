@@ -1,0 +1,258 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+type replayOptions struct {
+	sendingOptions
+
+	Since, Filter            string
+	Until                    int64
+	Dead, Resign, Unverified bool
+}
+
+func newReplay(r *command.Factory) *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay [ID…]",
+		Short: "Send stored deliveries again",
+		Long: `replay sends stored deliveries once more, whole and byte for byte, in the order in
+which they were received, with their headers, ` + forward.HeaderSeq + ` and ` + forward.HeaderAttempt + `
+(from 2). They go to --to, or without it to each known target of listen --forward-to
+whose filter they match. Name them by ID, by --since and --filter, or take with
+--dead what was given up: that needs no listener, and what its target now takes
+with a 2xx is no longer dead.
+
+Signatures go as they are; one with a timestamp may be too old by now: --resign signs
+anew. Only verified deliveries go, but for those named by ID, or with
+--forward-unverified.
+
+` + signature.DeliveryHelp + `
+
+` + sendingHelp,
+		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook", "waybill events replay --since 24h --filter 'event=router.delivered'",
+			"waybill events replay --dead", "waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			return runReplay(r, ctx, s, o, args)
+		}),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.To, "to", "", "send to `URL` instead of the known targets")
+	f.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
+	f.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
+	f.Int64Var(&o.Until, "until", 0, "of these, up to delivery number `N`")
+	f.BoolVar(&o.Dead, "dead", false, "those that were given up")
+	f.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
+	f.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
+	o.flags(cmd)
+	return cmd
+}
+
+// selection reads which deliveries are meant.
+func (o replayOptions) selection(names []string) (app.Selection, error) {
+	sel := app.Selection{Names: names, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
+	matching := o.Since != "" || o.Filter != "" || o.Until != 0
+	ways := 0
+	for _, way := range []bool{len(names) > 0, o.Dead, matching} {
+		if way {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0:
+		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows what there is", "nothing says what to replay")
+	case ways > 1:
+		return sel, command.Usagef("choose one of them", "deliveries are named by ID, by --since, --filter and --until, or by --dead")
+	case o.Until < 0:
+		return sel, command.Usagef("give a delivery's number", "--until %d is negative", o.Until)
+	case o.Scheme != "" && !o.Resign && !o.Corrupt:
+		return sel, command.Usagef("add --resign, or leave it out", "--scheme says how to sign anew or what to corrupt, and neither is asked for")
+	}
+	var err error
+	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
+		return sel, err
+	}
+	if sel.Filter, err = forward.ParseFilter(o.Filter); err != nil {
+		return sel, command.Usagef("such as --filter event=router.delivered", "--filter: %w", err)
+	}
+	sel.To, err = o.target()
+	return sel, err
+}
+
+func runReplay(r *command.Factory, ctx context.Context, s *app.Session, o replayOptions, names []string) error {
+	sel, err := o.selection(names)
+	if err != nil {
+		return err
+	}
+	k, err := newSending(r, s, o.sendingOptions)
+	if err != nil {
+		return err
+	}
+	defer k.Client.Close()
+	var sign *signer
+	if o.Resign || o.Corrupt {
+		if sign, err = newSigner(s, o.Scheme); err != nil {
+			return err
+		}
+		k.Scheme = sign.scheme
+	}
+	if !o.Resign {
+		sign = nil
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	all, left, err := app.Errands(ctx, db, sel)
+	if err != nil {
+		return err
+	}
+	if err := saySelection(s, sel, all, left); err != nil || len(all) == 0 {
+		return err
+	}
+	withhold, err := s.Holds()
+	if err != nil {
+		return err
+	}
+	headers, err := headersOf(r, o.Headers, all)
+	if err != nil {
+		return err
+	}
+	p := &replaying{db: db, all: all, headers: headers, sign: sign, withhold: withhold}
+	k.kind, k.Load = "replay", p.load
+	k.label = func(i int) string { return "delivery " + all[i].Name }
+	k.json = func(j *sentJSON, i int) { j.Delivery, j.Attempt = all[i].Name, all[i].Attempt+1+j.Copy }
+	if !o.Corrupt {
+		k.after = func(res forward.Result) error { return p.settle(ctx, res) }
+	}
+	k.again = func(next int) string { return replayAgain(r, sel, all, k.Faults, next) }
+	if !r.Cmd.Flags().Changed("seed") && (o.Reorder || k.Faults.Drop > 0 || k.Faults.Delay > 0 || o.Corrupt) {
+		s.IO.Note("--seed %d repeats this run", k.Faults.Seed)
+	}
+	return k.run(ctx, len(all))
+}
+
+// headersOf returns what each target of the deliveries gets, by its URL.
+func headersOf(r *command.Factory, values []string, all []app.Errand) (map[string][]webhook.Field, error) {
+	var targets []forward.Target
+	for _, e := range all {
+		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == e.To.String() }) {
+			targets = append(targets, forward.Target{URL: e.To})
+		}
+	}
+	headers := map[string][]webhook.Field{}
+	err := GiveHeaders(r, values, targets)
+	for _, t := range targets {
+		headers[t.URL.String()] = t.Headers
+	}
+	return headers, err
+}
+
+// saySelection says what of the deliveries that were asked for is not sent, and
+// what is odd about the others.
+func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.LeftOut) error {
+	if left.Unverified > 0 {
+		s.IO.Note("left out, because not verified: %s; --forward-unverified sends them too", view.Deliveries(left.Unverified))
+	}
+	if left.Homeless > 0 {
+		s.IO.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Homeless))
+	}
+	switch {
+	case len(all) == 0 && sel.Dead:
+		if left.Unverified == 0 {
+			s.IO.Note("nothing was given up")
+		}
+		return nil
+	case len(all) == 0 && left.Homeless > 0:
+		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")
+	case len(all) == 0:
+		return command.Usagef("`waybill events list --limit 0` shows what there is", "no delivery matches")
+	}
+	if i := slices.IndexFunc(all, func(e app.Errand) bool { return !e.Verified }); i >= 0 && len(sel.Names) > 0 {
+		s.IO.Warning("not verified: delivery %s", all[i].Name)
+	}
+	warnClear(s, all)
+	if sel.Dead && all[0].Letter == nil {
+		s.IO.Note("what was given up stays so until its own target takes it: `waybill events replay --dead`, without --to")
+	}
+	return nil
+}
+
+// replaying reads stored deliveries for being sent.
+type replaying struct {
+	db       *store.DB
+	all      []app.Errand
+	headers  map[string][]webhook.Field // that a target gets, by its URL
+	sign     *signer
+	withhold func(webhook.Field) bool
+}
+
+func (p *replaying) load(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+	e := p.all[step.Index]
+	parcel := forward.Parcel{To: e.To}
+	found, err := app.NamedDelivery(ctx, p.db, e.Name)
+	if err != nil {
+		return parcel, err
+	}
+	d := found.Delivery
+	if found.Refused {
+		d.Seq = 0 // of its own kind
+	}
+	if parcel.Message, err = forward.Message(d, e.To, e.Attempt+1+step.Copy, p.withhold); err != nil {
+		return parcel, err
+	}
+	m, err := p.sign.sign(parcel.Message)
+	parcel.Message = forward.WithHeaders(m, p.headers[e.To.String()])
+	return parcel, err
+}
+
+// settle notes what became of a letter that was given up.
+func (p *replaying) settle(ctx context.Context, res forward.Result) error {
+	l := p.all[res.Index].Letter
+	if l == nil {
+		return nil
+	}
+	o := inbox.Outcome{Fate: inbox.GivenUp, Now: time.Now(), Status: res.Status, Reply: res.Reply}
+	switch {
+	case res.Err != nil:
+		o.Problem = res.Err.Error()
+	case res.Status/100 == 2:
+		o.Fate = inbox.Sent
+	default:
+		o.Problem = fmt.Sprintf("answered %d", res.Status)
+	}
+	return p.db.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+}
+
+// replayAgain is the command that goes on behind so many sendings. Letters that
+// were taken are no longer dead, so that the same command goes on with the others.
+func replayAgain(r *command.Factory, sel app.Selection, all []app.Errand, f forward.Faults, next int) string {
+	set := map[string]string{"seed": strconv.FormatUint(f.Seed, 10), "skip": strconv.Itoa(next)}
+	switch {
+	case sel.Dead && all[0].Letter != nil:
+		set["skip"] = "0"
+	case len(sel.Names) == 0:
+		set["until"] = all[len(all)-1].Name
+		if !sel.Since.IsZero() {
+			set["since"] = sel.Since.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return anew(r, sel.Names, set)
+}

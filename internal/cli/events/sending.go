@@ -1,0 +1,312 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Bounds of what one command sends.
+const (
+	mostCopies   = 1000
+	mostSendings = 1_000_000
+	widestSeed   = 1 << 53 // that every reader of JSON keeps whole
+)
+
+// sendingHelp tells what the flags of replay and send have in common.
+const sendingHelp = `Sendings go out one after the other. An answer is right if --expect-status has it:
+status 0 if all are, 6 if some are not, and if none is: 5 after other answers,
+7 if no answer came, 11 if there was no connection. Redirects are not followed.
+
+Faults on purpose follow from --seed alone, so that a run can be repeated; each has
+a chance of its own. Ctrl-C lets the request under way end and prints the command
+that goes on, with --skip.`
+
+// sendingOptions are the flags of commands that send deliveries.
+type sendingOptions struct {
+	To, Scheme, Expect, Drop, Delay string
+	Headers                         []string
+
+	Duplicate, Skip               int
+	Reorder, Corrupt, AllowTarget bool
+	Rate                          float64
+	Seed                          uint64
+}
+
+func (o *sendingOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	TargetHeaderFlag(cmd, &o.Headers)
+	f.StringVar(&o.Scheme, "scheme", "", "sign by this scheme, a preset or one of webhook.schemes (default webhook.scheme)")
+	f.IntVar(&o.Duplicate, "duplicate", 0, "send each `N` more times")
+	f.BoolVar(&o.Reorder, "reorder", false, "send in an order by chance")
+	f.StringVar(&o.Drop, "drop", "0", "leave each sending out with probability `P`: from 0 to 1, or such as 10%")
+	f.StringVar(&o.Delay, "delay", "0s", "wait up to `TIME` before each, by chance")
+	f.BoolVar(&o.Corrupt, "corrupt-signature", false, "alter signatures, so that they must be refused")
+	f.Uint64Var(&o.Seed, "seed", 0, "what chance follows from (default another `N` each time)")
+	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` that is right, such as 401 or 2xx,409")
+	f.Float64Var(&o.Rate, "rate", 0, "send at most `N` a second (0 for no limit)")
+	f.IntVar(&o.Skip, "skip", 0, "leave the first `N` sendings out, to go on where a run stopped")
+	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+	command.SettingFlags(cmd, "secret-from")
+}
+
+// target reads --to; nil if it is not there.
+func (o *sendingOptions) target() (*url.URL, error) {
+	if o.To == "" {
+		return nil, nil //nolint:nilnil // no target is an answer
+	}
+	u, err := forward.ParseURL(o.To)
+	if err != nil {
+		return nil, command.Usagef("such as --to http://127.0.0.1:3000/hook", "--to: %w", err)
+	}
+	return u, nil
+}
+
+// faults reads the flags of what is to go wrong. A seed that is not given is
+// chosen.
+func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
+	f := forward.Faults{Duplicate: o.Duplicate, Reorder: o.Reorder, Corrupt: o.Corrupt, Seed: o.Seed}
+	var err error
+	if f.Drop, err = parseProbability(o.Drop); err != nil {
+		return f, command.Usagef("from 0 to 1, or a percentage such as 10%", "--drop: %w", err)
+	}
+	if f.Delay, err = config.ParseDuration(o.Delay); err != nil {
+		return f, command.Usagef("such as --delay 2s", "--delay: %w", err)
+	}
+	switch {
+	case o.Duplicate < 0 || o.Duplicate > mostCopies:
+		return f, command.Usagef(fmt.Sprintf("from 0 to %d", mostCopies), "--duplicate %d is out of bounds", o.Duplicate)
+	case o.Skip < 0:
+		return f, command.Usagef("use 0 for none", "--skip %d is negative", o.Skip)
+	case o.Rate < 0 || math.IsNaN(o.Rate):
+		return f, command.Usagef("use 0 for no limit", "--rate %v is no rate", o.Rate)
+	}
+	if !cmd.Flags().Changed("seed") {
+		f.Seed = rand.Uint64N(widestSeed) //nolint:gosec // no secret
+	}
+	return f, nil
+}
+
+func parseProbability(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	p, err := strconv.ParseFloat(number, 64)
+	if percent {
+		p /= 100
+	}
+	if err != nil || !(p >= 0 && p <= 1) { // NaN is out of bounds too
+		return 0, fmt.Errorf("%q is no probability", text)
+	}
+	return p, nil
+}
+
+// signer signs deliveries; nil leaves them as they are.
+type signer struct {
+	name   string
+	scheme webhook.Scheme
+	secret webhook.Secret
+}
+
+// newSigner returns a signer by --scheme, else by the configured scheme. A
+// scheme that can't sign is an error now.
+func newSigner(s *app.Session, named string) (*signer, error) {
+	name, scheme, err := signature.SchemeInForce(s, named)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	k := &signer{name, scheme, secrets[0]}
+	_, err = webhook.Sign(scheme, k.secret, webhook.Request{Method: "POST", Path: "/", Body: []byte("{}")}, time.Now())
+	if err != nil && !errors.Is(err, webhook.ErrUnsignedPart) {
+		return nil, k.usage(err)
+	}
+	return k, nil
+}
+
+func (k *signer) sign(m webhook.Request) (webhook.Request, error) {
+	if k == nil {
+		return m, nil
+	}
+	out, err := webhook.Sign(k.scheme, k.secret, m, time.Now())
+	if err != nil {
+		return m, k.usage(err)
+	}
+	return out.On(m), nil
+}
+
+// usage makes an error of a scheme that can't sign any delivery one of the line.
+func (k *signer) usage(err error) error {
+	if errors.Is(err, webhook.ErrUnsignable) {
+		return command.Usagef("`waybill signature schemes show "+command.ShellWord(k.name)+"` shows it", "scheme %q: %w", k.name, err)
+	}
+	return signature.AsSchemeUsage(k.name, err)
+}
+
+// sending is a series with what is said of it.
+type sending struct {
+	forward.Series
+
+	r     *command.Factory
+	s     *app.Session
+	kind  string               // type of its lines in JSON
+	label func(i int) string   // what is sent, for people
+	json  func(*sentJSON, int) // adds what is sent
+	after func(forward.Result) error
+	again func(next int) string // the command that goes on
+}
+
+// newSending reads the flags that all commands which send have. The caller
+// closes its Client.
+func newSending(r *command.Factory, s *app.Session, o sendingOptions) (*sending, error) {
+	faults, err := o.faults(r.Cmd)
+	if err != nil {
+		return nil, err
+	}
+	expect, err := forward.ParseStatuses(o.Expect)
+	if err != nil {
+		return nil, command.Usagef("such as 2xx, 401, or 2xx,409", "--expect-status: %w", err)
+	}
+	client, err := s.ForwardClient(o.AllowTarget)
+	if err != nil {
+		return nil, err
+	}
+	return &sending{
+		r: r, s: s,
+		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect, Skip: o.Skip},
+		after:  func(forward.Result) error { return nil },
+	}, nil
+}
+
+// warnClear warns of targets that would get deliveries unencrypted.
+func warnClear(s *app.Session, all []app.Errand) {
+	told := map[string]bool{}
+	for _, e := range all {
+		t := forward.Target{URL: e.To}
+		if t.Clear() && !told[t.Show()] {
+			told[t.Show()] = true
+			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
+		}
+	}
+}
+
+// run sends n deliveries and says what came of it.
+func (k *sending) run(ctx context.Context, n int) error {
+	if n > mostSendings/(1+k.Faults.Duplicate) {
+		return command.Usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", mostSendings)
+	}
+	if limit := k.s.Config.Timeout; limit > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
+		defer stop()
+	}
+	began := time.Now()
+	p := k.printer()
+	k.Tell = func(r forward.Result) error { return errors.Join(k.after(r), p.print(r)) }
+	tally, err := k.Run(ctx, k.s.Hard(ctx), n)
+	return errors.Join(k.verdict(tally, err), p.end(tally, time.Since(began)))
+}
+
+// verdict is the error of a series: why it ended early, or what was not right.
+func (k *sending) verdict(t forward.Tally, err error) error {
+	e := &command.OutcomeError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Begun()-t.Met, command.Plural(t.Begun(), "sending"))}
+	e.Hint = sendingHint(t)
+	switch {
+	case err == nil && t.Begun() == t.Met:
+		return nil
+	case err == nil:
+		return e
+	case errors.Is(err, forward.ErrForbidden):
+		return &command.OutcomeError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
+	case errors.Is(err, forward.ErrUnreachable):
+		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.again(t.Next)
+		return e
+	case errors.Is(err, command.ErrTimeUp):
+		return &command.OutcomeError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s are done", err, t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)}
+	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
+		return errors.Join(err, &command.OutcomeError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s are done", t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)})
+	default:
+		return err
+	}
+}
+
+// sendingCode is the exit status for what became of all sendings.
+func sendingCode(t forward.Tally) command.Code {
+	if t.Met == t.Begun() {
+		return command.OK
+	}
+	if t.Met > 0 {
+		return command.Partial
+	}
+	var cs []command.Code
+	for _, one := range []struct {
+		n    int
+		code command.Code
+	}{{t.Unmet, command.Refused}, {t.Unanswered, command.Unknown}, {t.Unreachable, command.Unreachable}, {t.Unsent, command.Partial}} {
+		if one.n > 0 {
+			cs = append(cs, one.code)
+		}
+	}
+	return command.Worst(cs...)
+}
+
+func sendingHint(t forward.Tally) string {
+	switch {
+	case t.Unreachable > 0:
+		return "check that the target runs; repeating is safe where the target knows duplicates"
+	case t.Unanswered > 0:
+		return "the target may have them; --request-timeout says how long an answer may take"
+	case t.Unmet > 0:
+		return "the target's answers stand above; --expect-status says which are right"
+	default:
+		return "the reasons stand above"
+	}
+}
+
+// anew is this command with other arguments, and some flags set anew. What may
+// be a token in --to is masked.
+func anew(r *command.Factory, args []string, set map[string]string) string {
+	words := slices.Concat(strings.Fields(r.Cmd.CommandPath())[1:], args)
+	r.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		value, ok := set[f.Name]
+		switch {
+		case ok && (f.Changed || value != f.DefValue):
+			words = append(words, "--"+f.Name, value)
+		case ok || !f.Changed:
+		case f.Name == "to":
+			words = append(words, "--to", forward.ShowAddress(f.Value.String()))
+		case f.Name == targetHeader:
+			for _, value := range command.FlagValues(f) {
+				words = append(words, "--"+targetHeader, showTargetHeader(value))
+			}
+		case f.Value.Type() == "bool" && f.Value.String() == "true":
+			words = append(words, "--"+f.Name)
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+f.Name+"=false")
+		default:
+			for _, value := range command.FlagValues(f) {
+				words = append(words, "--"+f.Name, value)
+			}
+		}
+	})
+	return r.CommandLine(words...)
+}

@@ -1,0 +1,163 @@
+package events
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// sentJSON is one sending in our output.
+type sentJSON struct {
+	Type           string  `json:"type"`               // replay or send
+	Delivery       string  `json:"delivery,omitempty"` // of replay: as IDs are written
+	Attempt        int     `json:"attempt,omitempty"`  // of replay
+	EventID        string  `json:"eventId,omitempty"`  // of send: the first event's
+	Copy           int     `json:"copy"`               // above 0: sent before, by --duplicate
+	Target         string  `json:"target"`             // without its query
+	Status         int     `json:"status"`             // 0 if no answer came
+	Expected       bool    `json:"expected"`
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+	Problem        string  `json:"problem,omitempty"`
+	Location       string  `json:"location,omitempty"` // of a redirect, which was not followed
+	Reply          string  `json:"reply"`              // start of the answer
+}
+
+// sendingSummaryJSON is what all sendings came to.
+type sendingSummaryJSON struct {
+	Type           string  `json:"type"` // summary
+	Seed           uint64  `json:"seed"`
+	Planned        int     `json:"planned"`
+	Dropped        int     `json:"dropped"`
+	Expected       int     `json:"expected"`
+	Unexpected     int     `json:"unexpected"`
+	Unsent         int     `json:"unsent"`
+	Unreachable    int     `json:"unreachable"`
+	Unanswered     int     `json:"unanswered"`
+	Left           int     `json:"left"` // planned and not done
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+}
+
+// sendingPrinter prints results as they come.
+type sendingPrinter struct {
+	k    *sending
+	out  *command.Writer
+	list *render.List // of JSON; nil for people and CSV
+	rows *render.Rows // of CSV
+}
+
+func (k *sending) printer() *sendingPrinter {
+	p := &sendingPrinter{k: k, out: k.r.Out}
+	switch {
+	case p.out.Machine():
+		p.list = p.out.List(p.out.Ctx)
+	case p.out.IsCSV():
+		p.rows = p.out.Table(render.Column{Name: "DELIVERY", ID: true}, render.Column{Name: "COPY"}, render.Column{Name: "TARGET"},
+			render.Column{Name: "STATUS"}, render.Column{Name: "EXPECTED"}, render.Column{Name: "SECONDS"}, render.Column{Name: "PROBLEM"})
+	}
+	return p
+}
+
+func (p *sendingPrinter) print(r forward.Result) error {
+	j := sentJSON{
+		Type: p.k.kind, Copy: r.Copy, Status: r.Status, Expected: r.Met, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
+		Reply: string(r.Reply),
+	}
+	if r.Location != "" {
+		j.Location = forward.ShowAddress(r.Location)
+	}
+	if r.To != nil {
+		j.Target = forward.ShowURL(r.To)
+	}
+	if r.Err != nil {
+		j.Problem = r.Err.Error()
+	}
+	p.k.json(&j, r.Index)
+	switch {
+	case p.list != nil:
+		return p.list.Add(j)
+	case p.rows != nil:
+		return p.rows.Row(j.Delivery+j.EventID, fmt.Sprint(j.Copy), j.Target, fmt.Sprint(j.Status), fmt.Sprint(j.Expected), fmt.Sprint(j.ElapsedSeconds), j.Problem)
+	default:
+		return p.line(r, j)
+	}
+}
+
+// line prints a sending for people.
+func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
+	what, style := "as expected", term.Good
+	how := fmt.Sprintf("%d in %v", r.Status, r.Took.Round(time.Millisecond))
+	switch {
+	case r.Unsent():
+		what, style, how = "not sent", term.Bad, j.Problem
+	case r.Err != nil:
+		what, style, how = "no answer", term.Bad, j.Problem
+	case !r.Met:
+		what, style = "not expected", term.Bad
+	}
+	if r.Err == nil && r.Location != "" {
+		how += ", a redirect to " + command.Quoted(j.Location) + ", which is not followed"
+	}
+	if reply := start(r.Reply); reply != "" {
+		how += ": " + reply
+	}
+	return p.out.Line("%s  %s  %s, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), p.k.label(r.Index)+copyOf(r.Copy), j.Target, how)
+}
+
+func copyOf(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", copy %d", n)
+}
+
+// start returns the start of an answer's first line.
+func start(reply []byte) string {
+	const most = 100 // characters
+	line, _, _ := strings.Cut(strings.TrimSpace(string(reply)), "\n")
+	if r := []rune(line); len(r) > most {
+		line = string(r[:most]) + "…"
+	}
+	return line
+}
+
+// end says what all came to.
+func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
+	left := t.Planned - t.Next
+	if p.list != nil {
+		err := p.list.Add(sendingSummaryJSON{
+			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Dropped: t.Dropped, Expected: t.Met, Unexpected: t.Unmet, Unsent: t.Unsent,
+			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
+		})
+		if closing := p.list.Close(); err == nil {
+			err = closing
+		}
+		return err
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{
+		{t.Unmet, "answered otherwise"},
+		{t.Unreachable, "without a connection"},
+		{t.Unanswered, "without an answer"},
+		{t.Unsent, "not sent"},
+		{t.Dropped, "dropped"},
+		{left, "left"},
+	} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf(", %d %s", part.n, part.what))
+		}
+	}
+	p.k.s.IO.Note("%d as expected (%s)%s, in %v", t.Met, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
+	if p.rows != nil {
+		return p.rows.Flush()
+	}
+	return nil
+}

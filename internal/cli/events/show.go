@@ -1,0 +1,164 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+type showEventOptions struct {
+	Raw, Headers, Reveal bool
+}
+
+func newShow(r *command.Factory) *cobra.Command {
+	var o showEventOptions
+	cmd := &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one event with all its data",
+		Long: `ID is an event's seq or eventId, as events list shows them. A text of the event
+that holds a webhook secret shows as *** without --reveal.
+
+--raw writes the body of the delivery it came with, byte for byte; to a
+terminal with control characters made visible. --headers writes the delivery's
+headers in their order; credentials show as *** without --reveal. With these
+two, refused:N names a refused delivery.`,
+		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
+		Args:    command.Exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			switch {
+			case o.Raw && o.Headers:
+				return command.Usagef("ask for one after the other", "--raw and --headers exclude each other")
+			case o.Reveal && o.Raw:
+				return command.Usagef("leave it out", "--raw hides nothing")
+			case o.Raw:
+				return showBody(r, ctx, s, args[0])
+			case o.Headers:
+				return showHeaders(r, ctx, s, args[0], o.Reveal)
+			}
+			return showEvent(r, ctx, s, args[0], o.Reveal)
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
+	f.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
+	f.BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
+	return cmd
+}
+
+// shownStored returns the delivery of an event, or a refused one.
+func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, error) {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return app.Stored{}, err
+	}
+	if strings.HasPrefix(id, app.RefusedPrefix) {
+		return app.NamedDelivery(ctx, db, id)
+	}
+	e, err := shownIn(ctx, db, id)
+	if err != nil {
+		return app.Stored{}, err
+	}
+	d, err := db.Delivery(ctx, e.Delivery)
+	if err == nil && d.Body == nil {
+		err = &command.OutcomeError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
+	}
+	return app.Stored{Delivery: d}, err
+}
+
+// shownIn finds an event that is to be shown in a store that may be missing.
+func shownIn(ctx context.Context, db *store.DB, id string) (inbox.Event, error) {
+	err := inbox.ErrNoEvent
+	var e inbox.Event
+	if db != nil {
+		e, err = findEvent(ctx, db, id)
+	}
+	if err != nil {
+		if errors.Is(err, inbox.ErrNoEvent) {
+			err = inbox.ErrNoEvent // the ID is said already
+		}
+		return e, fmt.Errorf("event %q: %w", id, err)
+	}
+	return e, nil
+}
+
+func showBody(r *command.Factory, ctx context.Context, s *app.Session, id string) error {
+	if r.Out.Machine() || r.Out.IsCSV() {
+		return command.Usagef("ask with -o table and without --jq; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
+	}
+	d, err := shownStored(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	return r.Out.Bytes(d.Body)
+}
+
+func showHeaders(r *command.Factory, ctx context.Context, s *app.Session, id string, reveal bool) error {
+	d, err := shownStored(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	headers, err := view.MaskedHeaders(s, d.Header, reveal)
+	if err != nil {
+		return err
+	}
+	if r.Out.Machine() {
+		return r.Out.Object(headers)
+	}
+	return r.Out.Headers(headers)
+}
+
+func showEvent(r *command.Factory, ctx context.Context, s *app.Session, id string, reveal bool) error {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := shownIn(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if !reveal {
+		e = view.Hidden(e, s.Hide())
+	}
+	if r.Out.Machine() {
+		j := view.NewEventJSON(e)
+		j.Raw = e.Raw
+		return r.Out.Object(j)
+	}
+	if r.Out.IsCSV() {
+		return eventListing(r, s, "").Print(s.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
+	}
+	err = r.Out.Fields([]render.Field{
+		{Name: "Seq", Value: fmt.Sprint(e.Seq)},
+		{Name: "Delivery", Value: fmt.Sprint(e.Delivery)},
+		{Name: "Event ID", Value: e.EventID},
+		{Name: "Event", Value: e.Kind},
+		{Name: "Number", Value: e.TrackingNumber},
+		{Name: "Status", Value: view.NewStatusNames(s.Config.Statuses).Status(e.Status, e.StatusLabel, e.StatusTrack)},
+		{Name: "Event time", Value: e.EventTime},
+		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
+		{Name: "Verified", Value: view.VerifiedMark(e)},
+		{Name: "Mark", Value: view.MarkType(e.Mark)},
+		{Name: "Anomaly", Value: e.Anomaly},
+	})
+	if err != nil {
+		return err
+	}
+	if e.Raw == nil {
+		s.IO.Note("its bytes were pruned; this is what was kept")
+		return nil
+	}
+	if err := r.Out.Line(""); err != nil {
+		return err
+	}
+	return r.Out.Raw(e.Raw)
+}

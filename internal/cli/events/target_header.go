@@ -1,0 +1,72 @@
+package events
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// targetHeader is the flag for headers that targets get.
+const targetHeader = "target-header"
+
+func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
+	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send the target a header such as Authorization, its value read from `[URL=>]NAME=env:VAR` or NAME=file:PATH; may be repeated")
+}
+
+// GiveHeaders gives targets their headers, as the values of the flag say. Of
+// several targets, each header names the one that gets it: it may hold a secret.
+func GiveHeaders(r *command.Factory, values []string, targets []forward.Target) error {
+	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
+	for _, value := range values {
+		to, field, hasURL := strings.Cut(value, "=>")
+		if !hasURL {
+			to, field = "", value
+		}
+		name, place, ok := strings.Cut(field, "=")
+		if !ok {
+			return command.Usagef(hint, "--%s wants NAME=env:VAR or NAME=file:PATH", targetHeader)
+		}
+		if err := forward.CheckHeader(name); err != nil {
+			return command.Usagef(hint, "--%s: %w", targetHeader, err)
+		}
+		for _, t := range targets {
+			if !hasURL && t.URL.String() != targets[0].URL.String() {
+				return command.Usagef("write URL=>"+name+"=env:VAR", "--%s %s does not say which of several targets gets it", targetHeader, name)
+			}
+		}
+		gets := func(t forward.Target) bool { return !hasURL || sameURL(to, t.URL) }
+		if !slices.ContainsFunc(targets, gets) {
+			return command.Usagef("write the URL as it stands in the target", "--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
+		}
+		secret, err := config.ReadSecret(place, r.App.Getenv)
+		if err != nil {
+			return command.Usagef(hint, "--%s %s: %w", targetHeader, name, err)
+		}
+		for i := range targets {
+			if gets(targets[i]) {
+				targets[i].Headers = append(targets[i].Headers, webhook.Field{Name: name, Value: secret.Reveal()})
+			}
+		}
+	}
+	return nil
+}
+
+func sameURL(text string, u *url.URL) bool {
+	other, err := forward.ParseURL(strings.TrimSpace(text))
+	return err == nil && other.String() == u.String()
+}
+
+// showTargetHeader is a value of the flag without what may be a token.
+func showTargetHeader(value string) string {
+	if to, field, ok := strings.Cut(value, "=>"); ok {
+		return forward.ShowAddress(to) + "=>" + field
+	}
+	return value
+}

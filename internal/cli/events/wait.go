@@ -1,0 +1,188 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// inboxPause is after which the inbox is looked at again.
+const inboxPause = time.Second / 4
+
+type waitEventsOptions struct {
+	Count         int64
+	Filter, Since string
+	Unverified    bool
+}
+
+func newWait(r *command.Factory) *cobra.Command {
+	o := waitEventsOptions{}
+	cmd := &cobra.Command{
+		Use:   "wait",
+		Short: "Wait for events to arrive",
+		Long: `wait ends once so many events have arrived, and prints them; when the time is
+up it prints those there are and ends with status 8. It counts events that are
+new and verified and that a listener stores from now on, or stored --since. The
+listener may be another process, begun before or after.`,
+		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return runWaitEvents(r, ctx, s, o)
+		}),
+	}
+	f := cmd.Flags()
+	f.Int64Var(&o.Count, "count", 1, "wait for `N` events")
+	f.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
+	f.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
+	f.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
+	return cmd
+}
+
+func runWaitEvents(r *command.Factory, ctx context.Context, s *app.Session, o waitEventsOptions) error {
+	if o.Count < 1 {
+		return command.Usagef("use 1 or more", "--count %d is too few", o.Count)
+	}
+	filter, err := parseFilter(o.Filter)
+	if err != nil {
+		return err
+	}
+	since, err := command.ParseSince("--since", o.Since)
+	if err != nil {
+		return err
+	}
+	w := &eventWait{s: s, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
+	if since.IsZero() {
+		w.began = time.Now()
+		if err := w.fromNow(ctx); err != nil {
+			return err
+		}
+	}
+	limit := s.Config.Timeout
+	if limit == 0 {
+		limit = command.WaitPatience
+	}
+	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
+	defer cancel()
+	w.shown = command.NewCountProgress(s.IO, "waiting", "events", o.Count)
+	err = eventListing(r, s, "").Print(s.IO, w.events(timed))
+	w.shown.Stop()
+	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
+		return err
+	}
+	hint := ""
+	if w.passed > 0 {
+		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.passed, "event"))
+	}
+	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(r, o, w.began)}
+}
+
+// resumeCommand is the command that counts on from where the waiting began.
+func resumeCommand(r *command.Factory, o waitEventsOptions, began time.Time) string {
+	words := []string{"events", "wait", "--count", strconv.FormatInt(o.Count, 10)}
+	if o.Filter != "" {
+		words = append(words, "--filter", o.Filter)
+	}
+	if o.Unverified {
+		words = append(words, "--unverified")
+	}
+	return r.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
+}
+
+// eventWait waits for events.
+type eventWait struct {
+	s          *app.Session
+	filter     forward.Filter
+	count      int64
+	unverified bool
+	began      time.Time // events received since then count
+
+	query   inbox.Query     // its After moves on
+	counted map[string]bool // by key: an event that is verified later is the same
+	passed  int64           // that matched and are not verified
+	shown   *command.CountProgress
+}
+
+// fromNow lets only what comes from now on count.
+func (w *eventWait) fromNow(ctx context.Context) error {
+	db, err := w.s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return err
+	}
+	counts, err := db.Counts(ctx)
+	w.query.After = counts.LastEvent
+	return err
+}
+
+// events yields events as they arrive, until there are enough or ctx ends. The
+// error is then its cause.
+func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		pause := time.NewTimer(0)
+		defer pause.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				yield(inbox.Event{}, context.Cause(ctx))
+				return
+			case <-pause.C:
+			}
+			for e, err := range w.arrived(ctx) {
+				if err != nil && ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				if !yield(e, err) || err != nil || int64(len(w.counted)) == w.count {
+					return
+				}
+			}
+			pause.Reset(inboxPause)
+		}
+	}
+}
+
+// arrived yields the events that count and were not looked at before.
+func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		db, err := w.s.ExistingStore(ctx)
+		if err != nil {
+			yield(inbox.Event{}, err)
+			return
+		}
+		if db == nil {
+			return
+		}
+		for e, err := range db.Events(ctx, w.query) {
+			if err != nil {
+				yield(e, err)
+				return
+			}
+			w.query.After = e.Seq
+			if w.counts(e) && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// counts reports whether e counts, and counts it.
+func (w *eventWait) counts(e inbox.Event) bool {
+	switch {
+	case !w.filter.Match(e) || w.counted[string(e.Key)]:
+		return false
+	case e.Verified != inbox.Yes && !w.unverified:
+		w.passed++
+		return false
+	}
+	w.counted[string(e.Key)] = true
+	w.shown.Add(1)
+	return true
+}

@@ -1,0 +1,254 @@
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// ShownProblems is how many problems of an input are shown in full.
+const ShownProblems = 20
+
+// Input is what a create reads, twice: first it is judged whole, so that
+// everything that can be wrong without the ledger is known before the ledger
+// is opened; then it is staged.
+type Input struct {
+	Sources []Source
+	Options intake.Options
+	Skip    bool // leave bad rows out instead of refusing the input
+}
+
+// Source is one file, or one row from the command line.
+type Source struct {
+	Name string
+	File *os.File
+	temp bool // a copy of what can be read only once
+	Row  *tracking.Item
+	// opened is what the file was when it was opened; nil for what nobody else
+	// can change.
+	opened fs.FileInfo
+}
+
+// Cause is an error of the file system without the name that it repeats.
+func Cause(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func (s Source) close() {
+	if s.File != nil {
+		_ = s.File.Close() // only read from
+	}
+}
+
+func (in *Input) Close() {
+	for _, s := range in.Sources {
+		s.close()
+	}
+}
+
+// Unchanged returns an error if a file is not what it was when it was opened:
+// another one, of another size, or written to since.
+func (in *Input) Unchanged() error {
+	for _, s := range in.Sources {
+		if s.opened == nil {
+			continue
+		}
+		now, err := os.Stat(s.Name)
+		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
+			return command.Usagef("wait until nothing writes to it, or copy it; then run the command again", "input %s changed while it was read, nothing was sent", command.Quoted(s.Name))
+		}
+	}
+	return nil
+}
+
+// Repeatable reports whether all of it can be read by another command.
+func (in *Input) Repeatable() bool {
+	for _, s := range in.Sources {
+		if s.Name == command.StdinName || s.Row != nil || s.temp {
+			return false
+		}
+	}
+	return true
+}
+
+func (in *Input) Names() []string {
+	names := make([]string, len(in.Sources))
+	for i, s := range in.Sources {
+		names[i] = s.Name
+	}
+	return names
+}
+
+// Judgement is what an input is worth before the ledger has seen it.
+type Judgement struct {
+	Read, Valid, Invalid int64
+	Problems             []intake.Problem // of invalid rows, the first shownProblems
+	MoreProblems         int64
+	Notes                []intake.Problem // on good rows, the first few
+	MoreNotes            int64
+	Summaries            []SourceSummary
+}
+
+type SourceSummary struct {
+	Name string
+	intake.Summary
+}
+
+// shownNotes is how many notes on good rows are shown in full.
+const shownNotes = 5
+
+func (j *Judgement) Problem(p intake.Problem) {
+	if len(j.Problems) < ShownProblems {
+		j.Problems = append(j.Problems, p)
+		return
+	}
+	j.MoreProblems++
+}
+
+func (j *Judgement) note(p intake.Problem) {
+	if len(j.Notes) < shownNotes {
+		j.Notes = append(j.Notes, p)
+		return
+	}
+	j.MoreNotes++
+}
+
+// Judge reads the whole input. Bad rows go to rejects, which may be nil.
+func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects) (Judgement, error) {
+	var j Judgement
+	for _, src := range in.Sources {
+		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
+			if err := ctx.Err(); err != nil {
+				return context.Cause(ctx)
+			}
+			return j.record(r, rec, rejects)
+		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, SourceSummary{src.Name, s}) })
+		if err != nil {
+			return j, err
+		}
+	}
+	if rejects != nil {
+		return j, rejects.Flush()
+	}
+	return j, nil
+}
+
+func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.Rejects) error {
+	j.Read++
+	good := rec.Good()
+	for _, p := range rec.Problems {
+		if p.Note {
+			j.note(p)
+		} else {
+			j.Problem(p)
+		}
+	}
+	if good {
+		j.Valid++
+		return nil
+	}
+	j.Invalid++
+	if rejects == nil || r == nil {
+		return nil
+	}
+	return rejects.Write(r, rec)
+}
+
+// Read calls each for every record of the source from its beginning. An input
+// without rows is no error here: there may be others.
+func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
+	if s.Row != nil {
+		return each(nil, s.single(o.AcceptOdd))
+	}
+	if _, err := s.File.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read %s: %w", s.Name, err)
+	}
+	r, err := intake.Open(s.Name, s.File, o)
+	if err != nil {
+		return err
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows) {
+			done(r.Summary())
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(r, rec); err != nil {
+			return err
+		}
+	}
+}
+
+// single is the record of a row given by flags.
+func (s Source) single(acceptOdd bool) intake.Record {
+	rec := intake.Record{File: s.Name, Line: 1, Item: *s.Row}
+	for _, p := range s.Row.Validate(acceptOdd) {
+		rec.Problems = append(rec.Problems, intake.Problem{File: s.Name, Line: 1, Header: flagOf(p.Field), Problem: p})
+	}
+	return rec
+}
+
+func flagOf(field string) string {
+	switch field {
+	case tracking.FieldReferID:
+		return "--refer-id"
+	case tracking.FieldNumber:
+		return "--tracking-number"
+	default:
+		return "--carrier-code"
+	}
+}
+
+// errStop ends a pass whose consumer went away.
+var errStop = errors.New("stop")
+
+// Entries yields the good records for staging. An input that changed since it
+// was judged, so that it can't be read or a row is bad now, is an error.
+func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
+	return func(yield func(ledger.Entry, error) bool) {
+		for i := range in.Sources {
+			err := in.entriesOf(ctx, i, yield)
+			if errors.Is(err, errStop) {
+				return
+			}
+			if err != nil {
+				if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
+					err = changed
+				}
+				yield(ledger.Entry{}, err)
+				return
+			}
+		}
+	}
+}
+
+// entriesOf yields those of one source. It returns errStop if the consumer went
+// away.
+func (in *Input) entriesOf(ctx context.Context, i int, yield func(ledger.Entry, error) bool) error {
+	return in.Sources[i].Read(in.Options, func(_ *intake.Reader, rec intake.Record) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case !rec.Good() && !in.Skip:
+			return command.Usagef("run the command again", "input %s changed while it was read, nothing was sent", command.Quoted(rec.File))
+		case rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil):
+			return errStop
+		}
+		return nil
+	}, func(intake.Summary) {})
+}

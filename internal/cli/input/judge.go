@@ -1,0 +1,134 @@
+package input
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// InputError says that an input has bad rows. Nothing was sent.
+type InputError struct {
+	Judged  Judgement
+	Rejects string // file that got them, empty if none was asked for
+	Resume  string // command that would go on
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("%s, nothing was sent", BadRows(e.Judged))
+}
+
+// Warning is what stands for the error with --skip-invalid.
+func (e *InputError) Warning() term.Failure {
+	return term.Failure{Message: BadRows(e.Judged) + " and left out", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
+}
+
+// Issues returns the first bad rows, and how many more there are.
+func (e *InputError) Issues() (first []term.Issue, more int) {
+	return issues(e.Judged), int(e.Judged.MoreProblems)
+}
+
+// Next returns the command that would go on.
+func (e *InputError) Next() string { return e.Resume }
+
+func issues(j Judgement) []term.Issue {
+	list := make([]term.Issue, len(j.Problems))
+	for i, p := range j.Problems {
+		list[i] = term.Issue{File: p.File, Line: p.Line, Column: p.Column, Header: columnName(p), Value: p.Value, Message: p.Message, Hint: p.Problem.Hint}
+	}
+	return list
+}
+
+func columnName(p intake.Problem) string {
+	if p.Header != "" {
+		return p.Header
+	}
+	return p.Field
+}
+
+func BadRows(j Judgement) string {
+	if j.Invalid == 1 {
+		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
+	}
+	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
+}
+
+// Hint says what to do about an input with bad rows.
+func (e *InputError) Hint() string {
+	if e.Rejects != "" {
+		return "the bad rows are in " + command.Quoted(e.Rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
+	}
+	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
+}
+
+// ProblemLine shows one problem with its place, the value made visible, and
+// the remedy.
+func ProblemLine(p intake.Problem) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:%d", p.File, p.Line)
+	if p.Column > 0 {
+		fmt.Fprintf(&b, ":%d", p.Column)
+	}
+	if p.Header != "" {
+		fmt.Fprintf(&b, " (%s)", command.Quoted(p.Header))
+	}
+	b.WriteString(": " + p.Message)
+	if p.Value != "" {
+		b.WriteString(": " + command.Quoted(p.Value))
+	}
+	if p.Hint != "" {
+		b.WriteString("; " + p.Hint)
+	}
+	return b.String()
+}
+
+// ExchangedText says that the two columns look like each other, and which
+// flags exchange them.
+func ExchangedText(s SourceSummary) string {
+	text := fmt.Sprintf("%s: in %d of %s the referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
+	if s.ReferID == "" {
+		return text + "; exchange the two fields if that is so"
+	}
+	return fmt.Sprintf("%s; if the columns are exchanged, add --map %s=%s --map %s=%s", text,
+		tracking.FieldReferID, command.ShellWord(s.Number), tracking.FieldNumber, command.ShellWord(s.ReferID))
+}
+
+func QuotedList(names []string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = command.Quoted(n)
+	}
+	return strings.Join(list, ", ")
+}
+
+// RejectsFile is a file of rejected rows in the making. One that was not asked
+// for does nothing.
+type RejectsFile struct {
+	File *command.WholeFile
+	Rows *intake.Rejects
+}
+
+func Same(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return errX == nil && errY == nil && os.SameFile(x, y)
+}
+
+func (f *RejectsFile) Writer() *intake.Rejects { return f.Rows }
+
+func (f *RejectsFile) Keep() error {
+	if f.File == nil {
+		return nil
+	}
+	return f.File.Commit()
+}
+
+func (f *RejectsFile) Discard() {
+	if f.File != nil {
+		f.File.Discard()
+	}
+}

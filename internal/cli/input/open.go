@@ -1,0 +1,147 @@
+package input
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// InputOpener opens what is read twice: files, and copies of what can be read
+// only once.
+type InputOpener struct {
+	stdin    io.Reader
+	terminal bool  // stdin is one
+	Most     int64 // bytes of a copy
+}
+
+func NewInputOpener(s *app.Session) InputOpener {
+	return InputOpener{stdin: s.IO.In, terminal: s.IO.InTerminal(), Most: int64(s.Config.MaxInput)}
+}
+
+// All opens every file. A signal ends it, whatever it waits for.
+func (o InputOpener) All(ctx context.Context, files []string) (*Input, error) {
+	in := &Input{}
+	for _, name := range files {
+		src, err := o.open(ctx, name)
+		if err != nil {
+			in.Close()
+			return nil, err
+		}
+		in.Sources = append(in.Sources, src)
+	}
+	return in, nil
+}
+
+// open opens one file, or copies it.
+func (o InputOpener) open(ctx context.Context, name string) (Source, error) {
+	if name == command.StdinName {
+		if f, ok := o.stdin.(*os.File); ok && !o.terminal {
+			if info, err := f.Stat(); err == nil && isDevice(info) && !isNull(info) {
+				return Source{}, deviceError("standard input")
+			}
+		}
+		return o.Spool(ctx, name, o.stdin)
+	}
+	f, err := term.Await(ctx, func() (*os.File, error) { return os.Open(name) })
+	if ctx.Err() != nil {
+		return Source{}, errors.Join(context.Cause(ctx), closeIf(f))
+	}
+	if err != nil {
+		return Source{}, command.Usagef("check the name; `-` is standard input", "input %s: %w", command.Quoted(name), Cause(err))
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		err = command.Usagef("check the file and its disk", "input %s: %w", command.Quoted(name), Cause(err))
+	case info.IsDir():
+		err = command.Usagef("name the files in it one by one", "input %s is a folder", command.Quoted(name))
+	case isDevice(info):
+		err = deviceError("input " + command.Quoted(name))
+	case !info.Mode().IsRegular():
+		src, err := o.Spool(ctx, name, f)
+		return src, errors.Join(err, f.Close())
+	default:
+		return Source{Name: name, File: f, opened: info}, nil
+	}
+	return Source{}, errors.Join(err, f.Close())
+}
+
+func closeIf(f *os.File) error {
+	if f == nil {
+		return nil
+	}
+	return f.Close()
+}
+
+func isDevice(info fs.FileInfo) bool { return info.Mode()&fs.ModeDevice != 0 }
+
+func isNull(info fs.FileInfo) bool {
+	null, err := os.Stat(os.DevNull)
+	return err == nil && os.SameFile(info, null)
+}
+
+func deviceError(what string) error {
+	return command.Usagef("copy what you need of it into a file, or pipe it in and name `-`", "%s is a device", what)
+}
+
+// Spool copies r, which can be read only once, into a file without a name.
+func (o InputOpener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
+	f, err := disk.Temp()
+	if err != nil {
+		return Source{}, fmt.Errorf("copy %s: %w", name, err)
+	}
+	free, known := disk.Free(os.TempDir())
+	limit := spoolLimit(o.Most, free, known)
+	n, err := term.Await(ctx, func() (int64, error) { return io.Copy(f, io.LimitReader(inputReader{name, r}, limit+1)) })
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case command.As[*intake.ReadError](err):
+	case err != nil:
+		err = fmt.Errorf("copy %s: %w", name, err)
+	case n <= limit:
+		return Source{Name: name, File: f, temp: true}, nil
+	case limit < o.Most:
+		err = &command.OutcomeError{
+			Code: command.Store, Err: fmt.Errorf("input %s needs more than nine tenths of the free space in %s", name, os.TempDir()),
+			Hint: "make room there, or save the input as a file and name that",
+		}
+	default:
+		err = command.Usagef("raise --max-input, or save the input as a file and name that", "input %s is larger than %s", name, config.Size(o.Most))
+	}
+	return Source{}, errors.Join(err, f.Close())
+}
+
+// inputReader tells the errors of reading an input from those of writing its
+// copy.
+type inputReader struct {
+	name string
+	r    io.Reader
+}
+
+func (r inputReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // the end of a stream is io.EOF itself
+		err = &intake.ReadError{File: r.name, Err: err}
+	}
+	return n, err
+}
+
+// spoolLimit is how many bytes are copied at most: a tenth of the free space
+// is left alone.
+func spoolLimit(most, free int64, known bool) int64 {
+	if !known {
+		return most
+	}
+	return min(most, free-free/10)
+}

@@ -1,0 +1,158 @@
+package listen
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// eventPrinter prints what was received, one line each.
+type eventPrinter struct {
+	out     *command.Writer
+	io      *term.IO
+	names   view.StatusNames
+	hide    func(json.RawMessage) json.RawMessage
+	observe bool // a scheme is set, and not enforced
+
+	enough func() // called after so many new events
+	after  int64  // how many; 0 for never
+	last   int64  // the delivery that was counted last, or was there before
+	place  int    // in it, of what was counted last
+	sum    summaryJSON
+}
+
+// summaryJSON is the last thing that `listen` says.
+type summaryJSON struct {
+	Type             string `json:"type"` // summary
+	Deliveries       int64  `json:"deliveries"`
+	Events           int64  `json:"events"` // that were not known before
+	Duplicates       int64  `json:"duplicates"`
+	Conflicts        int64  `json:"conflicts"`
+	Anomalies        int64  `json:"anomalies"`
+	Refused          int64  `json:"refused"`
+	WouldHaveRefused int64  `json:"wouldHaveRefused"` // of deliveries, when observing
+}
+
+// receivedJSON is an event as `listen` prints it.
+type receivedJSON struct {
+	view.EventJSON
+	WouldHaveRefused int64 `json:"wouldHaveRefused,omitempty"` // deliveries so far, this one included
+	Of               int64 `json:"of,omitempty"`               // of so many
+}
+
+func (p *eventPrinter) print(n listen.Notice) error {
+	p.count(n)
+	if err := p.show(n); err != nil {
+		return err
+	}
+	if p.after > 0 && p.sum.Events >= p.after {
+		p.enough()
+	}
+	return nil
+}
+
+// count counts what is new. What was verified again comes a second time, under
+// the delivery that it came with.
+func (p *eventPrinter) count(n listen.Notice) {
+	if n.Type == listen.Refused {
+		p.sum.Refused += 1 + n.Missed
+		return
+	}
+	e := n.Event
+	if e.Delivery < p.last || e.Delivery == p.last && e.Index <= p.place {
+		return
+	}
+	if e.Delivery > p.last {
+		p.sum.Deliveries++
+		if p.observe && e.Verified == inbox.No {
+			p.sum.WouldHaveRefused++
+		}
+	}
+	p.last, p.place = e.Delivery, e.Index
+	switch n.Type {
+	case listen.Duplicate:
+		p.sum.Duplicates++
+	case listen.Conflict:
+		p.sum.Conflicts++
+	case listen.Anomaly:
+		p.sum.Anomalies++
+	default:
+		p.sum.Events++
+	}
+}
+
+func (p *eventPrinter) show(n listen.Notice) error {
+	if n.Missed > 0 {
+		p.io.Warning("%d more refusals were not printed", n.Missed)
+	}
+	switch {
+	case p.out.Machine() && n.Type == listen.Refused:
+		return p.out.Object(refusedJSON(n.Refused))
+	case p.out.Machine():
+		j := receivedJSON{EventJSON: view.NewEventJSON(view.Hidden(n.Event, p.hide))}
+		j.Type = string(n.Type)
+		if p.observe && n.Event.Verified == inbox.No {
+			j.WouldHaveRefused, j.Of = p.sum.WouldHaveRefused, p.sum.Deliveries
+		}
+		return p.out.Object(j)
+	case n.Type == listen.Refused:
+		d := n.Refused
+		return p.out.Line("%s  %s  %-24s  from %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), d.RemoteAddr)
+	default:
+		return p.event(n)
+	}
+}
+
+// event prints one event: time, kind, number, status, latest event, mark.
+func (p *eventPrinter) event(n listen.Notice) error {
+	e := n.Event
+	kind := e.Kind
+	if n.Type != listen.Event {
+		kind = string(n.Type) + " " + kind
+	}
+	what := e.LatestEvent
+	if n.Type == listen.Anomaly {
+		what = e.Anomaly
+	}
+	style := term.Caution
+	if e.Verified == inbox.Yes {
+		style = term.Good
+	}
+	mark := p.out.Out().Style(style, "verified: "+view.VerifiedMark(e))
+	status := p.names.Status(e.Status, e.StatusLabel, e.StatusTrack)
+	would := ""
+	if p.observe && e.Verified == inbox.No {
+		would = fmt.Sprintf("; would have refused %d of %d", p.sum.WouldHaveRefused, p.sum.Deliveries)
+	}
+	return p.out.Line("%s  %-28s  %-24s  %-18s  %s  %s%s", view.Clock(e.ReceivedAt), short(kind), short(e.TrackingNumber), short(status), short(what), mark, would)
+}
+
+// short makes a value from outside fit a line.
+func short(value string) string { return term.Truncate(term.Visible(value), 80) }
+
+// end says what all came to.
+func (p *eventPrinter) end() error {
+	p.sum.Type = "summary"
+	if p.out.Machine() {
+		return p.out.Object(p.sum)
+	}
+	s := p.sum
+	p.io.Note("deliveries %d, new events %d, duplicates %d, conflicts %d, anomalies %d, refused %d", s.Deliveries, s.Events, s.Duplicates, s.Conflicts, s.Anomalies, s.Refused)
+	if s.WouldHaveRefused > 0 {
+		p.io.Note("enforcing would have refused %d of %d deliveries", s.WouldHaveRefused, s.Deliveries)
+	}
+	return nil
+}
+
+// refusedJSON is a refused delivery in the form of events.
+func refusedJSON(d inbox.Delivery) view.EventJSON {
+	return view.EventJSON{
+		Type: string(listen.Refused), Status: view.Literal(""), Data: view.Literal(""),
+		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
+	}
+}

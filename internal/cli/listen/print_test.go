@@ -1,0 +1,65 @@
+package listen
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// printer returns what prints for a receiver whose store holds so many
+// deliveries, and what it has printed.
+func printer(t *testing.T, deliveries int64) (*eventPrinter, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	streams := term.New(strings.NewReader(""), &out, &out, term.Facts{})
+	printer, err := render.New(streams.Out, render.Options{Format: string(render.Table)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &eventPrinter{out: &command.Writer{Printer: printer, Stream: streams.Out}, io: streams, last: deliveries, place: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, enough: func() { t.Error("ended") }}, &out
+}
+
+func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
+	p, _ := printer(t, 5)
+	for _, e := range []inbox.Event{
+		{Seq: 8, Delivery: 5}, // verified again, before anything came
+		{Seq: 9, Delivery: 6},
+		{Seq: 10, Delivery: 6, Index: 1},
+		{Seq: 11, Delivery: 6, Index: 2, Mark: inbox.Duplicate},
+		{Seq: 12, Delivery: 2}, // and all of them, later
+		{Seq: 13, Delivery: 6},
+		{Seq: 14, Delivery: 6, Index: 1},
+		{Seq: 15, Delivery: 7},
+	} {
+		typ := listen.Event
+		if e.Mark == inbox.Duplicate {
+			typ = listen.Duplicate
+		}
+		if err := p.print(listen.Notice{Type: typ, Event: e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := (summaryJSON{Deliveries: 2, Events: 3, Duplicates: 1}); p.sum != want {
+		t.Errorf("counted %+v; want %+v", p.sum, want)
+	}
+}
+
+func TestAValueOfMegabytesIsOneLine(t *testing.T) {
+	p, out := printer(t, 0)
+	huge := strings.Repeat("A\x1b[31m", 1<<20)
+	if err := p.print(listen.Notice{Type: listen.Event, Event: inbox.Event{Seq: 1, Delivery: 1, Kind: huge, TrackingNumber: huge, StatusLabel: huge, LatestEvent: huge}}); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if len(got) > 500 || strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") || strings.Count(got, "…") != 4 {
+		t.Errorf("%d bytes: %.600q", len(got), got)
+	}
+}

@@ -1,0 +1,63 @@
+package runs
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// rowStates are the states that --state takes.
+func rowStates() []string {
+	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown)}
+}
+
+func newRows(r *command.Factory) *cobra.Command {
+	var states []string
+	cmd := &cobra.Command{
+		Use:   "rows ID",
+		Short: "List the rows of a run's input and what became of each",
+		Long: `rows lists one line for each record of the run's input, in its order: where it
+stood, in which state it is now, and why.
+
+The CSV can be mended and read in again by "waybill create": it has the columns
+that create reads, and others that create passes over.`,
+		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
+		Args:    oneRun(),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			for _, state := range states {
+				if !slices.Contains(rowStates(), state) {
+					return command.Usagef("use "+strings.Join(rowStates(), ", "), "--state %s", command.Quoted(state))
+				}
+			}
+			db, id, err := command.OpenRun(ctx, s, args[0])
+			if err != nil {
+				return err
+			}
+			return view.PrintRows(r, s.IO, rowsIn(db.Rows(ctx, id), states))
+		}),
+	}
+	cmd.Flags().StringArrayVar(&states, "state", nil, "only rows in `STATE`: "+strings.Join(rowStates(), ", ")+" (may be given again)")
+	return cmd
+}
+
+// rowsIn leaves out rows in other states; no states mean all.
+func rowsIn(rows iter.Seq2[ledger.Row, error], states []string) iter.Seq2[ledger.Row, error] {
+	if len(states) == 0 {
+		return rows
+	}
+	return func(yield func(ledger.Row, error) bool) {
+		for row, err := range rows {
+			if (err != nil || slices.Contains(states, string(row.State))) && !yield(row, err) {
+				return
+			}
+		}
+	}
+}

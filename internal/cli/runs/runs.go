@@ -1,0 +1,67 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+func New(r *command.Factory) *cobra.Command {
+	group := &cobra.Command{
+		Use:     "runs",
+		GroupID: command.GroupOps,
+		Short:   "Look up what was sent and with which outcome, and go on with it",
+	}
+	var limit int
+	list := &cobra.Command{
+		Use:     "list",
+		Short:   "List runs, newest first",
+		Example: command.Example("waybill runs list", "waybill runs list --limit 5 -o json"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return listRuns(r, ctx, s, limit)
+		}),
+	}
+	list.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
+	group.AddCommand(list, newShow(r), newRows(r), newResume(r), newRetry(r), runsPrune(r))
+	return group
+}
+
+func oneRun() cobra.PositionalArgs {
+	return command.Exactly(1, "the ID of a run; `waybill runs list` shows them")
+}
+
+func listRuns(r *command.Factory, ctx context.Context, s *app.Session, limit int) error {
+	w := command.Listing[ledger.RunSummary]{
+		Out: r.Out, Empty: "no runs yet; `waybill create` makes one",
+		Json: func(s ledger.RunSummary) any { return newRunJSON(s) },
+		Columns: []render.Column{
+			{Name: "RUN", ID: true},
+			{Name: "CREATED", From: 100},
+			{Name: "INPUT", Flex: true},
+			{Name: "ACCEPTED", Right: true},
+			{Name: "REJECTED", Right: true},
+			{Name: "UNKNOWN", Right: true},
+			{Name: "PENDING", Right: true},
+			{Name: "CALLS", Right: true, From: 80},
+		},
+		Cells: func(s ledger.RunSummary) []string {
+			return []string{
+				fmt.Sprint(s.ID), render.LocalTime(s.Created), strings.Join(s.Plan.Files, " "), fmt.Sprint(s.Counts.Accepted),
+				fmt.Sprint(s.Counts.Rejected), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests),
+			}
+		},
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return command.FirstError(err, func() error { return w.Print(s.IO, nil) })
+	}
+	return w.Print(s.IO, db.Runs(ctx, "", limit))
+}

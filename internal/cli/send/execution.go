@@ -1,0 +1,282 @@
+package send
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const connectPatience = 2 * time.Minute
+
+// PolicyOptions are the flags of commands that carry a run to the service.
+type PolicyOptions struct {
+	Unknown, Settle string
+	MaxRejects      int64
+	Wait            bool
+	SameAccount     bool
+	SeparateAccount bool
+	RetryRejected   bool
+	RetryAbsent     bool
+	CheckFirst      bool
+}
+
+// Flags adds the flags that every command which sends has.
+func (o *PolicyOptions) Flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
+	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend-one, resend or keep")
+	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
+	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
+	f.Bool("canary", true, "an account's first row goes alone and is asked for")
+	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
+	f.BoolVar(&o.SeparateAccount, "separate-account", false, "this API key is another account's too, and this one is apart from it")
+}
+
+// Policy reads the flags.
+func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Policy, error) {
+	settle, err := config.ParseDuration(o.Settle)
+	if err != nil {
+		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
+	}
+	ways := []bulk.Unknown{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}
+	if !slices.Contains(ways, bulk.Unknown(o.Unknown)) {
+		return bulk.Policy{}, command.Usagef("use one of reconcile, resend-one, resend, keep", "--unknown %s", o.Unknown)
+	}
+	if o.MaxRejects < 0 {
+		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
+	}
+	if o.CheckFirst && !bulk.Unknown(o.Unknown).Asks() {
+		return bulk.Policy{}, command.Usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
+	}
+	if o.RetryAbsent && !bulk.Unknown(o.Unknown).Asks() {
+		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
+	}
+	canary, err := cmd.Flags().GetBool("canary")
+	p := bulk.Policy{
+		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
+		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: command.QueryPatience, Workers: cfg.Concurrency,
+	}
+	if cfg.Timeout > 0 && !o.Wait {
+		p.GiveUp, p.Query = cfg.Timeout, cfg.Timeout
+	}
+	return p, err
+}
+
+// CheckKey refuses a key never seen on an account that has runs: created with
+// the key of another account, trackings would be mixed up for good.
+func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.DB, account string) error {
+	key, err := s.Key()
+	if err != nil {
+		return err
+	}
+	news, err := db.SeeKey(ctx, account, key)
+	if err != nil {
+		return err
+	}
+	others := slices.DeleteFunc(news.Others, func(other string) bool { return config.OtherPort(account, other) })
+	if len(others) > 0 && !news.Seen && !o.SeparateAccount {
+		return command.Usagef("pass --account "+command.ShellWord(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
+			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
+	}
+	if news.HasRuns && !news.Seen && !o.SameAccount {
+		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
+			"this API key was never used for account %q, which has runs in this store", account)
+	}
+	if news.Seen {
+		return nil
+	}
+	return db.TrustKey(ctx, account, key)
+}
+
+// Execution is a run on its way to the service.
+type Execution struct {
+	R       *command.Factory
+	S       *app.Session
+	Db      *store.DB
+	Run     ledger.Run
+	Policy  bulk.Policy
+	Wait    bool   // until the accepted rows are worked out
+	Invalid int64  // records of the input that were left out
+	Again   string // the command that goes on where this one stops
+	Same    bool   // it is this command
+	// unprovable says that unknown rows stay so for want of an accepted row.
+	unprovable bool
+	Started    time.Time
+}
+
+func (k *Execution) Id() string { return strconv.FormatInt(k.Run.ID, 10) }
+
+// Execute carries the run as far as it can be and reports the outcome.
+func (k *Execution) Execute(ctx context.Context) error {
+	counts, err := k.Db.CountRows(ctx, k.Run.ID)
+	if err != nil {
+		return err
+	}
+	send, ask := k.ahead(counts)
+	if err := k.announce(ctx, send, ask); err != nil {
+		return err
+	}
+	requests, sendErr := k.carry(ctx, send+ask)
+	if command.As[*store.Error](sendErr) {
+		return sendErr
+	}
+	return k.finish(ctx, requests, sendErr)
+}
+
+// ahead is how many rows are to be sent, and how many asked for.
+func (k *Execution) ahead(c ledger.Counts) (send, ask int64) {
+	send = c.Pending
+	if k.Policy.RetryRejected {
+		send += c.Rejected
+	}
+	switch k.Policy.Unknown {
+	case bulk.Resend:
+		send += c.Unknown
+	case bulk.Reconcile, bulk.ResendOne:
+		ask = c.Unknown
+	}
+	if k.Policy.RetryAbsent {
+		ask += c.Accepted
+	}
+	return send, ask
+}
+
+// announce says, before the first request, what is about to happen to whom.
+func (k *Execution) announce(ctx context.Context, send, ask int64) error {
+	client, err := k.S.Client()
+	if err != nil {
+		return err
+	}
+	profile, plan := k.S.Config.Profile, k.Run.Plan
+	if profile == "" {
+		profile = "none"
+	}
+	what := fmt.Sprintf("%s to send in %s", command.Plural(send, "row"), command.Plural(Calls(send, plan.BatchSize), "call"))
+	if ask > 0 {
+		what += fmt.Sprintf(", %d to ask for first", ask)
+	}
+	k.S.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Db.Path(), what)
+	others, err := k.Db.Pending(ctx, plan.Account, k.Run.ID)
+	if others > 0 {
+		k.S.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.R.CommandLine("runs", "list"))
+	}
+	return err
+}
+
+func Calls(rows int64, batch int) int64 {
+	return (rows + int64(batch) - 1) / int64(batch)
+}
+
+// carry carries the run, of which so many rows lie ahead, and shows how it
+// goes. The errors are those of [bulk.Job.Carry].
+func (k *Execution) carry(ctx context.Context, rows int64) (requests int64, err error) {
+	service, err := k.S.Service(k.Run.Plan.Mode)
+	if err != nil {
+		return 0, err
+	}
+	progress := command.NewCarryProgress(k.S.IO, rows)
+	learned := k.learner(ctx)
+	job := bulk.Job{Ledger: k.Db, Service: service, Gate: k.S.Gate, Run: k.Run, Policy: k.Policy}
+	job.Settled = func(b ledger.Batch, r *tracking.Reply) {
+		progress.Settled(b, r)
+		learned.add(b, r)
+	}
+	job.Resolved = progress.Resolved
+	job.Say = func(format string, args ...any) { k.S.IO.Note("%s", fmt.Sprintf(format, args...)) }
+	job.Warn = func(format string, args ...any) { k.S.IO.Warning("%s", fmt.Sprintf(format, args...)) }
+	requests, err = job.Carry(k.S.Hard(ctx), ctx)
+	k.unprovable = job.Unprovable()
+	progress.Stop()
+	learned.end()
+	return requests, err
+}
+
+// learner records what the answers to synchronous creates said of each
+// tracking, beside the sending.
+type learner struct {
+	answers chan created
+	ended   chan struct{}
+}
+
+type created struct {
+	items []tracking.Item
+	reply *tracking.Reply
+}
+
+// Bounds of what was answered and is not recorded yet. The more trackings are
+// recorded at once, the fewer pages of their index are written twice.
+const (
+	mostUnlearned = 64 // answers
+	learnedAtOnce = 4096
+	learnedAfter  = time.Second
+)
+
+func (k *Execution) learner(ctx context.Context) *learner {
+	l := &learner{}
+	if k.Run.Plan.Mode != ledger.Sync {
+		return l
+	}
+	l.answers, l.ended = make(chan created, mostUnlearned), make(chan struct{})
+	go func() {
+		defer close(l.ended)
+		for c := range l.answers {
+			seen := l.gathered(c)
+			slices.SortStableFunc(seen, byKey)
+			if err := k.Db.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
+				k.S.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
+			}
+		}
+	}()
+	return l
+}
+
+// gathered returns what an answer tells, with those that came soon after it.
+func (l *learner) gathered(c created) []ledger.Sighting {
+	seen := app.Created(c.items, c.reply)
+	late := time.NewTimer(learnedAfter)
+	defer late.Stop()
+	for len(seen) < learnedAtOnce {
+		select {
+		case c, ok := <-l.answers:
+			if !ok {
+				return seen
+			}
+			seen = append(seen, app.Created(c.items, c.reply)...)
+		case <-late.C:
+			return seen
+		}
+	}
+	return seen
+}
+
+// byKey is the order in which many are recorded fastest.
+func byKey(a, b ledger.Sighting) int {
+	return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
+}
+
+func (l *learner) add(b ledger.Batch, r *tracking.Reply) {
+	if l.answers != nil && r.Outcome == tracking.OutcomeAccepted {
+		l.answers <- created{b.Items(), r}
+	}
+}
+
+func (l *learner) end() {
+	if l.answers != nil {
+		close(l.answers)
+		<-l.ended
+	}
+}

@@ -1,0 +1,49 @@
+package send
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// A store that fails while a report is made is the error, not left out of it.
+func TestFailedLookUpsAreReturned(t *testing.T) {
+	home := t.TempDir()
+	a := &app.App{
+		IO:      term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
+		Sources: func([]config.Flag) config.Sources { return config.Sources{WorkDir: home, Home: home} },
+	}
+	s, err := a.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := s.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := track.Header(view.NewStatusNames(nil), t.Context(), s, app.View{}, app.Found{Tracking: tracking.Tracking{ReferID: "R1"}}); err == nil {
+		t.Error("the carrier could not be looked up, and no error says so")
+	}
+	k := &Execution{R: &command.Factory{App: a, Cmd: &cobra.Command{}}, S: s, Db: db, Run: ledger.Run{ID: 1}}
+	for _, res := range []Result{{New: 2, Rejected: 1}, {New: 2, Unknown: 1}} {
+		var own *command.OutcomeError
+		if err := k.outcome(t.Context(), res, nil); !errors.As(err, &own) || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%v; want what became of the rows, and that the reason could not be looked up", err)
+		}
+	}
+}

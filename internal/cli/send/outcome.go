@@ -1,0 +1,190 @@
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// outcome is the error that the exit status of a carried run stands for. If the
+// store fails while the reason is looked up, it is that too.
+func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
+	code := command.Worst(stopCode(sendErr), RowsCode(res))
+	if code == command.OK {
+		return nil
+	}
+	e := &command.OutcomeError{Code: code, Next: k.Again}
+	var failed error
+	switch {
+	case command.As[*command.SignalError](sendErr):
+		e.Err = fmt.Errorf("interrupted: %s", res.counts())
+		e.Hint = k.resumePhrase() + " goes on where this one stopped"
+	case sendErr != nil:
+		e.Err = fmt.Errorf("%w; %s", sendErr, res.counts())
+		k.stopped(e, res, sendErr)
+	case code == command.Unknown:
+		first, err := k.firstReason(ctx, ledger.Unknown)
+		failed = err
+		e.Err = fmt.Errorf("%s of unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
+		e.Hint = k.resumePhrase() + " asks the service about them again, and sends only what it proves not to have"
+		switch {
+		case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
+			e.Next = k.R.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
+			e.Hint = "`" + e.Next + "` sends one of them again alone and asks for it, to see that the service shows what it has; it risks that this one row is created twice"
+		case k.Policy.Unknown == bulk.Keep:
+			e.Hint, e.Next = "--unknown keep left them alone; without it the service is asked about them", k.R.CommandLine("runs", "resume", res.Run)
+		}
+	case res.Rejected > 0:
+		first, err := k.firstReason(ctx, ledger.Rejected)
+		failed = err
+		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
+		e.Hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.R.CommandLine("runs", "retry", res.Run) + "`"
+		e.Next = k.rejectedCSV()
+	case res.Pending > 0:
+		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
+		e.Hint = k.resumePhrase() + " tells their outcome when it has ended"
+	default:
+		e.Err = fmt.Errorf("%s left out, the rest is done", command.Plural(res.Invalid, "bad row"))
+		e.Hint, e.Next = "mend them and run the same command again", ""
+	}
+	return errors.Join(e, failed)
+}
+
+func (res Result) counts() string {
+	return view.CountsLine(ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected, Unknown: res.Unknown, Pending: res.Pending})
+}
+
+func alsoRejected(res Result) string {
+	if res.Rejected == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d rejected", res.Rejected)
+}
+
+// resumePhrase names the command that goes on, in a sentence.
+func (k *Execution) resumePhrase() string {
+	if k.Same {
+		return "the same command"
+	}
+	return "`" + k.Again + "`"
+}
+
+// rejectedCSV is the command that shows rejected rows so that they can be
+// mended and created.
+func (k *Execution) rejectedCSV() string {
+	return k.R.CommandLine("runs", "rows", k.Id(), "--state", string(ledger.Rejected), "-o", "csv")
+}
+
+// stopped says what to do when the sending stopped early.
+func (k *Execution) stopped(e *command.OutcomeError, res Result, err error) {
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) {
+		return
+	}
+	then := "; then " + k.resumePhrase() + " goes on"
+	pause := time.Duration(0)
+	if status := (*api.StatusError)(nil); errors.As(err, &status) {
+		pause = status.RetryAfter
+	}
+	switch stop.Cause {
+	case tracking.OutcomeUnauthorized:
+		e.Hint = "check the API key" + then
+	case tracking.OutcomeNotSent:
+		e.Hint = k.resumePhrase() + " goes on when the service can be reached; repeating is safe"
+	case tracking.OutcomeUnknown:
+		e.Hint = "`" + k.R.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks about the unknown rows before it goes on"
+	case tracking.OutcomeRows:
+		e.Hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
+		e.Next = k.rejectedCSV()
+	case tracking.OutcomeTooLarge:
+		e.Hint = "check base_url and every proxy on the way: a limit there is below what one row needs" + then
+	default:
+		e.Hint = "check base_url and the account" + then
+	}
+	if pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
+		e.Hint = fmt.Sprintf("the service asked to wait %s%s", command.ShortDuration(pause), then)
+	}
+}
+
+// stopCode is the exit status for why sending stopped.
+func stopCode(err error) command.Code {
+	var stop *bulk.StopError
+	switch {
+	case err == nil:
+		return command.OK
+	case command.As[*command.SignalError](err):
+		code, _ := command.Explain(err)
+		return code
+	case !errors.As(err, &stop):
+		return command.Failed
+	}
+	switch stop.Cause {
+	case tracking.OutcomeUnauthorized:
+		return command.Auth
+	case tracking.OutcomeNotSent:
+		return command.Unreachable
+	case tracking.OutcomeUnknown:
+		return command.Unknown
+	case tracking.OutcomeRows:
+		return command.Partial
+	default:
+		return command.Refused
+	}
+}
+
+// RowsCode is the exit status for what became of the rows.
+func RowsCode(res Result) command.Code {
+	var cs []command.Code
+	if res.Unknown > 0 {
+		cs = append(cs, command.Unknown)
+	}
+	if res.Rejected > 0 {
+		code := command.Partial
+		if res.Rejected == res.New+res.Already {
+			code = command.Refused
+		}
+		cs = append(cs, code)
+	}
+	if res.Invalid > 0 {
+		cs = append(cs, command.Partial)
+	}
+	if res.Pending > 0 {
+		cs = append(cs, command.Pending)
+	}
+	return command.Worst(cs...)
+}
+
+// firstReason shows why the first row in a state is there.
+func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string, error) {
+	for row, err := range k.Db.Rows(ctx, k.Run.ID) {
+		if err != nil {
+			return "", err
+		}
+		if row.State == state {
+			reason := row.Reason
+			if reason == "" {
+				reason = "no reason given"
+			}
+			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, reason), nil
+		}
+	}
+	return "", nil
+}
+
+// WithNextCommand adds, to an error that stopped a command before it could report, the
+// command that goes on.
+func WithNextCommand(err error, next string) error {
+	code, _ := command.Explain(err)
+	if command.As[*command.OutcomeError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
+		return err
+	}
+	return &command.OutcomeError{Code: code, Err: err, Next: next}
+}

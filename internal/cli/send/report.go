@@ -1,0 +1,177 @@
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// Result is what a create came to.
+type Result struct {
+	Run      string `json:"run"`
+	StoreNew bool   `json:"storeNew"`
+
+	// Records of the input; Read is the sum of the others.
+	Read       int64 `json:"read"`
+	New        int64 `json:"new"`
+	Already    int64 `json:"already"`
+	Duplicates int64 `json:"duplicates"`
+	Invalid    int64 `json:"invalid"`
+
+	// States, at the end, of the distinct valid rows of this input.
+	Accepted int64 `json:"accepted"`
+	Rejected int64 `json:"rejected"`
+	Unknown  int64 `json:"unknown"`
+	Pending  int64 `json:"pending"`
+
+	Batches        int64   `json:"batches"` // create requests made by this command
+	ElapsedSeconds float64 `json:"elapsedSeconds"`
+
+	Processed *int64              `json:"processed,omitempty"` // with --wait: rows that the service has worked out
+	Waiting   *int64              `json:"waiting,omitempty"`   // with --wait: rows it has not
+	Trackings []view.StandingJSON `json:"trackings,omitempty"` // with --sync: what the answers said
+}
+
+// finish reports what the run came to and returns what the exit status
+// stands for.
+func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) error {
+	soft, ctx := ctx, context.WithoutCancel(ctx)
+	counts, err := k.Db.CountRows(ctx, k.Run.ID)
+	if err != nil {
+		return err
+	}
+	tally := k.Run.Tally
+	res := Result{
+		Run: k.Id(), StoreNew: k.Db.New(),
+		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Duplicates: tally.Repeats, Invalid: k.Invalid,
+		Accepted: counts.Accepted, Rejected: counts.Rejected, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
+		Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
+	}
+	outcome := k.outcome(ctx, res, sendErr)
+	if k.Wait && sendErr == nil && res.Accepted > 0 {
+		outcome = k.waitFor(soft, &res, outcome)
+	}
+	return errors.Join(k.report(ctx, res, outcome == nil), outcome)
+}
+
+// shownAnswers is how many trackings a synchronous create shows after it.
+const shownAnswers = 10_000
+
+// report prints the result and, if all went well, the next command.
+func (k *Execution) report(ctx context.Context, res Result, well bool) error {
+	out := k.R.Out
+	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
+	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
+	switch {
+	case out.Format() == render.JSONL:
+		return view.PrintRows(k.R, k.S.IO, k.Db.Rows(ctx, k.Run.ID))
+	case out.Machine():
+		if answers && !many {
+			if err := command.Each(k.Db.Standings(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.Standing) error {
+				res.Trackings = append(res.Trackings, view.NewStandingJSON(st))
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+	default:
+		if err := printCounts(out, res); err != nil {
+			return err
+		}
+		if answers && !many {
+			if err := errors.Join(out.Line(""), track.PrintList(k.R, ctx, k.S, ledger.Filter{Run: k.Run.ID})); err != nil {
+				return err
+			}
+		}
+	}
+	if many {
+		k.S.IO.Note("what the answers said is not listed here: there are more than %d rows", shownAnswers)
+		k.S.IO.Next(k.R.CommandLine("list", "--run", res.Run))
+	}
+	if out.Machine() {
+		return out.Object(res)
+	}
+	if well && res.Processed == nil && k.Run.Plan.Mode == ledger.Async {
+		k.S.IO.Next(k.R.CommandLine("wait", "--run", res.Run))
+	}
+	return nil
+}
+
+// wideCounts is the narrowest terminal that shows the counts side by side.
+const wideCounts = 92
+
+// printCounts prints the counts in a row, or on a narrow terminal one by one.
+func printCounts(out *command.Writer, res Result) error {
+	counts := []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches}
+	if width := out.Out().Width(); width > 0 && width < wideCounts {
+		fields := []render.Field{{Name: "Run", Value: res.Run}}
+		for i, name := range []string{"Read", "New", "Already", "Duplicates", "Invalid", "Accepted", "Rejected", "Unknown", "Pending", "Calls"} {
+			fields = append(fields, render.Field{Name: name, Value: strconv.FormatInt(counts[i], 10)})
+		}
+		return out.Fields(fields)
+	}
+	rows := out.Table(
+		render.Column{Name: "RUN", ID: true}, render.Column{Name: "READ", Right: true}, render.Column{Name: "NEW", Right: true},
+		render.Column{Name: "ALREADY", Right: true}, render.Column{Name: "DUPLICATES", Right: true}, render.Column{Name: "INVALID", Right: true},
+		render.Column{Name: "ACCEPTED", Right: true}, render.Column{Name: "REJECTED", Right: true}, render.Column{Name: "UNKNOWN", Right: true},
+		render.Column{Name: "PENDING", Right: true}, render.Column{Name: "CALLS", Right: true})
+	cells := []string{res.Run}
+	for _, n := range counts {
+		cells = append(cells, strconv.FormatInt(n, 10))
+	}
+	return errors.Join(rows.Row(cells...), rows.Flush())
+}
+
+// waitFor waits until the accepted rows are worked out and notes how many are.
+func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) error {
+	w := &track.Waiting{S: k.S}
+	refs := map[string]int64{} // accepted rows by referId
+	for row, err := range k.Db.Rows(ctx, k.Run.ID) {
+		if err != nil {
+			return err
+		}
+		if row.State == ledger.Accepted && !row.Repeat {
+			refs[row.Item.ReferID]++
+		}
+	}
+	var done atomic.Int64
+	heard := func(l track.Looked) {
+		if l.Err == nil && w.Cond.Met(l.View) {
+			done.Add(min(refs[l.Query.ReferID], track.Processed(l.View)))
+		}
+	}
+	left, err := w.Each(ctx, refQueries(refs), len(refs), heard)
+	ready := done.Load()
+	waiting := res.Accepted - ready
+	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, command.ElapsedSeconds(k.Started)
+	next := k.R.CommandLine("wait", "--run", res.Run)
+	switch {
+	case command.As[*command.SignalError](err):
+		return &command.OutcomeError{Code: stopCode(err), Err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), Next: next}
+	case err != nil && !errors.Is(err, command.ErrTimeUp):
+		return errors.Join(outcome, err)
+	case err == nil && left == 0 && waiting == 0, outcome != nil:
+		return outcome
+	}
+	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), Next: next}
+}
+
+func refQueries(refs map[string]int64) iter.Seq[api.Query] {
+	return func(yield func(api.Query) bool) {
+		for ref := range refs {
+			if !yield(api.Query{ReferID: ref}) {
+				return
+			}
+		}
+	}
+}

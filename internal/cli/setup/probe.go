@@ -1,0 +1,273 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// probeJSON is what a probe learnt.
+type probeJSON struct {
+	Absent  absentJSON `json:"absent"`
+	Number  numberJSON `json:"number"`
+	Known   *tracked   `json:"known"`   // the tracking that was asked for; null if there was none
+	SavedTo string     `json:"savedTo"` // configuration file; empty if nothing was written
+
+	Assumptions []assumptionJSON `json:"assumptions"` // checked when a create met such an answer
+}
+
+type assumptionJSON struct {
+	Name    string    `json:"name"`  // refused, conflict or throttled: the batch's answer
+	Holds   bool      `json:"holds"` // the service stored none of its rows
+	Checked time.Time `json:"checked"`
+}
+
+type absentJSON struct {
+	ReferIDs   []string       `json:"referIds"` // random, nobody's
+	HTTPStatus int            `json:"httpStatus"`
+	Message    string         `json:"message"` // as sent
+	Look       string         `json:"look"`
+	Recognised bool           `json:"recognised"`
+	Why        string         `json:"why"`        // why not
+	Suggestion map[string]any `json:"suggestion"` // entry of query.absent; null if none is needed, or none would do
+	Proven     bool           `json:"proven"`     // the entry does not fit an answer that shows a tracking
+}
+
+type numberJSON struct {
+	Configured string    `json:"configured"`
+	Works      string    `json:"works"` // empty if none does
+	Tried      []tryJSON `json:"tried"`
+}
+
+type tryJSON struct {
+	Param  string `json:"param"`
+	Known  string `json:"known"`
+	Random string `json:"random"` // empty if it was not asked
+}
+
+type tracked struct {
+	ReferID           string `json:"referId"`
+	RawTrackingNumber string `json:"rawTrackingNumber"`
+}
+
+func NewProbe(r *command.Factory) *cobra.Command {
+	var o struct {
+		Item tracking.Item
+		Save bool
+	}
+	cmd := &cobra.Command{
+		Use:     "probe",
+		GroupID: command.GroupRest,
+		Short:   "Learn how the service says \"no such tracking\" and queries by number",
+		Long: `probe only asks. It asks for random identifiers to see what "no such tracking"
+looks like, and for a tracking that exists to find the parameter that queries by
+tracking number: the known number must be found under it, a random one must not.
+The known tracking is an accepted row of the ledger, or the one you name.
+
+It also shows what was found of the assumptions that "waybill help rows" names.
+
+--save writes what was proven into your configuration file, below the profile in
+force: query.absent and query.tracking_number_param.
+
+Exit status: 0 if the settings fit what was learnt or were saved, 3 without a
+tracking that the service shows, 6 if a setting does not fit or nothing was
+found.`,
+		Example: command.Example("waybill probe", "waybill probe --refer-id ORD-1001 --tracking-number 1Z999AA10123456784", "waybill probe --save"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return probeService(r, ctx, s, o.Item, o.Save)
+		}),
+	}
+	cmd.Flags().StringVar(&o.Item.ReferID, "refer-id", "", "`ID` of a tracking that the service has")
+	cmd.Flags().StringVar(&o.Item.Number, "tracking-number", "", "its `NUMBER`")
+	cmd.Flags().BoolVar(&o.Save, "save", false, "write what was learnt into your configuration file")
+	return cmd
+}
+
+func probeService(r *command.Factory, ctx context.Context, s *app.Session, item tracking.Item, save bool) error {
+	if (item.ReferID == "") != (item.Number == "") {
+		return command.Usagef("give both, or neither", "--refer-id and --tracking-number go together")
+	}
+	known := []tracking.Item{item}
+	if item.ReferID == "" {
+		var err error
+		if known, err = s.KnownItems(ctx, s.Account(ctx)); err != nil {
+			return err
+		}
+	}
+	budget := s.Config.Timeout
+	if budget == 0 {
+		budget = command.QueryPatience
+	}
+	p, err := s.Probe(ctx, known, budget)
+	if err != nil && !errors.Is(err, app.ErrNothingKnown) {
+		return err
+	}
+	if save {
+		err = errors.Join(err, s.SaveProbe(&p))
+	}
+	checked, e := checkedAssumptions(ctx, s)
+	err = errors.Join(err, e)
+	if out := r.Out; out.Machine() {
+		j := probeToJSON(p)
+		j.Assumptions = []assumptionJSON{}
+		for _, c := range checked {
+			j.Assumptions = append(j.Assumptions, assumptionJSON{string(c.Assumption), c.Holds, c.Checked.UTC()})
+		}
+		err = errors.Join(out.Object(j), err)
+	} else {
+		err = errors.Join(out.Fields(append(probeFields(p), assumptionFields(checked)...)), err)
+	}
+	if err != nil {
+		return err
+	}
+	return unfit(r, p)
+}
+
+// checkedAssumptions returns what the store knows of the account's assumptions.
+func checkedAssumptions(ctx context.Context, s *app.Session) ([]ledger.CheckedAssumption, error) {
+	db, err := s.ExistingStore(ctx)
+	if db == nil || err != nil {
+		return nil, err
+	}
+	return db.Assumptions(ctx, s.Account(ctx))
+}
+
+func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
+	var fields []render.Field
+	for _, a := range []struct {
+		assumption ledger.Assumption
+		name       string
+	}{
+		{ledger.RefusedNotStored, "Batch refused (400, 422)"},
+		{ledger.ConflictNotStored, "Batch refused (409)"},
+		{ledger.ThrottledNotStored, "Batch throttled (429)"},
+	} {
+		value := "not checked yet: nothing is stored, it is assumed"
+		for _, c := range checked {
+			switch {
+			case c.Assumption != a.assumption:
+			case c.Holds:
+				value = "nothing is stored (checked " + c.Checked.Local().Format(time.RFC3339) + ")"
+			default:
+				value = "rows may be stored: they are asked for (found " + c.Checked.Local().Format(time.RFC3339) + ")"
+			}
+		}
+		fields = append(fields, render.Field{Name: a.name, Value: value})
+	}
+	return fields
+}
+
+// unfit is the error of settings that don't fit what was learnt, nil if they do.
+func unfit(r *command.Factory, p app.Probe) error {
+	var open, lost []string
+	switch a := p.Absent; {
+	case a.Recognised, a.Proven && p.SavedTo != "":
+	case a.Proven:
+		open = append(open, "query.absent")
+	case a.Suggestion != nil:
+		lost = append(lost, `what "no such tracking" looks like is not proven: probe again when a tracking has a status`)
+	default:
+		lost = append(lost, `"no such tracking" is not recognised: `+a.Why)
+	}
+	switch n := p.Number; {
+	case n.Works == "":
+		lost = append(lost, "no parameter finds a tracking by its number")
+	case n.Works != n.Configured && p.SavedTo == "":
+		open = append(open, "query.tracking_number_param")
+	}
+	e := &command.OutcomeError{Code: command.Partial}
+	switch {
+	case len(open)+len(lost) == 0:
+		return nil
+	case len(open) > 0:
+		lost = append(lost, "to be set as shown: "+strings.Join(open, ", "))
+		e.Next = command.CommandLine(append(append([]string{"waybill"}, r.Args...), "--save")...)
+	default:
+		e.Hint = "see the answers with --debug, and ask the service's support; rows whose outcome is unknown can't be settled meanwhile"
+	}
+	e.Err = errors.New(strings.Join(lost, "; "))
+	return e
+}
+
+func probeToJSON(p app.Probe) probeJSON {
+	j := probeJSON{
+		Absent: absentJSON{
+			ReferIDs: p.Absent.ReferIDs[:], HTTPStatus: p.Absent.Status, Message: p.Absent.Message, Look: p.Absent.Look,
+			Recognised: p.Absent.Recognised, Why: p.Absent.Why, Proven: p.Absent.Proven,
+		},
+		Number:  numberJSON{Configured: p.Number.Configured, Works: p.Number.Works, Tried: []tryJSON{}},
+		SavedTo: p.SavedTo,
+	}
+	if p.Absent.Suggestion != nil {
+		j.Absent.Suggestion = app.AbsentEntry(*p.Absent.Suggestion)
+	}
+	for _, t := range p.Number.Tried {
+		j.Number.Tried = append(j.Number.Tried, tryJSON(t))
+	}
+	if p.Known != (tracking.Item{}) {
+		j.Known = &tracked{p.Known.ReferID, p.Known.Number}
+	}
+	return j
+}
+
+func probeFields(p app.Probe) []render.Field {
+	var fields []render.Field
+	add := func(name, format string, args ...any) {
+		fields = append(fields, render.Field{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	add("No such tracking", "%s", p.Absent.Look)
+	add("Status", "%s", strconv.Itoa(p.Absent.Status))
+	if p.Absent.Message != "" {
+		add("Message", "%s", p.Absent.Message)
+	}
+	if p.Absent.Recognised {
+		add("Recognised", "yes")
+	} else {
+		add("Recognised", "no: %s", p.Absent.Why)
+	}
+	if e := p.Absent.Suggestion; e != nil {
+		text, err := json.Marshal(app.AbsentEntry(*e))
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		proof := ""
+		if !p.Absent.Proven {
+			proof = " (unproven: no tracking with a status to compare with)"
+		}
+		add("query.absent needs", "- %s%s", text, proof)
+	}
+	if p.Known != (tracking.Item{}) {
+		add("Known tracking", "%s, %s", p.Known.ReferID, p.Known.Number)
+	}
+	for _, t := range p.Number.Tried {
+		random := ""
+		if t.Random != "" {
+			random = "; a random one: " + t.Random
+		}
+		add("By "+t.Param, "the known number: %s%s", t.Known, random)
+	}
+	switch n := p.Number; {
+	case n.Works == "":
+	case n.Works == n.Configured:
+		add("Number parameter", "%s, as configured", n.Works)
+	default:
+		add("Number parameter", "%s; configured is %s", n.Works, n.Configured)
+	}
+	if p.SavedTo != "" {
+		add("Saved to", "%s", p.SavedTo)
+	}
+	return fields
+}

@@ -1,0 +1,196 @@
+package setup
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/sandbox"
+)
+
+// sandboxOptions is what the line of a sandbox asked for.
+type sandboxOptions struct {
+	sandbox.Config
+
+	Addr, ReadyFile, KeyFile        string
+	Processing, Latency             string
+	Faults                          []string
+	WebhookSecretFile, WebhookNamed string
+}
+
+const sandboxKeyVariable = "WAYBILL_SANDBOX_KEY"
+
+func NewSandbox(r *command.Factory) *cobra.Command {
+	var o sandboxOptions
+	cmd := &cobra.Command{
+		Use:     "sandbox",
+		GroupID: command.GroupRest,
+		Short:   "Run the service in miniature on this computer",
+		Long: `sandbox serves the three operations of the service on this computer, for tests
+and trials. It remembers what was created, moves shipments along believable
+journeys, sends signed webhooks, and plays every failure there is. Whatever the
+interface does not show is a setting.
+
+Steer it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
+{"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
+{"name":"502-after","count":1,"operation":"createV2"}.`,
+		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
+			"waybill sandbox --fault 502-after=0.05 --query-shape noisy", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
+		Args: cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return runSandbox(r, ctx, s, o)
+		}),
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *sandboxOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 takes a free one")
+	f.StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
+	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); else any key")
+	f.StringVar(&o.Processing, "processing", "2s", "how long a tracking made through v2 is Processing")
+	f.StringVar(&o.Latency, "latency", "0s", "wait so long before every answer")
+	f.Uint64Var(&o.Seed, "seed", 1, "journeys and faults follow from this number")
+	f.StringVar(&o.QueryShape, "query-shape", "nested", "answers to queries: nested, flat, list, deep or noisy")
+	f.StringVar(&o.CreateShape, "create-shape", "message", "answers to creates: empty, message or items (a verdict for each row)")
+	f.StringVar(&o.Absent, "absent", "404", "no such tracking: 404, message or empty")
+	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` for a tracking number, or ignored")
+	f.StringVar(&o.Parcels, "parcels", "list", "a second number under one referId: list, first, last or refused")
+	f.StringVar(&o.Duplicates, "duplicates", "accept", "the same pair again: accept, ignore or refuse")
+	f.IntVar(&o.RateLimit, "rate-limit", 0, "requests a second before 429 (0 for no limit)")
+	f.StringVar(&o.RetryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
+	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
+	f.Int64Var(&o.MaxBody, "max-body", 8<<20, "bytes of a create request before 413")
+	f.StringArrayVar(&o.Faults, "fault", nil, "`NAME=P`, may be repeated: "+strings.Join(sandbox.Faults(), ", "))
+	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
+	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
+	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign by this scheme: a preset, or one of webhook.schemes")
+	f.IntVar(&o.WebhookBatch, "webhook-batch", 1, "events in one delivery, at most")
+	f.Float64Var(&o.WebhookDuplicates, "webhook-duplicates", 0, "probability that a delivery comes twice")
+	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "probability that a delivery overtakes the one before")
+}
+
+// config turns the line into the sandbox's settings.
+func (o sandboxOptions) config(s *app.Session, environment func(string) string) (sandbox.Config, error) {
+	c := o.Config
+	var err error
+	if c.Processing, err = config.ParseDuration(o.Processing); err != nil {
+		return c, command.Usagef("such as 2s or 1m", "--processing: %w", err)
+	}
+	if c.Latency, err = config.ParseDuration(o.Latency); err != nil {
+		return c, command.Usagef("such as 50ms", "--latency: %w", err)
+	}
+	if c.Faults, err = parseFaults(o.Faults); err != nil {
+		return c, err
+	}
+	c.Key = environment(sandboxKeyVariable)
+	if o.KeyFile != "" {
+		if c.Key, err = secretFile("--key-file", o.KeyFile); err != nil {
+			return c, err
+		}
+	}
+	if o.WebhookSecretFile == "" {
+		return c, nil
+	}
+	if c.WebhookSecret, err = secretFile("--webhook-secret-file", o.WebhookSecretFile); err != nil {
+		return c, err
+	}
+	c.WebhookScheme, err = s.Scheme(o.WebhookNamed)
+	return c, err
+}
+
+func parseFaults(list []string) (map[string]float64, error) {
+	faults := map[string]float64{}
+	for _, f := range list {
+		name, p, ok := strings.Cut(f, "=")
+		chance, err := strconv.ParseFloat(p, 64)
+		if !ok || err != nil {
+			return nil, command.Usagef("such as --fault 502-after=0.05", "--fault %q is not NAME=PROBABILITY", f)
+		}
+		faults[name] = chance
+	}
+	return faults, nil
+}
+
+// secretFile reads a secret, without the newline at its end.
+func secretFile(flag, path string) (string, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return "", command.Usagef("", "%s: %w", flag, err)
+	}
+	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 {
+		return "", command.Usagef("put the secret into it", "%s: %s is empty", flag, path)
+	}
+	return string(b), nil
+}
+
+func runSandbox(r *command.Factory, ctx context.Context, s *app.Session, o sandboxOptions) (err error) {
+	c, err := o.config(s, r.App.Getenv)
+	if err != nil {
+		return err
+	}
+	c.WebhookTrouble = func(err error) {
+		s.IO.Warning("deliveries are not taken at %s; each is tried again, and this is said once: %v", c.WebhookURL, err)
+	}
+	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
+	if err != nil {
+		return sandboxUsage(err)
+	}
+	if want := config.HostPort(o.Addr); want != "" {
+		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: wants %s, not %q", want, o.Addr), box.Close())
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", o.Addr)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen on %s: %w", o.Addr, err), box.Close())
+	}
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		s.IO.Warning("other computers can reach the sandbox on %s", l.Addr().String())
+	}
+	g, serving := errgroup.WithContext(ctx)
+	g.Go(func() error { return serveSandbox(serving, box, l) })
+	if err := r.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+		return errors.Join(err, l.Close(), g.Wait())
+	}
+	return g.Wait()
+}
+
+func sandboxUsage(err error) error {
+	if wrong, ok := errors.AsType[*sandbox.ConfigError](err); ok {
+		return command.Usagef("run `waybill sandbox --help` for what there is", "--%s: %s", wrong.Setting, wrong.Problem)
+	}
+	return err
+}
+
+// serveSandbox serves until ctx ends, then closes the sandbox.
+func serveSandbox(ctx context.Context, box *sandbox.Server, l net.Listener) error {
+	srv := &http.Server{Handler: box, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return errors.Join(err, box.Close())
+	case <-ctx.Done():
+	}
+	err := errors.Join(box.Close(), srv.Close())
+	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	return err
+}

@@ -1,0 +1,162 @@
+package signature
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// explanationJSON is why a delivery did not verify.
+type explanationJSON struct {
+	verdictJSON
+
+	Cause   webhook.Cause        `json:"cause"`
+	Text    string               `json:"text"`
+	Hint    string               `json:"hint"`
+	Fits    map[string]any       `json:"fits,omitempty"` // the scheme that it verifies in
+	Headers []command.HeaderJSON `json:"headers"`
+}
+
+type explainOptions struct {
+	givenDelivery
+
+	Scheme string
+	Reveal bool
+}
+
+func newExplain(r *command.Factory) *cobra.Command {
+	var o explainOptions
+	cmd := &cobra.Command{
+		Use:   "explain [ID]",
+		Short: "Say why a delivery did not verify",
+		Long: `explain tries what usually goes wrong, and says which of it makes the delivery
+verify: another secret or form of it, a body that was rewritten on its way, a
+renamed header, a wrong clock, another scheme. Without an ID it takes the delivery
+received last that is not verified. It ends with 9 if the delivery does not verify.
+
+` + DeliveryHelp,
+		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
+		Args:    cobra.MaximumNArgs(1),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			return runExplain(r, ctx, s, o, args)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "explain by this scheme, a preset or one of webhook.schemes")
+	cmd.Flags().BoolVar(&o.Reveal, "reveal", false, "show credentials in headers")
+	command.SettingFlags(cmd, "secret-from")
+	return cmd
+}
+
+func runExplain(r *command.Factory, ctx context.Context, s *app.Session, o explainOptions, ids []string) error {
+	if err := onlyOneOf(ids, o.Body); err != nil {
+		return err
+	}
+	name, scheme, err := SchemeInForce(s, o.Scheme)
+	if err != nil {
+		return err
+	}
+	id, d, err := o.delivery(ctx, s, ids)
+	if err != nil {
+		return err
+	}
+	_, secrets, err := newVerifier(s, name, scheme)
+	if err != nil {
+		return err
+	}
+	var others []webhook.Secret
+	if key, ok := s.APIKeySecret(); ok {
+		key.Name = "the API key"
+		others = []webhook.Secret{key}
+	}
+	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
+	if err != nil {
+		return AsSchemeUsage(name, err)
+	}
+	headers, err := view.MaskedHeaders(s, d.Header, o.Reveal, scheme)
+	if err != nil {
+		return err
+	}
+	j := explanationJSON{
+		verdictJSON: newVerdictJSON(id, name, d.At, found.Verdict),
+		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
+	}
+	if found.Scheme != nil {
+		j.Fits = app.SchemeSettings(*found.Scheme).Settings()
+	}
+	if err := printExplanation(r, j, found.Scheme); err != nil || found.Verdict.OK {
+		return err
+	}
+	return unverified(found.Hint, "", "the delivery does not verify: %s", found.Verdict.Reason)
+}
+
+// delivery returns the delivery asked for and its name.
+func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []string) (string, webhook.Sample, error) {
+	if o.Body != "" {
+		d, err := o.sample(ctx, s)
+		return "", d, err
+	}
+	if len(ids) == 0 {
+		d, err := newestUnverified(ctx, s)
+		return d.Name(), d.Sample(), err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return "", webhook.Sample{}, err
+	}
+	named, err := app.NamedDeliveries(ctx, db, ids)
+	if err != nil {
+		return "", webhook.Sample{}, err
+	}
+	return named[0].Name(), named[0].Sample(), nil
+}
+
+func printExplanation(r *command.Factory, j explanationJSON, fits *webhook.Scheme) error {
+	if r.Out.Machine() {
+		return r.Out.Object(j)
+	}
+	fields := []render.Field{
+		{Name: "Delivery", Value: j.Delivery},
+		{Name: "Verified", Value: j.words()},
+		{Name: "Scheme", Value: j.Scheme},
+		{Name: "Secret", Value: j.Secret},
+		{Name: "Why", Value: j.Text},
+	}
+	if j.ReceivedAt != nil {
+		fields = append(fields, render.Field{Name: "Received", Value: render.LocalTime(*j.ReceivedAt)})
+	}
+	if j.Timestamp != nil {
+		fields = append(fields, render.Field{Name: "Signed", Value: render.LocalTime(*j.Timestamp)})
+	}
+	for _, h := range j.Headers {
+		fields = append(fields, render.Field{Name: h.Name, Value: h.Value})
+	}
+	if err := r.Out.Fields(fields); err != nil || fits == nil {
+		return err
+	}
+	return printScheme(r, "It verifies in this scheme:", *fits)
+}
+
+// printScheme prints a scheme as it is written into the configuration.
+// CSV has no place for it.
+func printScheme(r *command.Factory, title string, s webhook.Scheme) error {
+	if r.Out.IsCSV() {
+		return nil
+	}
+	if err := r.Out.Line("\n%s\n", title); err != nil {
+		return err
+	}
+	for line := range strings.Lines(app.SchemeSettings(s).YAML()) {
+		if err := r.Out.Line("  %s", strings.TrimRight(line, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,478 @@
+package signature
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+type learnOptions struct {
+	From, Pin, PublicURL string
+	AcceptWeak           bool
+	Last                 int
+}
+
+// candidateJSON is a scheme that deliveries match.
+type candidateJSON struct {
+	Scheme            map[string]any   `json:"scheme"`
+	Preset            string           `json:"preset"` // the name of one that is the same, else empty
+	Strength          webhook.Strength `json:"strength"`
+	Meaning           string           `json:"meaning"`
+	BodyAuthenticated bool             `json:"bodyAuthenticated"`
+	Secrets           []string         `json:"secrets"` // names of those that matched
+	Matched           int              `json:"matched"`
+	Misses            []string         `json:"misses"` // deliveries that do not match
+	Obstacle          string           `json:"obstacle"`
+	Stale             string           `json:"stale"` // why it verifies none of the deliveries, if their times are all too old
+	Open              []string         `json:"open"`  // what the deliveries do not decide
+}
+
+// pinnedJSON is what was written where.
+type pinnedJSON struct {
+	Name   string `json:"name"`
+	File   string `json:"file"`
+	Verify string `json:"verify"`
+}
+
+// rejudgedJSON counts stored deliveries that were verified again.
+type rejudgedJSON struct {
+	Verified int                    `json:"verified"`
+	Refused  int                    `json:"refused"`
+	Events   int64                  `json:"events"`
+	Reasons  map[webhook.Reason]int `json:"reasons"` // why those of refused do not verify
+}
+
+type learnJSON struct {
+	Deliveries      int             `json:"deliveries"`
+	DifferentBodies int             `json:"differentBodies"`
+	Secrets         []string        `json:"secrets"`
+	Candidates      []candidateJSON `json:"candidates"`
+	Partial         []candidateJSON `json:"partial"`
+	Untried         []string        `json:"untried"` // places that were not tried, as there are too many
+	Pinned          *pinnedJSON     `json:"pinned"`
+	Rejudged        *rejudgedJSON   `json:"rejudged"`
+}
+
+func newLearn(r *command.Factory) *cobra.Command {
+	var o learnOptions
+	cmd := &cobra.Command{
+		Use:   "learn [ID…]",
+		Short: "Find out how deliveries are signed",
+		Long: fmt.Sprintf(`learn takes stored deliveries, or those of --from, and the webhook secret and finds the
+scheme that all of them match. %d deliveries with different bodies are needed to pin
+it; with fewer, candidates are shown. --pin writes it to your configuration with
+verify: observe, and verifies the stored deliveries again.
+
+Secrets come from the configuration, from --secret-from env:NAME or file:PATH, and
+the API key is tried as well.
+
+%s`, webhook.LearnFrom, DeliveryHelp),
+		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
+			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			return runLearn(r, ctx, s, o, args)
+		}),
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.Pin, "pin", "", "write the scheme under `NAME` to your configuration, observing")
+	f.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a keyless hash, which proves nothing")
+	f.StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
+	f.StringVar(&o.PublicURL, "public-url", "", "the `URL` that the sender was given, if it may be signed")
+	f.IntVar(&o.Last, "last", 20, "of the stored deliveries, the last `N` with different bodies")
+	command.SettingFlags(cmd, "secret-from")
+	return cmd
+}
+
+// lesson is what the line asks for, and what came of it.
+type lesson struct {
+	webhook.Lesson
+
+	names   []string // of the deliveries
+	secrets []webhook.Secret
+	keyOnly bool // the API key is all there is to learn with
+}
+
+func runLearn(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions, ids []string) error {
+	if err := o.check(ids); err != nil {
+		return err
+	}
+	l := lesson{}
+	samples, err := l.samples(ctx, s, o, ids)
+	if err != nil {
+		return err
+	}
+	if len(samples) == 0 {
+		return command.Usagef("`waybill listen` receives deliveries; else give --from FILE", "there are no deliveries to learn from")
+	}
+	if l.secrets, err = s.AnyWebhookSecrets(); err != nil {
+		return err
+	}
+	if key, ok := s.APIKeySecret(); ok {
+		l.keyOnly = len(l.secrets) == 0
+		l.secrets = append(l.secrets, key)
+	}
+	if len(l.secrets) == 0 {
+		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")
+	}
+	if o.PublicURL == "" {
+		o.PublicURL = s.Config.Webhook.Schemes[s.Config.Webhook.Scheme].PublicURL
+	}
+	if l.Lesson, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
+		return err
+	}
+	result := l.json()
+	failed := l.failure(r, o)
+	if failed == nil && o.Pin != "" {
+		if err := pin(r, ctx, s, o, l, &result); err != nil {
+			return err
+		}
+	}
+	if err := printResult(r, s, l, result); err != nil {
+		return err
+	}
+	return failed
+}
+
+// check refuses what can be known to be wrong before anything is read.
+func (o learnOptions) check(ids []string) error {
+	if err := onlyOneOf(ids, o.From); err != nil {
+		return err
+	}
+	if o.Last < 1 {
+		return command.Usagef("use 1 or more", "--last %d is too few", o.Last)
+	}
+	if o.PublicURL != "" {
+		if err := (webhook.Scheme{PublicURL: o.PublicURL}).Check(); err != nil {
+			return command.Usagef("write it as https://HOST/PATH", "--public-url: %q is not an http or https address", o.PublicURL)
+		}
+	}
+	return nil
+}
+
+// samples returns the deliveries to learn from.
+func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, ids []string) ([]webhook.Sample, error) {
+	if o.From != "" {
+		all, err := captures(ctx, s, o.From)
+		for i := range all {
+			l.names = append(l.names, fmt.Sprintf("%s:%d", o.From, i+1))
+		}
+		return all, err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []webhook.Sample
+	seen := map[string]bool{}
+	add := func(d app.Stored) bool {
+		if body := string(d.Body); len(ids) > 0 || !seen[body] {
+			seen[body] = true
+			all, l.names = append(all, d.Sample()), append(l.names, d.Name())
+		}
+		return len(all) < o.Last
+	}
+	if len(ids) > 0 {
+		named, err := app.NamedDeliveries(ctx, db, ids)
+		for _, d := range named {
+			add(d)
+		}
+		return all, err
+	}
+	if err := app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) { return add(app.Stored{Delivery: d}), nil }); err != nil || len(all) > 0 {
+		return all, err
+	}
+	// A scheme that is wrong and enforced refuses every genuine delivery.
+	refused, err := app.Refusals(ctx, db)
+	for _, d := range refused {
+		if !add(d) {
+			break
+		}
+	}
+	return all, err
+}
+
+func (l *lesson) json() learnJSON {
+	j := learnJSON{Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Candidates: []candidateJSON{}, Partial: []candidateJSON{}, Untried: append([]string{}, l.Untried...)}
+	for _, s := range l.secrets {
+		j.Secrets = append(j.Secrets, s.Name)
+	}
+	for _, c := range l.Candidates {
+		j.Candidates = append(j.Candidates, l.candidate(c))
+	}
+	for _, c := range l.Partial {
+		j.Partial = append(j.Partial, l.candidate(c))
+	}
+	return j
+}
+
+func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
+	j := candidateJSON{
+		Scheme: app.SchemeSettings(c.Scheme).Settings(), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
+		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Open...),
+	}
+	if c.Strength != webhook.StrengthKeyless { // any secret will do there
+		for _, i := range c.Secrets {
+			j.Secrets = append(j.Secrets, l.secrets[i].Name)
+		}
+	}
+	for i, matched := range c.Matched {
+		if matched {
+			j.Matched++
+		} else {
+			j.Misses = append(j.Misses, l.names[i])
+		}
+	}
+	for _, p := range webhook.Presets() {
+		if p.Scheme.WithDefaults() == c.Scheme {
+			j.Preset = p.Name
+		}
+	}
+	return j
+}
+
+// failure returns why nothing was learnt, or why it may not be pinned.
+func (l *lesson) failure(r *command.Factory, o learnOptions) error {
+	switch {
+	case len(l.Candidates) == 0 && len(l.Partial) > 0:
+		c := l.candidate(l.Partial[0])
+		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(r, o),
+			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
+	case len(l.Candidates) == 0:
+		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
+		switch {
+		case l.keyOnly:
+			hint = "no webhook secret is set, and the API key alone was tried: set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH"
+		case l.Cut:
+			hint = "the search was cut short: learn from deliveries with smaller bodies"
+		case len(l.Untried) > 0:
+			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
+		}
+		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", countDeliveries(len(l.names)), command.Plural(len(l.secrets), "secret"))
+	case o.Pin == "":
+		return nil
+	case l.Bodies < webhook.LearnFrom:
+		return unverified("receive more deliveries, then repeat", "", "not pinned: %d deliveries with different bodies are needed, and there are %d", webhook.LearnFrom, l.Bodies)
+	case l.Candidates[0].Obstacle != "":
+		return unverified("fix that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
+	case l.Candidates[0].Strength == webhook.StrengthKeyless && !o.AcceptWeak:
+		return unverified("--accept-weak pins it all the same", "", "not pinned: %s", webhook.StrengthKeyless)
+	default:
+		return nil
+	}
+}
+
+// again is the command that learns from the deliveries which the best partial
+// scheme matches; none for those of a file, which have no IDs.
+func (l *lesson) again(r *command.Factory, o learnOptions) string {
+	if o.From != "" {
+		return ""
+	}
+	words := []string{"signature", "learn"}
+	for i, matched := range l.Partial[0].Matched {
+		if matched {
+			words = append(words, l.names[i])
+		}
+	}
+	return r.CommandLineWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
+}
+
+// untried names what was not tried.
+func (l *lesson) untried() string {
+	const named = 5
+	names := strings.Join(l.Untried[:min(len(l.Untried), named)], ", ")
+	if len(l.Untried) > named {
+		names += ", …"
+	}
+	return command.Plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
+}
+
+func countDeliveries(n int) string {
+	if n == 1 {
+		return "1 delivery"
+	}
+	return fmt.Sprintf("%d deliveries", n)
+}
+
+// pin writes the first candidate to the configuration, and verifies the stored
+// deliveries again.
+func pin(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions, l lesson, result *learnJSON) error {
+	c := l.Candidates[0]
+	settings := app.SchemeSettings(c.Scheme)
+	if old, ok := s.Config.Webhook.Schemes[o.Pin]; ok && old != settings {
+		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "a scheme %q is configured already, and it is another one", o.Pin)
+	}
+	changes := []config.Change{
+		{Key: []string{"webhook", "schemes", o.Pin}, Value: settings},
+		{Key: []string{"webhook", "scheme"}, Value: o.Pin},
+		{Key: []string{"webhook", "verify"}, Value: "observe"},
+	}
+	places, secrets, err := l.places(s, c)
+	if err != nil {
+		return err
+	}
+	if places != nil {
+		changes = append(changes, config.Change{Key: []string{"webhook", "secrets"}, Value: places})
+	}
+	v, err := webhook.NewVerifier(c.Scheme, secrets)
+	if err != nil {
+		return command.Usagef("name the secrets that fit with --secret-from", "not pinned: %w", err)
+	}
+	file, err := s.EditUser(changes...)
+	if err != nil {
+		return err
+	}
+	result.Pinned = &pinnedJSON{o.Pin, file, "observe"}
+	warnOverridden(s, "webhook.scheme", "webhook.verify", "webhook.schemes."+o.Pin)
+	db, err := s.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return err
+	}
+	n, err := app.Rejudge(ctx, db, o.Pin, v)
+	result.Rejudged = (*rejudgedJSON)(&n)
+	return err
+}
+
+// places returns what webhook.secrets must hold for a candidate to verify, nil
+// if it may stay as it is, and the secrets that are then in force.
+func (l *lesson) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
+	var matched []webhook.Secret
+	for _, i := range c.Secrets {
+		matched = append(matched, l.secrets[i])
+	}
+	configured := slices.Clone(l.secrets)
+	if key, ok := s.APIKeySecret(); ok {
+		configured = configured[:len(configured)-1]
+		if slices.ContainsFunc(matched, func(m webhook.Secret) bool { return m.Name == key.Name && !hasSecret(configured, m.Name) }) {
+			configured = nil
+		}
+	}
+	if len(configured) > 0 && s.Config.Origin("webhook.secrets").Level != config.FromFlag {
+		return nil, configured, nil
+	}
+	var places []string
+	for _, m := range matched {
+		if kind, _, _ := strings.Cut(m.Name, ":"); kind != "env" && kind != "file" {
+			return nil, nil, command.Usagef("put it into a file or a variable and name that with --secret-from", "not pinned: the deliveries are signed with %s, which webhook.secrets can't name", m.Name)
+		}
+		places = append(places, m.Name)
+	}
+	return places, matched, nil
+}
+
+func hasSecret(all []webhook.Secret, name string) bool {
+	return slices.ContainsFunc(all, func(s webhook.Secret) bool { return s.Name == name })
+}
+
+// warnOverridden warns of keys that were written to the user file and that the
+// environment sets otherwise.
+func warnOverridden(s *app.Session, keys ...string) {
+	for _, key := range keys {
+		if o := s.Config.Origin(key); o.Level == config.FromEnv {
+			s.IO.Warning("%s is set in the environment, which wins over the file: unset it", o.Name)
+		}
+	}
+}
+
+func printResult(r *command.Factory, s *app.Session, l lesson, j learnJSON) error {
+	if r.Out.Machine() {
+		return r.Out.Object(j)
+	}
+	if len(l.Candidates) == 0 {
+		return nil
+	}
+	c, first := l.Candidates[0], j.Candidates[0]
+	err := r.Out.Fields([]render.Field{
+		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", countDeliveries(j.Deliveries), j.DifferentBodies)},
+		{Name: "Signed", Value: described(c.Scheme)},
+		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
+		{Name: "Strength", Value: first.Meaning},
+		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
+		{Name: "Open", Value: strings.Join(c.Open, "; ")},
+	})
+	if err != nil {
+		return err
+	}
+	if err := printScheme(r, "As it is configured:", c.Scheme); err != nil {
+		return err
+	}
+	WarnUncovered(s, c.Scheme)
+	for _, other := range l.Candidates[1:] {
+		s.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
+	}
+	if len(l.Partial) > 0 {
+		s.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
+	}
+	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
+		s.IO.Note("%s", l.untried())
+	}
+	if len(l.Candidates) > 1 {
+		s.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
+	}
+	printNextStep(r, s, l, j)
+	return nil
+}
+
+// printNextStep says what was pinned, or what stands in the way of it.
+func printNextStep(r *command.Factory, s *app.Session, l lesson, j learnJSON) {
+	c := l.Candidates[0]
+	switch {
+	case j.Pinned != nil:
+		s.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
+		if j.Rejudged != nil {
+			s.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
+			if j.Rejudged.Verified == 0 && c.Stale != "" {
+				s.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
+			}
+		}
+		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, app.RefusedPrefix) }) {
+			s.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
+		}
+		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
+	case c.Obstacle != "":
+		s.IO.Hint("fix that first: as things are it would verify nothing")
+	case c.Stale != "":
+		s.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
+	case l.Bodies < webhook.LearnFrom:
+		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
+	default:
+		words := append([]string{"signature", "learn"}, r.Cmd.Flags().Args()...)
+		s.IO.Hint("pin it with `" + r.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
+	}
+}
+
+// reasons lists reasons with their counts, in parentheses.
+func reasons(all map[webhook.Reason]int) string {
+	if len(all) == 0 {
+		return ""
+	}
+	var words []string
+	for _, why := range slices.Sorted(maps.Keys(all)) {
+		words = append(words, fmt.Sprintf("%s: %d", why, all[why]))
+	}
+	return " (" + strings.Join(words, ", ") + ")"
+}
+
+// described says in a line what is signed, and where the signature stands.
+func described(s webhook.Scheme) string {
+	if s.Kind == webhook.KindToken {
+		return "the secret in clear at " + s.Signature.From
+	}
+	what := strings.ToUpper(s.Algorithm)
+	if s.Kind == webhook.KindHMAC {
+		what = "HMAC-" + what
+	}
+	return fmt.Sprintf("%s of %s, in %s at %s", what, s.Signed, s.Signature.Encoding, s.Signature.From)
+}

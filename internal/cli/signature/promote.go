@@ -1,0 +1,118 @@
+package signature
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// promotionJSON says whether a scheme is enforced now, and why not.
+type promotionJSON struct {
+	Promoted bool          `json:"promoted"`
+	Scheme   string        `json:"scheme"`
+	File     string        `json:"file"` // empty if nothing was written
+	Checked  int           `json:"checked"`
+	Failing  []verdictJSON `json:"failing"`
+}
+
+func newPromote(r *command.Factory) *cobra.Command {
+	last := 20
+	cmd := &cobra.Command{
+		Use:   "promote",
+		Short: "Enforce the scheme, if recent deliveries verify",
+		Long: `promote writes verify: enforce to your configuration when the last 20 stored
+deliveries verify: from then on what does not verify is answered 401. Otherwise it
+says which of them do not, changes nothing and ends with 9.`,
+		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return runPromote(r, ctx, s, last)
+		}),
+	}
+	cmd.Flags().IntVar(&last, "last", last, "judge by the last `N` stored deliveries")
+	return cmd
+}
+
+func runPromote(r *command.Factory, ctx context.Context, s *app.Session, last int) error {
+	if last < webhook.LearnFrom {
+		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", last, webhook.LearnFrom)
+	}
+	name, scheme, err := SchemeInForce(s, "")
+	if err != nil {
+		return err
+	}
+	v, _, err := newVerifier(s, name, scheme)
+	if err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	j := promotionJSON{Scheme: name, Failing: []verdictJSON{}}
+	err = app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
+		j.Checked++
+		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
+			j.Failing = append(j.Failing, newVerdictJSON(app.Stored{Delivery: d}.Name(), name, d.ReceivedAt, verdict))
+		}
+		return j.Checked < last, nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case j.Checked == 0:
+		return command.Usagef("`waybill listen` receives deliveries", "there are no stored deliveries to judge by")
+	}
+	failed := j.failure(r)
+	if failed == nil {
+		if j.File, err = s.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
+			return err
+		}
+		j.Promoted = true
+		warnOverridden(s, "webhook.scheme", "webhook.verify")
+		if _, err := app.Rejudge(ctx, db, name, v); err != nil {
+			return err
+		}
+	}
+	if err := printPromotion(r, s, j, scheme); err != nil {
+		return err
+	}
+	return failed
+}
+
+// failure returns why a scheme is not promoted, nil if it may be.
+func (j promotionJSON) failure(r *command.Factory) error {
+	switch {
+	case len(j.Failing) > 0:
+		return unverified("`waybill signature explain ID` says why", r.CommandLine("signature", "explain", j.Failing[0].Delivery),
+			"not promoted: %d of the last %s did not verify", len(j.Failing), countDeliveries(j.Checked))
+	case j.Checked < webhook.LearnFrom:
+		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.LearnFrom)
+	default:
+		return nil
+	}
+}
+
+func printPromotion(r *command.Factory, s *app.Session, j promotionJSON, scheme webhook.Scheme) error {
+	if r.Out.Machine() {
+		return r.Out.Object(j)
+	}
+	if !j.Promoted {
+		if len(j.Failing) == 0 {
+			return nil
+		}
+		return printVerdicts(r, s, j.Failing, false)
+	}
+	if err := r.Out.Line("%s verified: scheme %s is enforced from now on (%s)", countDeliveries(j.Checked), j.Scheme, j.File); err != nil {
+		return err
+	}
+	WarnUncovered(s, scheme)
+	s.IO.Hint("restart `waybill listen` to enforce it")
+	return nil
+}

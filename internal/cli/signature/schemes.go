@@ -1,0 +1,202 @@
+package signature
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// schemeJSON is a scheme that can be used by its name.
+type schemeJSON struct {
+	Name              string           `json:"name"`
+	Origin            string           `json:"origin"` // configured or preset
+	InForce           bool             `json:"inForce"`
+	About             string           `json:"about"`
+	Strength          webhook.Strength `json:"strength"` // empty if it can't be used
+	Meaning           string           `json:"meaning"`
+	BodyAuthenticated bool             `json:"bodyAuthenticated"`
+	Scheme            map[string]any   `json:"scheme"`
+
+	scheme webhook.Scheme
+}
+
+func newSchemes(r *command.Factory) *cobra.Command {
+	group := &cobra.Command{
+		Use:   "schemes",
+		Short: "Look at signature schemes and try them",
+	}
+	list := &cobra.Command{
+		Use:     "list",
+		Short:   "List presets and configured schemes",
+		Example: command.Example("waybill signature schemes list"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(_ context.Context, s *app.Session, _ []string) error {
+			return listSchemes(r, s)
+		}),
+	}
+	show := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show a scheme as it is configured",
+		Example: command.Example("waybill signature schemes show standard-webhooks"),
+		Args:    oneScheme,
+		RunE: r.RunE(func(_ context.Context, s *app.Session, args []string) error {
+			return showScheme(r, s, args[0])
+		}),
+	}
+	test := &cobra.Command{
+		Use:   "test NAME",
+		Short: "Sign and verify a made-up delivery",
+		Long: `test signs a delivery that is made up, with a secret that is made up, and sees that
+it verifies, and that it does not with another secret, another body or long after.`,
+		Example: command.Example("waybill signature schemes test mine"),
+		Args:    oneScheme,
+		RunE: r.RunE(func(_ context.Context, s *app.Session, args []string) error {
+			return testScheme(r, s, args[0])
+		}),
+	}
+	group.AddCommand(list, show, test)
+	return group
+}
+
+// oneScheme wants the name of one scheme.
+func oneScheme(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	return command.Usagef("`waybill signature schemes list` shows them", "give the name of one scheme, not %d", len(args))
+}
+
+// schemesOf returns the configured schemes, then the presets, by name.
+func schemesOf(s *app.Session) []schemeJSON {
+	var all []schemeJSON
+	add := func(name, origin, about string, scheme webhook.Scheme) {
+		strength := scheme.Strength()
+		j := schemeJSON{
+			Name: name, Origin: origin, InForce: name == s.Config.Webhook.Scheme, About: about, Strength: strength, Meaning: strength.String(),
+			BodyAuthenticated: scheme.CoversBody(), Scheme: app.SchemeSettings(scheme).Settings(), scheme: scheme,
+		}
+		if err := scheme.Check(); err != nil {
+			j.Meaning = "can't be used: " + err.Error()
+		}
+		all = append(all, j)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
+		if scheme, err := s.Scheme(name); err == nil {
+			add(name, "configured", described(scheme), scheme)
+		}
+	}
+	for _, p := range webhook.Presets() {
+		if _, hidden := s.Config.Webhook.Schemes[p.Name]; !hidden {
+			add(p.Name, "preset", p.About, p.Scheme)
+		}
+	}
+	return all
+}
+
+func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
+	all := schemesOf(s)
+	i := slices.IndexFunc(all, func(j schemeJSON) bool { return j.Name == name })
+	if i < 0 {
+		return schemeJSON{}, command.Usagef("`waybill signature schemes list` shows them", "there is no scheme %q", name)
+	}
+	return all[i], nil
+}
+
+func listSchemes(r *command.Factory, s *app.Session) error {
+	w := command.Listing[schemeJSON]{
+		Out: r.Out, Empty: "no schemes",
+		Json: func(j schemeJSON) any { return j },
+		Columns: []render.Column{
+			{Name: "NAME"},
+			{Name: "ORIGIN", From: 100},
+			{Name: "IN FORCE", From: 120},
+			{Name: "PROVES", From: 90},
+			{Name: "ABOUT", Flex: true},
+		},
+		Cells: func(j schemeJSON) []string {
+			inForce := ""
+			if j.InForce {
+				inForce = s.Config.Webhook.Verify
+			}
+			return []string{j.Name, j.Origin, inForce, string(j.Strength), j.About}
+		},
+	}
+	return w.Print(s.IO, func(yield func(schemeJSON, error) bool) {
+		for _, j := range schemesOf(s) {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	})
+}
+
+func showScheme(r *command.Factory, s *app.Session, name string) error {
+	j, err := schemeNamed(s, name)
+	if err != nil {
+		return err
+	}
+	if r.Out.Machine() {
+		return r.Out.Object(j)
+	}
+	if err := r.Out.Fields([]render.Field{
+		{Name: "Name", Value: j.Name},
+		{Name: "Origin", Value: j.Origin},
+		{Name: "About", Value: j.About},
+		{Name: "Strength", Value: j.Meaning},
+	}); err != nil {
+		return err
+	}
+	return printScheme(r, "As it is configured:", j.scheme)
+}
+
+// testedJSON is the delivery that a scheme was tried with.
+type testedJSON struct {
+	Name    string               `json:"name"`
+	OK      bool                 `json:"ok"`
+	Message string               `json:"message"`
+	Headers []command.HeaderJSON `json:"headers"`
+	Query   string               `json:"query"`
+	Body    string               `json:"body"`
+}
+
+func testScheme(r *command.Factory, s *app.Session, name string) error {
+	j, err := schemeNamed(s, name)
+	if err != nil {
+		return err
+	}
+	req, err := webhook.Rehearse(j.scheme, time.Now())
+	if err != nil && !errors.Is(err, webhook.ErrRehearsal) {
+		return AsSchemeUsage(name, err)
+	}
+	t := testedJSON{Name: name, OK: err == nil, Headers: view.Mask(req.Header, nil, true), Query: req.RawQuery, Body: string(req.Body)}
+	if err != nil {
+		t.Message = err.Error()
+		err = unverified("check the scheme's settings", "", "scheme %q: %w", name, err)
+	}
+	if r.Out.Machine() {
+		return errors.Join(r.Out.Object(t), err)
+	}
+	if err := r.Out.Headers(t.Headers); err != nil || r.Out.IsCSV() {
+		return err
+	}
+	if t.Query != "" {
+		if err := r.Out.Line("?%s", t.Query); err != nil {
+			return err
+		}
+	}
+	if printed := r.Out.Line("\n%s", t.Body); printed != nil || err != nil {
+		return errors.Join(printed, err)
+	}
+	s.IO.Note("signed with a made-up secret; verifies, and not with another secret: %s", j.Meaning)
+	return nil
+}

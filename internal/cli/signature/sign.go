@@ -1,0 +1,84 @@
+package signature
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// signedJSON is what a sender adds to a delivery.
+type signedJSON struct {
+	Scheme  string               `json:"scheme"`
+	Headers []command.HeaderJSON `json:"headers"`
+	Query   string               `json:"query"`
+}
+
+type signOptions struct {
+	givenDelivery
+
+	Scheme string
+	Reveal bool
+}
+
+func newSign(r *command.Factory) *cobra.Command {
+	var o signOptions
+	cmd := &cobra.Command{
+		Use:   "sign",
+		Short: "Show the headers that a scheme would carry",
+		Long: `sign signs a body with the first webhook secret, as a sender using the scheme would,
+and prints the headers to send with it. A token in clear shows as *** without --reveal.`,
+		Example: command.Example("waybill signature sign --scheme hmac-body-hex --body body.json", "waybill signature sign --scheme mine --body - --at 2026-01-31T08:00:00Z"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			return runSign(r, ctx, s, o)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "sign by this scheme, a preset or one of webhook.schemes")
+	cmd.Flags().BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
+	command.SettingFlags(cmd, "secret-from")
+	return cmd
+}
+
+func runSign(r *command.Factory, ctx context.Context, s *app.Session, o signOptions) error {
+	if o.Body == "" {
+		return command.Usagef("give --body FILE, or - for standard input", "there is no body to sign")
+	}
+	name, scheme, err := SchemeInForce(s, o.Scheme)
+	if err != nil {
+		return err
+	}
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return err
+	}
+	d, err := o.sample(ctx, s)
+	if err != nil {
+		return err
+	}
+	out, err := webhook.Sign(scheme, secrets[0], d.Request, d.At)
+	switch {
+	case errors.Is(err, webhook.ErrUnsignable), errors.Is(err, webhook.ErrUnsignedPart):
+		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + command.ShellWord(name) + "` shows what is signed; add it to the body or with --header"}
+	case err != nil:
+		return AsSchemeUsage(name, err)
+	}
+	secrets = scheme.InClear(secrets)
+	j := signedJSON{Scheme: name, Headers: view.Mask(out.Header, secrets, o.Reveal), Query: view.MaskQuery(out.RawQuery, secrets, o.Reveal)}
+	if r.Out.Machine() {
+		return r.Out.Object(j)
+	}
+	if err := r.Out.Headers(j.Headers); err != nil || r.Out.IsCSV() {
+		return err
+	}
+	if out.RawQuery != o.Query {
+		return r.Out.Line("?%s", j.Query)
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package signature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// WarnUncovered warns of a scheme that does not authenticate bodies.
+func WarnUncovered(s *app.Session, scheme webhook.Scheme) {
+	if !scheme.CoversBody() {
+		s.IO.Warning("body not authenticated: %s", scheme.Strength().String())
+	}
+}
+
+// MaxDeliveryFile is the largest file of deliveries that is read, in bytes.
+const MaxDeliveryFile = 64 << 20
+
+func New(r *command.Factory) *cobra.Command {
+	group := &cobra.Command{
+		Use:     "signature",
+		GroupID: command.GroupHook,
+		Short:   "Find out, pin and use the way deliveries are signed",
+		Long: `The interface says that deliveries can be verified by a signature, but not how.
+learn finds it out from deliveries that were received and the webhook secret;
+--pin writes it to your configuration, observing only; promote enforces it.`,
+	}
+	group.AddCommand(newLearn(r), newVerify(r), newExplain(r), newSign(r), newSchemes(r), newPromote(r))
+	return group
+}
+
+// DeliveryHelp says how deliveries are named on the line.
+const DeliveryHelp = `ID is the number of a delivery, as events list tells it, refused:N for one that was
+refused, or the eventId of an event in it.`
+
+// givenDelivery is a delivery that stands on the line and in a file.
+type givenDelivery struct {
+	Body, Method, Path, Query, At string
+	Header                        []string
+}
+
+func (g *givenDelivery) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&g.Body, "body", "", "`FILE` with a body, byte for byte (- for standard input)")
+	f.StringArrayVarP(&g.Header, "header", "H", nil, "a header of it, `'NAME: VALUE'`; may be repeated")
+	f.StringVar(&g.Method, "method", "POST", "its method")
+	f.StringVar(&g.Path, "path", "/", "its path, as sent")
+	f.StringVar(&g.Query, "query", "", "its query, as sent, without the question mark")
+	f.StringVar(&g.At, "at", "", "judge its time as at `TIME` (RFC 3339), else now")
+}
+
+// sample reads the delivery.
+func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
+	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: g.Method, Path: g.Path, RawQuery: g.Query}}
+	if g.At != "" {
+		at, err := time.Parse(time.RFC3339, g.At)
+		if err != nil {
+			return d, command.Usagef("write it as 2026-01-31T08:00:00Z", "--at %q is not a time", g.At)
+		}
+		d.At = at
+	}
+	for _, h := range g.Header {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) == "" {
+			return d, command.Usagef("write it as 'Name: value'", "--header lacks a name and a colon")
+		}
+		d.Header = append(d.Header, webhook.Field{Name: strings.TrimSpace(name), Value: strings.Trim(value, " \t")})
+	}
+	var err error
+	d.Body, err = ReadDeliveryFile(ctx, s, g.Body)
+	return d, err
+}
+
+// ReadDeliveryFile reads a whole file, or standard input for `-`. A signal ends
+// it.
+func ReadDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte, error) {
+	return term.Await(ctx, func() ([]byte, error) { return readWhole(path, s.IO.In) })
+}
+
+func readWhole(path string, in io.Reader) ([]byte, error) {
+	if path != command.StdinName {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, &command.UsageError{Err: err, Hint: "name a file that exists and can be read"}
+		}
+		defer func() { _ = f.Close() }() // only read from
+		in = f
+	}
+	b, err := io.ReadAll(io.LimitReader(in, MaxDeliveryFile+1))
+	if err != nil {
+		return nil, &command.UsageError{Err: fmt.Errorf("%s: %w", path, err), Hint: "name a file that can be read"}
+	}
+	if len(b) > MaxDeliveryFile {
+		return nil, command.Usagef("give fewer deliveries", "%s is larger than %d bytes", path, MaxDeliveryFile)
+	}
+	return b, nil
+}
+
+// captures reads deliveries from a file of JSON.
+func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sample, error) {
+	data, err := ReadDeliveryFile(ctx, s, path)
+	if err != nil {
+		return nil, err
+	}
+	all, err := webhook.ParseCaptures(data)
+	if err != nil {
+		return nil, &command.UsageError{
+			Err:  fmt.Errorf("%s: %w", path, err),
+			Hint: `each delivery is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
+		}
+	}
+	redacted := 0
+	for _, d := range all {
+		if d.Redacted {
+			redacted++
+		}
+	}
+	if redacted > 0 {
+		s.IO.Warning("%d of %d deliveries of %s are redacted: no signature fits them any more", redacted, len(all), path)
+	}
+	return all, nil
+}
+
+// SchemeInForce returns the scheme that --scheme names, else the configured
+// one, and its name.
+func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error) {
+	if named == "" {
+		named = s.Config.Webhook.Scheme
+	}
+	if named == "" {
+		return "", webhook.Scheme{}, command.Usagef("find it out with `waybill signature learn --pin NAME`, or give --scheme; `waybill signature schemes list` shows what there is",
+			"no signature scheme is set")
+	}
+	scheme, err := s.Scheme(named)
+	return named, scheme, err
+}
+
+// newVerifier returns a verifier of a scheme with the configured secrets.
+func newVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.Verifier, []webhook.Secret, error) {
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := webhook.NewVerifier(scheme, secrets)
+	if err != nil {
+		return nil, nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", name, err), "")
+	}
+	return v, secrets, nil
+}
+
+// unverified is the error for what does not verify, or is not found.
+func unverified(hint, next, format string, args ...any) error {
+	return &command.OutcomeError{Code: command.Unverified, Err: fmt.Errorf(format, args...), Hint: hint, Next: next}
+}
+
+// newestUnverified returns the delivery received last among those that are
+// not verified, refused ones too. The error for none is a usage error.
+func newestUnverified(ctx context.Context, s *app.Session) (app.Stored, error) {
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return app.Stored{}, err
+	}
+	var newest app.Stored
+	err = app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
+		if d.Verified == inbox.Yes {
+			return true, nil
+		}
+		newest = app.Stored{Delivery: d}
+		return false, nil
+	})
+	if err != nil {
+		return newest, err
+	}
+	refused, err := app.Refusals(ctx, db)
+	if err != nil {
+		return newest, err
+	}
+	if len(refused) > 0 && refused[0].ReceivedAt.After(newest.ReceivedAt) {
+		newest = refused[0]
+	}
+	if newest.Seq == 0 {
+		return newest, command.Usagef("give an ID, or --body and --header", "no stored delivery is unverified")
+	}
+	return newest, nil
+}
+
+// onlyOneOf refuses deliveries from more than one source.
+func onlyOneOf(ids []string, files ...string) error {
+	n := min(len(ids), 1)
+	for _, f := range files {
+		if f != "" {
+			n++
+		}
+	}
+	if n > 1 {
+		return command.Usagef("choose one of them", "deliveries come from one place: IDs, --body or --from")
+	}
+	return nil
+}
+
+// asUsage makes an error of a scheme that can't be used one of the line.
+func AsSchemeUsage(name string, err error) error {
+	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
+		return command.Usagef("`waybill signature schemes show "+command.ShellWord(name)+"` shows it", "scheme %q: %w", name, err)
+	}
+	return err
+}

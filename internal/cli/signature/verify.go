@@ -1,0 +1,195 @@
+package signature
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// verdictJSON is what is said of one delivery.
+type verdictJSON struct {
+	Delivery          string         `json:"delivery"` // as IDs are written; empty if it is not of the store
+	ReceivedAt        *time.Time     `json:"receivedAt"`
+	Verified          bool           `json:"verified"`
+	Reason            webhook.Reason `json:"reason"`
+	Scheme            string         `json:"scheme"`
+	Secret            string         `json:"secret"` // name of the one that matched
+	BodyAuthenticated bool           `json:"bodyAuthenticated"`
+	Timestamp         *time.Time     `json:"timestamp"`
+	SkewSeconds       *float64       `json:"skewSeconds"` // above 0: the sender's clock is ahead
+}
+
+func newVerdictJSON(name, scheme string, at time.Time, v webhook.Verdict) verdictJSON {
+	j := verdictJSON{Delivery: name, Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName, BodyAuthenticated: v.BodyAuthenticated}
+	if !at.IsZero() {
+		at = at.UTC()
+		j.ReceivedAt = &at
+	}
+	if !v.Timestamp.IsZero() {
+		signed, skew := v.Timestamp.UTC(), v.Skew.Seconds()
+		j.Timestamp, j.SkewSeconds = &signed, &skew
+	}
+	return j
+}
+
+// words says in a cell whether a delivery verified.
+func (j verdictJSON) words() string {
+	switch {
+	case !j.Verified:
+		return "no: " + string(j.Reason)
+	case !j.BodyAuthenticated:
+		return "yes, body not authenticated"
+	default:
+		return "yes"
+	}
+}
+
+type verifyOptions struct {
+	givenDelivery
+
+	From, Scheme string
+}
+
+func newVerify(r *command.Factory) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify [ID…]",
+		Short: "Verify deliveries against a scheme",
+		Long: `verify checks stored deliveries, all without an ID, or one from a file, against the
+configured scheme or --scheme. The time of a stored delivery is judged as at its
+receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none.
+
+` + DeliveryHelp,
+		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
+			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+			return runVerify(r, ctx, s, o, args)
+		}),
+	}
+	o.flags(cmd)
+	cmd.Flags().StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "verify by this scheme, a preset or one of webhook.schemes")
+	command.SettingFlags(cmd, "secret-from")
+	return cmd
+}
+
+func runVerify(r *command.Factory, ctx context.Context, s *app.Session, o verifyOptions, ids []string) error {
+	if err := onlyOneOf(ids, o.Body, o.From); err != nil {
+		return err
+	}
+	name, scheme, err := SchemeInForce(s, o.Scheme)
+	if err != nil {
+		return err
+	}
+	v, _, err := newVerifier(s, name, scheme)
+	if err != nil {
+		return err
+	}
+	var all []verdictJSON
+	judge := func(delivery string, d webhook.Sample) {
+		at := d.At
+		if at.IsZero() {
+			at = time.Now()
+		}
+		all = append(all, newVerdictJSON(delivery, name, d.At, v.Verify(d.Request, at)))
+	}
+	if err := eachGiven(ctx, s, o, ids, judge); err != nil {
+		return err
+	}
+	if len(all) == 0 {
+		return command.Usagef("`waybill listen` receives deliveries; else give --body and --header, or --from", "there is nothing to verify")
+	}
+	if err := printVerdicts(r, s, all, o.Body != "" || len(ids) == 1); err != nil {
+		return err
+	}
+	failed := slices.IndexFunc(all, func(j verdictJSON) bool { return !j.Verified })
+	if failed < 0 {
+		return nil
+	}
+	n := 0
+	for _, j := range all {
+		if !j.Verified {
+			n++
+		}
+	}
+	hint, next := "`waybill signature explain` says why", ""
+	if o.From != "" {
+		hint = "take them in with `waybill events import`; then `waybill signature explain ID` says why"
+	} else if id := all[failed].Delivery; id != "" {
+		next = r.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
+	}
+	return unverified(hint, next, "%d of %s did not verify", n, countDeliveries(len(all)))
+}
+
+// eachGiven calls judge with the deliveries that the line asks for.
+func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []string, judge func(string, webhook.Sample)) error {
+	switch {
+	case o.Body != "":
+		d, err := o.sample(ctx, s)
+		if err == nil {
+			judge("", d)
+		}
+		return err
+	case o.From != "":
+		samples, err := captures(ctx, s, o.From)
+		for i, d := range samples {
+			judge(fmt.Sprintf("%s:%d", o.From, i+1), d)
+		}
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	if len(ids) > 0 {
+		named, err := app.NamedDeliveries(ctx, db, ids)
+		for _, d := range named {
+			judge(d.Name(), d.Sample())
+		}
+		return err
+	}
+	return app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
+		st := app.Stored{Delivery: d}
+		judge(st.Name(), st.Sample())
+		return true, nil
+	})
+}
+
+func printVerdicts(r *command.Factory, s *app.Session, all []verdictJSON, single bool) error {
+	if r.Out.Machine() && single {
+		return r.Out.Object(all[0])
+	}
+	w := command.Listing[verdictJSON]{
+		Out: r.Out, Empty: "no deliveries",
+		Json: func(j verdictJSON) any { return j },
+		Columns: []render.Column{
+			{Name: "DELIVERY", ID: true},
+			{Name: "RECEIVED", From: 90},
+			{Name: "VERIFIED", Flex: true},
+			{Name: "SECRET", From: 110},
+		},
+		Cells: func(j verdictJSON) []string {
+			received := ""
+			if j.ReceivedAt != nil {
+				received = render.LocalTime(*j.ReceivedAt)
+			}
+			return []string{j.Delivery, received, j.words(), j.Secret}
+		},
+	}
+	return w.Print(s.IO, func(yield func(verdictJSON, error) bool) {
+		for _, j := range all {
+			if !yield(j, nil) {
+				return
+			}
+		}
+	})
+}

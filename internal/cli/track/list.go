@@ -1,0 +1,154 @@
+package track
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+func NewList(r *command.Factory) *cobra.Command {
+	var o struct {
+		Status, Run, Since, Stale string
+		Limit                     int
+	}
+	cmd := &cobra.Command{
+		Use:     "list",
+		GroupID: command.GroupOps,
+		Short:   "List what is known of your trackings",
+		Long: `list shows what this computer knows: every tracking created from here, its last
+known status, and when and from where that was learnt: from the service's answers
+or from verified events. It asks the service nothing; "waybill show" does.
+
+Numbers that came with verified events and were not created here follow at the
+end. Events that did not verify change nothing; they are pointed out beside.`,
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
+		Args:    cobra.NoArgs,
+		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+			f := ledger.Filter{Status: o.Status, Limit: o.Limit}
+			var err error
+			if f.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
+				return err
+			}
+			if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
+				return err
+			}
+			if o.Run != "" {
+				if _, f.Run, err = command.OpenRun(ctx, s, o.Run); err != nil {
+					return err
+				}
+			}
+			return PrintList(r, ctx, s, f)
+		}),
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.Status, "status", "", "only trackings with this status `X`: number, label or track")
+	f.StringVar(&o.Run, "run", "", "only trackings of run `ID`")
+	f.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
+	f.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
+	f.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
+	return cmd
+}
+
+func PrintList(r *command.Factory, ctx context.Context, s *app.Session, f ledger.Filter) error {
+	if err := s.CatchUp(ctx); err != nil {
+		return err
+	}
+	db, err := s.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	n := view.NewStatusNames(s.Config.Statuses)
+	width := r.Out.Out().Width()
+	narrow := width > 0 && width < view.StateFrom
+	w := command.Listing[ledger.Standing]{
+		Out: r.Out, Empty: nothingListed(s.Account(ctx)),
+		Json: func(st ledger.Standing) any { return view.NewStandingJSON(st) },
+		Columns: []render.Column{
+			{Name: "REFERENCE", ID: true},
+			{Name: "NUMBER", ID: true},
+			{Name: "STATE", From: view.StateFrom},
+			{Name: "LATEST EVENT", Flex: true, From: 80},
+			{Name: "STATUS", Flex: true},
+			{Name: "LEARNT", From: 130},
+			{Name: "FROM", From: 140},
+		},
+		Cells: func(st ledger.Standing) []string { return n.StandingCells(st, narrow) },
+	}
+	if db == nil {
+		return w.Print(s.IO, nil)
+	}
+	var beside claims
+	err = w.Print(s.IO, func(yield func(ledger.Standing, error) bool) {
+		for st, err := range db.Standings(ctx, s.Account(ctx), f) {
+			beside.add(st.Unverified)
+			if !yield(st, err) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return beside.tell(ctx, s.IO, n, db)
+}
+
+// nothingListed says which account nothing is known of: one store may hold
+// several.
+func nothingListed(account string) string {
+	if account == "" {
+		return "no account is set, so nothing is known: set WAYBILL_BASE_URL or --account"
+	}
+	return fmt.Sprintf("nothing is known yet of account %s; create trackings with `waybill create`", account)
+}
+
+// toldClaims is how many events that did not verify are told beside a list.
+const toldClaims = 3
+
+// claims are events that did not verify, about trackings of a list.
+type claims struct {
+	seqs []int64 // the first of them
+	more int     // further ones
+}
+
+// add adds an event by its number, 0 for none.
+func (c *claims) add(seq int64) {
+	switch {
+	case seq == 0 || slices.Contains(c.seqs, seq):
+	case len(c.seqs) < toldClaims:
+		c.seqs = append(c.seqs, seq)
+	default:
+		c.more++
+	}
+}
+
+// tell tells of them beside the list, so that nobody takes them for what is known.
+func (c *claims) tell(ctx context.Context, io *term.IO, n view.StatusNames, db *store.DB) error {
+	for _, seq := range c.seqs {
+		e, err := db.Event(ctx, seq)
+		if err != nil {
+			return err
+		}
+		io.Note("%s: an unverified event changes nothing: %s", e.TrackingNumber, n.Claim(e))
+	}
+	if len(c.seqs) > 0 {
+		also := ""
+		switch {
+		case c.more == 1:
+			also = "1 more tracking has unverified events; "
+		case c.more > 1:
+			also = fmt.Sprintf("%d more trackings have unverified events; ", c.more)
+		}
+		io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
+	}
+	return nil
+}

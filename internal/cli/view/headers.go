@@ -1,0 +1,108 @@
+package view
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// MaskedHeaders returns headers with credentials hidden, unless revealed: known
+// secrets wherever they are, what a scheme of tokens reads, and what is named
+// like a credential. Of schemes the one in force is taken, and others.
+func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]command.HeaderJSON, error) {
+	if reveal {
+		return Mask(header, nil, true), nil
+	}
+	secrets, err := KnownSecrets(s)
+	if err != nil {
+		return nil, err
+	}
+	if name := s.Config.Webhook.Scheme; name != "" {
+		if scheme, err := s.Scheme(name); err == nil {
+			others = append(others, scheme)
+		}
+	}
+	tokens := map[string]bool{}
+	for _, scheme := range others {
+		secrets = scheme.InClear(secrets)
+		if scheme.Kind == webhook.KindToken {
+			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
+		}
+	}
+	shown := Mask(header, secrets, false)
+	for i, h := range shown {
+		if Credential(h.Name) || tokens[strings.ToLower(h.Name)] {
+			shown[i].Value = webhook.Masked
+		}
+	}
+	return shown, nil
+}
+
+// KnownSecrets returns the webhook secrets and the API key, as far as there
+// are any.
+func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
+	all, err := s.AnyWebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	if key, ok := s.APIKeySecret(); ok {
+		all = append(all, key)
+	}
+	return all, nil
+}
+
+// Credential reports whether a header is named like one that holds a credential.
+func Credential(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// Mask hides what must not show: credentials of other kinds, and secrets.
+func Mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.HeaderJSON {
+	// The longest first: what is left of a key that holds another secret would show.
+	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
+	shown := make([]command.HeaderJSON, 0, len(fields))
+	for _, f := range fields {
+		v := f.Value
+		for _, s := range secrets {
+			if len(s.Value) > 0 && !reveal {
+				v = strings.ReplaceAll(v, string(s.Value), "***")
+			}
+		}
+		switch strings.ToLower(f.Name) {
+		case "authorization", "proxy-authorization", "cookie":
+			if !reveal {
+				v = "***"
+			}
+		}
+		shown = append(shown, command.HeaderJSON{Name: f.Name, Value: v})
+	}
+	return shown
+}
+
+// MaskQuery hides the parameters of a query that hold secrets.
+func MaskQuery(query string, secrets []webhook.Secret, reveal bool) string {
+	if reveal {
+		return query
+	}
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, escaped, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(escaped)
+		for _, s := range secrets {
+			if err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value)) {
+				pairs[i] = name + "=***"
+			}
+		}
+	}
+	return strings.Join(pairs, "&")
+}
