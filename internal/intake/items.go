@@ -192,7 +192,7 @@ func (it *items) item(raw []byte) Record {
 		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "an item must be an object, not " + kind(raw), Hint: "write {\"referId\": …, \"rawTrackingNumber\": …}"})
 		return d.rec
 	}
-	for m := range members(raw) {
+	for m := range members(raw, 0) {
 		d.field(m)
 	}
 	if d.unknown > maxUnknown {
@@ -251,7 +251,7 @@ func (d *decoding) field(m member) {
 		d.once(m, m.key)
 	case "data":
 		d.list = true
-		d.problem(m.keyAt, m.key, tracking.Problem{
+		d.problem(m.NameAt, m.key, tracking.Problem{
 			Message: "data stands where an item should",
 			Hint:    "data must be an array, and the only field of an object that is not inside another one",
 		})
@@ -264,10 +264,10 @@ func (d *decoding) field(m member) {
 func (d *decoding) once(m member, path string) bool {
 	i := slices.Index(known[:], m.key)
 	if d.at[i] > 0 {
-		d.problem(m.keyAt, path, tracking.Problem{Field: m.key, Message: path + " stands twice in one object", Hint: "keep one of them"})
+		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: path + " stands twice in one object", Hint: "keep one of them"})
 		return false
 	}
-	d.at[i] = m.at
+	d.at[i] = m.At
 	return true
 }
 
@@ -280,29 +280,27 @@ func (d *decoding) strange(m member, path string) {
 	if other := meant(path); other != "" && other != path {
 		hint = "write " + other + " if that is meant; names are taken exactly"
 	}
-	d.problem(m.keyAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
+	d.problem(m.NameAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
 }
 
 // metadata takes the fields of an item's metadata.
 func (d *decoding) metadata(m member) {
-	raw := d.raw[m.at:m.end]
-	switch raw[0] {
+	switch m.Raw[0] {
 	case 'n':
 		return
 	case '{':
 	default:
-		d.problem(m.at, tracking.FieldMetadata, tracking.Problem{
-			Field: tracking.FieldMetadata, Value: string(raw),
-			Message: "metadata must be an object, not " + kind(raw), Hint: `write {"carrierCode": …}, or leave it out`,
+		d.problem(m.At, tracking.FieldMetadata, tracking.Problem{
+			Field: tracking.FieldMetadata, Value: string(m.Raw),
+			Message: "metadata must be an object, not " + kind(m.Raw), Hint: `write {"carrierCode": …}, or leave it out`,
 		})
 		return
 	}
-	for in := range members(raw) {
-		in.keyAt, in.keyEnd, in.at, in.end = in.keyAt+m.at, in.keyEnd+m.at, in.at+m.at, in.end+m.at
+	for in := range members(d.raw, m.At) {
 		switch {
 		case in.key != tracking.FieldCarrierCode:
 			d.strange(in, tracking.FieldMetadata+"."+in.key)
-		case d.once(in, carrierCodePath) && d.raw[in.at] != 'n':
+		case d.once(in, carrierCodePath) && in.Raw[0] != 'n':
 			d.rec.Item.CarrierCode = d.string(in, tracking.FieldCarrierCode)
 		}
 	}
@@ -319,18 +317,18 @@ func (d *decoding) identifier(m member) string {
 
 // string reads the text of a field.
 func (d *decoding) string(m member, field string) string {
-	raw := d.raw[m.at:m.end]
+	raw := m.Raw
 	if raw[0] != '"' {
 		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kind(raw), Hint: "put it in quotes"}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 			p.Hint = "write it in quotes where the file is made: a number can lose digits and leading zeros"
 		}
-		d.problem(m.at, fieldPath(field), p)
+		d.problem(m.At, fieldPath(field), p)
 		return ""
 	}
 	s, surrogate, bad := text(raw)
 	if surrogate {
-		d.problem(m.at, fieldPath(field), tracking.Problem{
+		d.problem(m.At, fieldPath(field), tracking.Problem{
 			Field: field, Value: s, Message: field + " holds half a character (an unpaired surrogate)",
 			Hint: "export the file again as UTF-8",
 		})
@@ -341,7 +339,7 @@ func (d *decoding) string(m member, field string) string {
 		d.sum.Trimmed++
 	}
 	if p, gone := lost(field, trimmed, d.coded); gone && !bad {
-		d.problem(m.at, fieldPath(field), p)
+		d.problem(m.At, fieldPath(field), p)
 	}
 	return trimmed
 }
@@ -379,23 +377,23 @@ func compact(raw []byte) string {
 		return b.String() + "}"
 	}
 	b.WriteByte('{')
-	for m := range members(raw) {
+	for m := range members(raw, 0) {
 		if m.key == errorColumn {
 			continue
 		}
 		if b.Len() > 1 {
 			b.WriteByte(',')
 		}
-		part(raw[m.keyAt:m.keyEnd])
+		part(m.Name)
 		b.WriteByte(':')
-		part(raw[m.at:m.end])
+		part(m.Raw)
 	}
 	return b.String() + "}"
 }
 
 // lists reports whether an object has a field data.
 func lists(raw []byte) bool {
-	for m := range members(raw) {
+	for m := range members(raw, 0) {
 		if m.key == "data" {
 			return true
 		}

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"unicode/utf8"
 
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -174,7 +175,9 @@ func (t *jsonText) extent() (int, error) {
 	}
 }
 
-// extent is how far the end of a value has been looked for.
+// extent is how far the end of a value has been looked for. Package jsonscan
+// can't do it: the text is neither known to be valid nor all there yet, and
+// what is wrong with it is reported at its byte.
 type extent struct {
 	at     int // the byte to look at next, or the end of the value
 	depth  int // open brackets
@@ -213,28 +216,19 @@ func (e *extent) scan(text []byte) (done bool, wrong string) {
 	return false, ""
 }
 
-// member is one field of an object, by its places in the object's text.
+// member is one field of an object.
 type member struct {
-	key           string // as it is written if it is not valid
-	keyAt, keyEnd int
-	at, end       int
+	jsonscan.Value
+	key string // the name; as it is written if it is not valid
 }
 
-// members returns the fields of an object that is known to be valid JSON.
-func members(raw []byte) iter.Seq[member] {
+// members returns the fields of the object that begins at i, in text that is
+// known to be valid JSON.
+func members(raw []byte, i int) iter.Seq[member] {
 	return func(yield func(member) bool) {
-		i := pass(raw, 1)
-		for raw[i] == '"' {
-			m := member{keyAt: i}
-			m.keyEnd = valueEnd(raw, i)
-			m.key = key(raw[i:m.keyEnd])
-			m.at = pass(raw, pass(raw, m.keyEnd)+1)
-			m.end = valueEnd(raw, m.at)
-			if !yield(m) {
+		for v := range jsonscan.Values(raw, i) {
+			if !yield(member{v, key(v.Name)}) {
 				return
-			}
-			if i = pass(raw, m.end); raw[i] == ',' {
-				i = pass(raw, i+1)
 			}
 		}
 	}
@@ -251,74 +245,15 @@ func key(raw []byte) string {
 	return s
 }
 
-// pass returns the place of the first byte at or after i that is no space.
-func pass(raw []byte, i int) int {
-	for i < len(raw) && jsonSpace(raw[i]) {
-		i++
-	}
-	return i
-}
-
-// valueEnd returns where the value at i ends, in text known to be valid.
-func valueEnd(raw []byte, i int) int {
-	e := extent{at: i}
-	e.scan(raw)
-	return e.at
-}
-
-// text returns what a JSON string says. A string that is not valid UTF-8 is
-// returned as it is written.
+// text returns what a JSON string says. One that is not Unicode text is
+// returned as it is written: surrogate says that half a character stands in it
+// as an escape, bad that it is not UTF-8.
 func text(raw []byte) (s string, surrogate, bad bool) {
+	s, valid := jsonscan.Text(raw)
+	if valid {
+		return s, false, false
+	}
 	inner := raw[1 : len(raw)-1]
-	if !utf8.Valid(inner) {
-		return string(inner), false, true
-	}
-	if bytes.IndexByte(inner, '\\') < 0 {
-		return string(inner), false, false
-	}
-	if unpaired(inner) {
-		return string(inner), true, false
-	}
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return string(inner), false, true
-	}
-	return s, false, false
-}
-
-// unpaired reports whether a valid string, without its quotes, has half of a
-// character that takes two escapes.
-func unpaired(inner []byte) bool {
-	for i := 0; i < len(inner); i++ {
-		if inner[i] != '\\' {
-			continue
-		}
-		i++
-		if inner[i] != 'u' {
-			continue
-		}
-		switch r := escaped(inner[i+1:]); {
-		case r < 0xd800 || r > 0xdfff:
-		case r >= 0xdc00 || len(inner) < i+11 || inner[i+5] != '\\' || inner[i+6] != 'u':
-			return true
-		default:
-			if low := escaped(inner[i+7:]); low < 0xdc00 || low > 0xdfff {
-				return true
-			}
-			i += 6
-		}
-		i += 4
-	}
-	return false
-}
-
-// escaped returns the number that four hexadecimal digits stand for.
-func escaped(digits []byte) (r rune) {
-	for _, c := range digits[:4] {
-		d := rune(c|0x20) - 'a' + 10
-		if c <= '9' {
-			d = rune(c) - '0'
-		}
-		r = r<<4 | d
-	}
-	return r
+	bad = !utf8.Valid(inner)
+	return string(inner), !bad, bad
 }
