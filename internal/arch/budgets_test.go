@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	contracts = []string{"internal/ledger", "internal/inbox", "internal/store/storetest"}
+	contracts = []string{"internal/ledger", "internal/inbox", "internal/storetest"}
 
 	// buildTags lists the words that a build constraint may use. Another would
 	// hide code from the tests.

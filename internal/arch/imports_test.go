@@ -30,11 +30,11 @@ var rooms = map[string][]string{
 	"internal/inbox":  {"internal/webhook"},
 
 	// Adapters.
-	"internal/intake":          {"internal/jsonscan", "internal/tracking"},
-	"internal/api":             {"internal/tracking"},
-	"internal/sandbox":         {"internal/tracking", "internal/webhook"},
-	"internal/store":           {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
-	"internal/store/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/intake":    {"internal/jsonscan", "internal/tracking"},
+	"internal/api":       {"internal/tracking"},
+	"internal/sandbox":   {"internal/tracking", "internal/webhook"},
+	"internal/store":     {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace"},
@@ -107,7 +107,7 @@ var owners = map[string][]string{
 	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
 	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/store", "internal/cli/..."},
 	"github.com/rogpeppe/go-internal":      {tests},
-	"github.com/google/go-cmp":             {tests, "internal/store/storetest"},
+	"github.com/google/go-cmp":             {tests, "internal/storetest"},
 	"go.uber.org/goleak":                   {tests},
 	"github.com/creack/pty":                {tests},
 }

@@ -12,7 +12,7 @@ import (
 // concurrent use by several goroutines and several processes; what a method
 // wrote is on disk when it returns.
 //
-// Every implementation must pass [github.com/waybill-cli/waybill/internal/store/storetest.Ledger].
+// Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Store interface {
 	// Stage begins a run that nobody can see yet. Only one process stages at
 	// a time: Stage waits for another until ctx ends. Past ctx's deadline it

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store/storetest"
+	"github.com/waybill-cli/waybill/internal/storetest"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
