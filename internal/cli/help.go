@@ -27,17 +27,17 @@ func topics() []topic {
 }
 
 // newHelp is the help command: of a command, or of a topic.
-func newHelp(r *command.Factory) *cobra.Command {
+func newHelp(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help about a command or a topic",
 		Long:  "Topics: " + topicNames() + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r.Started = true
+			f.Started = true
 			if len(args) == 1 {
 				for _, t := range topics() {
 					if t.name == args[0] {
-						_, err := r.App.IO.Out.Write([]byte(wrapText(t.text(), r.App.IO.Out.Width())))
+						_, err := f.App.IO.Out.Write([]byte(wrapText(t.text(), f.App.IO.Out.Width())))
 						return err
 					}
 				}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -23,7 +22,7 @@ import (
 // is what [Run] is for.
 func Tree(a *app.App) *cobra.Command { return newRoot((&command.Factory{App: a})) }
 
-func newRoot(r *command.Factory) *cobra.Command {
+func newRoot(f *command.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waybill",
 		Short: "Create, watch and receive shipment trackings",
@@ -41,24 +40,24 @@ Try it without an account:  waybill demo`,
 		&cobra.Group{ID: command.GroupRest, Title: "Try out, set up, look up:"},
 	)
 	root.AddCommand(
-		create.New(r), runs.New(r), track.NewShow(r), track.NewWait(r), track.NewList(r),
-		listen.New(r), events.New(r), signature.New(r),
-		setup.NewSandbox(r), setup.NewDemo(r), setup.NewProbe(r), setup.NewConfig(r), setup.NewVersion(r),
+		create.New(f), runs.New(f), track.NewShow(f), track.NewWait(f), track.NewList(f),
+		listen.New(f), events.New(f), signature.New(f),
+		setup.NewSandbox(f), setup.NewDemo(f), setup.NewProbe(f), setup.NewConfig(f), setup.NewVersion(f),
 	)
-	root.SetOut(r.App.IO.Out)
-	root.SetErr(r.App.IO.Err)
+	root.SetOut(f.App.IO.Out)
+	root.SetErr(f.App.IO.Err)
 	globalFlags(root.PersistentFlags())
-	root.SetHelpCommand(newHelp(r))
+	root.SetHelpCommand(newHelp(f))
 	root.SetHelpCommandGroupID(command.GroupRest)
 	root.SetCompletionCommandGroupID(command.GroupRest)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
-	wrapHelp(r, root)
+	wrapHelp(f, root)
 	strict(root)
 	group := root.RunE
-	version := r.RunE(func(context.Context, *app.Session, []string) error { return setup.PrintVersion(r) })
+	version := f.RunE(setup.PrintVersion)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		if v, _ := cmd.Flags().GetBool("version"); v {
 			return version(cmd, args)

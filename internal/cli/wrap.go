@@ -20,14 +20,14 @@ const (
 )
 
 // wrapHelp lets the help of every command fit the terminal.
-func wrapHelp(r *command.Factory, root *cobra.Command) {
+func wrapHelp(f *command.Factory, root *cobra.Command) {
 	plain := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		var b bytes.Buffer
 		cmd.SetOut(&b)
 		plain(cmd, args)
-		cmd.SetOut(r.App.IO.Out)
-		_, _ = r.App.IO.Out.Write([]byte(wrapText(b.String(), r.App.IO.Out.Width()))) // help has no other place to fail
+		cmd.SetOut(f.App.IO.Out)
+		_, _ = f.App.IO.Out.Write([]byte(wrapText(b.String(), f.App.IO.Out.Width()))) // help has no other place to fail
 	})
 }
 

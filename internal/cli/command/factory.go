@@ -41,40 +41,51 @@ func Usagef(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
-// Factory is one run of the command tree.
+// Factory makes commands, and runs them with what they need.
 type Factory struct {
-	App     *app.App
-	Args    []string
-	Started bool
-	Exec    func(context.Context, *app.App, []string) Code // runs another command line, as Run does
-	Cmd     *cobra.Command                                 // that runs
-	Out     *Writer
+	App  *app.App
+	Args []string                                       // of the whole line
+	Exec func(context.Context, *app.App, []string) Code // runs another command line, as Run does
+
+	Started bool // a command's line was understood
 }
 
-// action is what a command does once its line is understood.
-type action func(ctx context.Context, s *app.Session, args []string) error
+// Call is one run of a command: the session, where its result goes, and the
+// command itself.
+type Call struct {
+	*app.Session
+
+	Out    *Writer
+	Cmd    *cobra.Command
+	Line   []string // the whole command line, without the program's name
+	Getenv func(string) string
+}
+
+// Action is what a command does once its line is understood.
+type Action func(ctx context.Context, c *Call, args []string) error
 
 // RunE makes a command's RunE: it loads the settings, closes what the action
 // opened, and lets the first error stand.
-func (r *Factory) RunE(do action) func(*cobra.Command, []string) error {
+func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		r.Started, r.Cmd = true, cmd
-		s, err := r.App.Session(cmd.Context(), FlagsOf(cmd))
+		f.Started = true
+		s, err := f.App.Session(cmd.Context(), FlagsOf(cmd))
 		if err != nil {
 			return err
 		}
-		if err := r.configure(cmd, s.Config); err != nil {
+		if err := f.configure(cmd, s.Config); err != nil {
 			return err
 		}
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
-		if r.Out, err = NewWriter(cmd, r.App, s.Config.Output, serves(cmd)); err != nil {
+		out, err := NewWriter(cmd, f.App, s.Config.Output, serves(cmd))
+		if err != nil {
 			return err
 		}
-		defer r.Out.Discard()
-		defer func() { err = r.Out.End(errors.Join(err, s.Close())) }()
-		return do(cmd.Context(), s, args)
+		defer out.Discard()
+		defer func() { err = out.End(errors.Join(err, s.Close())) }()
+		return do(cmd.Context(), &Call{Session: s, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}, args)
 	}
 }
 

@@ -66,13 +66,13 @@ func CommandLine(words ...string) string {
 
 // CommandLine is a command line that looks where this one does: at the same
 // settings, store and account.
-func (r *Factory) CommandLine(words ...string) string { return r.CommandLineWith(nil, words...) }
+func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
 // CommandLineWith is command, with those of these flags that this line has too.
-func (r *Factory) CommandLineWith(flags []string, words ...string) string {
+func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "api-key-file", "ca-file", "insecure-http"}, flags...) {
-		f := r.Cmd.Flags().Lookup(name)
+		f := c.Cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed {
 			continue
 		}

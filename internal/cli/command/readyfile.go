@@ -16,7 +16,7 @@ type ReadyJSON struct {
 // AnnounceReady says where a server can be reached, once connections are
 // accepted: in the ready file if one was asked for, and as a line on stderr, or
 // on stdout with JSON Lines.
-func (r *Factory) AnnounceReady(ctx context.Context, what, url, file string) error {
+func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
 	if file != "" {
 		f, err := NewWholeFile(ctx, file)
 		if err != nil {
@@ -30,10 +30,10 @@ func (r *Factory) AnnounceReady(ctx context.Context, what, url, file string) err
 			return err
 		}
 	}
-	if r.Out.Format() == render.JSONL {
-		return r.Out.Object(ReadyJSON{"ready", url})
+	if c.Out.Format() == render.JSONL {
+		return c.Out.Object(ReadyJSON{"ready", url})
 	}
-	r.App.IO.Note("%s ready: %s", what, url)
+	c.IO.Note("%s ready: %s", what, url)
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (x *conflicts) report(ctx context.Context) error {
 	if !c.o.SkipInvalid {
 		return bad
 	}
-	c.s.IO.WarningWith(bad.Warning())
+	c.call.IO.WarningWith(bad.Warning())
 	return nil
 }
 

@@ -31,7 +31,7 @@ type createOptions struct {
 	send.PolicyOptions
 }
 
-func New(r *command.Factory) *cobra.Command {
+func New(f *command.Factory) *cobra.Command {
 	var o createOptions
 	cmd := &cobra.Command{
 		Use:     "create [FILE|-]...",
@@ -51,37 +51,36 @@ for more of that, and "waybill help input" for what is read.`,
 			`waybill create export.csv --map referId="Order No" --rejects bad.csv`,
 			"waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784"),
 	}
-	cmd.RunE = r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 		o.Files = args
-		policy, err := o.Policy(cmd, s.Config)
+		policy, err := o.Policy(cmd, c.Config)
 		if err != nil {
 			return err
 		}
-		return runCreate(r, ctx, s, o, policy)
+		return runCreate(ctx, c, o, policy)
 	})
-	f := cmd.Flags()
-	f.SortFlags = false
+	flags := cmd.Flags()
+	flags.SortFlags = false
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency", "rate", "max-input")
-	f.StringVar(&o.ReferID, "refer-id", "", "create one tracking with this identifier of yours")
-	f.StringVar(&o.Number, "tracking-number", "", "the one tracking's number")
-	f.StringVar(&o.Carrier, "carrier-code", "", "the one tracking's carrier code")
-	f.StringVar(&o.Format, "format", "auto", "read the input as csv, tsv, json or jsonl instead of looking at it")
-	f.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
-	f.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, and send nothing")
-	f.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
-	f.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "send values that look like spreadsheet damage or placeholders")
-	f.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
-	f.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
+	flags.StringVar(&o.ReferID, "refer-id", "", "create one tracking with this identifier of yours")
+	flags.StringVar(&o.Number, "tracking-number", "", "the one tracking's number")
+	flags.StringVar(&o.Carrier, "carrier-code", "", "the one tracking's carrier code")
+	flags.StringVar(&o.Format, "format", "auto", "read the input as csv, tsv, json or jsonl instead of looking at it")
+	flags.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, and send nothing")
+	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
+	flags.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "send values that look like spreadsheet damage or placeholders")
+	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
+	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
 	o.Flags(cmd)
-	f.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
-	f.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, before it is sent")
+	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
+	flags.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, before it is sent")
 	return cmd
 }
 
 // creation is one create on its way.
 type creation struct {
-	r       *command.Factory
-	s       *app.Session
+	call    *command.Call
 	o       createOptions
 	in      *input.Input
 	plan    ledger.Plan
@@ -90,8 +89,8 @@ type creation struct {
 	started time.Time
 }
 
-func runCreate(r *command.Factory, ctx context.Context, s *app.Session, o createOptions, policy bulk.Policy) error {
-	c := &creation{r: r, s: s, o: o, policy: policy, started: time.Now()}
+func runCreate(ctx context.Context, call *command.Call, o createOptions, policy bulk.Policy) error {
+	c := &creation{call: call, o: o, policy: policy, started: time.Now()}
 	if err := c.prepare(ctx); err != nil {
 		return err
 	}
@@ -107,7 +106,7 @@ func (c *creation) create(ctx context.Context) error {
 	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
 		return c.nothing()
 	}
-	c.plan.Account = c.s.Account(ctx)
+	c.plan.Account = c.call.Account(ctx)
 	if c.o.DryRun {
 		return c.dryRun(ctx)
 	}
@@ -119,7 +118,7 @@ func (c *creation) prepare(ctx context.Context) error {
 	if err := c.lineUp(ctx); err != nil {
 		return err
 	}
-	cfg := c.s.Config
+	cfg := c.call.Config
 	c.in.Skip = c.o.SkipInvalid
 	c.in.Options = intake.Options{
 		Map: cfg.Map, Encoding: cfg.Encoding, StripSpaces: cfg.StripSpaces, Carriers: cfg.Carriers,
@@ -163,10 +162,10 @@ func (c *creation) lineUp(ctx context.Context) (err error) {
 	switch {
 	case stdin > 1:
 		return command.Usagef("name `-` once", "standard input can be read only once")
-	case stdin == 1 && c.s.Config.APIKeyFromStdin():
+	case stdin == 1 && c.call.Config.APIKeyFromStdin():
 		return command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
 	}
-	c.in, err = input.NewInputOpener(c.s).All(ctx, o.Files)
+	c.in, err = input.NewInputOpener(c.call.Session).All(ctx, o.Files)
 	return err
 }
 
@@ -195,16 +194,16 @@ func (c *creation) judge(ctx context.Context) error {
 	if !c.o.SkipInvalid || c.judged.Valid == 0 {
 		return bad
 	}
-	c.s.IO.WarningWith(bad.Warning())
+	c.call.IO.WarningWith(bad.Warning())
 	return nil
 }
 
 // nothing ends a create of an input without rows.
 func (c *creation) nothing() error {
 	if c.o.AllowEmpty {
-		c.s.IO.Note("no data rows, nothing to do")
-		if c.r.Out.Machine() {
-			return c.r.Out.Object(send.Result{ElapsedSeconds: c.elapsed()})
+		c.call.IO.Note("no data rows, nothing to do")
+		if c.call.Out.Machine() {
+			return c.call.Out.Object(send.Result{ElapsedSeconds: c.elapsed()})
 		}
 		return nil
 	}
@@ -215,17 +214,17 @@ func (c *creation) elapsed() float64 { return command.ElapsedSeconds(c.started) 
 
 // send stages the input, sends what is pending and reports the outcome.
 func (c *creation) send(ctx context.Context) error {
-	if _, err := c.s.Client(); err != nil {
+	if _, err := c.call.Client(); err != nil {
 		return err
 	}
-	db, err := c.s.Store(ctx)
+	db, err := c.call.Store(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.o.CheckKey(ctx, c.s, db, c.plan.Account); err != nil {
+	if err := c.o.CheckKey(ctx, c.call.Session, db, c.plan.Account); err != nil {
 		return err
 	}
-	if err := command.RecoverRows(ctx, c.s, db); err != nil {
+	if err := command.RecoverRows(ctx, c.call.Session, db); err != nil {
 		return err
 	}
 	run, err := c.stage(ctx, db)
@@ -233,17 +232,17 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	if db.New() {
-		c.s.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
+		c.call.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
 	}
 	if n := run.Tally.OtherCarrier; n > 0 {
-		c.s.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
+		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
 	}
 	k := &send.Execution{
-		R: c.r, S: c.s, Db: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started,
+		Call: c.call, Db: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started,
 		Again: c.again(), Same: true,
 	}
 	if k.Again == "" {
-		k.Again, k.Same = c.r.CommandLine("runs", "resume", k.Id()), false
+		k.Again, k.Same = c.call.CommandLine("runs", "resume", k.Id()), false
 	}
 	return send.WithNextCommand(k.Execute(ctx), k.Again)
 }
@@ -253,7 +252,7 @@ func (c *creation) send(ctx context.Context) error {
 func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
 	found := &conflicts{c: c}
 	defer found.close()
-	return bulk.Stage(ctx, patientStager{db, c.s}, c.plan, c.in.Entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error {
+	return bulk.Stage(ctx, patientStager{db, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error {
 		if err := c.in.Unchanged(); err != nil {
 			return err
 		}
@@ -298,5 +297,5 @@ func (c *creation) again() string {
 	if !c.in.Repeatable() {
 		return ""
 	}
-	return command.CommandLine(append([]string{"waybill"}, c.r.Args...)...)
+	return command.CommandLine(append([]string{"waybill"}, c.call.Line...)...)
 }

@@ -55,7 +55,7 @@ func (c *creation) dryRun(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	known, err := c.s.ExistingStore(ctx)
+	known, err := c.call.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (c *creation) dryRow(ctx context.Context, known *store.DB, row ledger.Row, 
 }
 
 func (c *creation) printDryRun(res dryRunResult) error {
-	out := c.r.Out
+	out := c.call.Out
 	if out.Machine() {
 		return out.Object(res)
 	}
@@ -133,7 +133,7 @@ func (c *creation) printDryRun(res dryRunResult) error {
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	c.s.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
+	c.call.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
 	return nil
 }
 

@@ -15,10 +15,10 @@ import (
 // notes tells what was noticed on good rows and what is not used.
 func (c *creation) notes() {
 	for _, p := range c.judged.Notes {
-		c.s.IO.Note("%s", input.ProblemLine(p))
+		c.call.IO.Note("%s", input.ProblemLine(p))
 	}
 	if n := c.judged.MoreNotes; n > 0 {
-		c.s.IO.Note("%d more rows with such notes", n)
+		c.call.IO.Note("%d more rows with such notes", n)
 	}
 	for _, s := range c.judged.Summaries {
 		c.summaryNotes(s)
@@ -26,7 +26,7 @@ func (c *creation) notes() {
 }
 
 func (c *creation) summaryNotes(s input.SourceSummary) {
-	note := func(format string, args ...any) { c.s.IO.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
+	note := func(format string, args ...any) { c.call.IO.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
 	if len(s.Hidden) > 0 {
 		note("column names read without the invisible characters in them: %s", input.QuotedList(s.Hidden))
 	}
@@ -55,7 +55,7 @@ func (c *creation) summaryNotes(s input.SourceSummary) {
 		note("spaces removed from inside %d identifiers", s.Stripped)
 	}
 	if s.Exchanged*2 > s.Rows {
-		c.s.IO.Warning("%s", input.ExchangedText(s))
+		c.call.IO.Warning("%s", input.ExchangedText(s))
 	}
 	if s.Empty > 0 {
 		note("%d rows without any value passed over", s.Empty)

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -34,7 +33,7 @@ func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
 }
 
 // listDead lists dead letters, oldest first.
-func listDead(r *command.Factory, ctx context.Context, s *app.Session, o eventOptions) error {
+func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
 	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All {
 		return command.Usagef("only --since and --limit narrow it", "--dead lists deliveries, not events")
 	}
@@ -42,13 +41,13 @@ func listDead(r *command.Factory, ctx context.Context, s *app.Session, o eventOp
 	if err != nil {
 		return err
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	sinks := map[int64]inbox.Sink{}
 	w := command.Listing[inbox.Letter]{
-		Out: r.Out, Empty: "nothing was given up",
+		Out: c.Out, Empty: "nothing was given up",
 		Json: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
 		Columns: []render.Column{
 			{Name: "DELIVERY", Right: true},
@@ -65,7 +64,7 @@ func listDead(r *command.Factory, ctx context.Context, s *app.Session, o eventOp
 		},
 	}
 	if db == nil {
-		return w.Print(s.IO, nil)
+		return w.Print(c.IO, nil)
 	}
 	all, err := db.Sinks(ctx)
 	if err != nil {
@@ -75,9 +74,9 @@ func listDead(r *command.Factory, ctx context.Context, s *app.Session, o eventOp
 		sinks[k.ID] = k
 	}
 	n := 0
-	err = w.Print(s.IO, diedSince(db.DeadLetters(ctx), q.Since, o.Limit, &n))
+	err = w.Print(c.IO, diedSince(db.DeadLetters(ctx), q.Since, o.Limit, &n))
 	if err == nil && n > 0 {
-		s.IO.Next(r.CommandLine("events", "replay", "--dead"))
+		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-func New(r *command.Factory) *cobra.Command {
+func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "events",
 		GroupID: command.GroupHook,
@@ -20,8 +20,8 @@ func New(r *command.Factory) *cobra.Command {
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(
-		newList(r), newShow(r), newReplay(r), newSend(r), newWait(r),
-		newExport(r), newImport(r), newPrune(r), newReadmit(r),
+		newList(f), newShow(f), newReplay(f), newSend(f), newWait(f),
+		newExport(f), newImport(f), newPrune(f), newReadmit(f),
 	)
 	return group
 }

@@ -24,7 +24,7 @@ type exportOptions struct {
 	Redact                  bool
 }
 
-func newExport(r *command.Factory) *cobra.Command {
+func newExport(f *command.Factory) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [ID…]",
@@ -47,15 +47,15 @@ Names of members stay. What is redacted verifies no more, and is marked
 
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runExport(r, ctx, s, o, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runExport(ctx, c, o, args)
 		}),
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	f.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
-	f.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
-	f.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
+	flags := cmd.Flags()
+	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
+	flags.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
+	flags.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	flags.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
 	return cmd
 }
 
@@ -72,8 +72,8 @@ type exporting struct {
 	written, pruned int64
 }
 
-func runExport(r *command.Factory, ctx context.Context, s *app.Session, o exportOptions, ids []string) error {
-	if r.Out.IsCSV() {
+func runExport(ctx context.Context, call *command.Call, o exportOptions, ids []string) error {
+	if call.Out.IsCSV() {
 		return command.Usagef("leave out -o csv", "deliveries are exported as JSON Lines")
 	}
 	if len(ids) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
@@ -91,23 +91,23 @@ func runExport(r *command.Factory, ctx context.Context, s *app.Session, o export
 		return err
 	}
 	if o.Redact {
-		if e.redactor, err = redactor(s); err != nil {
+		if e.redactor, err = redactor(call.Session); err != nil {
 			return err
 		}
 	}
-	if e.db, err = s.ExistingStore(ctx); err != nil {
+	if e.db, err = call.ExistingStore(ctx); err != nil {
 		return err
 	}
-	r.Out.Whole()
-	list := r.Out.BeginList()
+	call.Out.Whole()
+	list := call.Out.BeginList()
 	e.write = func(c webhook.Capture) error { return list.Add(c) }
 	if err := errors.Join(e.all(ctx, ids), list.Close()); err != nil {
 		return err
 	}
 	if e.pruned > 0 {
-		s.IO.Warning("%s left out: their bytes were pruned", are(e.pruned))
+		call.IO.Warning("%s left out: their bytes were pruned", are(e.pruned))
 	}
-	s.IO.Note("%s exported", view.Deliveries(e.written))
+	call.IO.Note("%s exported", view.Deliveries(e.written))
 	return nil
 }
 

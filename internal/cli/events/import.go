@@ -34,7 +34,7 @@ type importedJSON struct {
 	Events     int64 `json:"events"` // that were not known before
 }
 
-func newImport(r *command.Factory) *cobra.Command {
+func newImport(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE…",
 		Short: "Read exported deliveries into the store",
@@ -49,16 +49,16 @@ counts like any other: it is forwarded and ends waiting. A delivery that is
 there already is not stored again, and no event counts twice.`,
 		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
 		Args:    cobra.MinimumNArgs(1),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runImport(r, ctx, s, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runImport(ctx, c, args)
 		}),
 	}
 	command.SettingFlags(cmd, "max-input")
 	return cmd
 }
 
-func runImport(r *command.Factory, ctx context.Context, s *app.Session, files []string) error {
-	in, err := input.NewInputOpener(s).All(ctx, files)
+func runImport(ctx context.Context, c *command.Call, files []string) error {
+	in, err := input.NewInputOpener(c.Session).All(ctx, files)
 	if err != nil {
 		return err
 	}
@@ -67,35 +67,35 @@ func runImport(r *command.Factory, ctx context.Context, s *app.Session, files []
 	if err != nil {
 		return err
 	}
-	verifier, err := s.Verifier()
+	verifier, err := c.Verifier()
 	if err != nil {
 		return err
 	}
-	db, err := s.Store(ctx)
+	db, err := c.Store(ctx)
 	if err != nil {
 		return err
 	}
-	imp := &app.Importer{Store: db, Verifier: verifier, Scheme: s.Config.Webhook.Scheme}
-	p := command.NewCountProgress(s.IO, "importing", "deliveries", total)
+	imp := &app.Importer{Store: db, Verifier: verifier, Scheme: c.Config.Webhook.Scheme}
+	p := command.NewCountProgress(c.IO, "importing", "deliveries", total)
 	j, err := importCaptures(ctx, in, imp, p)
 	p.Stop()
 	if err != nil {
 		next := ""
 		if in.Repeatable() {
-			next = r.CommandLine(append([]string{"events", "import"}, files...)...)
+			next = c.CommandLine(append([]string{"events", "import"}, files...)...)
 		}
 		return &command.OutcomeError{Code: command.Failed, Err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), Next: next}
 	}
 	if verifier == nil {
-		s.IO.Note("no scheme to verify with is in force: what was imported is not verified")
+		c.IO.Note("no scheme to verify with is in force: what was imported is not verified")
 	}
 	if j.Redacted > 0 {
-		s.IO.Warning("%s redacted: no signature verifies any more", are(j.Redacted))
+		c.IO.Warning("%s redacted: no signature verifies any more", are(j.Redacted))
 	}
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+	if c.Out.Machine() {
+		return c.Out.Object(j)
 	}
-	return r.Out.Line("%s", fmt.Sprintf("imported %s with %d new events: %d verified, %d not; %d were there already",
+	return c.Out.Line("%s", fmt.Sprintf("imported %s with %d new events: %d verified, %d not; %d were there already",
 		view.Deliveries(j.Imported), j.Events, j.Verified, j.Unverified, j.Known))
 }
 

@@ -22,7 +22,7 @@ type eventOptions struct {
 	All, Dead                                      bool
 }
 
-func newList(r *command.Factory) *cobra.Command {
+func newList(f *command.Factory) *cobra.Command {
 	var q eventOptions
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -38,23 +38,23 @@ often it was tried and why it failed last.`,
 		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
 		Args: cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if q.Dead {
-				return listDead(r, ctx, s, q)
+				return listDead(ctx, c, q)
 			}
-			return listEvents(r, ctx, s, q)
+			return listEvents(ctx, c, q)
 		}),
 	}
-	f := cmd.Flags()
-	f.IntVar(&q.Limit, "limit", 50, "at most `N` (0 for all)")
-	f.StringVar(&q.Kind, "event", "", "only this `KIND`, such as router.delivered")
-	f.StringVar(&q.Number, "tracking-number", "", "only this tracking number")
-	f.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
-	f.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
-	f.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	f.StringVar(&q.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
-	f.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
-	f.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
+	flags := cmd.Flags()
+	flags.IntVar(&q.Limit, "limit", 50, "at most `N` (0 for all)")
+	flags.StringVar(&q.Kind, "event", "", "only this `KIND`, such as router.delivered")
+	flags.StringVar(&q.Number, "tracking-number", "", "only this tracking number")
+	flags.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
+	flags.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
+	flags.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
+	flags.StringVar(&q.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	flags.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
+	flags.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
 	return cmd
 }
 
@@ -131,7 +131,7 @@ func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*
 	return a, nil
 }
 
-func listEvents(r *command.Factory, ctx context.Context, s *app.Session, o eventOptions) error {
+func listEvents(ctx context.Context, c *command.Call, o eventOptions) error {
 	q, err := o.query()
 	if err != nil {
 		return err
@@ -140,29 +140,29 @@ func listEvents(r *command.Factory, ctx context.Context, s *app.Session, o event
 	if err != nil {
 		return err
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	if db == nil {
-		return eventListing(r, s, "no events; `waybill listen` receives them").Print(s.IO, nil)
+		return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, nil)
 	}
 	if o.Filter == "" {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
-		if q.About, err = about(ctx, s, db, o.ReferID); err != nil {
+		if q.About, err = about(ctx, c.Session, db, o.ReferID); err != nil {
 			return err
 		}
 	}
-	return eventListing(r, s, "no events; `waybill listen` receives them").Print(s.IO, filtered(db.Events(ctx, q), filter, o.Limit))
+	return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, filtered(db.Events(ctx, q), filter, o.Limit))
 }
 
 // eventListing prints events, one line each.
-func eventListing(r *command.Factory, s *app.Session, empty string) command.Listing[inbox.Event] {
-	names, hide := view.NewStatusNames(s.Config.Statuses), s.Hide()
+func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
+	names, hide := view.NewStatusNames(c.Config.Statuses), c.Hide()
 	return command.Listing[inbox.Event]{
-		Out: r.Out, Empty: empty,
+		Out: c.Out, Empty: empty,
 		Json: func(e inbox.Event) any { return view.NewEventJSON(view.Hidden(e, hide)) },
 		Columns: []render.Column{
 			{Name: "SEQ", Right: true},

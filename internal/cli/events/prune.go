@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-func newPrune(r *command.Factory) *cobra.Command {
+func newPrune(f *command.Factory) *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
@@ -27,12 +27,12 @@ whole; what was given up is forgotten. The room is used for what comes next; the
 file does not shrink.`,
 		Example: command.Example("waybill events prune --older-than 30d"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			before, err := command.OlderThan(age)
 			if err != nil {
 				return err
 			}
-			return runPrune(r, ctx, s, before)
+			return runPrune(ctx, c, before)
 		}),
 	}
 	command.OlderThanFlag(cmd, &age)
@@ -48,8 +48,8 @@ type prunedJSON struct {
 	Waiting    int64 `json:"waiting"` // deliveries that were left whole, since they are not forwarded yet
 }
 
-func runPrune(r *command.Factory, ctx context.Context, s *app.Session, before time.Time) error {
-	db, err := s.ExistingStore(ctx)
+func runPrune(ctx context.Context, c *command.Call, before time.Time) error {
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,18 +61,18 @@ func runPrune(r *command.Factory, ctx context.Context, s *app.Session, before ti
 		return err
 	}
 	if p.Dead > 0 {
-		s.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", view.Deliveries(p.Dead))
+		c.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", view.Deliveries(p.Dead))
 	}
 	if p.Waiting > 0 {
-		s.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", view.Deliveries(p.Waiting))
+		c.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", view.Deliveries(p.Waiting))
 	}
-	if r.Out.Machine() {
-		return errors.Join(err, r.Out.Object(prunedJSON(p)))
+	if c.Out.Machine() {
+		return errors.Join(err, c.Out.Object(prunedJSON(p)))
 	}
-	return errors.Join(err, r.Out.Line("dropped %d bytes of %d deliveries, and %d refused ones", p.Bytes, p.Deliveries, p.Refused))
+	return errors.Join(err, c.Out.Line("dropped %d bytes of %d deliveries, and %d refused ones", p.Bytes, p.Deliveries, p.Refused))
 }
 
-func newReadmit(r *command.Factory) *cobra.Command {
+func newReadmit(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "readmit",
 		Short: "Verify refused deliveries again, and take those that pass",
@@ -83,8 +83,8 @@ secret that was changed too late. The service was told that they were refused,
 and may have sent them again meanwhile: each event counts once all the same.`,
 		Example: command.Example("waybill events readmit"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runReadmit(r, ctx, s)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runReadmit(ctx, c)
 		}),
 	}
 }
@@ -99,22 +99,22 @@ type readmittedJSON struct {
 // errNoneVerifies says that readmit found nothing to take.
 var errNoneVerifies = errors.New("none of the refused deliveries verifies")
 
-func runReadmit(r *command.Factory, ctx context.Context, s *app.Session) error {
-	verifier, err := s.Verifier()
+func runReadmit(ctx context.Context, c *command.Call) error {
+	verifier, err := c.Verifier()
 	if err != nil {
 		return err
 	}
 	if verifier == nil {
-		return s.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies what was refused")
+		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies what was refused")
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	var j readmittedJSON
 	if db != nil {
 		err = command.Each(db.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := app.Readmit(ctx, db, verifier, s.Config.Webhook.Scheme, d)
+			placed, err := app.Readmit(ctx, db, verifier, c.Config.Webhook.Scheme, d)
 			if err != nil || placed == nil {
 				j.Refused++
 				return err
@@ -130,8 +130,8 @@ func runReadmit(r *command.Factory, ctx context.Context, s *app.Session) error {
 	if j.Readmitted == 0 && j.Refused > 0 {
 		err = &command.OutcomeError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
-	if r.Out.Machine() {
-		return errors.Join(err, r.Out.Object(j))
+	if c.Out.Machine() {
+		return errors.Join(err, c.Out.Object(j))
 	}
-	return errors.Join(err, r.Out.Line("%s", fmt.Sprintf("readmitted %s with %s; still refused: %d", view.Deliveries(j.Readmitted), command.Plural(j.Events, "new event"), j.Refused)))
+	return errors.Join(err, c.Out.Line("%s", fmt.Sprintf("readmitted %s with %s; still refused: %d", view.Deliveries(j.Readmitted), command.Plural(j.Events, "new event"), j.Refused)))
 }

@@ -27,7 +27,7 @@ type replayOptions struct {
 	Dead, Resign, Unverified bool
 }
 
-func newReplay(r *command.Factory) *cobra.Command {
+func newReplay(f *command.Factory) *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay [ID…]",
@@ -48,19 +48,19 @@ anew. Only verified deliveries go, but for those named by ID, or with
 ` + sendingHelp,
 		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook", "waybill events replay --since 24h --filter 'event=router.delivered'",
 			"waybill events replay --dead", "waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runReplay(r, ctx, s, o, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runReplay(ctx, c, o, args)
 		}),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.To, "to", "", "send to `URL` instead of the known targets")
-	f.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
-	f.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
-	f.Int64Var(&o.Until, "until", 0, "of these, up to delivery number `N`")
-	f.BoolVar(&o.Dead, "dead", false, "those that were given up")
-	f.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
-	f.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.To, "to", "", "send to `URL` instead of the known targets")
+	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
+	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
+	flags.Int64Var(&o.Until, "until", 0, "of these, up to delivery number `N`")
+	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
+	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
+	flags.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
 	o.flags(cmd)
 	return cmd
 }
@@ -96,19 +96,19 @@ func (o replayOptions) selection(names []string) (app.Selection, error) {
 	return sel, err
 }
 
-func runReplay(r *command.Factory, ctx context.Context, s *app.Session, o replayOptions, names []string) error {
+func runReplay(ctx context.Context, c *command.Call, o replayOptions, names []string) error {
 	sel, err := o.selection(names)
 	if err != nil {
 		return err
 	}
-	k, err := newSending(r, s, o.sendingOptions)
+	k, err := newSending(c, o.sendingOptions)
 	if err != nil {
 		return err
 	}
 	defer k.Client.Close()
 	var sign *signer
 	if o.Resign || o.Corrupt {
-		if sign, err = newSigner(s, o.Scheme); err != nil {
+		if sign, err = newSigner(c.Session, o.Scheme); err != nil {
 			return err
 		}
 		k.Scheme = sign.scheme
@@ -116,7 +116,7 @@ func runReplay(r *command.Factory, ctx context.Context, s *app.Session, o replay
 	if !o.Resign {
 		sign = nil
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,14 +124,14 @@ func runReplay(r *command.Factory, ctx context.Context, s *app.Session, o replay
 	if err != nil {
 		return err
 	}
-	if err := saySelection(s, sel, all, left); err != nil || len(all) == 0 {
+	if err := saySelection(c.Session, sel, all, left); err != nil || len(all) == 0 {
 		return err
 	}
-	withhold, err := s.Holds()
+	withhold, err := c.Holds()
 	if err != nil {
 		return err
 	}
-	headers, err := headersOf(r, o.Headers, all)
+	headers, err := headersOf(c, o.Headers, all)
 	if err != nil {
 		return err
 	}
@@ -142,15 +142,15 @@ func runReplay(r *command.Factory, ctx context.Context, s *app.Session, o replay
 	if !o.Corrupt {
 		k.after = func(res forward.Result) error { return p.settle(ctx, res) }
 	}
-	k.again = func(next int) string { return replayAgain(r, sel, all, k.Faults, next) }
-	if !r.Cmd.Flags().Changed("seed") && (o.Reorder || k.Faults.Drop > 0 || k.Faults.Delay > 0 || o.Corrupt) {
-		s.IO.Note("--seed %d repeats this run", k.Faults.Seed)
+	k.again = func(next int) string { return replayAgain(c, sel, all, k.Faults, next) }
+	if !c.Cmd.Flags().Changed("seed") && (o.Reorder || k.Faults.Drop > 0 || k.Faults.Delay > 0 || o.Corrupt) {
+		c.IO.Note("--seed %d repeats this run", k.Faults.Seed)
 	}
 	return k.run(ctx, len(all))
 }
 
 // headersOf returns what each target of the deliveries gets, by its URL.
-func headersOf(r *command.Factory, values []string, all []app.Errand) (map[string][]webhook.Field, error) {
+func headersOf(c *command.Call, values []string, all []app.Errand) (map[string][]webhook.Field, error) {
 	var targets []forward.Target
 	for _, e := range all {
 		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == e.To.String() }) {
@@ -158,7 +158,7 @@ func headersOf(r *command.Factory, values []string, all []app.Errand) (map[strin
 		}
 	}
 	headers := map[string][]webhook.Field{}
-	err := GiveHeaders(r, values, targets)
+	err := GiveHeaders(c, values, targets)
 	for _, t := range targets {
 		headers[t.URL.String()] = t.Headers
 	}
@@ -243,7 +243,7 @@ func (p *replaying) settle(ctx context.Context, res forward.Result) error {
 
 // replayAgain is the command that goes on behind so many sendings. Letters that
 // were taken are no longer dead, so that the same command goes on with the others.
-func replayAgain(r *command.Factory, sel app.Selection, all []app.Errand, f forward.Faults, next int) string {
+func replayAgain(c *command.Call, sel app.Selection, all []app.Errand, f forward.Faults, next int) string {
 	set := map[string]string{"seed": strconv.FormatUint(f.Seed, 10), "skip": strconv.Itoa(next)}
 	switch {
 	case sel.Dead && all[0].Letter != nil:
@@ -254,5 +254,5 @@ func replayAgain(r *command.Factory, sel app.Selection, all []app.Errand, f forw
 			set["since"] = sel.Since.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	return anew(r, sel.Names, set)
+	return anew(c, sel.Names, set)
 }

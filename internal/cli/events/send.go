@@ -34,7 +34,7 @@ type sendOptions struct {
 	Count                   int
 }
 
-func newSend(r *command.Factory) *cobra.Command {
+func newSend(f *command.Factory) *cobra.Command {
 	var o sendOptions
 	cmd := &cobra.Command{
 		Use:   "send --to URL",
@@ -52,19 +52,19 @@ Lines, which go with their headers and are signed anew if there is a scheme.
 		Example: command.Example("waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
 			"waybill events send --to http://127.0.0.1:3000/hook --count 100 --duplicate 1 --reorder --seed 7", "waybill events send --to http://127.0.0.1:3000/hook --file body.json --scheme hmac-body-hex"),
 		Args: cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runSend(r, ctx, s, o)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runSend(ctx, c, o)
 		}),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.To, "to", "", "send to `URL`")
-	f.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
-	f.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
-	f.StringArrayVar(&o.Set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
-	f.StringVar(&o.At, "at", "", "when they happened, a `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
-	f.IntVar(&o.Count, "count", 1, "make up `N` events")
-	f.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.To, "to", "", "send to `URL`")
+	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
+	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
+	flags.StringArrayVar(&o.Set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
+	flags.StringVar(&o.At, "at", "", "when they happened, a `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
+	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
+	flags.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
 	o.flags(cmd)
 	return cmd
 }
@@ -98,7 +98,7 @@ func (o sendOptions) made(cmd *cobra.Command, seed uint64) (webhook.Made, error)
 	return m, nil
 }
 
-func runSend(r *command.Factory, ctx context.Context, s *app.Session, o sendOptions) error {
+func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	to, err := o.target()
 	if err != nil {
 		return err
@@ -106,26 +106,26 @@ func runSend(r *command.Factory, ctx context.Context, s *app.Session, o sendOpti
 	if to == nil {
 		return command.Usagef("such as --to http://127.0.0.1:3000/hook", "there is nothing to send to")
 	}
-	k, err := newSending(r, s, o.sendingOptions)
+	k, err := newSending(c, o.sendingOptions)
 	if err != nil {
 		return err
 	}
 	defer k.Client.Close()
 	target := []forward.Target{{URL: to}}
-	if err := GiveHeaders(r, o.Headers, target); err != nil {
+	if err := GiveHeaders(c, o.Headers, target); err != nil {
 		return err
 	}
 	p := &posting{to: to, headers: target[0].Headers, count: o.Count}
-	if err := p.load(ctx, s, r.Cmd, o, k.Faults.Seed); err != nil {
+	if err := p.load(ctx, c.Session, c.Cmd, o, k.Faults.Seed); err != nil {
 		return err
 	}
-	if err := p.signs(s, o.Scheme, o.Corrupt); err != nil {
+	if err := p.signs(c.Session, o.Scheme, o.Corrupt); err != nil {
 		return err
 	}
 	if p.sign != nil {
 		k.Scheme = p.sign.scheme
 	}
-	warnClear(s, []app.Errand{{To: to}})
+	warnClear(c.Session, []app.Errand{{To: to}})
 	k.kind, k.Load = "send", p.parcel
 	k.label = func(int) string { return p.label() }
 	k.json = func(j *sentJSON, _ int) { j.EventID = p.eventID }
@@ -134,15 +134,15 @@ func runSend(r *command.Factory, ctx context.Context, s *app.Session, o sendOpti
 		set["at"] = p.made.At.UTC().Format(time.RFC3339Nano)
 	}
 	switch chance := o.Reorder || o.Corrupt || k.Faults.Drop > 0 || k.Faults.Delay > 0; {
-	case r.Cmd.Flags().Changed("seed"):
+	case c.Cmd.Flags().Changed("seed"):
 	case o.File == "":
-		s.IO.Note("--seed %d --at %s repeats this run", k.Faults.Seed, set["at"])
+		c.IO.Note("--seed %d --at %s repeats this run", k.Faults.Seed, set["at"])
 	case chance:
-		s.IO.Note("--seed %d repeats this run", k.Faults.Seed)
+		c.IO.Note("--seed %d repeats this run", k.Faults.Seed)
 	}
 	k.again = func(next int) string {
 		set["skip"] = strconv.Itoa(next)
-		return anew(r, nil, set)
+		return anew(c, nil, set)
 	}
 	return k.run(ctx, p.count)
 }

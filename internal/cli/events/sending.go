@@ -166,8 +166,7 @@ func (k *signer) usage(err error) error {
 type sending struct {
 	forward.Series
 
-	r     *command.Factory
-	s     *app.Session
+	call  *command.Call
 	kind  string               // type of its lines in JSON
 	label func(i int) string   // what is sent, for people
 	json  func(*sentJSON, int) // adds what is sent
@@ -177,8 +176,8 @@ type sending struct {
 
 // newSending reads the flags that all commands which send have. The caller
 // closes its Client.
-func newSending(r *command.Factory, s *app.Session, o sendingOptions) (*sending, error) {
-	faults, err := o.faults(r.Cmd)
+func newSending(c *command.Call, o sendingOptions) (*sending, error) {
+	faults, err := o.faults(c.Cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -186,12 +185,12 @@ func newSending(r *command.Factory, s *app.Session, o sendingOptions) (*sending,
 	if err != nil {
 		return nil, command.Usagef("such as 2xx, 401, or 2xx,409", "--expect-status: %w", err)
 	}
-	client, err := s.ForwardClient(o.AllowTarget)
+	client, err := c.ForwardClient(o.AllowTarget)
 	if err != nil {
 		return nil, err
 	}
 	return &sending{
-		r: r, s: s,
+		call:   c,
 		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect, Skip: o.Skip},
 		after:  func(forward.Result) error { return nil },
 	}, nil
@@ -214,7 +213,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 	if n > mostSendings/(1+k.Faults.Duplicate) {
 		return command.Usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", mostSendings)
 	}
-	if limit := k.s.Config.Timeout; limit > 0 {
+	if limit := k.call.Config.Timeout; limit > 0 {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 		defer stop()
@@ -222,7 +221,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 	began := time.Now()
 	p := k.printer()
 	k.Tell = func(r forward.Result) error { return errors.Join(k.after(r), p.print(r)) }
-	tally, err := k.Run(ctx, k.s.Hard(ctx), n)
+	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
 	return errors.Join(k.verdict(tally, err), p.end(tally, time.Since(began)))
 }
 
@@ -284,9 +283,9 @@ func sendingHint(t forward.Tally) string {
 
 // anew is this command with other arguments, and some flags set anew. What may
 // be a token in --to is masked.
-func anew(r *command.Factory, args []string, set map[string]string) string {
-	words := slices.Concat(strings.Fields(r.Cmd.CommandPath())[1:], args)
-	r.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+func anew(c *command.Call, args []string, set map[string]string) string {
+	words := slices.Concat(strings.Fields(c.Cmd.CommandPath())[1:], args)
+	c.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		value, ok := set[f.Name]
 		switch {
 		case ok && (f.Changed || value != f.DefValue):
@@ -308,5 +307,5 @@ func anew(r *command.Factory, args []string, set map[string]string) string {
 			}
 		}
 	})
-	return r.CommandLine(words...)
+	return c.CommandLine(words...)
 }

@@ -52,7 +52,7 @@ type sendingPrinter struct {
 }
 
 func (k *sending) printer() *sendingPrinter {
-	p := &sendingPrinter{k: k, out: k.r.Out}
+	p := &sendingPrinter{k: k, out: k.call.Out}
 	switch {
 	case p.out.Machine():
 		p.list = p.out.List(p.out.Ctx)
@@ -155,7 +155,7 @@ func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
 			parts = append(parts, fmt.Sprintf(", %d %s", part.n, part.what))
 		}
 	}
-	p.k.s.IO.Note("%d as expected (%s)%s, in %v", t.Met, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
+	p.k.call.IO.Note("%d as expected (%s)%s, in %v", t.Met, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
 	if p.rows != nil {
 		return p.rows.Flush()
 	}

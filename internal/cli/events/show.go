@@ -20,7 +20,7 @@ type showEventOptions struct {
 	Raw, Headers, Reveal bool
 }
 
-func newShow(r *command.Factory) *cobra.Command {
+func newShow(f *command.Factory) *cobra.Command {
 	var o showEventOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
@@ -34,24 +34,24 @@ headers in their order; credentials show as *** without --reveal. With these
 two, refused:N names a refused delivery.`,
 		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
 		Args:    command.Exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			switch {
 			case o.Raw && o.Headers:
 				return command.Usagef("ask for one after the other", "--raw and --headers exclude each other")
 			case o.Reveal && o.Raw:
 				return command.Usagef("leave it out", "--raw hides nothing")
 			case o.Raw:
-				return showBody(r, ctx, s, args[0])
+				return showBody(ctx, c, args[0])
 			case o.Headers:
-				return showHeaders(r, ctx, s, args[0], o.Reveal)
+				return showHeaders(ctx, c, args[0], o.Reveal)
 			}
-			return showEvent(r, ctx, s, args[0], o.Reveal)
+			return showEvent(ctx, c, args[0], o.Reveal)
 		}),
 	}
-	f := cmd.Flags()
-	f.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
-	f.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
-	f.BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
+	flags := cmd.Flags()
+	flags.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
+	flags.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
+	flags.BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
 	return cmd
 }
 
@@ -91,34 +91,34 @@ func shownIn(ctx context.Context, db *store.DB, id string) (inbox.Event, error) 
 	return e, nil
 }
 
-func showBody(r *command.Factory, ctx context.Context, s *app.Session, id string) error {
-	if r.Out.Machine() || r.Out.IsCSV() {
+func showBody(ctx context.Context, c *command.Call, id string) error {
+	if c.Out.Machine() || c.Out.IsCSV() {
 		return command.Usagef("ask with -o table and without --jq; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
 	}
-	d, err := shownStored(ctx, s, id)
+	d, err := shownStored(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}
-	return r.Out.Bytes(d.Body)
+	return c.Out.Bytes(d.Body)
 }
 
-func showHeaders(r *command.Factory, ctx context.Context, s *app.Session, id string, reveal bool) error {
-	d, err := shownStored(ctx, s, id)
+func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) error {
+	d, err := shownStored(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}
-	headers, err := view.MaskedHeaders(s, d.Header, reveal)
+	headers, err := view.MaskedHeaders(c.Session, d.Header, reveal)
 	if err != nil {
 		return err
 	}
-	if r.Out.Machine() {
-		return r.Out.Object(headers)
+	if c.Out.Machine() {
+		return c.Out.Object(headers)
 	}
-	return r.Out.Headers(headers)
+	return c.Out.Headers(headers)
 }
 
-func showEvent(r *command.Factory, ctx context.Context, s *app.Session, id string, reveal bool) error {
-	db, err := s.ExistingStore(ctx)
+func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) error {
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,23 +127,23 @@ func showEvent(r *command.Factory, ctx context.Context, s *app.Session, id strin
 		return err
 	}
 	if !reveal {
-		e = view.Hidden(e, s.Hide())
+		e = view.Hidden(e, c.Hide())
 	}
-	if r.Out.Machine() {
+	if c.Out.Machine() {
 		j := view.NewEventJSON(e)
 		j.Raw = e.Raw
-		return r.Out.Object(j)
+		return c.Out.Object(j)
 	}
-	if r.Out.IsCSV() {
-		return eventListing(r, s, "").Print(s.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
+	if c.Out.IsCSV() {
+		return eventListing(c, "").Print(c.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
 	}
-	err = r.Out.Fields([]render.Field{
+	err = c.Out.Fields([]render.Field{
 		{Name: "Seq", Value: fmt.Sprint(e.Seq)},
 		{Name: "Delivery", Value: fmt.Sprint(e.Delivery)},
 		{Name: "Event ID", Value: e.EventID},
 		{Name: "Event", Value: e.Kind},
 		{Name: "Number", Value: e.TrackingNumber},
-		{Name: "Status", Value: view.NewStatusNames(s.Config.Statuses).Status(e.Status, e.StatusLabel, e.StatusTrack)},
+		{Name: "Status", Value: view.NewStatusNames(c.Config.Statuses).Status(e.Status, e.StatusLabel, e.StatusTrack)},
 		{Name: "Event time", Value: e.EventTime},
 		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
 		{Name: "Verified", Value: view.VerifiedMark(e)},
@@ -154,11 +154,11 @@ func showEvent(r *command.Factory, ctx context.Context, s *app.Session, id strin
 		return err
 	}
 	if e.Raw == nil {
-		s.IO.Note("its bytes were pruned; this is what was kept")
+		c.IO.Note("its bytes were pruned; this is what was kept")
 		return nil
 	}
-	if err := r.Out.Line(""); err != nil {
+	if err := c.Out.Line(""); err != nil {
 		return err
 	}
-	return r.Out.Raw(e.Raw)
+	return c.Out.Raw(e.Raw)
 }

@@ -22,7 +22,7 @@ func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
 
 // GiveHeaders gives targets their headers, as the values of the flag say. Of
 // several targets, each header names the one that gets it: it may hold a secret.
-func GiveHeaders(r *command.Factory, values []string, targets []forward.Target) error {
+func GiveHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
 	for _, value := range values {
 		to, field, hasURL := strings.Cut(value, "=>")
@@ -45,7 +45,7 @@ func GiveHeaders(r *command.Factory, values []string, targets []forward.Target) 
 		if !slices.ContainsFunc(targets, gets) {
 			return command.Usagef("write the URL as it stands in the target", "--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
 		}
-		secret, err := config.ReadSecret(place, r.App.Getenv)
+		secret, err := config.ReadSecret(place, c.Getenv)
 		if err != nil {
 			return command.Usagef(hint, "--%s %s: %w", targetHeader, name, err)
 		}

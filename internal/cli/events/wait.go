@@ -25,7 +25,7 @@ type waitEventsOptions struct {
 	Unverified    bool
 }
 
-func newWait(r *command.Factory) *cobra.Command {
+func newWait(f *command.Factory) *cobra.Command {
 	o := waitEventsOptions{}
 	cmd := &cobra.Command{
 		Use:   "wait",
@@ -36,19 +36,19 @@ new and verified and that a listener stores from now on, or stored --since. The
 listener may be another process, begun before or after.`,
 		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runWaitEvents(r, ctx, s, o)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runWaitEvents(ctx, c, o)
 		}),
 	}
-	f := cmd.Flags()
-	f.Int64Var(&o.Count, "count", 1, "wait for `N` events")
-	f.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
-	f.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
-	f.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
+	flags := cmd.Flags()
+	flags.Int64Var(&o.Count, "count", 1, "wait for `N` events")
+	flags.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
+	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
+	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
 	return cmd
 }
 
-func runWaitEvents(r *command.Factory, ctx context.Context, s *app.Session, o waitEventsOptions) error {
+func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) error {
 	if o.Count < 1 {
 		return command.Usagef("use 1 or more", "--count %d is too few", o.Count)
 	}
@@ -60,21 +60,21 @@ func runWaitEvents(r *command.Factory, ctx context.Context, s *app.Session, o wa
 	if err != nil {
 		return err
 	}
-	w := &eventWait{s: s, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{s: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now()
 		if err := w.fromNow(ctx); err != nil {
 			return err
 		}
 	}
-	limit := s.Config.Timeout
+	limit := c.Config.Timeout
 	if limit == 0 {
 		limit = command.WaitPatience
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
-	w.shown = command.NewCountProgress(s.IO, "waiting", "events", o.Count)
-	err = eventListing(r, s, "").Print(s.IO, w.events(timed))
+	w.shown = command.NewCountProgress(c.IO, "waiting", "events", o.Count)
+	err = eventListing(c, "").Print(c.IO, w.events(timed))
 	w.shown.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
 		return err
@@ -83,11 +83,11 @@ func runWaitEvents(r *command.Factory, ctx context.Context, s *app.Session, o wa
 	if w.passed > 0 {
 		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.passed, "event"))
 	}
-	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(r, o, w.began)}
+	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
 
 // resumeCommand is the command that counts on from where the waiting began.
-func resumeCommand(r *command.Factory, o waitEventsOptions, began time.Time) string {
+func resumeCommand(c *command.Call, o waitEventsOptions, began time.Time) string {
 	words := []string{"events", "wait", "--count", strconv.FormatInt(o.Count, 10)}
 	if o.Filter != "" {
 		words = append(words, "--filter", o.Filter)
@@ -95,7 +95,7 @@ func resumeCommand(r *command.Factory, o waitEventsOptions, began time.Time) str
 	if o.Unverified {
 		words = append(words, "--unverified")
 	}
-	return r.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
+	return c.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
 }
 
 // eventWait waits for events.

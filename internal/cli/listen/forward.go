@@ -123,27 +123,27 @@ type forwarding struct {
 
 // openForwarding opens the sinks of all targets, and tells what waits for them.
 // ctx ends when the listener is to end.
-func openForwarding(r *command.Factory, ctx context.Context, s *app.Session, db *store.DB, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
+func openForwarding(ctx context.Context, c *command.Call, db *store.DB, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
 		return nil, err
 	}
-	if err := events.GiveHeaders(r, o.Headers, targets); err != nil {
+	if err := events.GiveHeaders(c, o.Headers, targets); err != nil {
 		return nil, err
 	}
 	from, err := parseFrom(o.From)
 	if err != nil {
 		return nil, err
 	}
-	withhold, err := s.Holds()
+	withhold, err := c.Holds()
 	if err != nil {
 		return nil, err
 	}
-	client, err := s.ForwardClient(o.AllowTarget)
+	client, err := c.ForwardClient(o.AllowTarget)
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, out: r.Out, io: s.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.Notice, untoldForwards)}
+	fw := &forwarding{client: client, out: c.Out, io: c.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.Notice, untoldForwards)}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}
@@ -153,7 +153,7 @@ func openForwarding(r *command.Factory, ctx context.Context, s *app.Session, db 
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Store: db, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
 		Answers: o.Ack == ackForwarded, Tell: fw.tell,
-		Trouble: func(what string, err error) { s.IO.Warning("%s: %v", what, err) },
+		Trouble: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func openForwarding(r *command.Factory, ctx context.Context, s *app.Session, db 
 		fw.Wake()
 		return 200
 	})
-	warnForwarding(s, targets, o.Unverified)
+	warnForwarding(c.Session, targets, o.Unverified)
 	if err := fw.backlog(ctx, db, o.Skip); err != nil {
 		return nil, err
 	}

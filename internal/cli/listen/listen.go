@@ -19,7 +19,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/listen"
 )
 
-func New(r *command.Factory) *cobra.Command {
+func New(f *command.Factory) *cobra.Command {
 	var o listenOptions
 	cmd := &cobra.Command{
 		Use:     "listen",
@@ -43,14 +43,14 @@ sends a target a header of its own, its value read once at the start.`,
 		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			if r.Out.IsCSV() {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			if c.Out.IsCSV() {
 				return command.Usagef("use -o jsonl", "what listen tells is no table, so it can't be CSV")
 			}
 			if o.ExitAfter < 0 {
 				return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
 			}
-			return runListen(r, ctx, s, o)
+			return runListen(ctx, c, o)
 		}),
 	}
 	command.SettingFlags(cmd, "addr", "max-body", "max-unverified")
@@ -67,15 +67,15 @@ type listenOptions struct {
 }
 
 // runListen receives until ctx ends, or its time, or there is enough.
-func runListen(r *command.Factory, ctx context.Context, s *app.Session, o listenOptions) error {
+func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if _, err := o.Forward.targets(); err != nil {
 		return err
 	}
-	db, err := s.Store(ctx)
+	db, err := c.Store(ctx)
 	if err != nil {
 		return err
 	}
-	receiver, err := s.Receiver(db)
+	receiver, err := c.Receiver(db)
 	if err != nil {
 		return err
 	}
@@ -84,29 +84,29 @@ func runListen(r *command.Factory, ctx context.Context, s *app.Session, o listen
 		return err
 	}
 	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", s.Config.Listen.Addr)
+	l, err := lc.Listen(ctx, "tcp", c.Config.Listen.Addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.Config.Listen.Addr, err)
+		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
-	warnOpen(r, s, l.Addr())
-	w := s.Config.Webhook
-	if err := noteScheme(s); err != nil {
+	warnOpen(c, l.Addr())
+	w := c.Config.Webhook
+	if err := noteScheme(c.Session); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	told := ctx
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
-	if limit := s.Config.Timeout; limit > 0 && s.Config.Origin("timeout").Level >= config.FromEnv {
+	if limit := c.Config.Timeout; limit > 0 && c.Config.Origin("timeout").Level >= config.FromEnv {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 		defer stop()
 	}
-	fw, err := openForwarding(r, ctx, s, db, receiver, o.Forward)
+	fw, err := openForwarding(ctx, c, db, receiver, o.Forward)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	var printing sync.Mutex
-	p := &eventPrinter{out: r.Out, io: s.IO, names: view.NewStatusNames(s.Config.Statuses), hide: s.Hide(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
+	p := &eventPrinter{out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.Hide(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
 	arrivals := receiver.Woken()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
@@ -125,12 +125,12 @@ func runListen(r *command.Factory, ctx context.Context, s *app.Session, o listen
 			return p.print(n)
 		})
 	})
-	g.Go(func() error { return fw.run(follow, s.Hard(context.WithoutCancel(ctx)), &printing) })
+	g.Go(func() error { return fw.run(follow, c.Hard(context.WithoutCancel(ctx)), &printing) })
 	g.Go(func() error {
-		s.Sink(db).Run(follow, arrivals, func(err error) { s.IO.Warning("what events tell is not taken in for now: %v", err) })
+		c.Sink(db).Run(follow, arrivals, func(err error) { c.IO.Warning("what events tell is not taken in for now: %v", err) })
 		return nil
 	})
-	if err := r.AnnounceReady(ctx, "listen", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+	if err := c.AnnounceReady(ctx, "listen", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
@@ -163,9 +163,9 @@ func noteScheme(s *app.Session) error {
 
 // warnOpen warns when deliveries can come from other computers and anything
 // they bring is kept.
-func warnOpen(r *command.Factory, s *app.Session, addr net.Addr) {
+func warnOpen(c *command.Call, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
-	if ok && !tcp.IP.IsLoopback() && s.Config.Webhook.Verify != "enforce" {
-		s.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", addr.String())
+	if ok && !tcp.IP.IsLoopback() && c.Config.Webhook.Verify != "enforce" {
+		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", addr.String())
 	}
 }

@@ -7,12 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-func runsPrune(r *command.Factory) *cobra.Command {
+func runsPrune(f *command.Factory) *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
@@ -25,12 +24,12 @@ unknown outcome are kept. The room is used for what comes next; the file does no
 shrink.`,
 		Example: command.Example("waybill runs prune --older-than 90d"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			before, err := command.OlderThan(age)
 			if err != nil {
 				return err
 			}
-			return runPruneRuns(r, ctx, s, before)
+			return runPruneRuns(ctx, c, before)
 		}),
 	}
 	command.OlderThanFlag(cmd, &age)
@@ -43,8 +42,8 @@ type prunedRunsJSON struct {
 	Unfinished int64 `json:"unfinished"` // old runs that were kept, since not every row has an outcome
 }
 
-func runPruneRuns(r *command.Factory, ctx context.Context, s *app.Session, before time.Time) error {
-	db, err := s.ExistingStore(ctx)
+func runPruneRuns(ctx context.Context, c *command.Call, before time.Time) error {
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,10 +55,10 @@ func runPruneRuns(r *command.Factory, ctx context.Context, s *app.Session, befor
 		return err
 	}
 	if p.Unfinished > 0 {
-		s.IO.Note("kept, since not every row has an outcome: %s; `waybill runs list` shows them, and `waybill runs resume ID` continues one", command.Plural(p.Unfinished, "run"))
+		c.IO.Note("kept, since not every row has an outcome: %s; `waybill runs list` shows them, and `waybill runs resume ID` continues one", command.Plural(p.Unfinished, "run"))
 	}
-	if r.Out.Machine() {
-		return errors.Join(err, r.Out.Object(prunedRunsJSON(p)))
+	if c.Out.Machine() {
+		return errors.Join(err, c.Out.Object(prunedRunsJSON(p)))
 	}
-	return errors.Join(err, r.Out.Line("removed %s", command.Plural(p.Runs, "run")))
+	return errors.Join(err, c.Out.Line("removed %s", command.Plural(p.Runs, "run")))
 }

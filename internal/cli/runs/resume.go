@@ -6,12 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 )
 
-func newResume(r *command.Factory) *cobra.Command {
+func newResume(f *command.Factory) *cobra.Command {
 	var o send.PolicyOptions
 	cmd := &cobra.Command{
 		Use:   "resume ID",
@@ -24,11 +23,11 @@ shared with it.
 ` + send.UnknownText,
 		Example: command.Example("waybill runs resume 3", "waybill runs resume 3 --unknown keep"),
 	}
-	resuming(r, cmd, &o)
+	resuming(f, cmd, &o)
 	return cmd
 }
 
-func newRetry(r *command.Factory) *cobra.Command {
+func newRetry(f *command.Factory) *cobra.Command {
 	o := send.PolicyOptions{RetryRejected: true}
 	cmd := &cobra.Command{
 		Use:   "retry ID",
@@ -43,29 +42,29 @@ as all unknown rows ("waybill help rows").`,
 		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
 	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "not the rejected rows, but accepted ones that the service proves not to have")
-	resuming(r, cmd, &o)
+	resuming(f, cmd, &o)
 	return cmd
 }
 
 // resuming adds to a command what resume and retry share.
-func resuming(r *command.Factory, cmd *cobra.Command, o *send.PolicyOptions) {
+func resuming(f *command.Factory, cmd *cobra.Command, o *send.PolicyOptions) {
 	cmd.Args = oneRun()
 	cmd.Flags().SortFlags = false
 	command.SettingFlags(cmd, "concurrency", "rate")
 	o.Flags(cmd)
-	cmd.RunE = r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-		return resumeRun(r, ctx, s, cmd, *o, args[0])
+	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+		return resumeRun(ctx, c, *o, args[0])
 	})
 }
 
 // resumeRun carries a run that is in the ledger already.
-func resumeRun(r *command.Factory, ctx context.Context, s *app.Session, cmd *cobra.Command, o send.PolicyOptions, id string) error {
-	policy, err := o.Policy(cmd, s.Config)
+func resumeRun(ctx context.Context, c *command.Call, o send.PolicyOptions, id string) error {
+	policy, err := o.Policy(c.Cmd, c.Config)
 	if err != nil {
 		return err
 	}
-	k := &send.Execution{R: r, S: s, Policy: policy, Wait: o.Wait, Started: time.Now()}
-	if k.Db, k.Run.ID, err = command.OpenRun(ctx, s, id); err != nil {
+	k := &send.Execution{Call: c, Policy: policy, Wait: o.Wait, Started: time.Now()}
+	if k.Db, k.Run.ID, err = command.OpenRun(ctx, c.Session, id); err != nil {
 		return err
 	}
 	found, err := k.Db.Run(ctx, k.Run.ID)
@@ -73,19 +72,19 @@ func resumeRun(r *command.Factory, ctx context.Context, s *app.Session, cmd *cob
 		return err
 	}
 	k.Run = found.Run
-	if _, err := s.Client(); err != nil {
+	if _, err := c.Client(); err != nil {
 		return err
 	}
-	if account := k.Run.Plan.Account; account != s.Account(ctx) {
+	if account := k.Run.Plan.Account; account != c.Account(ctx) {
 		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+command.ShellWord(account),
-			"run %d belongs to account %s, and this is account %s", k.Run.ID, command.Quoted(account), command.Quoted(s.Account(ctx)))
+			"run %d belongs to account %s, and this is account %s", k.Run.ID, command.Quoted(account), command.Quoted(c.Account(ctx)))
 	}
-	if err := o.CheckKey(ctx, s, k.Db, s.Account(ctx)); err != nil {
+	if err := o.CheckKey(ctx, c.Session, k.Db, c.Account(ctx)); err != nil {
 		return err
 	}
-	k.Again, k.Same = r.CommandLine("runs", "resume", k.Id()), false
+	k.Again, k.Same = c.CommandLine("runs", "resume", k.Id()), false
 	if !policy.RetryRejected {
-		k.Again, k.Same = command.CommandLine(append([]string{"waybill"}, r.Args...)...), true
+		k.Again, k.Same = command.CommandLine(append([]string{"waybill"}, c.Line...)...), true
 	}
 	return send.WithNextCommand(k.Execute(ctx), k.Again)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -19,7 +18,7 @@ func rowStates() []string {
 	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown)}
 }
 
-func newRows(r *command.Factory) *cobra.Command {
+func newRows(f *command.Factory) *cobra.Command {
 	var states []string
 	cmd := &cobra.Command{
 		Use:   "rows ID",
@@ -31,17 +30,17 @@ The CSV can be mended and read in again by "waybill create": it has the columns
 that create reads, and others that create passes over.`,
 		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			for _, state := range states {
 				if !slices.Contains(rowStates(), state) {
 					return command.Usagef("use "+strings.Join(rowStates(), ", "), "--state %s", command.Quoted(state))
 				}
 			}
-			db, id, err := command.OpenRun(ctx, s, args[0])
+			db, id, err := command.OpenRun(ctx, c.Session, args[0])
 			if err != nil {
 				return err
 			}
-			return view.PrintRows(r, s.IO, rowsIn(db.Rows(ctx, id), states))
+			return view.PrintRows(c, rowsIn(db.Rows(ctx, id), states))
 		}),
 	}
 	cmd.Flags().StringArrayVar(&states, "state", nil, "only rows in `STATE`: "+strings.Join(rowStates(), ", ")+" (may be given again)")

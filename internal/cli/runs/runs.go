@@ -7,13 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-func New(r *command.Factory) *cobra.Command {
+func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "runs",
 		GroupID: command.GroupOps,
@@ -25,12 +24,12 @@ func New(r *command.Factory) *cobra.Command {
 		Short:   "List runs, newest first",
 		Example: command.Example("waybill runs list", "waybill runs list --limit 5 -o json"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return listRuns(r, ctx, s, limit)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return listRuns(ctx, c, limit)
 		}),
 	}
 	list.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
-	group.AddCommand(list, newShow(r), newRows(r), newResume(r), newRetry(r), runsPrune(r))
+	group.AddCommand(list, newShow(f), newRows(f), newResume(f), newRetry(f), runsPrune(f))
 	return group
 }
 
@@ -38,9 +37,9 @@ func oneRun() cobra.PositionalArgs {
 	return command.Exactly(1, "the ID of a run; `waybill runs list` shows them")
 }
 
-func listRuns(r *command.Factory, ctx context.Context, s *app.Session, limit int) error {
+func listRuns(ctx context.Context, c *command.Call, limit int) error {
 	w := command.Listing[ledger.RunSummary]{
-		Out: r.Out, Empty: "no runs yet; `waybill create` makes one",
+		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
 		Json: func(s ledger.RunSummary) any { return newRunJSON(s) },
 		Columns: []render.Column{
 			{Name: "RUN", ID: true},
@@ -59,9 +58,9 @@ func listRuns(r *command.Factory, ctx context.Context, s *app.Session, limit int
 			}
 		},
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil || db == nil {
-		return command.FirstError(err, func() error { return w.Print(s.IO, nil) })
+		return command.FirstError(err, func() error { return w.Print(c.IO, nil) })
 	}
-	return w.Print(s.IO, db.Runs(ctx, "", limit))
+	return w.Print(c.IO, db.Runs(ctx, "", limit))
 }

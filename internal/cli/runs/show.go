@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -99,14 +98,17 @@ func timeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
+// showOptions are the flags of runs show.
+type showOptions struct{ all, answers bool }
+
 // runShow is one run being shown.
 type runShow struct {
-	*command.Factory
-	all, answers bool
+	*command.Call
+	showOptions
 }
 
-func newShow(r *command.Factory) *cobra.Command {
-	w := runShow{Factory: r}
+func newShow(f *command.Factory) *cobra.Command {
+	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one run, its batches, and what came back",
@@ -116,17 +118,17 @@ in which state its rows are now. A batch whose rows all went into later batches
 again"; one whose unknown rows were all settled since is "settled".`,
 		Example: command.Example("waybill runs show 3", "waybill runs show 3 --answers", "waybill runs show 3 --all -o json"),
 		Args:    oneRun(),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return w.show(ctx, s, args[0])
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runShow{c, o}.show(ctx, args[0])
 		}),
 	}
-	cmd.Flags().BoolVar(&w.all, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
-	cmd.Flags().BoolVar(&w.answers, "answers", false, "show what the service answered to each batch listed")
+	cmd.Flags().BoolVar(&o.all, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
+	cmd.Flags().BoolVar(&o.answers, "answers", false, "show what the service answered to each batch listed")
 	return cmd
 }
 
-func (w runShow) show(ctx context.Context, s *app.Session, id string) error {
-	db, n, err := command.OpenRun(ctx, s, id)
+func (w runShow) show(ctx context.Context, id string) error {
+	db, n, err := command.OpenRun(ctx, w.Session, id)
 	if err != nil {
 		return err
 	}
@@ -151,10 +153,10 @@ func (w runShow) show(ctx context.Context, s *app.Session, id string) error {
 		return err
 	}
 	if left > 0 {
-		s.IO.Note("the last %d batches are listed; --all lists the %d before them too", shownBatches, left)
+		w.IO.Note("the last %d batches are listed; --all lists the %d before them too", shownBatches, left)
 	}
 	if next != "" {
-		s.IO.Next(next)
+		w.IO.Next(next)
 	}
 	return nil
 }

@@ -104,8 +104,7 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.
 
 // Execution is a run on its way to the service.
 type Execution struct {
-	R       *command.Factory
-	S       *app.Session
+	Call    *command.Call
 	Db      *store.DB
 	Run     ledger.Run
 	Policy  bulk.Policy
@@ -157,11 +156,11 @@ func (k *Execution) ahead(c ledger.Counts) (send, ask int64) {
 
 // announce says, before the first request, what is about to happen to whom.
 func (k *Execution) announce(ctx context.Context, send, ask int64) error {
-	client, err := k.S.Client()
+	client, err := k.Call.Client()
 	if err != nil {
 		return err
 	}
-	profile, plan := k.S.Config.Profile, k.Run.Plan
+	profile, plan := k.Call.Config.Profile, k.Run.Plan
 	if profile == "" {
 		profile = "none"
 	}
@@ -169,10 +168,10 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if ask > 0 {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
-	k.S.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Db.Path(), what)
+	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Db.Path(), what)
 	others, err := k.Db.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
-		k.S.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.R.CommandLine("runs", "list"))
+		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
 	}
 	return err
 }
@@ -184,21 +183,21 @@ func Calls(rows int64, batch int) int64 {
 // carry carries the run, of which so many rows lie ahead, and shows how it
 // goes. The errors are those of [bulk.Job.Carry].
 func (k *Execution) carry(ctx context.Context, rows int64) (requests int64, err error) {
-	service, err := k.S.Service(k.Run.Plan.Mode)
+	service, err := k.Call.Service(k.Run.Plan.Mode)
 	if err != nil {
 		return 0, err
 	}
-	progress := command.NewCarryProgress(k.S.IO, rows)
+	progress := command.NewCarryProgress(k.Call.IO, rows)
 	learned := k.learner(ctx)
-	job := bulk.Job{Ledger: k.Db, Service: service, Gate: k.S.Gate, Run: k.Run, Policy: k.Policy}
+	job := bulk.Job{Ledger: k.Db, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled = func(b ledger.Batch, r *tracking.Reply) {
 		progress.Settled(b, r)
 		learned.add(b, r)
 	}
 	job.Resolved = progress.Resolved
-	job.Say = func(format string, args ...any) { k.S.IO.Note("%s", fmt.Sprintf(format, args...)) }
-	job.Warn = func(format string, args ...any) { k.S.IO.Warning("%s", fmt.Sprintf(format, args...)) }
-	requests, err = job.Carry(k.S.Hard(ctx), ctx)
+	job.Say = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
+	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
+	requests, err = job.Carry(k.Call.Hard(ctx), ctx)
 	k.unprovable = job.Unprovable()
 	progress.Stop()
 	learned.end()
@@ -237,7 +236,7 @@ func (k *Execution) learner(ctx context.Context) *learner {
 			seen := l.gathered(c)
 			slices.SortStableFunc(seen, byKey)
 			if err := k.Db.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
-				k.S.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
+				k.Call.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}
 	}()

@@ -37,16 +37,16 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 		e.Hint = k.resumePhrase() + " asks the service about them again, and sends only what it proves not to have"
 		switch {
 		case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
-			e.Next = k.R.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
+			e.Next = k.Call.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
 			e.Hint = "`" + e.Next + "` sends one of them again alone and asks for it, to see that the service shows what it has; it risks that this one row is created twice"
 		case k.Policy.Unknown == bulk.Keep:
-			e.Hint, e.Next = "--unknown keep left them alone; without it the service is asked about them", k.R.CommandLine("runs", "resume", res.Run)
+			e.Hint, e.Next = "--unknown keep left them alone; without it the service is asked about them", k.Call.CommandLine("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0:
 		first, err := k.firstReason(ctx, ledger.Rejected)
 		failed = err
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
-		e.Hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.R.CommandLine("runs", "retry", res.Run) + "`"
+		e.Hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.Call.CommandLine("runs", "retry", res.Run) + "`"
 		e.Next = k.rejectedCSV()
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
@@ -80,7 +80,7 @@ func (k *Execution) resumePhrase() string {
 // rejectedCSV is the command that shows rejected rows so that they can be
 // mended and created.
 func (k *Execution) rejectedCSV() string {
-	return k.R.CommandLine("runs", "rows", k.Id(), "--state", string(ledger.Rejected), "-o", "csv")
+	return k.Call.CommandLine("runs", "rows", k.Id(), "--state", string(ledger.Rejected), "-o", "csv")
 }
 
 // stopped says what to do when the sending stopped early.
@@ -100,7 +100,7 @@ func (k *Execution) stopped(e *command.OutcomeError, res Result, err error) {
 	case tracking.OutcomeNotSent:
 		e.Hint = k.resumePhrase() + " goes on when the service can be reached; repeating is safe"
 	case tracking.OutcomeUnknown:
-		e.Hint = "`" + k.R.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks about the unknown rows before it goes on"
+		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks about the unknown rows before it goes on"
 	case tracking.OutcomeRows:
 		e.Hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
 		e.Next = k.rejectedCSV()

@@ -69,12 +69,12 @@ const shownAnswers = 10_000
 
 // report prints the result and, if all went well, the next command.
 func (k *Execution) report(ctx context.Context, res Result, well bool) error {
-	out := k.R.Out
+	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
 	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
 	switch {
 	case out.Format() == render.JSONL:
-		return view.PrintRows(k.R, k.S.IO, k.Db.Rows(ctx, k.Run.ID))
+		return view.PrintRows(k.Call, k.Db.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
 			if err := command.Each(k.Db.Standings(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.Standing) error {
@@ -89,20 +89,20 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 			return err
 		}
 		if answers && !many {
-			if err := errors.Join(out.Line(""), track.PrintList(k.R, ctx, k.S, ledger.Filter{Run: k.Run.ID})); err != nil {
+			if err := errors.Join(out.Line(""), track.PrintList(ctx, k.Call, ledger.Filter{Run: k.Run.ID})); err != nil {
 				return err
 			}
 		}
 	}
 	if many {
-		k.S.IO.Note("what the answers said is not listed here: there are more than %d rows", shownAnswers)
-		k.S.IO.Next(k.R.CommandLine("list", "--run", res.Run))
+		k.Call.IO.Note("what the answers said is not listed here: there are more than %d rows", shownAnswers)
+		k.Call.IO.Next(k.Call.CommandLine("list", "--run", res.Run))
 	}
 	if out.Machine() {
 		return out.Object(res)
 	}
 	if well && res.Processed == nil && k.Run.Plan.Mode == ledger.Async {
-		k.S.IO.Next(k.R.CommandLine("wait", "--run", res.Run))
+		k.Call.IO.Next(k.Call.CommandLine("wait", "--run", res.Run))
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func printCounts(out *command.Writer, res Result) error {
 
 // waitFor waits until the accepted rows are worked out and notes how many are.
 func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) error {
-	w := &track.Waiting{S: k.S}
+	w := &track.Waiting{S: k.Call.Session}
 	refs := map[string]int64{} // accepted rows by referId
 	for row, err := range k.Db.Rows(ctx, k.Run.ID) {
 		if err != nil {
@@ -154,7 +154,7 @@ func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) err
 	ready := done.Load()
 	waiting := res.Accepted - ready
 	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, command.ElapsedSeconds(k.Started)
-	next := k.R.CommandLine("wait", "--run", res.Run)
+	next := k.Call.CommandLine("wait", "--run", res.Run)
 	switch {
 	case command.As[*command.SignalError](err):
 		return &command.OutcomeError{Code: stopCode(err), Err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), Next: next}

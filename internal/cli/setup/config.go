@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -25,7 +24,7 @@ type pathJSON struct {
 	Exists bool   `json:"exists"`
 }
 
-func NewConfig(r *command.Factory) *cobra.Command {
+func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "config",
 		GroupID: command.GroupRest,
@@ -39,8 +38,8 @@ func NewConfig(r *command.Factory) *cobra.Command {
 that over .waybill.yaml of this folder, that over your own file. Secrets show as ***.`,
 		Example: command.Example("waybill config list --origin"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(_ context.Context, s *app.Session, _ []string) error {
-			return listConfig(r, s, origin)
+		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
+			return listConfig(c, origin)
 		}),
 	}
 	list.Flags().BoolVar(&origin, "origin", false, "show where each value comes from")
@@ -50,18 +49,18 @@ that over .waybill.yaml of this folder, that over your own file. Secrets show as
 		Example: command.Example("waybill config path"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r.Started = true
-			return configPath(r, cmd)
+			f.Started = true
+			return configPath(f, cmd)
 		},
 	}
 	group.AddCommand(list, path)
 	return group
 }
 
-func listConfig(r *command.Factory, s *app.Session, origin bool) error {
-	entries := s.Config.List()
-	if r.Out.Machine() {
-		list := r.Out.List(r.Out.Ctx)
+func listConfig(c *command.Call, origin bool) error {
+	entries := c.Config.List()
+	if c.Out.Machine() {
+		list := c.Out.List(c.Out.Ctx)
 		for _, e := range entries {
 			if err := list.Add(settingJSON{e.Key, e.Value, e.Origin.String()}); err != nil {
 				return err
@@ -73,7 +72,7 @@ func listConfig(r *command.Factory, s *app.Session, origin bool) error {
 	if origin {
 		columns = append(columns, render.Column{Name: "ORIGIN"})
 	}
-	rows := r.Out.Table(columns...)
+	rows := c.Out.Table(columns...)
 	for _, e := range entries {
 		cells := []string{e.Key, e.Text}
 		if origin {
@@ -87,8 +86,8 @@ func listConfig(r *command.Factory, s *app.Session, origin bool) error {
 }
 
 // configPath works even when the files can't be read: it is how one finds them.
-func configPath(r *command.Factory, cmd *cobra.Command) error {
-	paths, err := config.Locate(r.App.Sources(command.FlagsOf(cmd)))
+func configPath(f *command.Factory, cmd *cobra.Command) error {
+	paths, err := config.Locate(f.App.Sources(command.FlagsOf(cmd)))
 	if err != nil {
 		return err
 	}
@@ -99,7 +98,7 @@ func configPath(r *command.Factory, cmd *cobra.Command) error {
 	if json, _ := cmd.Flags().GetBool("json"); json {
 		format = "json"
 	}
-	out, err := command.NewWriter(cmd, r.App, format, false)
+	out, err := command.NewWriter(cmd, f.App, format, false)
 	if err != nil {
 		return err
 	}

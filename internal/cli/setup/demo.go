@@ -60,7 +60,7 @@ type demoResult struct {
 	Refused  int    `json:"refused"`
 }
 
-func NewDemo(r *command.Factory) *cobra.Command {
+func NewDemo(f *command.Factory) *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:     "demo",
@@ -73,8 +73,8 @@ nothing behind.`,
 		Example: command.Example("waybill demo", "waybill demo --keep"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			r.Started = true
-			return runDemo(r, cmd, keep)
+			f.Started = true
+			return runDemo(f, cmd, keep)
 		},
 	}
 	cmd.Flags().BoolVar(&keep, "keep", false, "leave both servers running until Ctrl-C")
@@ -83,7 +83,7 @@ nothing behind.`,
 
 // demonstration is one demo on its way.
 type demonstration struct {
-	r      *command.Factory
+	f      *command.Factory
 	out    *command.Writer
 	folder string
 	env    []string
@@ -95,7 +95,7 @@ type demonstration struct {
 	heard  chan struct{}
 }
 
-func runDemo(r *command.Factory, cmd *cobra.Command, keep bool) (err error) {
+func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	ctx := cmd.Context()
 	format, err := cmd.Flags().GetString("output")
 	if err != nil {
@@ -104,8 +104,8 @@ func runDemo(r *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		format = "json"
 	}
-	d := &demonstration{r: r, heard: make(chan struct{}, 1)}
-	if d.out, err = command.NewWriter(cmd, r.App, format, false); err != nil {
+	d := &demonstration{f: f, heard: make(chan struct{}, 1)}
+	if d.out, err = command.NewWriter(cmd, f.App, format, false); err != nil {
 		return err
 	}
 	defer d.out.Discard()
@@ -187,7 +187,7 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 		},
 	}
 	words = append(words, "--config", filepath.Join(d.folder, "config.yaml"), "--store", filepath.Join(d.folder, "waybill.db"))
-	if code := d.r.Exec(ctx, a, words); code != command.OK {
+	if code := d.f.Exec(ctx, a, words); code != command.OK {
 		return fmt.Errorf("the demo's own `waybill %s` ended with status %d", strings.Join(words[:1], " "), code)
 	}
 	return nil
@@ -195,7 +195,7 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 
 // listen runs the listener; what it prints is kept until it is told.
 func (d *demonstration) listen(ctx context.Context) error {
-	io := term.New(strings.NewReader(""), lineWriter(d.hear), d.r.App.IO.Err, term.Facts{})
+	io := term.New(strings.NewReader(""), lineWriter(d.hear), d.f.App.IO.Err, term.Facts{})
 	return d.command(ctx, io, "listen", "--addr", "127.0.0.1:0", "-o", "jsonl")
 }
 
@@ -318,7 +318,7 @@ func delivered(events []view.EventJSON) int {
 // step shows a command as it would be typed, and runs it.
 func (d *demonstration) step(ctx context.Context, words ...string) error {
 	d.say("\n$ %s", command.CommandLine(append([]string{"waybill"}, words...)...))
-	io := d.r.App.IO
+	io := d.f.App.IO
 	if d.out.Machine() {
 		io = term.New(strings.NewReader(""), discard{}, discard{}, term.Facts{})
 	}
@@ -328,7 +328,7 @@ func (d *demonstration) step(ctx context.Context, words ...string) error {
 		}
 	}
 	err := d.command(ctx, io, words...)
-	if e := d.r.App.IO.Configure(term.Options{Color: "auto", JSON: d.out.Machine()}); e != nil {
+	if e := d.f.App.IO.Configure(term.Options{Color: "auto", JSON: d.out.Machine()}); e != nil {
 		return errors.Join(err, e)
 	}
 	d.say("")

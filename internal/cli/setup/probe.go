@@ -62,7 +62,7 @@ type tracked struct {
 	RawTrackingNumber string `json:"rawTrackingNumber"`
 }
 
-func NewProbe(r *command.Factory) *cobra.Command {
+func NewProbe(f *command.Factory) *cobra.Command {
 	var o struct {
 		Item tracking.Item
 		Save bool
@@ -86,8 +86,8 @@ tracking that the service shows, 6 if a setting does not fit or nothing was
 found.`,
 		Example: command.Example("waybill probe", "waybill probe --refer-id ORD-1001 --tracking-number 1Z999AA10123456784", "waybill probe --save"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return probeService(r, ctx, s, o.Item, o.Save)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return probeService(ctx, c, o.Item, o.Save)
 		}),
 	}
 	cmd.Flags().StringVar(&o.Item.ReferID, "refer-id", "", "`ID` of a tracking that the service has")
@@ -96,31 +96,31 @@ found.`,
 	return cmd
 }
 
-func probeService(r *command.Factory, ctx context.Context, s *app.Session, item tracking.Item, save bool) error {
+func probeService(ctx context.Context, call *command.Call, item tracking.Item, save bool) error {
 	if (item.ReferID == "") != (item.Number == "") {
 		return command.Usagef("give both, or neither", "--refer-id and --tracking-number go together")
 	}
 	known := []tracking.Item{item}
 	if item.ReferID == "" {
 		var err error
-		if known, err = s.KnownItems(ctx, s.Account(ctx)); err != nil {
+		if known, err = call.KnownItems(ctx, call.Account(ctx)); err != nil {
 			return err
 		}
 	}
-	budget := s.Config.Timeout
+	budget := call.Config.Timeout
 	if budget == 0 {
 		budget = command.QueryPatience
 	}
-	p, err := s.Probe(ctx, known, budget)
+	p, err := call.Probe(ctx, known, budget)
 	if err != nil && !errors.Is(err, app.ErrNothingKnown) {
 		return err
 	}
 	if save {
-		err = errors.Join(err, s.SaveProbe(&p))
+		err = errors.Join(err, call.SaveProbe(&p))
 	}
-	checked, e := checkedAssumptions(ctx, s)
+	checked, e := checkedAssumptions(ctx, call.Session)
 	err = errors.Join(err, e)
-	if out := r.Out; out.Machine() {
+	if out := call.Out; out.Machine() {
 		j := probeToJSON(p)
 		j.Assumptions = []assumptionJSON{}
 		for _, c := range checked {
@@ -133,7 +133,7 @@ func probeService(r *command.Factory, ctx context.Context, s *app.Session, item 
 	if err != nil {
 		return err
 	}
-	return unfit(r, p)
+	return unfit(call, p)
 }
 
 // checkedAssumptions returns what the store knows of the account's assumptions.
@@ -171,7 +171,7 @@ func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
 }
 
 // unfit is the error of settings that don't fit what was learnt, nil if they do.
-func unfit(r *command.Factory, p app.Probe) error {
+func unfit(c *command.Call, p app.Probe) error {
 	var open, lost []string
 	switch a := p.Absent; {
 	case a.Recognised, a.Proven && p.SavedTo != "":
@@ -194,7 +194,7 @@ func unfit(r *command.Factory, p app.Probe) error {
 		return nil
 	case len(open) > 0:
 		lost = append(lost, "to be set as shown: "+strings.Join(open, ", "))
-		e.Next = command.CommandLine(append(append([]string{"waybill"}, r.Args...), "--save")...)
+		e.Next = command.CommandLine(append(append([]string{"waybill"}, c.Line...), "--save")...)
 	default:
 		e.Hint = "see the answers with --debug, and ask the service's support; rows whose outcome is unknown can't be settled meanwhile"
 	}

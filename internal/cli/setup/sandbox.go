@@ -33,7 +33,7 @@ type sandboxOptions struct {
 
 const sandboxKeyVariable = "WAYBILL_SANDBOX_KEY"
 
-func NewSandbox(r *command.Factory) *cobra.Command {
+func NewSandbox(f *command.Factory) *cobra.Command {
 	var o sandboxOptions
 	cmd := &cobra.Command{
 		Use:     "sandbox",
@@ -50,8 +50,8 @@ Steer it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
 			"waybill sandbox --fault 502-after=0.05 --query-shape noisy", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
 		Args: cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runSandbox(r, ctx, s, o)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runSandbox(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
@@ -140,13 +140,13 @@ func secretFile(flag, path string) (string, error) {
 	return string(b), nil
 }
 
-func runSandbox(r *command.Factory, ctx context.Context, s *app.Session, o sandboxOptions) (err error) {
-	c, err := o.config(s, r.App.Getenv)
+func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) (err error) {
+	c, err := o.config(call.Session, call.Getenv)
 	if err != nil {
 		return err
 	}
 	c.WebhookTrouble = func(err error) {
-		s.IO.Warning("deliveries are not taken at %s; each is tried again, and this is said once: %v", c.WebhookURL, err)
+		call.IO.Warning("deliveries are not taken at %s; each is tried again, and this is said once: %v", c.WebhookURL, err)
 	}
 	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
 	if err != nil {
@@ -161,11 +161,11 @@ func runSandbox(r *command.Factory, ctx context.Context, s *app.Session, o sandb
 		return errors.Join(fmt.Errorf("listen on %s: %w", o.Addr, err), box.Close())
 	}
 	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		s.IO.Warning("other computers can reach the sandbox on %s", l.Addr().String())
+		call.IO.Warning("other computers can reach the sandbox on %s", l.Addr().String())
 	}
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveSandbox(serving, box, l) })
-	if err := r.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+	if err := call.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		return errors.Join(err, l.Close(), g.Wait())
 	}
 	return g.Wait()

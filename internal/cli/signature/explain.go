@@ -31,7 +31,7 @@ type explainOptions struct {
 	Reveal bool
 }
 
-func newExplain(r *command.Factory) *cobra.Command {
+func newExplain(f *command.Factory) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain [ID]",
@@ -44,8 +44,8 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
 		Args:    cobra.MaximumNArgs(1),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runExplain(r, ctx, s, o, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runExplain(ctx, c, o, args)
 		}),
 	}
 	o.flags(cmd)
@@ -55,24 +55,24 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 	return cmd
 }
 
-func runExplain(r *command.Factory, ctx context.Context, s *app.Session, o explainOptions, ids []string) error {
+func runExplain(ctx context.Context, c *command.Call, o explainOptions, ids []string) error {
 	if err := onlyOneOf(ids, o.Body); err != nil {
 		return err
 	}
-	name, scheme, err := SchemeInForce(s, o.Scheme)
+	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
-	id, d, err := o.delivery(ctx, s, ids)
+	id, d, err := o.delivery(ctx, c.Session, ids)
 	if err != nil {
 		return err
 	}
-	_, secrets, err := newVerifier(s, name, scheme)
+	_, secrets, err := newVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
 	var others []webhook.Secret
-	if key, ok := s.APIKeySecret(); ok {
+	if key, ok := c.APIKeySecret(); ok {
 		key.Name = "the API key"
 		others = []webhook.Secret{key}
 	}
@@ -80,7 +80,7 @@ func runExplain(r *command.Factory, ctx context.Context, s *app.Session, o expla
 	if err != nil {
 		return AsSchemeUsage(name, err)
 	}
-	headers, err := view.MaskedHeaders(s, d.Header, o.Reveal, scheme)
+	headers, err := view.MaskedHeaders(c.Session, d.Header, o.Reveal, scheme)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func runExplain(r *command.Factory, ctx context.Context, s *app.Session, o expla
 	if found.Scheme != nil {
 		j.Fits = app.SchemeSettings(*found.Scheme).Settings()
 	}
-	if err := printExplanation(r, j, found.Scheme); err != nil || found.Verdict.OK {
+	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
 		return err
 	}
 	return unverified(found.Hint, "", "the delivery does not verify: %s", found.Verdict.Reason)
@@ -118,9 +118,9 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []str
 	return named[0].Name(), named[0].Sample(), nil
 }
 
-func printExplanation(r *command.Factory, j explanationJSON, fits *webhook.Scheme) error {
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+func printExplanation(c *command.Call, j explanationJSON, fits *webhook.Scheme) error {
+	if c.Out.Machine() {
+		return c.Out.Object(j)
 	}
 	fields := []render.Field{
 		{Name: "Delivery", Value: j.Delivery},
@@ -138,23 +138,23 @@ func printExplanation(r *command.Factory, j explanationJSON, fits *webhook.Schem
 	for _, h := range j.Headers {
 		fields = append(fields, render.Field{Name: h.Name, Value: h.Value})
 	}
-	if err := r.Out.Fields(fields); err != nil || fits == nil {
+	if err := c.Out.Fields(fields); err != nil || fits == nil {
 		return err
 	}
-	return printScheme(r, "It verifies in this scheme:", *fits)
+	return printScheme(c, "It verifies in this scheme:", *fits)
 }
 
 // printScheme prints a scheme as it is written into the configuration.
 // CSV has no place for it.
-func printScheme(r *command.Factory, title string, s webhook.Scheme) error {
-	if r.Out.IsCSV() {
+func printScheme(c *command.Call, title string, s webhook.Scheme) error {
+	if c.Out.IsCSV() {
 		return nil
 	}
-	if err := r.Out.Line("\n%s\n", title); err != nil {
+	if err := c.Out.Line("\n%s\n", title); err != nil {
 		return err
 	}
 	for line := range strings.Lines(app.SchemeSettings(s).YAML()) {
-		if err := r.Out.Line("  %s", strings.TrimRight(line, "\n")); err != nil {
+		if err := c.Out.Line("  %s", strings.TrimRight(line, "\n")); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ type learnJSON struct {
 	Rejudged        *rejudgedJSON   `json:"rejudged"`
 }
 
-func newLearn(r *command.Factory) *cobra.Command {
+func newLearn(f *command.Factory) *cobra.Command {
 	var o learnOptions
 	cmd := &cobra.Command{
 		Use:   "learn [ID…]",
@@ -81,17 +81,17 @@ the API key is tried as well.
 %s`, webhook.LearnFrom, DeliveryHelp),
 		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runLearn(r, ctx, s, o, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runLearn(ctx, c, o, args)
 		}),
 	}
-	f := cmd.Flags()
-	f.SortFlags = false
-	f.StringVar(&o.Pin, "pin", "", "write the scheme under `NAME` to your configuration, observing")
-	f.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a keyless hash, which proves nothing")
-	f.StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
-	f.StringVar(&o.PublicURL, "public-url", "", "the `URL` that the sender was given, if it may be signed")
-	f.IntVar(&o.Last, "last", 20, "of the stored deliveries, the last `N` with different bodies")
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&o.Pin, "pin", "", "write the scheme under `NAME` to your configuration, observing")
+	flags.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a keyless hash, which proves nothing")
+	flags.StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
+	flags.StringVar(&o.PublicURL, "public-url", "", "the `URL` that the sender was given, if it may be signed")
+	flags.IntVar(&o.Last, "last", 20, "of the stored deliveries, the last `N` with different bodies")
 	command.SettingFlags(cmd, "secret-from")
 	return cmd
 }
@@ -105,22 +105,22 @@ type lesson struct {
 	keyOnly bool // the API key is all there is to learn with
 }
 
-func runLearn(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions, ids []string) error {
+func runLearn(ctx context.Context, c *command.Call, o learnOptions, ids []string) error {
 	if err := o.check(ids); err != nil {
 		return err
 	}
 	l := lesson{}
-	samples, err := l.samples(ctx, s, o, ids)
+	samples, err := l.samples(ctx, c.Session, o, ids)
 	if err != nil {
 		return err
 	}
 	if len(samples) == 0 {
 		return command.Usagef("`waybill listen` receives deliveries; else give --from FILE", "there are no deliveries to learn from")
 	}
-	if l.secrets, err = s.AnyWebhookSecrets(); err != nil {
+	if l.secrets, err = c.AnyWebhookSecrets(); err != nil {
 		return err
 	}
-	if key, ok := s.APIKeySecret(); ok {
+	if key, ok := c.APIKeySecret(); ok {
 		l.keyOnly = len(l.secrets) == 0
 		l.secrets = append(l.secrets, key)
 	}
@@ -128,19 +128,19 @@ func runLearn(r *command.Factory, ctx context.Context, s *app.Session, o learnOp
 		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")
 	}
 	if o.PublicURL == "" {
-		o.PublicURL = s.Config.Webhook.Schemes[s.Config.Webhook.Scheme].PublicURL
+		o.PublicURL = c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL
 	}
 	if l.Lesson, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
 		return err
 	}
 	result := l.json()
-	failed := l.failure(r, o)
+	failed := l.failure(c, o)
 	if failed == nil && o.Pin != "" {
-		if err := pin(r, ctx, s, o, l, &result); err != nil {
+		if err := pin(ctx, c, o, l, &result); err != nil {
 			return err
 		}
 	}
-	if err := printResult(r, s, l, result); err != nil {
+	if err := printResult(c, l, result); err != nil {
 		return err
 	}
 	return failed
@@ -244,11 +244,11 @@ func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 }
 
 // failure returns why nothing was learnt, or why it may not be pinned.
-func (l *lesson) failure(r *command.Factory, o learnOptions) error {
+func (l *lesson) failure(call *command.Call, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
-		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(r, o),
+		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(call, o),
 			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
 		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
@@ -276,7 +276,7 @@ func (l *lesson) failure(r *command.Factory, o learnOptions) error {
 
 // again is the command that learns from the deliveries which the best partial
 // scheme matches; none for those of a file, which have no IDs.
-func (l *lesson) again(r *command.Factory, o learnOptions) string {
+func (l *lesson) again(c *command.Call, o learnOptions) string {
 	if o.From != "" {
 		return ""
 	}
@@ -286,7 +286,7 @@ func (l *lesson) again(r *command.Factory, o learnOptions) string {
 			words = append(words, l.names[i])
 		}
 	}
-	return r.CommandLineWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
+	return c.CommandLineWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
 }
 
 // untried names what was not tried.
@@ -308,10 +308,10 @@ func countDeliveries(n int) string {
 
 // pin writes the first candidate to the configuration, and verifies the stored
 // deliveries again.
-func pin(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions, l lesson, result *learnJSON) error {
+func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, result *learnJSON) error {
 	c := l.Candidates[0]
 	settings := app.SchemeSettings(c.Scheme)
-	if old, ok := s.Config.Webhook.Schemes[o.Pin]; ok && old != settings {
+	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old != settings {
 		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "a scheme %q is configured already, and it is another one", o.Pin)
 	}
 	changes := []config.Change{
@@ -319,7 +319,7 @@ func pin(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions
 		{Key: []string{"webhook", "scheme"}, Value: o.Pin},
 		{Key: []string{"webhook", "verify"}, Value: "observe"},
 	}
-	places, secrets, err := l.places(s, c)
+	places, secrets, err := l.places(call.Session, c)
 	if err != nil {
 		return err
 	}
@@ -330,13 +330,13 @@ func pin(r *command.Factory, ctx context.Context, s *app.Session, o learnOptions
 	if err != nil {
 		return command.Usagef("name the secrets that fit with --secret-from", "not pinned: %w", err)
 	}
-	file, err := s.EditUser(changes...)
+	file, err := call.EditUser(changes...)
 	if err != nil {
 		return err
 	}
 	result.Pinned = &pinnedJSON{o.Pin, file, "observe"}
-	warnOverridden(s, "webhook.scheme", "webhook.verify", "webhook.schemes."+o.Pin)
-	db, err := s.ExistingStore(ctx)
+	warnOverridden(call.Session, "webhook.scheme", "webhook.verify", "webhook.schemes."+o.Pin)
+	db, err := call.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return err
 	}
@@ -386,15 +386,15 @@ func warnOverridden(s *app.Session, keys ...string) {
 	}
 }
 
-func printResult(r *command.Factory, s *app.Session, l lesson, j learnJSON) error {
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+func printResult(call *command.Call, l lesson, j learnJSON) error {
+	if call.Out.Machine() {
+		return call.Out.Object(j)
 	}
 	if len(l.Candidates) == 0 {
 		return nil
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
-	err := r.Out.Fields([]render.Field{
+	err := call.Out.Fields([]render.Field{
 		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", countDeliveries(j.Deliveries), j.DifferentBodies)},
 		{Name: "Signed", Value: described(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
@@ -405,51 +405,51 @@ func printResult(r *command.Factory, s *app.Session, l lesson, j learnJSON) erro
 	if err != nil {
 		return err
 	}
-	if err := printScheme(r, "As it is configured:", c.Scheme); err != nil {
+	if err := printScheme(call, "As it is configured:", c.Scheme); err != nil {
 		return err
 	}
-	WarnUncovered(s, c.Scheme)
+	WarnUncovered(call.Session, c.Scheme)
 	for _, other := range l.Candidates[1:] {
-		s.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
+		call.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
 	}
 	if len(l.Partial) > 0 {
-		s.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
+		call.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
 	}
 	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
-		s.IO.Note("%s", l.untried())
+		call.IO.Note("%s", l.untried())
 	}
 	if len(l.Candidates) > 1 {
-		s.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
+		call.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
 	}
-	printNextStep(r, s, l, j)
+	printNextStep(call, l, j)
 	return nil
 }
 
 // printNextStep says what was pinned, or what stands in the way of it.
-func printNextStep(r *command.Factory, s *app.Session, l lesson, j learnJSON) {
+func printNextStep(call *command.Call, l lesson, j learnJSON) {
 	c := l.Candidates[0]
 	switch {
 	case j.Pinned != nil:
-		s.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
+		call.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
 		if j.Rejudged != nil {
-			s.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
+			call.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
 			if j.Rejudged.Verified == 0 && c.Stale != "" {
-				s.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
+				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
 			}
 		}
 		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, app.RefusedPrefix) }) {
-			s.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
+			call.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
 		}
-		s.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
+		call.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
 	case c.Obstacle != "":
-		s.IO.Hint("fix that first: as things are it would verify nothing")
+		call.IO.Hint("fix that first: as things are it would verify nothing")
 	case c.Stale != "":
-		s.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
+		call.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
 	case l.Bodies < webhook.LearnFrom:
-		s.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
+		call.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
 	default:
-		words := append([]string{"signature", "learn"}, r.Cmd.Flags().Args()...)
-		s.IO.Hint("pin it with `" + r.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
+		words := append([]string{"signature", "learn"}, call.Cmd.Flags().Args()...)
+		call.IO.Hint("pin it with `" + call.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
 	}
 }
 

@@ -21,7 +21,7 @@ type promotionJSON struct {
 	Failing  []verdictJSON `json:"failing"`
 }
 
-func newPromote(r *command.Factory) *cobra.Command {
+func newPromote(f *command.Factory) *cobra.Command {
 	last := 20
 	cmd := &cobra.Command{
 		Use:   "promote",
@@ -31,27 +31,27 @@ deliveries verify: from then on what does not verify is answered 401. Otherwise 
 says which of them do not, changes nothing and ends with 9.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runPromote(r, ctx, s, last)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runPromote(ctx, c, last)
 		}),
 	}
 	cmd.Flags().IntVar(&last, "last", last, "judge by the last `N` stored deliveries")
 	return cmd
 }
 
-func runPromote(r *command.Factory, ctx context.Context, s *app.Session, last int) error {
+func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if last < webhook.LearnFrom {
 		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", last, webhook.LearnFrom)
 	}
-	name, scheme, err := SchemeInForce(s, "")
+	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {
 		return err
 	}
-	v, _, err := newVerifier(s, name, scheme)
+	v, _, err := newVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -69,28 +69,28 @@ func runPromote(r *command.Factory, ctx context.Context, s *app.Session, last in
 	case j.Checked == 0:
 		return command.Usagef("`waybill listen` receives deliveries", "there are no stored deliveries to judge by")
 	}
-	failed := j.failure(r)
+	failed := j.failure(c)
 	if failed == nil {
-		if j.File, err = s.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
+		if j.File, err = c.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
 			return err
 		}
 		j.Promoted = true
-		warnOverridden(s, "webhook.scheme", "webhook.verify")
+		warnOverridden(c.Session, "webhook.scheme", "webhook.verify")
 		if _, err := app.Rejudge(ctx, db, name, v); err != nil {
 			return err
 		}
 	}
-	if err := printPromotion(r, s, j, scheme); err != nil {
+	if err := printPromotion(c, j, scheme); err != nil {
 		return err
 	}
 	return failed
 }
 
 // failure returns why a scheme is not promoted, nil if it may be.
-func (j promotionJSON) failure(r *command.Factory) error {
+func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
-		return unverified("`waybill signature explain ID` says why", r.CommandLine("signature", "explain", j.Failing[0].Delivery),
+		return unverified("`waybill signature explain ID` says why", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), countDeliveries(j.Checked))
 	case j.Checked < webhook.LearnFrom:
 		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.LearnFrom)
@@ -99,20 +99,20 @@ func (j promotionJSON) failure(r *command.Factory) error {
 	}
 }
 
-func printPromotion(r *command.Factory, s *app.Session, j promotionJSON, scheme webhook.Scheme) error {
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) error {
+	if c.Out.Machine() {
+		return c.Out.Object(j)
 	}
 	if !j.Promoted {
 		if len(j.Failing) == 0 {
 			return nil
 		}
-		return printVerdicts(r, s, j.Failing, false)
+		return printVerdicts(c, j.Failing, false)
 	}
-	if err := r.Out.Line("%s verified: scheme %s is enforced from now on (%s)", countDeliveries(j.Checked), j.Scheme, j.File); err != nil {
+	if err := c.Out.Line("%s verified: scheme %s is enforced from now on (%s)", countDeliveries(j.Checked), j.Scheme, j.File); err != nil {
 		return err
 	}
-	WarnUncovered(s, scheme)
-	s.IO.Hint("restart `waybill listen` to enforce it")
+	WarnUncovered(c.Session, scheme)
+	c.IO.Hint("restart `waybill listen` to enforce it")
 	return nil
 }

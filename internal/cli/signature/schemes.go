@@ -30,7 +30,7 @@ type schemeJSON struct {
 	scheme webhook.Scheme
 }
 
-func newSchemes(r *command.Factory) *cobra.Command {
+func newSchemes(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:   "schemes",
 		Short: "Look at signature schemes and try them",
@@ -40,8 +40,8 @@ func newSchemes(r *command.Factory) *cobra.Command {
 		Short:   "List presets and configured schemes",
 		Example: command.Example("waybill signature schemes list"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(_ context.Context, s *app.Session, _ []string) error {
-			return listSchemes(r, s)
+		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
+			return listSchemes(c)
 		}),
 	}
 	show := &cobra.Command{
@@ -49,8 +49,8 @@ func newSchemes(r *command.Factory) *cobra.Command {
 		Short:   "Show a scheme as it is configured",
 		Example: command.Example("waybill signature schemes show standard-webhooks"),
 		Args:    oneScheme,
-		RunE: r.RunE(func(_ context.Context, s *app.Session, args []string) error {
-			return showScheme(r, s, args[0])
+		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
+			return showScheme(c, args[0])
 		}),
 	}
 	test := &cobra.Command{
@@ -60,8 +60,8 @@ func newSchemes(r *command.Factory) *cobra.Command {
 it verifies, and that it does not with another secret, another body or long after.`,
 		Example: command.Example("waybill signature schemes test mine"),
 		Args:    oneScheme,
-		RunE: r.RunE(func(_ context.Context, s *app.Session, args []string) error {
-			return testScheme(r, s, args[0])
+		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
+			return testScheme(c, args[0])
 		}),
 	}
 	group.AddCommand(list, show, test)
@@ -112,9 +112,9 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 	return all[i], nil
 }
 
-func listSchemes(r *command.Factory, s *app.Session) error {
+func listSchemes(c *command.Call) error {
 	w := command.Listing[schemeJSON]{
-		Out: r.Out, Empty: "no schemes",
+		Out: c.Out, Empty: "no schemes",
 		Json: func(j schemeJSON) any { return j },
 		Columns: []render.Column{
 			{Name: "NAME"},
@@ -126,13 +126,13 @@ func listSchemes(r *command.Factory, s *app.Session) error {
 		Cells: func(j schemeJSON) []string {
 			inForce := ""
 			if j.InForce {
-				inForce = s.Config.Webhook.Verify
+				inForce = c.Config.Webhook.Verify
 			}
 			return []string{j.Name, j.Origin, inForce, string(j.Strength), j.About}
 		},
 	}
-	return w.Print(s.IO, func(yield func(schemeJSON, error) bool) {
-		for _, j := range schemesOf(s) {
+	return w.Print(c.IO, func(yield func(schemeJSON, error) bool) {
+		for _, j := range schemesOf(c.Session) {
 			if !yield(j, nil) {
 				return
 			}
@@ -140,15 +140,15 @@ func listSchemes(r *command.Factory, s *app.Session) error {
 	})
 }
 
-func showScheme(r *command.Factory, s *app.Session, name string) error {
-	j, err := schemeNamed(s, name)
+func showScheme(c *command.Call, name string) error {
+	j, err := schemeNamed(c.Session, name)
 	if err != nil {
 		return err
 	}
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+	if c.Out.Machine() {
+		return c.Out.Object(j)
 	}
-	if err := r.Out.Fields([]render.Field{
+	if err := c.Out.Fields([]render.Field{
 		{Name: "Name", Value: j.Name},
 		{Name: "Origin", Value: j.Origin},
 		{Name: "About", Value: j.About},
@@ -156,7 +156,7 @@ func showScheme(r *command.Factory, s *app.Session, name string) error {
 	}); err != nil {
 		return err
 	}
-	return printScheme(r, "As it is configured:", j.scheme)
+	return printScheme(c, "As it is configured:", j.scheme)
 }
 
 // testedJSON is the delivery that a scheme was tried with.
@@ -169,8 +169,8 @@ type testedJSON struct {
 	Body    string               `json:"body"`
 }
 
-func testScheme(r *command.Factory, s *app.Session, name string) error {
-	j, err := schemeNamed(s, name)
+func testScheme(c *command.Call, name string) error {
+	j, err := schemeNamed(c.Session, name)
 	if err != nil {
 		return err
 	}
@@ -183,20 +183,20 @@ func testScheme(r *command.Factory, s *app.Session, name string) error {
 		t.Message = err.Error()
 		err = unverified("check the scheme's settings", "", "scheme %q: %w", name, err)
 	}
-	if r.Out.Machine() {
-		return errors.Join(r.Out.Object(t), err)
+	if c.Out.Machine() {
+		return errors.Join(c.Out.Object(t), err)
 	}
-	if err := r.Out.Headers(t.Headers); err != nil || r.Out.IsCSV() {
+	if err := c.Out.Headers(t.Headers); err != nil || c.Out.IsCSV() {
 		return err
 	}
 	if t.Query != "" {
-		if err := r.Out.Line("?%s", t.Query); err != nil {
+		if err := c.Out.Line("?%s", t.Query); err != nil {
 			return err
 		}
 	}
-	if printed := r.Out.Line("\n%s", t.Body); printed != nil || err != nil {
+	if printed := c.Out.Line("\n%s", t.Body); printed != nil || err != nil {
 		return errors.Join(printed, err)
 	}
-	s.IO.Note("signed with a made-up secret; verifies, and not with another secret: %s", j.Meaning)
+	c.IO.Note("signed with a made-up secret; verifies, and not with another secret: %s", j.Meaning)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -26,7 +25,7 @@ type signOptions struct {
 	Reveal bool
 }
 
-func newSign(r *command.Factory) *cobra.Command {
+func newSign(f *command.Factory) *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
 		Use:   "sign",
@@ -35,8 +34,8 @@ func newSign(r *command.Factory) *cobra.Command {
 and prints the headers to send with it. A token in clear shows as *** without --reveal.`,
 		Example: command.Example("waybill signature sign --scheme hmac-body-hex --body body.json", "waybill signature sign --scheme mine --body - --at 2026-01-31T08:00:00Z"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			return runSign(r, ctx, s, o)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runSign(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
@@ -46,19 +45,19 @@ and prints the headers to send with it. A token in clear shows as *** without --
 	return cmd
 }
 
-func runSign(r *command.Factory, ctx context.Context, s *app.Session, o signOptions) error {
+func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	if o.Body == "" {
 		return command.Usagef("give --body FILE, or - for standard input", "there is no body to sign")
 	}
-	name, scheme, err := SchemeInForce(s, o.Scheme)
+	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
-	secrets, err := s.WebhookSecrets()
+	secrets, err := c.WebhookSecrets()
 	if err != nil {
 		return err
 	}
-	d, err := o.sample(ctx, s)
+	d, err := o.sample(ctx, c.Session)
 	if err != nil {
 		return err
 	}
@@ -71,14 +70,14 @@ func runSign(r *command.Factory, ctx context.Context, s *app.Session, o signOpti
 	}
 	secrets = scheme.InClear(secrets)
 	j := signedJSON{Scheme: name, Headers: view.Mask(out.Header, secrets, o.Reveal), Query: view.MaskQuery(out.RawQuery, secrets, o.Reveal)}
-	if r.Out.Machine() {
-		return r.Out.Object(j)
+	if c.Out.Machine() {
+		return c.Out.Object(j)
 	}
-	if err := r.Out.Headers(j.Headers); err != nil || r.Out.IsCSV() {
+	if err := c.Out.Headers(j.Headers); err != nil || c.Out.IsCSV() {
 		return err
 	}
 	if out.RawQuery != o.Query {
-		return r.Out.Line("?%s", j.Query)
+		return c.Out.Line("?%s", j.Query)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func WarnUncovered(s *app.Session, scheme webhook.Scheme) {
 // MaxDeliveryFile is the largest file of deliveries that is read, in bytes.
 const MaxDeliveryFile = 64 << 20
 
-func New(r *command.Factory) *cobra.Command {
+func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "signature",
 		GroupID: command.GroupHook,
@@ -37,7 +37,7 @@ func New(r *command.Factory) *cobra.Command {
 learn finds it out from deliveries that were received and the webhook secret;
 --pin writes it to your configuration, observing only; promote enforces it.`,
 	}
-	group.AddCommand(newLearn(r), newVerify(r), newExplain(r), newSign(r), newSchemes(r), newPromote(r))
+	group.AddCommand(newLearn(f), newVerify(f), newExplain(f), newSign(f), newSchemes(f), newPromote(f))
 	return group
 }
 

@@ -59,7 +59,7 @@ type verifyOptions struct {
 	From, Scheme string
 }
 
-func newVerify(r *command.Factory) *cobra.Command {
+func newVerify(f *command.Factory) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify [ID…]",
@@ -71,8 +71,8 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
 			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
-			return runVerify(r, ctx, s, o, args)
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runVerify(ctx, c, o, args)
 		}),
 	}
 	o.flags(cmd)
@@ -82,15 +82,15 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 	return cmd
 }
 
-func runVerify(r *command.Factory, ctx context.Context, s *app.Session, o verifyOptions, ids []string) error {
+func runVerify(ctx context.Context, c *command.Call, o verifyOptions, ids []string) error {
 	if err := onlyOneOf(ids, o.Body, o.From); err != nil {
 		return err
 	}
-	name, scheme, err := SchemeInForce(s, o.Scheme)
+	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
-	v, _, err := newVerifier(s, name, scheme)
+	v, _, err := newVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,13 @@ func runVerify(r *command.Factory, ctx context.Context, s *app.Session, o verify
 		}
 		all = append(all, newVerdictJSON(delivery, name, d.At, v.Verify(d.Request, at)))
 	}
-	if err := eachGiven(ctx, s, o, ids, judge); err != nil {
+	if err := eachGiven(ctx, c.Session, o, ids, judge); err != nil {
 		return err
 	}
 	if len(all) == 0 {
 		return command.Usagef("`waybill listen` receives deliveries; else give --body and --header, or --from", "there is nothing to verify")
 	}
-	if err := printVerdicts(r, s, all, o.Body != "" || len(ids) == 1); err != nil {
+	if err := printVerdicts(c, all, o.Body != "" || len(ids) == 1); err != nil {
 		return err
 	}
 	failed := slices.IndexFunc(all, func(j verdictJSON) bool { return !j.Verified })
@@ -125,7 +125,7 @@ func runVerify(r *command.Factory, ctx context.Context, s *app.Session, o verify
 	if o.From != "" {
 		hint = "take them in with `waybill events import`; then `waybill signature explain ID` says why"
 	} else if id := all[failed].Delivery; id != "" {
-		next = r.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
+		next = c.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
 	return unverified(hint, next, "%d of %s did not verify", n, countDeliveries(len(all)))
 }
@@ -164,12 +164,12 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []strin
 	})
 }
 
-func printVerdicts(r *command.Factory, s *app.Session, all []verdictJSON, single bool) error {
-	if r.Out.Machine() && single {
-		return r.Out.Object(all[0])
+func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
+	if c.Out.Machine() && single {
+		return c.Out.Object(all[0])
 	}
 	w := command.Listing[verdictJSON]{
-		Out: r.Out, Empty: "no deliveries",
+		Out: c.Out, Empty: "no deliveries",
 		Json: func(j verdictJSON) any { return j },
 		Columns: []render.Column{
 			{Name: "DELIVERY", ID: true},
@@ -185,7 +185,7 @@ func printVerdicts(r *command.Factory, s *app.Session, all []verdictJSON, single
 			return []string{j.Delivery, received, j.words(), j.Secret}
 		},
 	}
-	return w.Print(s.IO, func(yield func(verdictJSON, error) bool) {
+	return w.Print(c.IO, func(yield func(verdictJSON, error) bool) {
 		for _, j := range all {
 			if !yield(j, nil) {
 				return

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -16,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-func NewList(r *command.Factory) *cobra.Command {
+func NewList(f *command.Factory) *cobra.Command {
 	var o struct {
 		Status, Run, Since, Stale string
 		Limit                     int
@@ -33,45 +32,45 @@ Numbers that came with verified events and were not created here follow at the
 end. Events that did not verify change nothing; they are pointed out beside.`,
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
 		Args:    cobra.NoArgs,
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, _ []string) error {
-			f := ledger.Filter{Status: o.Status, Limit: o.Limit}
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			flags := ledger.Filter{Status: o.Status, Limit: o.Limit}
 			var err error
-			if f.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
+			if flags.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
 				return err
 			}
-			if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
+			if flags.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
 				return err
 			}
 			if o.Run != "" {
-				if _, f.Run, err = command.OpenRun(ctx, s, o.Run); err != nil {
+				if _, flags.Run, err = command.OpenRun(ctx, c.Session, o.Run); err != nil {
 					return err
 				}
 			}
-			return PrintList(r, ctx, s, f)
+			return PrintList(ctx, c, flags)
 		}),
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.Status, "status", "", "only trackings with this status `X`: number, label or track")
-	f.StringVar(&o.Run, "run", "", "only trackings of run `ID`")
-	f.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
-	f.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
-	f.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
+	flags := cmd.Flags()
+	flags.StringVar(&o.Status, "status", "", "only trackings with this status `X`: number, label or track")
+	flags.StringVar(&o.Run, "run", "", "only trackings of run `ID`")
+	flags.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
+	flags.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
+	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
 	return cmd
 }
 
-func PrintList(r *command.Factory, ctx context.Context, s *app.Session, f ledger.Filter) error {
-	if err := s.CatchUp(ctx); err != nil {
+func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
+	if err := c.CatchUp(ctx); err != nil {
 		return err
 	}
-	db, err := s.ExistingStore(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	n := view.NewStatusNames(s.Config.Statuses)
-	width := r.Out.Out().Width()
+	n := view.NewStatusNames(c.Config.Statuses)
+	width := c.Out.Out().Width()
 	narrow := width > 0 && width < view.StateFrom
 	w := command.Listing[ledger.Standing]{
-		Out: r.Out, Empty: nothingListed(s.Account(ctx)),
+		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
 		Json: func(st ledger.Standing) any { return view.NewStandingJSON(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
@@ -85,11 +84,11 @@ func PrintList(r *command.Factory, ctx context.Context, s *app.Session, f ledger
 		Cells: func(st ledger.Standing) []string { return n.StandingCells(st, narrow) },
 	}
 	if db == nil {
-		return w.Print(s.IO, nil)
+		return w.Print(c.IO, nil)
 	}
 	var beside claims
-	err = w.Print(s.IO, func(yield func(ledger.Standing, error) bool) {
-		for st, err := range db.Standings(ctx, s.Account(ctx), f) {
+	err = w.Print(c.IO, func(yield func(ledger.Standing, error) bool) {
+		for st, err := range db.Standings(ctx, c.Account(ctx), f) {
 			beside.add(st.Unverified)
 			if !yield(st, err) {
 				return
@@ -99,7 +98,7 @@ func PrintList(r *command.Factory, ctx context.Context, s *app.Session, f ledger
 	if err != nil {
 		return err
 	}
-	return beside.tell(ctx, s.IO, n, db)
+	return beside.tell(ctx, c.IO, n, db)
 }
 
 // nothingListed says which account nothing is known of: one store may hold

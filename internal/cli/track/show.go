@@ -89,7 +89,7 @@ func (o *refOptions) queries(ctx context.Context, s *app.Session) ([]api.Query, 
 	return qs, nil
 }
 
-func NewShow(r *command.Factory) *cobra.Command {
+func NewShow(f *command.Factory) *cobra.Command {
 	var o struct {
 		refOptions
 		Timeline bool
@@ -105,20 +105,20 @@ If a verified event is newer than the service's answer, by the latest checkpoint
 or the time of update in both, the event counts. A note says so, and olderAnswer
 in JSON shows what the answer said.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			if err := o.check(); err != nil {
 				return err
 			}
-			qs, err := o.queries(ctx, s)
+			qs, err := o.queries(ctx, c.Session)
 			if err != nil {
 				return err
 			}
-			looked, err := lookAll(ctx, s, qs)
+			looked, err := lookAll(ctx, c.Session, qs)
 			if err != nil {
 				return err
 			}
-			return showLooked(r, ctx, s, looked, o.single(), o.Timeline)
+			return showLooked(ctx, c, looked, o.single(), o.Timeline)
 		}),
 	}
 	o.flags(cmd)
@@ -174,15 +174,15 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]Looked, err
 
 // showLooked prints the result and returns the error that the exit status
 // stands for.
-func showLooked(r *command.Factory, ctx context.Context, s *app.Session, all []Looked, single, timeline bool) error {
-	n := view.NewStatusNames(s.Config.Statuses)
-	out := r.Out
+func showLooked(ctx context.Context, c *command.Call, all []Looked, single, timeline bool) error {
+	n := view.NewStatusNames(c.Config.Statuses)
+	out := c.Out
 	for _, l := range all {
-		if err := s.Claims(ctx, l.View); err != nil {
+		if err := c.Claims(ctx, l.View); err != nil {
 			return err
 		}
 	}
-	noteOlder(n, s.IO, all)
+	noteOlder(n, c.IO, all)
 	if single {
 		l := all[0]
 		if l.Err != nil && len(l.View.Found) == 0 {
@@ -195,15 +195,15 @@ func showLooked(r *command.Factory, ctx context.Context, s *app.Session, all []L
 			return named(l)
 		}
 		if out.IsCSV() { // one table, not two and a header
-			return errors.Join(printViews(n, ctx, s, out, all, timeline), named(l))
+			return errors.Join(printViews(n, ctx, c.Session, out, all, timeline), named(l))
 		}
-		return errors.Join(printView(n, ctx, s, out, l.View), named(l))
+		return errors.Join(printView(n, ctx, c.Session, out, l.View), named(l))
 	}
-	if err := printViews(n, ctx, s, out, all, timeline); err != nil {
+	if err := printViews(n, ctx, c.Session, out, all, timeline); err != nil {
 		return err
 	}
 	if !out.Machine() && !timeline {
-		if err := tellClaims(ctx, s, n, all); err != nil {
+		if err := tellClaims(ctx, c.Session, n, all); err != nil {
 			return err
 		}
 	}

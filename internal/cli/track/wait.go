@@ -20,7 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-func NewWait(r *command.Factory) *cobra.Command {
+func NewWait(f *command.Factory) *cobra.Command {
 	var o refOptions
 	var until string
 	cmd := &cobra.Command{
@@ -38,7 +38,7 @@ time is up it shows what is known and ends with status 8.
   --for change               something differs from what was known at first`,
 		Example: command.Example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered",
 			"waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
-		RunE: r.RunE(func(ctx context.Context, s *app.Session, args []string) error {
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			if err := o.check(); err != nil {
 				return err
@@ -47,20 +47,20 @@ time is up it shows what is known and ends with status 8.
 			if err != nil {
 				return err
 			}
-			qs, err := o.queries(ctx, s)
+			qs, err := o.queries(ctx, c.Session)
 			if err != nil {
 				return err
 			}
-			w := &Waiting{S: s, Cond: cond}
+			w := &Waiting{S: c.Session, Cond: cond}
 			all, left, waitErr := w.all(ctx, qs)
 			if waitErr != nil && !errors.Is(waitErr, command.ErrTimeUp) && !command.As[*command.SignalError](waitErr) {
 				return waitErr
 			}
-			showErr := showLooked(r, context.WithoutCancel(ctx), s, all, o.single(), false)
+			showErr := showLooked(context.WithoutCancel(ctx), c, all, o.single(), false)
 			if waitErr == nil {
 				return showErr
 			}
-			return &WaitError{Cause: waitErr, Also: showErr, left: left, All: len(qs), cond: cond, refs: o, next: resumeCommand(r, o, cond), retry: retryAbsent(r, context.WithoutCancel(ctx), s, all)}
+			return &WaitError{Cause: waitErr, Also: showErr, left: left, All: len(qs), cond: cond, refs: o, next: resumeCommand(c, o, cond), retry: retryAbsent(context.WithoutCancel(ctx), c, all)}
 		}),
 	}
 	o.flags(cmd)
@@ -90,8 +90,8 @@ func (e *WaitError) Hint() string {
 
 // retryAbsent is the command that is about the first accepted row that was not
 // found, if there is one.
-func retryAbsent(r *command.Factory, ctx context.Context, s *app.Session, all []Looked) string {
-	db, err := s.ExistingStore(ctx)
+func retryAbsent(ctx context.Context, c *command.Call, all []Looked) string {
+	db, err := c.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return ""
 	}
@@ -99,9 +99,9 @@ func retryAbsent(r *command.Factory, ctx context.Context, s *app.Session, all []
 		if !errors.Is(l.Err, tracking.ErrAbsent) {
 			continue
 		}
-		rows, err := db.Find(ctx, s.Account(ctx), l.Query.ReferID, l.Query.Number)
+		rows, err := db.Find(ctx, c.Account(ctx), l.Query.ReferID, l.Query.Number)
 		if i := slices.IndexFunc(rows, func(st ledger.Standing) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
-			return r.CommandLine("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
+			return c.CommandLine("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
 		}
 	}
 	return ""
@@ -133,7 +133,7 @@ func (e *WaitError) Unwrap() []error {
 }
 
 // resumeCommand is the command that goes on waiting.
-func resumeCommand(r *command.Factory, refs refOptions, cond condition) string {
+func resumeCommand(c *command.Call, refs refOptions, cond condition) string {
 	words := append([]string{"wait"}, refs.Refs...)
 	if refs.Run != "" {
 		words = append(words, "--run", refs.Run)
@@ -144,7 +144,7 @@ func resumeCommand(r *command.Factory, refs refOptions, cond condition) string {
 	if cond != (condition{}) {
 		words = append(words, "--for", cond.String())
 	}
-	return r.CommandLine(words...)
+	return c.CommandLine(words...)
 }
 
 // Waiting asks about many trackings until each meets the condition, or an event

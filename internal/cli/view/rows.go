@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func CountsLine(c ledger.Counts) string {
@@ -36,9 +35,9 @@ func NewRowJSON(row ledger.Row) RowJSON {
 
 // PrintRows prints rows as they come. The columns of CSV are named as create
 // reads them.
-func PrintRows(r *command.Factory, io *term.IO, rows iter.Seq2[ledger.Row, error]) error {
+func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 	w := command.Listing[ledger.Row]{
-		Out: r.Out, Empty: "no such rows",
+		Out: c.Out, Empty: "no such rows",
 		Json: func(row ledger.Row) any { return NewRowJSON(row) },
 		Columns: []render.Column{
 			{Name: "INPUT"},
@@ -52,7 +51,7 @@ func PrintRows(r *command.Factory, io *term.IO, rows iter.Seq2[ledger.Row, error
 			return []string{fmt.Sprintf("%s:%d", row.File, row.Line), row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, string(row.State), row.Reason}
 		},
 	}
-	if r.Out.IsCSV() {
+	if c.Out.IsCSV() {
 		w.Columns = []render.Column{
 			{Name: "referId", ID: true},
 			{Name: "rawTrackingNumber", ID: true},
@@ -66,5 +65,5 @@ func PrintRows(r *command.Factory, io *term.IO, rows iter.Seq2[ledger.Row, error
 			return []string{row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, string(row.State), row.Reason, row.File, strconv.Itoa(row.Line)}
 		}
 	}
-	return w.Print(io, rows)
+	return w.Print(c.IO, rows)
 }
