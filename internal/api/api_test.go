@@ -158,7 +158,7 @@ func TestCreateAcceptedSettingDecides(t *testing.T) {
 		_, _ = io.WriteString(w, `{"code":1000,"result":{"state":"queued"}}`)
 	})
 	for equals, want := range map[string]tracking.Outcome{`"queued"`: tracking.OutcomeAccepted, `"lost"`: tracking.OutcomeUnknown} {
-		c := client(t, url, func(o *api.Options) { o.Accepted = []api.Match{{Path: "/result/state", Equals: equals}} })
+		c := client(t, url, func(o *api.Options) { o.Accepted = []tracking.Match{{Path: "/result/state", Equals: equals}} })
 		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != want {
 			t.Errorf("with %q: %v (%v); want %v", equals, r.Outcome, r.Err, want)
 		}
@@ -252,7 +252,7 @@ func TestDetail(t *testing.T) {
 				_, _ = io.WriteString(w, tt.body)
 			})
 			c := client(t, url, func(o *api.Options) {
-				o.Absent = []api.Absent{{Status: 200, Message: "No data"}, {Match: api.Match{Path: "/found", Equals: "false"}}}
+				o.Absent = []tracking.Absent{{Status: 200, Message: "No data"}, {Match: tracking.Match{Path: "/found", Equals: "false"}}}
 			})
 			a, err := c.Detail(t.Context(), api.Query{ReferID: "A"})
 			if !tt.ok(err) {

@@ -58,9 +58,9 @@ type Options struct {
 	// Timeout bounds one request; 0 means 30s, and 120s for a synchronous create.
 	Timeout time.Duration
 
-	NumberParam string   // query parameter for a tracking number
-	Absent      []Absent // what "no such tracking" looks like, besides 404
-	Accepted    []Match  // what success of a create looks like; empty for the built-in signs
+	NumberParam string            // query parameter for a tracking number
+	Absent      []tracking.Absent // what "no such tracking" looks like, besides 404
+	Accepted    []tracking.Match  // what success of a create looks like; empty for the built-in signs
 
 	// Unprocessed are the statuses of a create's answer that mean that
 	// nothing was stored and the request may be repeated after a pause.
@@ -80,20 +80,6 @@ type Exchange struct {
 	Answer      []byte
 	Took        time.Duration
 	Err         error
-}
-
-// Match is one condition on a JSON answer.
-type Match struct {
-	Path   string // RFC 6901
-	Equals string // JSON literal
-}
-
-// Absent is one form that "no such tracking" may take. Conditions that are
-// zero are not asked for.
-type Absent struct {
-	Status  int
-	Message string
-	Match   Match
 }
 
 // Client speaks to one service with one key. It is safe for concurrent use.

@@ -3,11 +3,9 @@ package api
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -106,7 +104,7 @@ func (c *Client) credible(x exchange) error {
 		return &AnswerError{Status: x.status, Problem: "is neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
-			if !m.holds(x.body) {
+			if !m.Holds(x.body) {
 				return &AnswerError{Status: x.status, Problem: "does not meet create.accepted at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
@@ -114,27 +112,6 @@ func (c *Client) credible(x exchange) error {
 		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(body)}
 	}
 	return nil
-}
-
-// holds reports whether body has the JSON value m.Equals at m.Path.
-func (m Match) holds(body *tracking.Body) bool {
-	got, ok := body.Pointer(m.Path)
-	return ok && sameJSON(got, []byte(m.Equals))
-}
-
-// sameJSON reports whether two literals are the same value; numbers are
-// compared as they are written.
-func sameJSON(a, b []byte) bool {
-	x, errX := decode(a)
-	y, errY := decode(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
-func decode(raw []byte) (v any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	err = dec.Decode(&v)
-	return v, err
 }
 
 // excerptLength is how much of an answer an error shows, in bytes.

@@ -84,14 +84,3 @@ func (c *Client) absent(x exchange) bool {
 	}
 	return false
 }
-
-// Holds reports whether an answer has this form.
-func (f Absent) Holds(status int, body *tracking.Body) bool {
-	if f == (Absent{}) || (f.Status != 0 && f.Status != status) {
-		return false
-	}
-	if f.Message != "" && f.Message != body.Answer().Message {
-		return false
-	}
-	return f.Match == (Match{}) || f.Match.holds(body)
-}

@@ -33,12 +33,12 @@ func service(t *testing.T, c sandbox.Config, change func(*api.Options)) *api.Cli
 
 func TestEvidenceInEveryShapeOfTheService(t *testing.T) {
 	absents := map[string]struct {
-		form []api.Absent
+		form []tracking.Absent
 		look string
 	}{
 		"404":     {nil, "404 not found"},
-		"message": {[]api.Absent{{Status: 200, Message: "Tracking not found"}}, "200 Tracking not found"},
-		"empty":   {[]api.Absent{{Status: 200, Match: api.Match{Path: "", Equals: "{}"}}}, "200 {}"},
+		"message": {[]tracking.Absent{{Status: 200, Message: "Tracking not found"}}, "200 Tracking not found"},
+		"empty":   {[]tracking.Absent{{Status: 200, Match: tracking.Match{Path: "", Equals: "{}"}}}, "200 {}"},
 	}
 	one, two, slow, gone := tracking.Item{ReferID: "A", Number: "P1-x"}, tracking.Item{ReferID: "A", Number: "P2"}, tracking.Item{ReferID: "B", Number: "P3"}, tracking.Item{ReferID: "Z", Number: "P9"}
 	for _, shape := range []string{"nested", "flat", "list", "deep", "noisy"} {
@@ -134,7 +134,7 @@ func TestEvidenceOfEveryAnswer(t *testing.T) {
 				asked.Add(1)
 				tt.handler(w, r)
 			}), func(o *api.Options) {
-				o.Absent = []api.Absent{{Message: "none"}, {Match: api.Match{Path: "/found", Equals: "false"}}}
+				o.Absent = []tracking.Absent{{Message: "none"}, {Match: tracking.Match{Path: "/found", Equals: "false"}}}
 			})
 			e := c.Evidence(t.Context(), api.Query{ReferID: "R0"}, items(1)[0])
 			got := want{e.Presence, e.Err != nil, e.Passing, e.Unauthorized, tt.want.why}

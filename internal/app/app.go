@@ -126,12 +126,8 @@ func (s *Session) apiOptions(base, key string) api.Options {
 		Timeout:     c.RequestTimeout,
 		NumberParam: c.Query.TrackingNumberParam,
 		Unprocessed: c.AssumeUnprocessed,
-	}
-	for _, a := range c.Query.Absent {
-		o.Absent = append(o.Absent, api.Absent{Status: a.Status, Message: a.Message, Match: api.Match(a.Match)})
-	}
-	for _, m := range c.Create.Accepted {
-		o.Accepted = append(o.Accepted, api.Match(m))
+		Absent:      c.Query.Absent,
+		Accepted:    c.Create.Accepted,
 	}
 	if c.Debug {
 		o.Trace = s.trace

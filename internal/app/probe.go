@@ -36,8 +36,8 @@ type AbsentProbe struct {
 	Look       string
 	Why        string // why it is not recognised; empty if it is
 	Recognised bool
-	Suggestion *api.Absent // the entry of query.absent that would make it so; nil if it is, or if none would
-	Proven     bool        // the suggestion does not fit an answer that shows a tracking
+	Suggestion *tracking.Absent // the entry of query.absent that would make it so; nil if it is, or if none would
+	Proven     bool             // the suggestion does not fit an answer that shows a tracking
 }
 
 // NumberProbe is which parameter asks by tracking number.
@@ -189,7 +189,7 @@ func (a *AbsentProbe) read(absent [2]api.Finding, control api.Finding) {
 	// Only an answer with a status in it shows that an entry doesn't fit those.
 	a.Proven = control.Presence == tracking.PresenceNamed && slices.ContainsFunc(control.Body.Answer().Trackings, tracking.Tracking.Known)
 	for _, entry := range absentEntries(one) {
-		told := entry.Match == (api.Match{}) // a value counts only if an answer that shows a tracking has another
+		told := entry.Match == (tracking.Match{}) // a value counts only if an answer that shows a tracking has another
 		if a.Proven {
 			told = !entry.Holds(control.Status, control.Body)
 		}
@@ -203,14 +203,14 @@ func (a *AbsentProbe) read(absent [2]api.Finding, control api.Finding) {
 
 // absentEntries are entries of query.absent that fit an answer, the clearest
 // first.
-func absentEntries(f api.Finding) []api.Absent {
-	var entries, weaker []api.Absent
+func absentEntries(f api.Finding) []tracking.Absent {
+	var entries, weaker []tracking.Absent
 	if m := f.Body.Answer().Message; m != "" && !saysNothing(m) {
-		entries = append(entries, api.Absent{Status: f.Status, Message: m})
+		entries = append(entries, tracking.Absent{Status: f.Status, Message: m})
 	}
 	for mark := range f.Body.Marks() {
 		literal, _ := f.Body.Pointer(mark)
-		entry := api.Absent{Status: f.Status, Match: api.Match{Path: mark, Equals: string(literal)}}
+		entry := tracking.Absent{Status: f.Status, Match: tracking.Match{Path: mark, Equals: string(literal)}}
 		if strings.ContainsRune("nf{[", rune(literal[0])) { // null, false and what is empty
 			entries = append(entries, entry)
 		} else if mark != "/message" && steady(literal) {
@@ -219,7 +219,7 @@ func absentEntries(f api.Finding) []api.Absent {
 	}
 	entries = append(entries, weaker...)
 	if f.Status >= 400 && f.Status < 500 {
-		entries = append(entries, api.Absent{Status: f.Status})
+		entries = append(entries, tracking.Absent{Status: f.Status})
 	}
 	return entries
 }
@@ -299,9 +299,9 @@ func (s *Session) SaveProbe(p *Probe) error {
 	if a := p.Absent; a.Suggestion != nil && a.Proven {
 		list := []map[string]any{}
 		for _, c := range s.Config.Query.Absent {
-			list = append(list, AbsentEntry(api.Absent{Status: c.Status, Message: c.Message, Match: api.Match(c.Match)}))
+			list = append(list, config.AbsentEntry(c))
 		}
-		text, err := json.Marshal(append(list, AbsentEntry(*a.Suggestion)))
+		text, err := json.Marshal(append(list, config.AbsentEntry(*a.Suggestion)))
 		if err != nil {
 			return err
 		}
@@ -324,20 +324,4 @@ func (s *Session) SaveProbe(p *Probe) error {
 		}
 	}
 	return nil
-}
-
-// AbsentEntry returns an entry of query.absent as it is written there.
-func AbsentEntry(a api.Absent) map[string]any {
-	m := map[string]any{}
-	if a.Status != 0 {
-		m["status"] = a.Status
-	}
-	if a.Message != "" {
-		m["message"] = a.Message
-	}
-	var equals any
-	if a.Match != (api.Match{}) && json.Unmarshal([]byte(a.Match.Equals), &equals) == nil {
-		m["path"], m["equals"] = a.Match.Path, equals
-	}
-	return m
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -46,25 +45,25 @@ func TestProbeSuggestsWhatTellsAbsenceApart(t *testing.T) {
 	tests := []struct {
 		name, known, none string // answers about the known tracking, and about none; %s is what was asked for, %d counts
 		status            int    // of the second
-		want              *api.Absent
+		want              *tracking.Absent
 		proven            bool
 	}{
-		{"a message", shown, `{"message":"no data"}`, 200, &api.Absent{Status: 200, Message: "no data"}, true},
-		{"a message that could stand anywhere", shown, `{"message":"success","data":null}`, 200, &api.Absent{Status: 200, Match: api.Match{Path: "/data", Equals: "null"}}, true},
-		{"a message with the reference", shown, `{"message":"no %s","data":[],"error":null}`, 200, &api.Absent{Status: 200, Match: api.Match{Path: "/data", Equals: "[]"}}, true},
-		{"a code among what varies", shown, `{"message":"none of %s","id":"a%d","time":1764000000000,"code":4404}`, 200, &api.Absent{Status: 200, Match: api.Match{Path: "/code", Equals: "4404"}}, true},
-		{"a word", shown, `{"state":"UNKNOWN~"}`, 200, &api.Absent{Status: 200, Match: api.Match{Path: "/state", Equals: `"UNKNOWN~"`}}, true},
-		{"an odd name", shown, `{"a/b":false}`, 200, &api.Absent{Status: 200, Match: api.Match{Path: "/a~1b", Equals: "false"}}, true},
-		{"nothing", shown, `{}`, 200, &api.Absent{Status: 200, Match: api.Match{Equals: "{}"}}, true},
-		{"null", shown, `null`, 200, &api.Absent{Status: 200, Match: api.Match{Equals: "null"}}, true},
-		{"a status alone", shown, ``, 400, &api.Absent{Status: 400}, true},
-		{"a status and words", shown, `{"message":"unknown referId"}`, 422, &api.Absent{Status: 422, Message: "unknown referId"}, true},
+		{"a message", shown, `{"message":"no data"}`, 200, &tracking.Absent{Status: 200, Message: "no data"}, true},
+		{"a message that could stand anywhere", shown, `{"message":"success","data":null}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Path: "/data", Equals: "null"}}, true},
+		{"a message with the reference", shown, `{"message":"no %s","data":[],"error":null}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Path: "/data", Equals: "[]"}}, true},
+		{"a code among what varies", shown, `{"message":"none of %s","id":"a%d","time":1764000000000,"code":4404}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Path: "/code", Equals: "4404"}}, true},
+		{"a word", shown, `{"state":"UNKNOWN~"}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Path: "/state", Equals: `"UNKNOWN~"`}}, true},
+		{"an odd name", shown, `{"a/b":false}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Path: "/a~1b", Equals: "false"}}, true},
+		{"nothing", shown, `{}`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Equals: "{}"}}, true},
+		{"null", shown, `null`, 200, &tracking.Absent{Status: 200, Match: tracking.Match{Equals: "null"}}, true},
+		{"a status alone", shown, ``, 400, &tracking.Absent{Status: 400}, true},
+		{"a status and words", shown, `{"message":"unknown referId"}`, 422, &tracking.Absent{Status: 422, Message: "unknown referId"}, true},
 		{"known 404", shown, `{"message":"x"}`, 404, nil, false},
 		{"nothing that differs", shown, `{"error":null}`, 200, nil, false},
 		{"answers that differ in words", shown, `{"message":"none, answer %d"}`, 200, nil, false},
 		{"a page", shown, `<html>`, 200, nil, false},
 		{"Processing for everything", shown, `{"message":"Processing"}`, 200, nil, false},
-		{"no status yet", `{"message":"Processing"}`, `{"message":"no data"}`, 200, &api.Absent{Status: 200, Message: "no data"}, false},
+		{"no status yet", `{"message":"Processing"}`, `{"message":"no data"}`, 200, &tracking.Absent{Status: 200, Message: "no data"}, false},
 		{"no status yet, and a value", `{"message":"Processing"}`, `{"data":null}`, 200, nil, false},
 	}
 	for _, tt := range tests {

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Flag is a flag as it was given on the command line.
@@ -88,13 +90,13 @@ type Query struct {
 	// TrackingNumberParam is the query parameter for a tracking number.
 	//
 	// Assumed: trackingNumber; the interface does not show its name.
-	TrackingNumberParam string   `mapstructure:"tracking_number_param"`
-	Absent              []Absent `mapstructure:"absent"` // besides 404
+	TrackingNumberParam string            `mapstructure:"tracking_number_param"`
+	Absent              []tracking.Absent `mapstructure:"absent"` // besides 404
 }
 
 // Create is how the answer to a create is read.
 type Create struct {
-	Accepted []Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
+	Accepted []tracking.Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
 }
 
 // Bulk is what is assumed of batches.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // place is a home and a working folder of their own.
@@ -206,8 +207,8 @@ func TestEnvironment(t *testing.T) {
 		{"carriers", c.Carriers, map[string]string{"DHL, Express": "dhl"}},
 		{"statuses", c.Statuses, map[string]string{"2": "In transit"}},
 		{"query.tracking_number_param", c.Query.TrackingNumberParam, "number"},
-		{"query.absent", c.Query.Absent, []config.Absent{{Status: 200, Message: "none"}, {Match: config.Match{Path: "/data", Equals: "null"}}}},
-		{"create.accepted", c.Create.Accepted, []config.Match{{Path: "/a~1b", Equals: `"<ok>"`}, {Path: "", Equals: "true"}}},
+		{"query.absent", c.Query.Absent, []tracking.Absent{{Status: 200, Message: "none"}, {Match: tracking.Match{Path: "/data", Equals: "null"}}}},
+		{"create.accepted", c.Create.Accepted, []tracking.Match{{Path: "/a~1b", Equals: `"<ok>"`}, {Path: "", Equals: "true"}}},
 		{"assume_unprocessed", c.AssumeUnprocessed, []int{429, 503}},
 		{"bulk.refused_means_none", c.Bulk.RefusedMeansNone, false},
 		{"listen.addr", c.Listen.Addr, ":0"},
@@ -272,10 +273,10 @@ listen: {addr: "[::1]:9000"}
 		{"map", c.Map, map[string]string{"referId": "Order: No. 1"}},
 		{"carriers", c.Carriers, map[string]string{"DHL Express": "dhl", "U.P.S.::x": "00123"}},
 		{"statuses", c.Statuses, map[string]string{"2": "In transit", "Lost": "Lost?"}},
-		{"query", c.Query, config.Query{TrackingNumberParam: "no", Absent: []config.Absent{
-			{Status: 200, Message: "Not found"}, {Match: config.Match{Path: "/meta/code", Equals: "4041"}},
+		{"query", c.Query, config.Query{TrackingNumberParam: "no", Absent: []tracking.Absent{
+			{Status: 200, Message: "Not found"}, {Match: tracking.Match{Path: "/meta/code", Equals: "4041"}},
 		}}},
-		{"create", c.Create.Accepted, []config.Match{{Path: "/success", Equals: "true"}}},
+		{"create", c.Create.Accepted, []tracking.Match{{Path: "/success", Equals: "true"}}},
 		{"assume_unprocessed", c.AssumeUnprocessed, []int{429, 503}},
 		{"bulk", c.Bulk.RefusedMeansNone, false},
 		{"listen", c.Listen.Addr, "[::1]:9000"},

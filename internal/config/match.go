@@ -1,30 +1,20 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// Match asks for one value in an answer of the service.
-type Match struct {
-	Path   string // RFC 6901 pointer; empty is the whole answer
-	Equals string // JSON literal: `"ok"`, `true`, `200`, `null`
-}
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
 
-// Absent is one form that "no such tracking" may take. All that is given must hold.
-//
-// Assumed: the interface does not show what it looks like.
-type Absent struct {
-	Status  int    // HTTP status; 0 if not asked
-	Message string // text of the answer's `message`; empty if not asked
-	Match   Match  // zero if not asked
-}
-
-func (m Match) plain() map[string]any {
+func matchEntry(m tracking.Match) map[string]any {
 	return map[string]any{"path": m.Path, "equals": literal(m.Equals)}
 }
 
-func (a Absent) plain() map[string]any {
+// AbsentEntry returns an entry of query.absent as it stands in a file.
+func AbsentEntry(a tracking.Absent) map[string]any {
 	all := map[string]any{}
-	if a.Match != (Match{}) {
-		all = a.Match.plain()
+	if a.Match != (tracking.Match{}) {
+		all = matchEntry(a.Match)
 	}
 	if a.Status != 0 {
 		all["status"] = a.Status

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // textTags are the YAML types that are taken for a text.
@@ -160,44 +162,44 @@ func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
 	return s, nil
 }
 
-func matchFromNode(n *yaml.Node) (Match, *KeyError) {
+func matchFromNode(n *yaml.Node) (tracking.Match, *KeyError) {
 	a, fault := conditions(n, "path", "equals")
 	return a.Match, fault
 }
 
-func absentFromNode(n *yaml.Node) (Absent, *KeyError) {
+func absentFromNode(n *yaml.Node) (tracking.Absent, *KeyError) {
 	return conditions(n, "status", "message", "path", "equals")
 }
 
 // conditions decodes {status, message, path, equals}, of which only the
 // allowed ones may be there.
-func conditions(n *yaml.Node, allowed ...string) (Absent, *KeyError) {
+func conditions(n *yaml.Node, allowed ...string) (tracking.Absent, *KeyError) {
 	own, fault := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
 	if fault != nil {
-		return Absent{}, fault
+		return tracking.Absent{}, fault
 	}
-	var a Absent
+	var a tracking.Absent
 	given := map[string]bool{}
 	for _, p := range own {
 		if !slices.Contains(allowed, p.key) {
-			return Absent{}, &KeyError{Line: p.line, Message: didYouMean("unknown key "+strconv.Quote(short(p.key)), p.key, allowed)}
+			return tracking.Absent{}, &KeyError{Line: p.line, Message: didYouMean("unknown key "+strconv.Quote(short(p.key)), p.key, allowed)}
 		}
-		if problem := a.set(p.key, p.value); problem != "" {
-			return Absent{}, &KeyError{Line: p.line, Message: p.key + ": wants " + problem}
+		if problem := setCondition(&a, p.key, p.value); problem != "" {
+			return tracking.Absent{}, &KeyError{Line: p.line, Message: p.key + ": wants " + problem}
 		}
 		given[p.key] = true
 	}
 	switch {
 	case len(given) == 0:
-		return Absent{}, &KeyError{Line: n.Line, Message: "an entry wants " + strings.Join(allowed, ", ")}
+		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "an entry wants " + strings.Join(allowed, ", ")}
 	case given["path"] != given["equals"]:
-		return Absent{}, &KeyError{Line: n.Line, Message: "path and equals go together"}
+		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "path and equals go together"}
 	}
 	return a, nil
 }
 
-// set sets one condition and returns what is wanted if n is not it.
-func (a *Absent) set(key string, n *yaml.Node) string {
+// setCondition sets one condition and returns what is wanted if n is not it.
+func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	switch key {
 	case "status":
 		s := setting{Setting: Setting{Kind: KindInteger}, least: 100, most: 599}

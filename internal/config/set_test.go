@@ -9,15 +9,16 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const absentValue = `[{"status":200,"message":"none: \"x\""},{"path":"","equals":{}},{"path":"/a~1b","equals":null}]`
 
-func absentWanted() []config.Absent {
-	return []config.Absent{
+func absentWanted() []tracking.Absent {
+	return []tracking.Absent{
 		{Status: 200, Message: `none: "x"`},
-		{Match: config.Match{Path: "", Equals: "{}"}},
-		{Match: config.Match{Path: "/a~1b", Equals: "null"}},
+		{Match: tracking.Match{Path: "", Equals: "{}"}},
+		{Match: tracking.Match{Path: "/a~1b", Equals: "null"}},
 	}
 }
 

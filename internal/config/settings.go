@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // EnvPrefix begins the name of every environment variable that is a setting.
@@ -32,8 +34,8 @@ const (
 	KindList     Kind = "list"     // of texts
 	KindIntegers Kind = "integers" // a list of integers
 	KindNames    Kind = "names"    // name to text; levels add up, name by name
-	KindMatches  Kind = "matches"  // a list of Match
-	KindAbsents  Kind = "absents"  // a list of Absent
+	KindMatches  Kind = "matches"  // a list of [tracking.Match]
+	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
 	KindSchemes  Kind = "schemes"  // name to Scheme; levels add up, name by name
 )
 
@@ -239,11 +241,11 @@ func reading() []setting {
 		{Setting: Setting{
 			Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only",
 			Help: "answers that mean no such tracking: a list of {status, message, path, equals}",
-		}, preset: []Absent{}},
+		}, preset: []tracking.Absent{}},
 		{Setting: Setting{
 			Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "the built-in signs",
 			Help: "what a successful create holds: a list of {path, equals}",
-		}, preset: []Match{}},
+		}, preset: []tracking.Match{}},
 		{Setting: Setting{
 			Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning,
 			Help: "HTTP statuses of a create that mean nothing was taken",

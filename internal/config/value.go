@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // names is a value of KindNames. Its being a type of its own keeps viper from
@@ -240,7 +242,11 @@ func plain(v any) any {
 		return FormatDuration(v)
 	case fmt.Stringer: // sizes and secrets
 		return v.String()
-	case interface{ plain() map[string]any }:
+	case tracking.Match:
+		return matchEntry(v)
+	case tracking.Absent:
+		return AbsentEntry(v)
+	case Scheme:
 		return v.plain()
 	case names:
 		return plainMap(v)
@@ -250,9 +256,9 @@ func plain(v any) any {
 		return plainList(v)
 	case []int:
 		return plainList(v)
-	case []Match:
+	case []tracking.Match:
 		return plainList(v)
-	case []Absent:
+	case []tracking.Absent:
 		return plainList(v)
 	default:
 		return v

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -212,7 +213,7 @@ func probeToJSON(p app.Probe) probeJSON {
 		SavedTo: p.SavedTo,
 	}
 	if p.Absent.Suggestion != nil {
-		j.Absent.Suggestion = app.AbsentEntry(*p.Absent.Suggestion)
+		j.Absent.Suggestion = config.AbsentEntry(*p.Absent.Suggestion)
 	}
 	for _, t := range p.Number.Tried {
 		j.Number.Tried = append(j.Number.Tried, tryJSON(t))
@@ -239,7 +240,7 @@ func probeFields(p app.Probe) []render.Field {
 		add("Recognised", "no: %s", p.Absent.Why)
 	}
 	if e := p.Absent.Suggestion; e != nil {
-		text, err := json.Marshal(app.AbsentEntry(*e))
+		text, err := json.Marshal(config.AbsentEntry(*e))
 		if err != nil {
 			text = []byte(err.Error())
 		}
