@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -44,12 +44,6 @@ type Found struct {
 	// there is none; see [Session.Claims].
 	Claim *inbox.Event
 }
-
-// Pauses between tries of a query that failed for a while.
-const (
-	firstRetry   = 250 * time.Millisecond
-	longestRetry = 4 * time.Second
-)
 
 // Look asks the service once about a tracking and records what it said. Where
 // that is nothing, or less than events have told, it is as events told it. The
@@ -177,25 +171,11 @@ func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View
 // connection comes about or the service has a passing trouble, until budget
 // is used up.
 func (s *Session) LookPatiently(ctx context.Context, account string, q api.Query, budget time.Duration) (View, error) {
-	end := time.Now().Add(budget)
-	pause := firstRetry
-	for {
+	for retry := pace.NewRetry(budget); ; {
 		v, err := s.Look(ctx, account, q)
-		wait := pause - rand.N(pause/4) //nolint:gosec // pauses are no secret
-		if after := RetryAfter(err); after > wait {
-			wait = after
-		}
-		if !Passing(err) || time.Now().Add(wait).After(end) {
+		if !Passing(err) || !retry.Wait(ctx, RetryAfter(err)) {
 			return v, err
 		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return v, context.Cause(ctx)
-		case <-t.C:
-		}
-		pause = min(2*pause, longestRetry)
 	}
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -137,20 +139,11 @@ type prober struct {
 // about what was asked for is a finding; everything else that is no answer is
 // an error.
 func (p *prober) find(q api.Query, item tracking.Item) (api.Finding, error) {
-	end := time.Now().Add(p.budget)
-	pause := firstRetry
-	for {
+	for retry := pace.NewRetry(p.budget); ; {
 		f := p.client.Find(p.ctx, q, item)
-		wait := max(pause, f.RetryAfter)
-		if !f.Passing || p.ctx.Err() != nil || time.Now().Add(wait).After(end) {
-			return f, unusable(f)
+		if !f.Passing || !retry.Wait(p.ctx, f.RetryAfter) {
+			return f, cmp.Or(context.Cause(p.ctx), unusable(f))
 		}
-		select {
-		case <-p.ctx.Done():
-			return f, context.Cause(p.ctx)
-		case <-time.After(wait):
-		}
-		pause = min(2*pause, longestRetry)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -195,7 +196,7 @@ func sample(rows []ledger.Doubt) []ledger.Doubt {
 func (j *Job) check(ctx context.Context, a ledger.Assumption, batch []ledger.Doubt) (standing, error) {
 	rows := sample(batch)
 	j.say("first batch of this account %s: asking the service for %d of its rows before any goes again", assumptionText(a), len(rows))
-	if err := pause(ctx, showWait); err != nil {
+	if err := pace.Sleep(ctx, showWait); err != nil {
 		return unchecked, err
 	}
 	proofs := make([]*proof, len(rows))

@@ -238,7 +238,7 @@ func (j *Job) next(ctx, soft context.Context, p *pass) (bool, error) {
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
 	j.say("another waybill is sending %d rows of this input: waiting for their outcome", was.Sending)
 	for since := time.Now(); time.Since(since) < othersPatience; {
-		if err := pause(ctx, othersPause); err != nil {
+		if err := pace.Sleep(ctx, othersPause); err != nil {
 			return false, err
 		}
 		if _, err := j.Ledger.Recover(ctx); err != nil {
@@ -275,17 +275,5 @@ func (j *Job) say(format string, args ...any) {
 func (j *Job) warn(format string, args ...any) {
 	if j.Warn != nil {
 		j.Warn(format, args...)
-	}
-}
-
-// pause waits, or returns the cause of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
 	}
 }

@@ -3,19 +3,15 @@ package bulk
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Patience with the first row of an account.
-const (
-	firstWait   = 250 * time.Millisecond
-	longestWait = 4 * time.Second
-	// mostCanaries is how many first rows may be rejected, one by one.
-	mostCanaries = 5
-)
+// mostCanaries is how many first rows of an account may be rejected, one by
+// one.
+const mostCanaries = 5
 
 // contact makes sure, before an account's first run with more than one batch,
 // that a row which the service accepted is found by a query: one row is sent
@@ -124,7 +120,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*outcome, error) {
 // service asks for.
 func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
 	left := d.Query
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	for retry := pace.NewRetry(d.Query); ; {
 		e, err := d.ask(ctx, item, false)
 		if err != nil {
 			return err
@@ -132,12 +128,13 @@ func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
 		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing {
 			return d.Ledger.NoteContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
 		}
+		wait := retry.Next()
 		if left -= wait; left < 0 {
 			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
 				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s)%s",
 				item.ReferID, said(e), d.withoutCheck())}
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := pace.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -74,7 +74,7 @@ func (d *dispatch) refusedAlone(ctx, soft context.Context, item tracking.Item, r
 func (d *dispatch) whileSending(ctx, soft context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(soft, func() {
-		_ = pause(ctx, 2*d.Query)
+		_ = pace.Sleep(ctx, 2*d.Query)
 		cancel()
 	})
 	return ctx, func() { stop(); cancel() }

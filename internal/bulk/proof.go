@@ -2,7 +2,6 @@ package bulk
 
 import (
 	"context"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -85,8 +84,7 @@ func (j *Job) prove(ctx context.Context, x ledger.Doubt, beforeNumber func() err
 // ask asks for an item until an answer comes, with growing pauses. An error
 // says why none came; it is a [*StopError] or the cause of ctx.
 func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
-	began := time.Now()
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	for retry := pace.NewRetry(j.Query); ; {
 		pass, err := j.Gate.Enter(ctx)
 		if err != nil {
 			return tracking.Evidence{}, err
@@ -102,15 +100,10 @@ func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (track
 			return e, nil
 		case e.Throttled && j.spent(e.RetryAfter):
 			return e, &StopError{Cause: tracking.OutcomeThrottled, Why: "stopped: the service keeps asking for a pause", Err: e.Err}
-		case !e.Throttled && time.Since(began)+max(wait, e.RetryAfter) > j.Query:
+		case e.Throttled: // the gate waits; pauses that the service asks for are not its failure
+			retry.Restart()
+		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: "stopped: no answer about rows of unknown outcome", Err: e.Err}
-		}
-		if e.Throttled {
-			began = time.Now() // pauses that the service asks for are not its failure
-			continue           // the gate waits
-		}
-		if err := pause(ctx, wait-rand.N(wait/2)); err != nil { //nolint:gosec // pauses are no secret
-			return e, err
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -340,7 +341,7 @@ func (p *pass) wait(ctx context.Context) (bool, error) {
 			p.busySince = time.Now()
 		}
 		if soon := time.Now().Add(busyPause); soon.Before(p.busySince.Add(busyPatience)) && (until.IsZero() || soon.Before(until)) {
-			return true, pause(ctx, busyPause)
+			return true, pace.Sleep(ctx, busyPause)
 		}
 	}
 	if until.IsZero() {
@@ -350,5 +351,5 @@ func (p *pass) wait(ctx context.Context) (bool, error) {
 	if left > time.Second {
 		p.say("%d rows are not there yet: asking again in %s (--settle), before they are sent again", p.absent, left.Round(time.Second))
 	}
-	return true, pause(ctx, left)
+	return true, pace.Sleep(ctx, left)
 }
