@@ -67,7 +67,7 @@ func (s *Session) Verifier() (*Verifier, error) {
 // Scheme returns a configured scheme, or a preset, by name.
 func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 	if c, ok := s.Config.Webhook.Schemes[name]; ok {
-		return schemeOf(c), nil
+		return c, nil
 	}
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
@@ -100,30 +100,4 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
 	}
 	return secrets, nil
-}
-
-// SchemeSettings is a scheme as it stands in the configuration.
-func SchemeSettings(s webhook.Scheme) config.Scheme {
-	s = s.WithDefaults()
-	return config.Scheme{
-		Kind:      s.Kind,
-		Algorithm: s.Algorithm,
-		Key:       config.SchemeKey(s.Key),
-		Signed:    s.Signed,
-		Signature: config.SchemeSignature(s.Signature),
-		Timestamp: config.SchemeTimestamp(s.Timestamp),
-		PublicURL: s.PublicURL, AcceptWeak: s.AcceptWeak,
-	}
-}
-
-func schemeOf(c config.Scheme) webhook.Scheme {
-	return webhook.Scheme{
-		Kind:      c.Kind,
-		Algorithm: c.Algorithm,
-		Key:       webhook.Key{StripPrefix: c.Key.StripPrefix, Encoding: c.Key.Encoding, Normalize: c.Key.Normalize},
-		Signed:    c.Signed,
-		Signature: webhook.Signature(c.Signature),
-		Timestamp: webhook.Timestamp{From: c.Timestamp.From, Unit: c.Timestamp.Unit, Tolerance: c.Timestamp.Tolerance},
-		PublicURL: c.PublicURL, AcceptWeak: c.AcceptWeak,
-	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // Flag is a flag as it was given on the command line.
@@ -109,10 +110,10 @@ type Bulk struct {
 
 // Webhook is how deliveries are verified. The secrets are in [Config.WebhookSecrets].
 type Webhook struct {
-	Verify  string            `mapstructure:"verify"`  // enforce, observe or off; never empty
-	Scheme  string            `mapstructure:"scheme"`  // a name in Schemes, or of a preset; empty for none
-	Secrets []string          `mapstructure:"secrets"` // env:NAME or file:ABSOLUTE-PATH
-	Schemes map[string]Scheme `mapstructure:"schemes"` // names as written
+	Verify  string                    `mapstructure:"verify"`  // enforce, observe or off; never empty
+	Scheme  string                    `mapstructure:"scheme"`  // a name in Schemes, or of a preset; empty for none
+	Secrets []string                  `mapstructure:"secrets"` // env:NAME or file:ABSOLUTE-PATH
+	Schemes map[string]webhook.Scheme `mapstructure:"schemes"` // names as written
 }
 
 // Listen is where deliveries are received.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // place is a home and a working folder of their own.
@@ -283,18 +284,18 @@ listen: {addr: "[::1]:9000"}
 		{"webhook", c.Webhook, config.Webhook{
 			Verify: "enforce", Scheme: "Mine.v1",
 			Secrets: []string{"env:HOOK", "file:" + filepath.Join(folder, "old.txt")},
-			Schemes: map[string]config.Scheme{
+			Schemes: map[string]webhook.Scheme{
 				"Mine.v1": {
 					Kind: "hmac", Algorithm: "sha512", Signed: "{timestamp}.{body}",
-					Key:       config.SchemeKey{StripPrefix: "whsec_", Encoding: "base64", Normalize: "none"},
-					Signature: config.SchemeSignature{From: "header:X-Sig", Format: "kv", Separator: ";", Tag: "v1", Prefix: "v=", Encoding: "base64url"},
-					Timestamp: config.SchemeTimestamp{From: "sig:t", Unit: "ms", Tolerance: 90 * time.Second},
+					Key:       webhook.Key{StripPrefix: "whsec_", Encoding: "base64", Normalize: "none"},
+					Signature: webhook.Signature{From: "header:X-Sig", Format: "kv", Separator: ";", Tag: "v1", Prefix: "v=", Encoding: "base64url"},
+					Timestamp: webhook.Timestamp{From: "sig:t", Unit: "ms", Tolerance: 90 * time.Second},
 				},
 				"other": {
 					Kind: "hmac", Algorithm: "sha256", Signed: "{body}",
-					Key:       config.SchemeKey{Encoding: "utf8", Normalize: "none"},
-					Signature: config.SchemeSignature{From: "header:X-Signature", Format: "plain", Tag: "v1", Encoding: "hex"},
-					Timestamp: config.SchemeTimestamp{Unit: "s", Tolerance: 5 * time.Minute},
+					Key:       webhook.Key{Encoding: "utf8", Normalize: "none"},
+					Signature: webhook.Signature{From: "header:X-Signature", Format: "plain", Tag: "v1", Encoding: "hex"},
+					Timestamp: webhook.Timestamp{Unit: "s", Tolerance: 5 * time.Minute},
 				},
 			},
 		}},
@@ -438,7 +439,7 @@ func TestSchemeSettingsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range (config.Scheme{}).Settings() {
+	for name, value := range config.SchemeSettings(webhook.Scheme{}) {
 		names := []string{name}
 		if section, ok := value.(map[string]any); ok {
 			names = nil

@@ -13,12 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // Change sets one key of the user file.
 type Change struct {
 	Key   []string // the names on the way to it, such as webhook, schemes, mine
-	Value any      // a string, a []string, a [Scheme] or a [*yaml.Node]
+	Value any      // a string, a []string, a [webhook.Scheme] or a [*yaml.Node]
 }
 
 // EditUser changes the user file and returns its path: what is not changed
@@ -147,8 +148,8 @@ func valueNode(v any) *yaml.Node {
 	switch v := v.(type) {
 	case *yaml.Node:
 		return v
-	case Scheme:
-		return v.node()
+	case webhook.Scheme:
+		return schemeNode(v)
 	case []string:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, item := range v {

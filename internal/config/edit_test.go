@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func pin(name string, s config.Scheme) []config.Change {
+func pin(name string, s webhook.Scheme) []config.Change {
 	return []config.Change{
 		{Key: []string{"webhook", "schemes", name}, Value: s},
 		{Key: []string{"webhook", "scheme"}, Value: name},
@@ -22,12 +23,12 @@ func pin(name string, s config.Scheme) []config.Change {
 }
 
 // odd is a scheme in which nothing has its default.
-func odd() config.Scheme {
-	return config.Scheme{
-		Kind: "digest", Algorithm: "sha512", Key: config.SchemeKey{StripPrefix: "yes", Encoding: "utf8", Normalize: "nfkd"},
+func odd() webhook.Scheme {
+	return webhook.Scheme{
+		Kind: "digest", Algorithm: "sha512", Key: webhook.Key{StripPrefix: "yes", Encoding: "utf8", Normalize: "nfkd"},
 		Signed:     "{secret}\n: #{body} 'x' \"y\" ",
-		Signature:  config.SchemeSignature{From: "query:a: b", Format: "kv", Separator: "|", Tag: "1", Prefix: " #=", Encoding: "base64url"},
-		Timestamp:  config.SchemeTimestamp{From: "sig:true", Unit: "ms", Tolerance: 90 * time.Second},
+		Signature:  webhook.Signature{From: "query:a: b", Format: "kv", Separator: "|", Tag: "1", Prefix: " #=", Encoding: "base64url"},
+		Timestamp:  webhook.Timestamp{From: "sig:true", Unit: "ms", Tolerance: 90 * time.Second},
 		PublicURL:  "https://hooks.example/in?a=1&b={2}",
 		AcceptWeak: true,
 	}
@@ -54,7 +55,7 @@ func TestEditUserMakesTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := config.Webhook{Verify: "observe", Scheme: "Mine: 1", Secrets: []string{"env:A", "file:/run/b"}, Schemes: map[string]config.Scheme{"Mine: 1": odd()}}
+	want := config.Webhook{Verify: "observe", Scheme: "Mine: 1", Secrets: []string{"env:A", "file:/run/b"}, Schemes: map[string]webhook.Scheme{"Mine: 1": odd()}}
 	if !reflect.DeepEqual(c.Webhook, want) {
 		t.Errorf("read back %+v\nwant %+v", c.Webhook, want)
 	}
@@ -72,7 +73,7 @@ func TestEditUserKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", link)}}
-	if _, err := config.EditUser(src, "", pin("new", config.Scheme{Kind: "hmac"})[2:3]...); err != nil {
+	if _, err := config.EditUser(src, "", pin("new", webhook.Scheme{Kind: "hmac"})[2:3]...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.EditUser(src, "p", config.Change{Key: []string{"webhook", "scheme"}, Value: "old"}); err != nil {

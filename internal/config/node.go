@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // textTags are the YAML types that are taken for a text.
@@ -137,15 +138,15 @@ func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 	return all, nil
 }
 
-func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
+func schemeFromNode(n *yaml.Node) (webhook.Scheme, *KeyError) {
 	known := schemeNames()
 	leaf := func(key string) bool { return slices.Contains(known, key) }
 	section := func(key string) bool { return isSection(key, known) }
 	parts, fault := leaves(n, "", leaf, section, known)
 	if fault != nil {
-		return Scheme{}, fault
+		return webhook.Scheme{}, fault
 	}
-	s := newScheme()
+	s := webhook.Scheme{}.WithDefaults()
 	for _, p := range parts {
 		tags := textTags
 		if p.key == acceptWeak {
@@ -153,10 +154,10 @@ func schemeFromNode(n *yaml.Node) (Scheme, *KeyError) {
 		}
 		t, problem := scalar(p.value, tags...)
 		if problem != "" {
-			return Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "wants text" + problem}
+			return webhook.Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "wants text" + problem}
 		}
-		if fault := s.set(p.key, t); fault != nil {
-			return Scheme{}, fault.at(p.key, Origin{Line: p.line})
+		if fault := setPart(&s, p.key, t); fault != nil {
+			return webhook.Scheme{}, fault.at(p.key, Origin{Line: p.line})
 		}
 	}
 	return s, nil

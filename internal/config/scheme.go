@@ -4,59 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Scheme says how a sender signs its deliveries. What the configuration leaves
-// out has its default here; whether the parts fit together is not checked.
-//
-// Assumed: the interface shows neither the signature's header nor its procedure.
-type Scheme struct {
-	Kind      string // hmac, digest or token
-	Algorithm string // sha256, sha512, sha1 or md5
-	Key       SchemeKey
-	Signed    string // template of the signed bytes, such as {timestamp}.{body}
-	Signature SchemeSignature
-	Timestamp SchemeTimestamp
-	PublicURL string // for {url}; empty if not set
-	// AcceptWeak allows a digest without {secret}, which proves nothing.
-	AcceptWeak bool
-}
-
-// SchemeKey says how the secret becomes a key.
-type SchemeKey struct {
-	StripPrefix string // cut off the secret before decoding; empty for nothing
-	Encoding    string // utf8, base64 or hex
-	Normalize   string // none, nfkd or nfc
-}
-
-// SchemeSignature says where a delivery carries its signature, and in which form.
-type SchemeSignature struct {
-	From      string // header:N, query:N or json:PATH
-	Format    string // plain, list or kv
-	Separator string // of list and kv: what stands between entries; empty for a space in list, a comma in kv
-	Tag       string // of list and kv: which entries are signatures
-	Prefix    string // required, then stripped; empty for none
-	Encoding  string // hex, base64, base64url or base64any
-}
-
-// SchemeTimestamp says where a delivery carries its time, and how old it may be.
-type SchemeTimestamp struct {
-	From      string // header:N, sig:K or json:PATH; empty if there is none
-	Unit      string // s, ms, rfc3339 or rfc2822
-	Tolerance time.Duration
-}
-
 // schemePart is one text of a scheme: its name in the file, what it takes, and
-// where it is kept.
+// where it is kept. Whether the parts fit together is not checked here.
 type schemePart struct {
-	name    string
-	choices []string // nil for any text
-	places  []string // kinds of KIND:NAME; nil for any text
-	preset  string
-	text    func(*Scheme) *string
+	name   string
+	places []string // kinds of KIND:NAME; nil for any text, or for the words of [webhook.Words]
+	text   func(*webhook.Scheme) *string
 }
 
 // The parts of a scheme that are no text.
@@ -67,21 +27,21 @@ const (
 
 func schemeParts() []schemePart {
 	return []schemePart{
-		{"kind", []string{"hmac", "digest", "token"}, nil, "hmac", func(s *Scheme) *string { return &s.Kind }},
-		{"algorithm", []string{"sha256", "sha512", "sha1", "md5"}, nil, "sha256", func(s *Scheme) *string { return &s.Algorithm }},
-		{"key.strip_prefix", nil, nil, "", func(s *Scheme) *string { return &s.Key.StripPrefix }},
-		{"key.encoding", []string{"utf8", "base64", "hex"}, nil, "utf8", func(s *Scheme) *string { return &s.Key.Encoding }},
-		{"key.normalize", []string{"none", "nfkd", "nfc"}, nil, "none", func(s *Scheme) *string { return &s.Key.Normalize }},
-		{"signed", nil, nil, "{body}", func(s *Scheme) *string { return &s.Signed }},
-		{"signature.from", nil, []string{"header", "query", "json"}, "header:X-Signature", func(s *Scheme) *string { return &s.Signature.From }},
-		{"signature.format", []string{"plain", "list", "kv"}, nil, "plain", func(s *Scheme) *string { return &s.Signature.Format }},
-		{"signature.separator", []string{"", ",", ";", " ", "&", "|"}, nil, "", func(s *Scheme) *string { return &s.Signature.Separator }},
-		{"signature.tag", nil, nil, "v1", func(s *Scheme) *string { return &s.Signature.Tag }},
-		{"signature.prefix", nil, nil, "", func(s *Scheme) *string { return &s.Signature.Prefix }},
-		{"signature.encoding", []string{"hex", "base64", "base64url", "base64any"}, nil, "hex", func(s *Scheme) *string { return &s.Signature.Encoding }},
-		{"timestamp.from", nil, []string{"", "header", "sig", "json"}, "", func(s *Scheme) *string { return &s.Timestamp.From }},
-		{"timestamp.unit", []string{"s", "ms", "rfc3339", "rfc2822"}, nil, "s", func(s *Scheme) *string { return &s.Timestamp.Unit }},
-		{"public_url", nil, nil, "", func(s *Scheme) *string { return &s.PublicURL }},
+		{"kind", nil, func(s *webhook.Scheme) *string { return &s.Kind }},
+		{"algorithm", nil, func(s *webhook.Scheme) *string { return &s.Algorithm }},
+		{"key.strip_prefix", nil, func(s *webhook.Scheme) *string { return &s.Key.StripPrefix }},
+		{"key.encoding", nil, func(s *webhook.Scheme) *string { return &s.Key.Encoding }},
+		{"key.normalize", nil, func(s *webhook.Scheme) *string { return &s.Key.Normalize }},
+		{"signed", nil, func(s *webhook.Scheme) *string { return &s.Signed }},
+		{"signature.from", []string{"header", "query", "json"}, func(s *webhook.Scheme) *string { return &s.Signature.From }},
+		{"signature.format", nil, func(s *webhook.Scheme) *string { return &s.Signature.Format }},
+		{"signature.separator", nil, func(s *webhook.Scheme) *string { return &s.Signature.Separator }},
+		{"signature.tag", nil, func(s *webhook.Scheme) *string { return &s.Signature.Tag }},
+		{"signature.prefix", nil, func(s *webhook.Scheme) *string { return &s.Signature.Prefix }},
+		{"signature.encoding", nil, func(s *webhook.Scheme) *string { return &s.Signature.Encoding }},
+		{"timestamp.from", []string{"", "header", "sig", "json"}, func(s *webhook.Scheme) *string { return &s.Timestamp.From }},
+		{"timestamp.unit", nil, func(s *webhook.Scheme) *string { return &s.Timestamp.Unit }},
+		{"public_url", nil, func(s *webhook.Scheme) *string { return &s.PublicURL }},
 	}
 }
 
@@ -94,17 +54,8 @@ func schemeNames() []string {
 	return all
 }
 
-// newScheme returns a scheme with every default.
-func newScheme() Scheme {
-	s := Scheme{Timestamp: SchemeTimestamp{Tolerance: 5 * time.Minute}}
-	for _, p := range schemeParts() {
-		*p.text(&s) = p.preset
-	}
-	return s
-}
-
-// set sets the part of that name.
-func (s *Scheme) set(name, value string) *KeyError {
+// setPart sets the part of that name.
+func setPart(s *webhook.Scheme, name, value string) *KeyError {
 	if name == tolerance {
 		d, err := ParseDuration(value)
 		if err != nil {
@@ -133,11 +84,13 @@ func (s *Scheme) set(name, value string) *KeyError {
 
 // unmet returns what the part wants if value is not it.
 func (p schemePart) unmet(value string) string {
-	if p.choices != nil && !slices.Contains(p.choices, value) {
-		if p.choices[0] == "" { // signs, which would not show without quotes
-			return fmt.Sprintf("one of %q", p.choices[1:])
+	defaults := webhook.Scheme{}.WithDefaults()
+	words := webhook.Words(p.name)
+	if words != nil && !slices.Contains(words, value) && (value != "" || *p.text(&defaults) != "") {
+		if slices.Contains(words, " ") { // signs, which would not show without quotes
+			return fmt.Sprintf("one of %q", words)
 		}
-		return "one of " + strings.Join(p.choices, ", ")
+		return "one of " + strings.Join(words, ", ")
 	}
 	if p.places == nil || value == "" && slices.Contains(p.places, "") {
 		return ""
@@ -152,8 +105,8 @@ func (p schemePart) unmet(value string) string {
 	return oneLineFilled(name)
 }
 
-// plain gives the scheme as it stands in a file.
-func (s Scheme) plain() map[string]any {
+// schemeEntry gives a scheme as it stands in a file.
+func schemeEntry(s webhook.Scheme) map[string]any {
 	all := map[string]any{}
 	put := func(name string, value any) {
 		section, last, nested := strings.Cut(name, ".")
@@ -176,22 +129,23 @@ func (s Scheme) plain() map[string]any {
 	return all
 }
 
-// Settings gives the scheme as it stands in a file, every part with its value,
-// as maps of JSON's own types.
-func (s Scheme) Settings() map[string]any { return s.plain() }
+// SchemeSettings gives a scheme as it stands in a file, every part with its
+// value, as maps of JSON's own types.
+func SchemeSettings(s webhook.Scheme) map[string]any { return schemeEntry(s.WithDefaults()) }
 
-// YAML gives the scheme as it is written into a file: the parts that differ
+// SchemeYAML gives a scheme as it is written into a file: the parts that differ
 // from their defaults, and the kind.
-func (s Scheme) YAML() string {
-	text, err := yaml.Marshal(s.node())
+func SchemeYAML(s webhook.Scheme) string {
+	text, err := yaml.Marshal(schemeNode(s))
 	if err != nil {
 		return "" // of texts alone it cannot fail
 	}
 	return string(text)
 }
 
-// node is the scheme for a file, without what has its default.
-func (s Scheme) node() *yaml.Node {
+// schemeNode is a scheme for a file, without what has its default.
+func schemeNode(s webhook.Scheme) *yaml.Node {
+	s, defaults := s.WithDefaults(), webhook.Scheme{}.WithDefaults()
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put := func(name, value string, style yaml.Style) {
 		at := n
@@ -204,7 +158,7 @@ func (s Scheme) node() *yaml.Node {
 		at.Content = append(at.Content, textNode(name, 0), textNode(value, style))
 	}
 	for _, p := range schemeParts() {
-		if value := *p.text(&s); value != p.preset || p.name == "kind" {
+		if value := *p.text(&s); value != *p.text(&defaults) || p.name == "kind" {
 			style := yaml.Style(0)
 			if strings.ContainsAny(value, "{}:,;&|\n ") {
 				style = yaml.DoubleQuotedStyle
@@ -212,7 +166,7 @@ func (s Scheme) node() *yaml.Node {
 			put(p.name, value, style)
 		}
 	}
-	if d := newScheme().Timestamp.Tolerance; s.Timestamp.Tolerance != d {
+	if s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
 		put(tolerance, FormatDuration(s.Timestamp.Tolerance), 0)
 	}
 	if s.AcceptWeak {
@@ -224,13 +178,8 @@ func (s Scheme) node() *yaml.Node {
 // pointer wants an RFC 6901 pointer.
 func pointer(s string) string {
 	const want = "an RFC 6901 pointer such as /meta/code"
-	if s != "" && s[0] != '/' {
+	if _, ok := jsonscan.ParsePointer(s); !ok {
 		return want
-	}
-	for i := range len(s) {
-		if s[i] == '~' && (i+1 == len(s) || s[i+1] != '0' && s[i+1] != '1') {
-			return want
-		}
 	}
 	return ""
 }

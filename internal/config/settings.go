@@ -36,7 +36,7 @@ const (
 	KindNames    Kind = "names"    // name to text; levels add up, name by name
 	KindMatches  Kind = "matches"  // a list of [tracking.Match]
 	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
-	KindSchemes  Kind = "schemes"  // name to Scheme; levels add up, name by name
+	KindSchemes  Kind = "schemes"  // name to [webhook.Scheme]; levels add up, name by name
 )
 
 // Setting describes one setting: its three spellings and what it takes.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // names is a value of KindNames. Its being a type of its own keeps viper from
@@ -17,7 +18,7 @@ import (
 type names map[string]string
 
 // schemes is a value of KindSchemes, a type of its own for the same reason.
-type schemes map[string]Scheme
+type schemes map[string]webhook.Scheme
 
 func (s setting) boolean(t string) (any, *KeyError) {
 	switch strings.ToLower(t) {
@@ -246,8 +247,8 @@ func plain(v any) any {
 		return matchEntry(v)
 	case tracking.Absent:
 		return AbsentEntry(v)
-	case Scheme:
-		return v.plain()
+	case webhook.Scheme:
+		return schemeEntry(v)
 	case names:
 		return plainMap(v)
 	case schemes:

@@ -36,23 +36,44 @@ func compile(s Scheme) (*compiled, *SchemeError) {
 // digit of an encoding.
 var separatorsBetween = []string{",", ";", " ", "&", "|"}
 
+// Words returns what a setting of a scheme may be, nil if it is not one of a
+// few words. field is named as in [SchemeError].
+func Words(field string) []string {
+	switch field {
+	case "kind":
+		return []string{KindHMAC, KindDigest, KindToken}
+	case "algorithm":
+		return []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}
+	case "key.encoding":
+		return []string{EncodingUTF8, EncodingBase64, EncodingHex}
+	case "key.normalize":
+		return []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}
+	case "signature.format":
+		return []string{FormatPlain, FormatList, FormatKV}
+	case "signature.separator":
+		return slices.Clone(separatorsBetween)
+	case "signature.encoding":
+		return []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any}
+	case "timestamp.unit":
+		return []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}
+	}
+	return nil
+}
+
 // checkWords checks the fields that hold one of a few words.
 func (c *compiled) checkWords() *SchemeError {
 	s := &c.scheme
-	for _, f := range []struct {
-		field, value string
-		allowed      []string
-	}{
-		{"kind", s.Kind, []string{KindHMAC, KindDigest, KindToken}},
-		{"algorithm", s.Algorithm, []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}},
-		{"key.encoding", s.Key.Encoding, []string{EncodingUTF8, EncodingBase64, EncodingHex}},
-		{"key.normalize", s.Key.Normalize, []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}},
-		{"signature.format", s.Signature.Format, []string{FormatPlain, FormatList, FormatKV}},
-		{"signature.encoding", s.Signature.Encoding, []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any}},
-		{"timestamp.unit", s.Timestamp.Unit, []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}},
+	for _, f := range []struct{ field, value string }{
+		{"kind", s.Kind},
+		{"algorithm", s.Algorithm},
+		{"key.encoding", s.Key.Encoding},
+		{"key.normalize", s.Key.Normalize},
+		{"signature.format", s.Signature.Format},
+		{"signature.encoding", s.Signature.Encoding},
+		{"timestamp.unit", s.Timestamp.Unit},
 	} {
-		if !slices.Contains(f.allowed, f.value) {
-			return wrong(f.field, "%q is none of %s", f.value, strings.Join(f.allowed, ", "))
+		if allowed := Words(f.field); !slices.Contains(allowed, f.value) {
+			return wrong(f.field, "%q is none of %s", f.value, strings.Join(allowed, ", "))
 		}
 	}
 	if s.Key.Normalize != NormalizeNone && s.Key.Encoding != EncodingUTF8 {

@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -89,7 +90,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions, ids []st
 		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
 	}
 	if found.Scheme != nil {
-		j.Fits = app.SchemeSettings(*found.Scheme).Settings()
+		j.Fits = config.SchemeSettings(*found.Scheme)
 	}
 	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
 		return err
@@ -153,7 +154,7 @@ func printScheme(c *command.Call, title string, s webhook.Scheme) error {
 	if err := c.Out.Line("\n%s\n", title); err != nil {
 		return err
 	}
-	for line := range strings.Lines(app.SchemeSettings(s).YAML()) {
+	for line := range strings.Lines(config.SchemeYAML(s)) {
 		if err := c.Out.Line("  %s", strings.TrimRight(line, "\n")); err != nil {
 			return err
 		}

@@ -220,7 +220,7 @@ func (l *lesson) json() learnJSON {
 
 func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
-		Scheme: app.SchemeSettings(c.Scheme).Settings(), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
+		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
 		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Open...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
@@ -310,8 +310,8 @@ func countDeliveries(n int) string {
 // deliveries again.
 func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, result *learnJSON) error {
 	c := l.Candidates[0]
-	settings := app.SchemeSettings(c.Scheme)
-	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old != settings {
+	settings := c.Scheme.WithDefaults()
+	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
 		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "a scheme %q is configured already, and it is another one", o.Pin)
 	}
 	changes := []config.Change{

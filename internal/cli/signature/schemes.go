@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -83,7 +84,7 @@ func schemesOf(s *app.Session) []schemeJSON {
 		strength := scheme.Strength()
 		j := schemeJSON{
 			Name: name, Origin: origin, InForce: name == s.Config.Webhook.Scheme, About: about, Strength: strength, Meaning: strength.String(),
-			BodyAuthenticated: scheme.CoversBody(), Scheme: app.SchemeSettings(scheme).Settings(), scheme: scheme,
+			BodyAuthenticated: scheme.CoversBody(), Scheme: config.SchemeSettings(scheme), scheme: scheme,
 		}
 		if err := scheme.Check(); err != nil {
 			j.Meaning = "can't be used: " + err.Error()
