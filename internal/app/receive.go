@@ -24,7 +24,7 @@ func (s *Session) Receiver(db *store.DB) (*listen.Receiver, error) {
 	o := listen.Options{
 		Store:      db,
 		MaxBody:    int64(s.Config.Listen.MaxBody),
-		Unverified: &listen.Allowance{Most: int64(s.Config.Listen.MaxUnverified), Kept: db.UnverifiedBytes},
+		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: db.UnverifiedBytes},
 		Log:        s.logger(),
 	}
 	if verify != nil {

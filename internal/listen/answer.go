@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// answerTime is how long an answer may be waited for, once a delivery is stored.
-const answerTime = 25 * time.Second
+// answerTimeout is how long an answer may be waited for, once a delivery is stored.
+const answerTimeout = 25 * time.Second
 
 // AnswerWith lets fn decide with which status a delivery is answered that was
 // stored just now. Its context ends when nobody waits for the answer any more.
@@ -20,7 +20,7 @@ func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delive
 		answer(w, http.StatusOK, "stored")
 		return
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), answerTime)
+	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
 	defer cancel()
 	status := r.answerWith(ctx, delivery)
 	switch {

@@ -8,19 +8,19 @@ import (
 
 // Bounds of the memory that bodies take.
 const (
-	freeBody  = 16 << 10 // bytes of each body that are not counted
-	heldAtAll = 64 << 20 // bytes of all bodies beyond that, or of two of the greatest if that is more
+	uncountedBody = 16 << 10 // bytes of each body that are not counted
+	minBodyBudget = 64 << 20 // bytes of all bodies beyond that, or of two of the greatest if that is more
 )
 
-// errNoRoom says that too much is waiting to be stored already.
-var errNoRoom = errors.New("too many bodies at once")
+// errNoMemory says that too many bytes wait to be stored already.
+var errNoMemory = errors.New("too many bodies at once")
 
-// room is how many bytes of bodies may still be held. A body holds its share
-// until it is stored, so that many large ones at once are told to come again
-// instead of taking all memory; small ones are not counted.
-type room struct{ left atomic.Int64 }
+// memBudget limits the bytes of all bodies in memory. A body holds its share
+// until it is stored. Beyond the limit the sender is asked to try again. The
+// first 16 KiB of a body are not counted.
+type memBudget struct{ left atomic.Int64 }
 
-func (r *room) take(n int64) bool {
+func (r *memBudget) reserve(n int64) bool {
 	if n > 0 && r.left.Add(-n) < 0 {
 		r.left.Add(n)
 		return false
@@ -30,19 +30,19 @@ func (r *room) take(n int64) bool {
 
 // body is a request's body on its way in.
 type body struct {
-	bytes []byte
-	room  *room
-	held  int64 // bytes taken of room
+	bytes    []byte
+	budget   *memBudget
+	reserved int64 // bytes of the budget
 }
 
-// readAll reads to the end. size is how long the sender says it is, -1 for
-// unknown. No more is set aside at first than a usual delivery needs: a slow
-// sender may announce much and send nothing.
+// readAll reads to the end. size is the length that the sender announced, -1
+// for none. At first it allocates what a usual delivery needs: a slow sender
+// may announce much and send nothing.
 func (b *body) readAll(from io.Reader, size int64) error {
 	if size < 0 {
 		size = 0
 	}
-	b.bytes = make([]byte, 0, min(size, freeBody)+1) // one more, to meet the end
+	b.bytes = make([]byte, 0, min(size, uncountedBody)+1) // one more, to meet the end
 	for {
 		if len(b.bytes) == cap(b.bytes) {
 			if err := b.grow(max(2*cap(b.bytes), 512)); err != nil {
@@ -61,19 +61,19 @@ func (b *body) readAll(from io.Reader, size int64) error {
 }
 
 func (b *body) grow(size int) error {
-	more := max(0, int64(size)-freeBody) - b.held
-	if !b.room.take(more) {
-		return errNoRoom
+	more := max(0, int64(size)-uncountedBody) - b.reserved
+	if !b.budget.reserve(more) {
+		return errNoMemory
 	}
-	b.held += more
+	b.reserved += more
 	grown := make([]byte, len(b.bytes), size)
 	copy(grown, b.bytes)
 	b.bytes = grown
 	return nil
 }
 
-// release gives the room back. It may be called more than once.
+// release returns the bytes to the budget. It may be called more than once.
 func (b *body) release() {
-	b.room.left.Add(b.held)
-	b.held = 0
+	b.budget.left.Add(b.reserved)
+	b.reserved = 0
 }

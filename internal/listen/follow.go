@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// Type says what a [Notice] is about.
+// Type says what a [Notification] is about.
 type Type string
 
 // The types.
@@ -20,19 +20,19 @@ const (
 	Refused   Type = "refused"   // a delivery that was not taken
 )
 
-// Notice is one thing that happened.
-type Notice struct {
-	Type    Type
-	Event   inbox.Event    // of all types but Refused
-	Refused inbox.Delivery // of Refused: without Seq, Header and Body
-	Missed  int64          // of Refused: how many refusals before this one were not told, because fn was too slow
+// Notification is one row of the inbox, or one refusal.
+type Notification struct {
+	Type       Type
+	Event      inbox.Event    // of all types but Refused
+	Refused    inbox.Delivery // of Refused: without Seq, Header and Body
+	Unreported int64          // of Refused: how many refusals before this one were not reported, because fn was too slow
 }
 
 // Follow calls fn for every row of the inbox behind the one numbered after, in
 // order, and for every refusal of this receiver: first for what is there, then
 // for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
-// exactly the new ones. Rows that another process stores are told too, within
-// a moment.
+// exactly the new ones. Rows that another process stores are found within half
+// a second.
 //
 // When ctx ends, Follow reads to the end once more and returns nil; so ctx
 // should end after Serve has. Otherwise it returns the first error of fn, or of
@@ -42,36 +42,36 @@ type Notice struct {
 // Follow rests as long as fn has worked, and then reads up to 128 rows at once:
 // when many come, they are answered first.
 // Refusals wait in memory; beyond 256 of them they are counted only.
-func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) error) error {
+func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
 		last, from, began := ctx.Err() != nil, after, time.Now()
-		err := r.readOn(context.WithoutCancel(ctx), &after, last, fn)
-		if err != nil && (last || !passes(err)) {
+		err := r.readNew(context.WithoutCancel(ctx), &after, last, fn)
+		if err != nil && (last || !isTemporary(err)) {
 			return err
 		}
 		if err != nil {
 			r.o.Log.Warn("inbox not read, trying again", "err", err)
 		}
-		err = r.tellRefusals(fn)
+		err = r.reportRefusals(fn)
 		if last || err != nil {
 			return err
 		}
 		if after != from {
-			poll.Reset(min(max(time.Since(began), leastRest), mostRest))
+			poll.Reset(min(max(time.Since(began), minRest), maxRest))
 			select {
 			case <-poll.C:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		poll.Reset(storePoll)
+		poll.Reset(pollInterval)
 		select {
-		case <-r.sinks[0]:
+		case <-r.subscribers[0]:
 		case <-poll.C:
 		case d := <-r.refusals:
-			if err := r.tellRefusal(d, fn); err != nil {
+			if err := r.reportRefusal(d, fn); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -79,36 +79,37 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notice) erro
 	}
 }
 
-func passes(err error) bool {
+func isTemporary(err error) bool {
 	return errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrReadOnly)
 }
 
-// readOn tells rows behind *after and moves it on with each: a page of them, so
-// that a slow fn does not keep the inbox reading, or page by page to the end.
-func (r *Receiver) readOn(ctx context.Context, after *int64, toEnd bool, fn func(Notice) error) error {
+// readNew calls fn for the rows behind *after and moves it on with each. It
+// reads one page, so that a slow fn does not keep the inbox reading, or page by
+// page to the end.
+func (r *Receiver) readNew(ctx context.Context, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
-		rows := make([]inbox.Event, 0, page)
-		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: page}) {
+		rows := make([]inbox.Event, 0, pageSize)
+		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize}) {
 			if err != nil {
 				return err
 			}
 			rows = append(rows, row)
 		}
 		for _, row := range rows {
-			if err := fn(Notice{Type: typeOf(row.Mark), Event: row}); err != nil {
+			if err := fn(Notification{Type: notificationType(row.Mark), Event: row}); err != nil {
 				return err
 			}
 			*after = row.Seq
 		}
-		if !toEnd || len(rows) < page {
+		if !toEnd || len(rows) < pageSize {
 			return nil
 		}
 	}
 }
 
-// typeOf returns the type of a row's notice. One that was superseded before it
-// was told was new when it came.
-func typeOf(m inbox.Mark) Type {
+// notificationType returns the type of a row's notification. A row that was
+// superseded before it was reported was new when it came.
+func notificationType(m inbox.Mark) Type {
 	switch m {
 	case inbox.Duplicate:
 		return Duplicate
@@ -121,12 +122,12 @@ func typeOf(m inbox.Mark) Type {
 	}
 }
 
-// tellRefusals tells the refusals that wait.
-func (r *Receiver) tellRefusals(fn func(Notice) error) error {
+// reportRefusals calls fn for the refusals that wait.
+func (r *Receiver) reportRefusals(fn func(Notification) error) error {
 	for {
 		select {
 		case d := <-r.refusals:
-			if err := r.tellRefusal(d, fn); err != nil {
+			if err := r.reportRefusal(d, fn); err != nil {
 				return err
 			}
 		default:
@@ -135,6 +136,6 @@ func (r *Receiver) tellRefusals(fn func(Notice) error) error {
 	}
 }
 
-func (r *Receiver) tellRefusal(d inbox.Delivery, fn func(Notice) error) error {
-	return fn(Notice{Type: Refused, Refused: d, Missed: r.missed.Swap(0)})
+func (r *Receiver) reportRefusal(d inbox.Delivery, fn func(Notification) error) error {
+	return fn(Notification{Type: Refused, Refused: d, Unreported: r.unreported.Swap(0)})
 }

@@ -22,12 +22,12 @@ type follower struct {
 	ended chan error
 }
 
-func follow(t *testing.T, r *listen.Receiver, after int64, fn func(listen.Notice) error) *follower {
+func follow(t *testing.T, r *listen.Receiver, after int64, fn func(listen.Notification) error) *follower {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &follower{stop: cancel, ended: make(chan error, 1)}
 	go func() {
-		f.ended <- r.Follow(ctx, after, func(n listen.Notice) error {
+		f.ended <- r.Follow(ctx, after, func(n listen.Notification) error {
 			if n.Type == listen.Refused {
 				f.told = append(f.told, fmt.Sprintf("%s %s", n.Type, n.Refused.Reason))
 			} else {
@@ -87,7 +87,7 @@ func TestFollowTellsRowsInOrderOverManyPages(t *testing.T) {
 		body := "[" + b.String()[1:] + "]"
 		send(t, r.Handler(), body, "")
 		// While a slow reader reads on, more arrives: none is lost.
-		slow := func(n listen.Notice) error {
+		slow := func(n listen.Notification) error {
 			if n.Event.Seq == 300 {
 				send(t, r.Handler(), `[{"eventId":"last"}]`, "")
 			}
@@ -112,7 +112,7 @@ func TestFollowReadsToTheEndWhenItIsStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var told []listen.Type
-		err := r.Follow(ctx, 0, func(n listen.Notice) error { told = append(told, n.Type); return nil })
+		err := r.Follow(ctx, 0, func(n listen.Notification) error { told = append(told, n.Type); return nil })
 		if want := []listen.Type{listen.Event, listen.Refused}; err != nil || !slices.Equal(told, want) {
 			t.Errorf("Follow: %v, told %v; want nil, %v", err, told, want)
 		}
@@ -124,7 +124,7 @@ func TestFollowReturnsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := receiver(t, listen.Options{Store: &memory{}})
 		send(t, r.Handler(), delivered, "")
-		f := follow(t, r, 0, func(listen.Notice) error { return broken })
+		f := follow(t, r, 0, func(listen.Notification) error { return broken })
 		if err := <-f.ended; !errors.Is(err, broken) {
 			t.Errorf("Follow: %v; want the error of fn", err)
 		}
@@ -141,7 +141,7 @@ func TestFollowReturnsErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := receiver(t, listen.Options{Store: &memory{}, Verify: signing(t), Enforce: true})
 		send(t, r.Handler(), delivered, "")
-		f := follow(t, r, 0, func(listen.Notice) error { return broken })
+		f := follow(t, r, 0, func(listen.Notification) error { return broken })
 		if err := <-f.ended; !errors.Is(err, broken) {
 			t.Errorf("Follow: %v; want the error of fn on a refusal", err)
 		}
@@ -184,9 +184,9 @@ func TestFollowCountsRefusalsItCouldNotTell(t *testing.T) {
 			send(t, r.Handler(), delivered, "")
 		}
 		var told, missed int64
-		f := follow(t, r, 0, func(n listen.Notice) error {
+		f := follow(t, r, 0, func(n listen.Notification) error {
 			told++
-			missed += n.Missed
+			missed += n.Unreported
 			if n.Refused.Body != nil || n.Refused.Header != nil {
 				t.Error("a refusal that waits to be told holds its body")
 			}

@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Handler returns the handler that takes deliveries in, under any path:
+// Handler returns the handler that receives deliveries, under any path:
 //
 //	200  POST: the delivery is on disk; GET and HEAD: nothing is stored
 //	400  the body ended too early; nothing is stored
@@ -28,7 +28,7 @@ import (
 //	     slow, too many at once, more unverified ones than may be kept, or stopping
 //
 // A connection is closed after a request that another server may see end
-// elsewhere, see [endsInDoubt].
+// elsewhere, see [hasAmbiguousEnd].
 //
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.
@@ -37,26 +37,26 @@ import (
 func (r *Receiver) Handler() http.Handler { return http.HandlerFunc(r.serve) }
 
 func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
-	if !r.enter() {
-		unavailable(w)
+	if !r.beginRequest() {
+		answerUnavailable(w)
 		return
 	}
-	defer r.handled.Done()
-	if endsInDoubt(req) {
+	defer r.requests.Done()
+	if hasAmbiguousEnd(req) {
 		w.Header().Set("Connection", "close")
 	}
 	switch {
 	case headerSize(req) > maxHeader:
-		turnAway(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
+		reject(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		answer(w, http.StatusOK, "ready for deliveries")
 	case req.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		turnAway(w, http.StatusMethodNotAllowed, "method not allowed")
+		reject(w, http.StatusMethodNotAllowed, "method not allowed")
 	case isEncoded(req.Header):
-		turnAway(w, http.StatusUnsupportedMediaType, "compressed bodies are not taken")
+		reject(w, http.StatusUnsupportedMediaType, "compressed bodies are not taken")
 	case req.ContentLength > r.o.MaxBody:
-		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
+		reject(w, http.StatusRequestEntityTooLarge, "body too large")
 	default:
 		r.receive(w, req)
 	}
@@ -73,39 +73,39 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request, b *body) bool 
 		_ = conn.SetReadDeadline(time.Time{}) // storing has a limit of its own
 		return true
 	case errors.As(err, &tooLarge):
-		turnAway(w, http.StatusRequestEntityTooLarge, "body too large")
-	case errors.Is(err, errNoRoom):
+		reject(w, http.StatusRequestEntityTooLarge, "body too large")
+	case errors.Is(err, errNoMemory):
 		w.Header().Set("Connection", "close")
-		unavailable(w)
+		answerUnavailable(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		turnAway(w, http.StatusRequestTimeout, "body too slow")
+		reject(w, http.StatusRequestTimeout, "body too slow")
 	default:
-		turnAway(w, http.StatusBadRequest, "body incomplete")
+		reject(w, http.StatusBadRequest, "body incomplete")
 	}
 	return false
 }
 
-// receive reads a delivery, waits for its turn and takes it.
+// receive reads a delivery and accepts it if the queue has a free place.
 func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
-	b := body{room: &r.room}
+	b := body{budget: &r.budget}
 	defer b.release()
 	if !r.read(w, req, &b) {
 		return
 	}
-	arrived(req.Context())
+	markReceived(req.Context())
 	select {
 	case r.queue <- struct{}{}:
 		defer func() { <-r.queue }()
-		r.take(w, req, b.bytes)
+		r.accept(w, req, b.bytes)
 	default:
-		unavailable(w)
+		answerUnavailable(w)
 	}
 }
 
-// take verifies a delivery, stores it and answers, in this order.
-func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
-	d := received(req, body)
-	r.judge(&d)
+// accept verifies a delivery, stores it and answers, in this order.
+func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte) {
+	d := newDelivery(req, body)
+	r.verify(&d)
 	if r.o.Enforce && d.Verified != inbox.Yes {
 		r.refuse(w, req, d)
 		return
@@ -114,30 +114,30 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request, body []byte) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
 	switch receipt, err := r.store(ctx, d); {
-	case errors.Is(err, errTooMuch):
-		unavailable(w)
+	case errors.Is(err, errUnverifiedLimit):
+		answerUnavailable(w)
 	case err != nil:
-		r.trouble.met(err)
-		unavailable(w)
+		r.storeAlert.failure(err)
+		answerUnavailable(w)
 	default:
-		r.trouble.over()
-		r.wake()
+		r.storeAlert.recovered()
+		r.notify()
 		r.answerStored(w, req, receipt.Delivery)
 	}
 }
 
-// errTooMuch says that no more unverified deliveries may be kept.
-var errTooMuch = errors.New("too many unverified deliveries")
+// errUnverifiedLimit says that no more unverified deliveries may be kept.
+var errUnverifiedLimit = errors.New("too many unverified deliveries")
 
-// store returns when d is on disk, with what it holds.
+// store returns when d and its events are on disk.
 func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, error) {
 	if r.quota != nil && d.Verified != inbox.Yes {
-		ok, err := r.quota.admit(ctx, size(d))
+		ok, err := r.quota.admit(ctx, storedSize(d))
 		if err != nil {
 			return inbox.Receipt{}, err
 		}
 		if !ok {
-			return inbox.Receipt{}, errTooMuch
+			return inbox.Receipt{}, errUnverifiedLimit
 		}
 	}
 	batch := webhook.Decode(d.Body)
@@ -145,10 +145,10 @@ func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, 
 	return r.o.Store.Put(ctx, d, inbox.Prepare(d, batch))
 }
 
-// received returns the delivery that a request is. Of the header, package
+// newDelivery returns the delivery that a request is. Of the header, package
 // net/http keeps the order within a name, but not that of the names, nor their
 // case: they are sorted, Host first.
-func received(req *http.Request, body []byte) inbox.Delivery {
+func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 	d := inbox.Delivery{
 		ReceivedAt: time.Now().UTC(),
 		Method:     req.Method,
@@ -176,8 +176,8 @@ func received(req *http.Request, body []byte) inbox.Delivery {
 	return d
 }
 
-// judge notes whether d is authentic.
-func (r *Receiver) judge(d *inbox.Delivery) {
+// verify records in d whether it is authentic.
+func (r *Receiver) verify(d *inbox.Delivery) {
 	if r.o.Verify == nil {
 		return
 	}
@@ -187,14 +187,14 @@ func (r *Receiver) judge(d *inbox.Delivery) {
 	if v.OK {
 		d.Verified = inbox.Yes
 	}
-	r.clocks.judged(v)
+	r.skew.observe(v)
 }
 
 // refuse keeps evidence of d, within limits, and answers 401.
 func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Delivery) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), evidenceTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), evidenceTimeout)
 	defer cancel()
-	slots := r.evidence[d.Reason.WellFormed()]
+	slots := r.evidenceSlots[d.Reason.WellFormed()]
 	select {
 	case slots <- struct{}{}:
 		if err := r.o.Store.PutRefused(ctx, d); err != nil {
@@ -208,20 +208,20 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	select {
 	case r.refusals <- d:
 	default:
-		r.missed.Add(1)
+		r.unreported.Add(1)
 	}
 	answer(w, http.StatusUnauthorized, "signature not accepted")
 }
 
-// unavailable tells the sender to keep its delivery. Whatever the store failed
-// of may be over later: a quota and a full disk look like a broken one.
-func unavailable(w http.ResponseWriter) {
+// answerUnavailable asks the sender to keep its delivery and to send it later:
+// any failure of the store may be over then.
+func answerUnavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	answer(w, http.StatusServiceUnavailable, "not stored, try again later")
 }
 
-// turnAway answers a request whose body is not wanted, and closes its connection.
-func turnAway(w http.ResponseWriter, status int, text string) {
+// reject answers a request whose body is not wanted, and closes its connection.
+func reject(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Connection", "close")
 	answer(w, status, text)
 }
@@ -238,12 +238,12 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// endsInDoubt reports whether a proxy before us may have seen another end of
+// hasAmbiguousEnd reports whether a proxy before us may have seen another end of
 // the request: then what follows on its connection is not taken for a request
 // (request smuggling). Of a chunked request, package net/http drops the
-// Content-Length that must not be there, so all of them are in doubt; and it
-// ignores a Transfer-Encoding of HTTP/1.0.
-func endsInDoubt(req *http.Request) bool {
+// Content-Length that must not be there, so all of them count; and it ignores a
+// Transfer-Encoding of HTTP/1.0.
+func hasAmbiguousEnd(req *http.Request) bool {
 	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
 }
 

@@ -9,31 +9,31 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// Bounds of counting what is kept.
+// How often the stored bytes are counted, and the share of a minute.
 const (
-	recountFull  = 5 * time.Second // after which it may have become less
-	recountOften = time.Minute     // after which other processes may have added to it
-	share        = 8               // so much of the most may come in a minute: an eighth
+	recountWhenFull = 5 * time.Second // after which it may have become less
+	recountInterval = time.Minute     // after which other processes may have added to it
+	minuteShare     = 8               // so much of the most may come in a minute: an eighth
 )
 
-// Allowance bounds what is kept of deliveries that did not verify: anybody may
+// UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may
 // send them.
-type Allowance struct {
-	Most int64                                // bytes of headers and bodies; an eighth of it a minute
-	Kept func(context.Context) (int64, error) // how many bytes of them there are
+type UnverifiedLimit struct {
+	MaxBytes   int64                                // bytes of headers and bodies; an eighth of it a minute
+	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
 }
 
-// quota holds an allowance. Verified deliveries don't pass it.
+// quota applies an UnverifiedLimit. Verified deliveries are not counted.
 type quota struct {
-	Allowance
+	UnverifiedLimit
 	log *slog.Logger
 
-	mu      sync.Mutex
-	kept    int64     // bytes, those of deliveries that were let in since included
-	counted time.Time // when it was counted
-	minute  time.Time // when this minute began
-	used    int64     // bytes that were let in since
-	told    time.Time // that it is used up
+	mu       sync.Mutex
+	bytes    int64     // bytes, those of deliveries that were let in since included
+	counted  time.Time // when it was counted
+	minute   time.Time // when this minute began
+	inMinute int64     // bytes that were let in since
+	warned   time.Time // that it is used up
 }
 
 // admit reports whether so many more bytes may be kept.
@@ -42,45 +42,46 @@ func (q *quota) admit(ctx context.Context, n int64) (bool, error) {
 	defer q.mu.Unlock()
 	now := time.Now()
 	if now.Sub(q.minute) >= time.Minute {
-		q.minute, q.used = now, 0
+		q.minute, q.inMinute = now, 0
 	}
 	if err := q.count(ctx, now, n); err != nil {
 		return false, err
 	}
 	// One delivery a minute may be greater than the share of a minute.
-	if q.kept+n > q.Most || (q.used > 0 && q.used+n > q.Most/share) {
-		q.tell(now)
+	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
+		q.warn(now)
 		return false, nil
 	}
-	q.kept += n
-	q.used += n
+	q.bytes += n
+	q.inMinute += n
 	return true, nil
 }
 
-// count counts anew what is kept if that is long ago, or if it seems too much.
+// count reads the stored bytes again after recountInterval, and earlier if they
+// seem too many.
 func (q *quota) count(ctx context.Context, now time.Time, n int64) error {
 	old := now.Sub(q.counted)
-	if old < recountFull || old < recountOften && q.kept+n <= q.Most {
+	if old < recountWhenFull || old < recountInterval && q.bytes+n <= q.MaxBytes {
 		return nil
 	}
-	kept, err := q.Kept(ctx)
+	kept, err := q.CountBytes(ctx)
 	if err == nil {
-		q.kept, q.counted = kept, now
+		q.bytes, q.counted = kept, now
 	}
 	return err
 }
 
-func (q *quota) tell(now time.Time) {
-	if now.Sub(q.told) < troubleAgain {
+func (q *quota) warn(now time.Time) {
+	if now.Sub(q.warned) < repeatAlert {
 		return
 	}
-	q.told = now
+	q.warned = now
 	q.log.Warn("unverified deliveries are not taken for now, as too many came: `waybill events prune` makes room, --max-unverified allows more",
-		"bytes kept", q.kept, "most", q.Most, "a minute", q.Most/share)
+		"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 }
 
-// size is how many bytes of a delivery are kept.
-func size(d inbox.Delivery) int64 {
+// storedSize returns how many bytes of a delivery are kept.
+func storedSize(d inbox.Delivery) int64 {
 	n := len(d.Body)
 	for _, f := range d.Header {
 		n += len(f.Name) + len(f.Value)

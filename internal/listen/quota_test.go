@@ -23,7 +23,7 @@ func TestUnverifiedAreBounded(t *testing.T) {
 		var log bytes.Buffer
 		h := receiver(t, listen.Options{
 			Store: box, Verify: signing(t), Log: slog.New(slog.NewTextHandler(&log, nil)),
-			Unverified: &listen.Allowance{Most: 80_000, Kept: func(context.Context) (int64, error) { return kept, broken }},
+			Unverified: &listen.UnverifiedLimit{MaxBytes: 80_000, CountBytes: func(context.Context) (int64, error) { return kept, broken }},
 		}).Handler()
 		body := func(n int) string { return fmt.Sprintf(`{"pad":%q}`, strings.Repeat("x", n-20)) }
 		want := func(what string, n, status int) {

@@ -1,10 +1,9 @@
 // Package listen receives deliveries over HTTP. A delivery is answered with a
-// 2xx only after the inbox has it on disk; whatever else happens, the sender
-// is told to keep it.
+// 2xx only after the inbox has it on disk. In any other case the answer asks
+// the sender to keep it.
 //
-// Whoever wants to know what arrived is woken, not fed: [Receiver.Follow] reads
-// on from its own place in the inbox, so a slow or crashed reader loses nothing
-// and holds nobody up.
+// Readers are notified, not fed: [Receiver.Follow] reads on from its own place
+// in the inbox, so a slow or crashed reader loses nothing and delays nobody.
 package listen
 
 import (
@@ -24,22 +23,22 @@ const DefaultMaxBody = 5 << 20
 
 // Limits of a request and of what it may cost.
 const (
-	maxHeader      = 32 << 10              // bytes of the request line and header together
-	headerTimeout  = 5 * time.Second       // for the header
-	bodyTimeout    = 15 * time.Second      // for the body, from the end of the header
-	sendTimeout    = 5 * time.Second       // for the answer to be taken by the sender
-	idleTimeout    = 60 * time.Second      // between requests of a connection
-	storeTimeout   = 30 * time.Second      // for the inbox to take a delivery
-	evidenceTime   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
-	evidenceAtOnce = 8                     // pieces of evidence being stored at once, of those with a well-formed signature and again of the others
-	grace          = 5 * time.Second       // for bodies on their way when the server stops
-	retryAfter     = "5"                   // seconds until a sender should try again
-	untoldRefusals = 256                   // refusals that wait to be told
-	queued         = 8192                  // deliveries that are being stored, or wait for that
-	page           = 128                   // rows read at once by a follower
-	leastRest      = 10 * time.Millisecond // of a follower that read something, and mostRest
-	mostRest       = 200 * time.Millisecond
-	storePoll      = time.Second / 2 // after which a follower looks whether another process stored something
+	maxHeader         = 32 << 10              // bytes of the request line and header together
+	headerTimeout     = 5 * time.Second       // for the header
+	bodyTimeout       = 15 * time.Second      // for the body, from the end of the header
+	sendTimeout       = 5 * time.Second       // for the answer to be taken by the sender
+	idleTimeout       = 60 * time.Second      // between requests of a connection
+	storeTimeout      = 30 * time.Second      // for the inbox to take a delivery
+	evidenceTimeout   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
+	maxEvidenceWrites = 8                     // pieces of evidence being stored at once, of those with a well-formed signature and again of the others
+	shutdownGrace     = 5 * time.Second       // for bodies on their way when the server stops
+	retryAfter        = "5"                   // seconds until a sender should try again
+	maxRefusalQueue   = 256                   // refusals that wait to be reported
+	maxQueue          = 8192                  // deliveries that are being stored, or wait for that
+	pageSize          = 128                   // rows read at once by a follower
+	minRest           = 10 * time.Millisecond // of a follower that read something, at least
+	maxRest           = 200 * time.Millisecond
+	pollInterval      = time.Second / 2 // after which a follower checks what other processes stored
 )
 
 // Options say what a [Receiver] does. Fields left zero have defaults.
@@ -59,34 +58,34 @@ type Options struct {
 	MaxBody int64
 	// Unverified bounds what is kept of deliveries that Verify does not
 	// confirm, unless they are refused anyway. Nil: nothing does.
-	Unverified *Allowance
+	Unverified *UnverifiedLimit
 	// MaxConns is how many connections there may be; 0 is 12,000, or four
 	// fifths of the descriptors that the process may have if that is less.
 	MaxConns int
-	// Log is told of what failed. Nil: nobody is. It gets no secrets, no
-	// bodies and no headers.
+	// Log gets what failed, without secrets, bodies and headers. Nil: nothing
+	// is logged.
 	Log *slog.Logger
 }
 
-// Receiver takes deliveries in. It is safe for concurrent use, but for
+// Receiver receives deliveries. It is safe for concurrent use, but for
 // [Receiver.Serve] and [Receiver.Follow], which are each called once.
 type Receiver struct {
-	o        Options
-	refusals chan inbox.Delivery    // to be told, without headers and bodies
-	missed   atomic.Int64           // refusals that were not told
-	evidence map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
-	queue    chan struct{}          // one value for each delivery being stored
-	sinks    []chan struct{}        // each holds a value while there is something new; the first is Follow's
-	room     room                   // for bodies
-	trouble  trouble                // of the store
-	clocks   clocks
-	quota    *quota // nil for none
+	o             Options
+	refusals      chan inbox.Delivery    // to be reported, without headers and bodies
+	unreported    atomic.Int64           // refusals that found the queue full
+	evidenceSlots map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
+	queue         chan struct{}          // one value for each delivery being stored
+	subscribers   []chan struct{}        // each holds a value while there is something new; the first is Follow's
+	budget        memBudget              // for bodies
+	storeAlert    storeAlert             // of the store
+	skew          skewDetector
+	quota         *quota // nil for none
 
 	answerWith func(context.Context, int64) int // nil: deliveries are answered once they are stored
 
-	handled sync.WaitGroup // requests that are being handled
-	gate    sync.Mutex     // guards closed, and handled against being waited for too early
-	closed  bool           // no more requests are handled
+	requests sync.WaitGroup // requests that are being handled
+	mu       sync.Mutex     // guards closed, and requests against being waited for too early
+	closed   bool           // no more requests are handled
 }
 
 // New returns a receiver. It fails if there is no store, or if it is to enforce
@@ -107,35 +106,35 @@ func New(o Options) (*Receiver, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxConns <= 0 {
-		o.MaxConns = connections()
+		o.MaxConns = connectionLimit()
 	}
 	r := &Receiver{
-		o:        o,
-		sinks:    []chan struct{}{make(chan struct{}, 1)},
-		refusals: make(chan inbox.Delivery, untoldRefusals),
-		evidence: map[bool]chan struct{}{false: make(chan struct{}, evidenceAtOnce), true: make(chan struct{}, evidenceAtOnce)},
-		queue:    make(chan struct{}, queued),
-		trouble:  trouble{log: o.Log},
-		clocks:   clocks{log: o.Log},
+		o:             o,
+		subscribers:   []chan struct{}{make(chan struct{}, 1)},
+		refusals:      make(chan inbox.Delivery, maxRefusalQueue),
+		evidenceSlots: map[bool]chan struct{}{false: make(chan struct{}, maxEvidenceWrites), true: make(chan struct{}, maxEvidenceWrites)},
+		queue:         make(chan struct{}, maxQueue),
+		storeAlert:    storeAlert{log: o.Log},
+		skew:          skewDetector{log: o.Log},
 	}
 	if o.Unverified != nil {
-		r.quota = &quota{Allowance: *o.Unverified, log: o.Log}
+		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
 	}
-	r.room.left.Store(max(heldAtAll, 2*o.MaxBody))
+	r.budget.left.Store(max(minBodyBudget, 2*o.MaxBody))
 	return r, nil
 }
 
-// Woken returns a channel that holds a value while there may be something new
+// Subscribe returns a channel that holds a value while there may be something new
 // in the inbox: one of its own for each caller. It must be called before Serve.
-func (r *Receiver) Woken() <-chan struct{} {
+func (r *Receiver) Subscribe() <-chan struct{} {
 	c := make(chan struct{}, 1)
-	r.sinks = append(r.sinks, c)
+	r.subscribers = append(r.subscribers, c)
 	return c
 }
 
-// wake tells followers that there is something new. It never blocks.
-func (r *Receiver) wake() {
-	for _, c := range r.sinks {
+// notify wakes all subscribers. It never blocks.
+func (r *Receiver) notify() {
+	for _, c := range r.subscribers {
 		select {
 		case c <- struct{}{}:
 		default:
@@ -143,22 +142,22 @@ func (r *Receiver) wake() {
 	}
 }
 
-// enter reports whether a request may be handled; if so, handled must be told
-// when it is done.
-func (r *Receiver) enter() bool {
-	r.gate.Lock()
-	defer r.gate.Unlock()
+// beginRequest reports whether a request may be handled. If so, requests.Done
+// must be called at its end.
+func (r *Receiver) beginRequest() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.closed {
 		return false
 	}
-	r.handled.Add(1)
+	r.requests.Add(1)
 	return true
 }
 
-// close lets no more requests in and waits for those that are being handled.
-func (r *Receiver) close() {
-	r.gate.Lock()
+// drain refuses new requests and waits for those that are being handled.
+func (r *Receiver) drain() {
+	r.mu.Lock()
 	r.closed = true
-	r.gate.Unlock()
-	r.handled.Wait()
+	r.mu.Unlock()
+	r.requests.Wait()
 }

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Serve takes deliveries in on l until ctx ends. Then it takes no more
-// connections, gives bodies on their way a few seconds, waits until everything
+// Serve receives deliveries on l until ctx ends. Then it takes no more
+// connections, gives bodies under way a few seconds, waits until everything
 // that arrived is stored and answered, and returns nil. It closes l. Any other
 // end is an error. It is called once.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
-	crowd := newCrowd(r.o.MaxConns)
+	limiter := newConnLimiter(r.o.MaxConns)
 	srv := &http.Server{
-		ConnContext:       crowd.greet,
-		ConnState:         crowd.noted,
+		ConnContext:       limiter.connContext,
+		ConnState:         limiter.connState,
 		Handler:           r.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       headerTimeout + bodyTimeout,                                              // the handler sets the stricter one of bodies
-		WriteTimeout:      bodyTimeout + storeTimeout + max(answerTime, evidenceTime) + sendTimeout, // from the end of the header
+		ReadTimeout:       headerTimeout + bodyTimeout,                                                    // the handler sets the stricter one of bodies
+		WriteTimeout:      bodyTimeout + storeTimeout + max(answerTimeout, evidenceTimeout) + sendTimeout, // from the end of the header
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),
@@ -47,8 +47,8 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 
 // stop waits for the requests that are being handled, and closes all connections.
 func (r *Receiver) stop(srv *http.Server) {
-	late := time.AfterFunc(grace, func() { _ = srv.Close() })
-	r.close()
+	late := time.AfterFunc(shutdownGrace, func() { _ = srv.Close() })
+	r.drain()
 	late.Stop()
 	_ = srv.Close()
 }

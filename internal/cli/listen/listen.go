@@ -107,7 +107,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	}
 	var printing sync.Mutex
 	p := &eventPrinter{out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.Hide(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
-	arrivals := receiver.Woken()
+	arrivals := receiver.Subscribe()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -119,7 +119,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return err
 	})
 	g.Go(func() error {
-		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notice) error {
+		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notification) error {
 			printing.Lock()
 			defer printing.Unlock()
 			return p.print(n)

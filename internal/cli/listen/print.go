@@ -45,7 +45,7 @@ type receivedJSON struct {
 	Of               int64 `json:"of,omitempty"`               // of so many
 }
 
-func (p *eventPrinter) print(n listen.Notice) error {
+func (p *eventPrinter) print(n listen.Notification) error {
 	p.count(n)
 	if err := p.show(n); err != nil {
 		return err
@@ -58,9 +58,9 @@ func (p *eventPrinter) print(n listen.Notice) error {
 
 // count counts what is new. What was verified again comes a second time, under
 // the delivery that it came with.
-func (p *eventPrinter) count(n listen.Notice) {
+func (p *eventPrinter) count(n listen.Notification) {
 	if n.Type == listen.Refused {
-		p.sum.Refused += 1 + n.Missed
+		p.sum.Refused += 1 + n.Unreported
 		return
 	}
 	e := n.Event
@@ -86,9 +86,9 @@ func (p *eventPrinter) count(n listen.Notice) {
 	}
 }
 
-func (p *eventPrinter) show(n listen.Notice) error {
-	if n.Missed > 0 {
-		p.io.Warning("%d more refusals were not printed", n.Missed)
+func (p *eventPrinter) show(n listen.Notification) error {
+	if n.Unreported > 0 {
+		p.io.Warning("%d more refusals were not printed", n.Unreported)
 	}
 	switch {
 	case p.out.Machine() && n.Type == listen.Refused:
@@ -109,7 +109,7 @@ func (p *eventPrinter) show(n listen.Notice) error {
 }
 
 // event prints one event: time, kind, number, status, latest event, mark.
-func (p *eventPrinter) event(n listen.Notice) error {
+func (p *eventPrinter) event(n listen.Notification) error {
 	e := n.Event
 	kind := e.Kind
 	if n.Type != listen.Event {

@@ -43,7 +43,7 @@ func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
 		if e.Mark == inbox.Duplicate {
 			typ = listen.Duplicate
 		}
-		if err := p.print(listen.Notice{Type: typ, Event: e}); err != nil {
+		if err := p.print(listen.Notification{Type: typ, Event: e}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,7 +55,7 @@ func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
 func TestAValueOfMegabytesIsOneLine(t *testing.T) {
 	p, out := printer(t, 0)
 	huge := strings.Repeat("A\x1b[31m", 1<<20)
-	if err := p.print(listen.Notice{Type: listen.Event, Event: inbox.Event{Seq: 1, Delivery: 1, Kind: huge, TrackingNumber: huge, StatusLabel: huge, LatestEvent: huge}}); err != nil {
+	if err := p.print(listen.Notification{Type: listen.Event, Event: inbox.Event{Seq: 1, Delivery: 1, Kind: huge, TrackingNumber: huge, StatusLabel: huge, LatestEvent: huge}}); err != nil {
 		t.Fatal(err)
 	}
 	got := out.String()

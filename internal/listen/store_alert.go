@@ -1,0 +1,41 @@
+package listen
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// repeatAlert is how often a lasting failure is reported.
+const repeatAlert = time.Minute
+
+// storeAlert reports a store that fails: when it begins, once a minute while it
+// lasts, and when it is over. A full disk under load fails a thousand
+// deliveries a second.
+type storeAlert struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	reported time.Time // zero while all is well
+	failed   int64     // deliveries since the beginning
+}
+
+func (t *storeAlert) failure(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed++
+	if now := time.Now(); t.reported.IsZero() || now.Sub(t.reported) >= repeatAlert {
+		t.reported = now
+		t.log.Error("deliveries are not stored and their sender is told so", "err", err, "deliveries", t.failed)
+	}
+}
+
+func (t *storeAlert) recovered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.reported.IsZero() {
+		return
+	}
+	t.log.Warn("deliveries are stored again", "refused", t.failed)
+	t.reported, t.failed = time.Time{}, 0
+}
