@@ -185,11 +185,11 @@ func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
 			t.Errorf("%s: %q; want %q", name, v, want)
 		}
 	}
-	_, _ = c.Detail(t.Context(), api.Query{ReferID: "a b&c"})
+	_, _ = c.Detail(t.Context(), tracking.Query{ReferID: "a b&c"})
 	if got.URL.Path != "/base/api/v1/routers/detail" || got.URL.Query().Get("referId") != "a b&c" {
 		t.Errorf("query went to %s", got.URL)
 	}
-	_, _ = c.Detail(t.Context(), api.Query{Number: "N1"})
+	_, _ = c.Detail(t.Context(), tracking.Query{Number: "N1"})
 	if got.URL.Query().Get("trackingNumber") != "N1" || got.URL.Query().Has("referId") {
 		t.Errorf("query by number went to %s", got.URL)
 	}
@@ -205,7 +205,7 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 			t.Errorf("%d: outcome %v, reason %q; want unknown, naming the target", status, r.Outcome, r.Reason())
 		}
 		var refused *api.StatusError
-		if _, err := client(t, url, nil).Detail(t.Context(), api.Query{ReferID: "A"}); !errors.As(err, &refused) {
+		if _, err := client(t, url, nil).Detail(t.Context(), tracking.Query{ReferID: "A"}); !errors.As(err, &refused) {
 			t.Errorf("%d: query: %v; want a StatusError", status, err)
 		}
 	}
@@ -238,11 +238,11 @@ func TestDetail(t *testing.T) {
 		{"404", 404, `<html>`, is(tracking.ErrAbsent)},
 		{"configured message", 200, `{"message":"No data"}`, is(tracking.ErrAbsent)},
 		{"configured value", 200, `{"data":null,"found":false}`, is(tracking.ErrAbsent)},
-		{"other message", 200, `{"message":"hm"}`, is(api.ErrUndecided)},
-		{"empty object", 200, `{}`, is(api.ErrUndecided)},
+		{"other message", 200, `{"message":"hm"}`, is(tracking.ErrUndecided)},
+		{"empty object", 200, `{}`, is(tracking.ErrUndecided)},
 		{"HTML", 200, `<html>`, unbelievable},
 		{"error envelope", 200, `{"code":401,"message":"bad key"}`, unbelievable},
-		{"401", 401, `{"message":"bad key"}`, is(api.ErrUnauthorized)},
+		{"401", 401, `{"message":"bad key"}`, is(tracking.ErrUnauthorized)},
 		{"500", 500, ``, as(500)},
 	}
 	for _, tt := range tests {
@@ -254,7 +254,7 @@ func TestDetail(t *testing.T) {
 			c := client(t, url, func(o *api.Options) {
 				o.Absent = []tracking.Absent{{Status: 200, Message: "No data"}, {Match: tracking.Match{Path: "/found", Equals: "false"}}}
 			})
-			a, err := c.Detail(t.Context(), api.Query{ReferID: "A"})
+			a, err := c.Detail(t.Context(), tracking.Query{ReferID: "A"})
 			if !tt.ok(err) {
 				t.Errorf("err = %v", err)
 			}

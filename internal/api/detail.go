@@ -10,24 +10,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Query says which tracking is asked for: by the caller's identifier, or by
-// the carrier's number if that is empty.
-type Query struct {
-	ReferID string
-	Number  string
-	Param   string // the query parameter for Number; empty for the configured one
-}
-
 // Detail asks for the status and timeline of a tracking.
 //
 // The error is [tracking.ErrProcessing] while the service is working on it,
-// [tracking.ErrAbsent] if it has none, [ErrUndecided] if the answer tells
-// neither, a [*StatusError] matching [ErrUnauthorized] for a refused key, and
+// [tracking.ErrAbsent] if it has none, [tracking.ErrUndecided] if the answer tells
+// neither, a [*StatusError] matching [tracking.ErrUnauthorized] for a refused key, and
 // a [*ConnectError] if no connection came about. The answer is returned with
 // every error that came with one.
 //
 // Interface: Endpoints, 3. Query a tracking.
-func (c *Client) Detail(ctx context.Context, q Query) (tracking.Answer, error) {
+func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error) {
 	x := c.ask(ctx, q)
 	if x.status == 0 {
 		if errors.Is(ctx.Err(), context.Canceled) {
@@ -40,7 +32,7 @@ func (c *Client) Detail(ctx context.Context, q Query) (tracking.Answer, error) {
 }
 
 // ask sends one query.
-func (c *Client) ask(ctx context.Context, q Query) exchange {
+func (c *Client) ask(ctx context.Context, q tracking.Query) exchange {
 	values := url.Values{}
 	if q.ReferID != "" {
 		values.Set(tracking.FieldReferID, q.ReferID)
@@ -67,7 +59,7 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 	case x.body.Wrong():
 		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(x.answer)}
 	}
-	return ErrUndecided
+	return tracking.ErrUndecided
 }
 
 // absent reports whether the answer says that there is no such tracking.

@@ -1,19 +1,19 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Errors that callers tell apart.
+// For the command line, until it asks for those of tracking.
+type Query = tracking.Query
+
 var (
-	// ErrUnauthorized says that the service refused the key.
-	ErrUnauthorized = errors.New("the service refused the API key")
-	// ErrUndecided says that an answer neither shows the tracking nor says
-	// that there is none.
-	ErrUndecided = errors.New("the answer does not tell whether the tracking exists")
+	ErrUnauthorized = tracking.ErrUnauthorized
+	ErrUndecided    = tracking.ErrUndecided
 )
 
 // ConnectError says that no answer came at all. Repeating a query is safe;
@@ -34,6 +34,9 @@ func (e *ConnectError) Error() string {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
+// Temporary says that the same query may do better later.
+func (e *ConnectError) Temporary() bool { return true }
+
 // AnswerError says that a 2xx answer came which can't be believed.
 type AnswerError struct {
 	Status  int
@@ -51,14 +54,14 @@ func (e *AnswerError) Error() string {
 
 // StatusError is an answer that is not 2xx.
 type StatusError struct {
-	Status     int
-	Message    string        // the service's own words, foreign text; empty if none
-	RetryAfter time.Duration // 0 if not sent
-	Location   string        // where a redirect pointed, foreign text; empty otherwise
+	Status   int
+	Message  string        // the service's own words, foreign text; empty if none
+	Pause    time.Duration // what its Retry-After asks for, 0 if not sent
+	Location string        // where a redirect pointed, foreign text; empty otherwise
 }
 
 func newStatusError(x exchange) *StatusError {
-	e := &StatusError{Status: x.status, RetryAfter: x.retryAfter, Message: x.body.ErrorText()}
+	e := &StatusError{Status: x.status, Pause: x.retryAfter, Message: x.body.ErrorText()}
 	if x.status >= 300 && x.status < 400 {
 		e.Location = x.header.Get("Location")
 	}
@@ -79,11 +82,11 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// Is matches [ErrUnauthorized] for 401 and 403.
+// Is matches [tracking.ErrUnauthorized] for 401 and 403.
 //
 // Assumed: the interface does not show what a wrong key looks like.
 func (e *StatusError) Is(target error) bool {
-	return target == ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+	return target == tracking.ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
 // Systemic reports whether every other query would meet the same refusal: it is
@@ -98,6 +101,14 @@ func (e *StatusError) Systemic() bool {
 		return true
 	}
 	return e.Status >= 300 && e.Status < 400
+}
+
+// RetryAfter returns how long the service asked to wait, 0 if it did not say.
+func (e *StatusError) RetryAfter() time.Duration { return e.Pause }
+
+// Throttled reports whether the service asked for a pause, or is overloaded.
+func (e *StatusError) Throttled() bool {
+	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }
 
 // Temporary reports whether the same query may do better later.

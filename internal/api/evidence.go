@@ -16,27 +16,19 @@ import (
 // referId: it is for the caller to ask so only where one row has that number.
 //
 // Interface: Endpoints, 3. Query a tracking.
-func (c *Client) Evidence(ctx context.Context, q Query, item tracking.Item) tracking.Evidence {
+func (c *Client) Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence {
 	return c.evidence(ctx, c.ask(ctx, q), q, item)
-}
-
-// Finding is an answer with what it proves, for those who learn what answers
-// look like.
-type Finding struct {
-	tracking.Evidence
-	Status int            // 0 if no answer came
-	Body   *tracking.Body // nil if no answer came
 }
 
 // Find is [Client.Evidence] with the answer.
 //
 // Interface: Endpoints, 3. Query a tracking.
-func (c *Client) Find(ctx context.Context, q Query, item tracking.Item) Finding {
+func (c *Client) Find(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Finding {
 	x := c.ask(ctx, q)
-	return Finding{c.evidence(ctx, x, q, item), x.status, x.body}
+	return tracking.Finding{Evidence: c.evidence(ctx, x, q, item), Status: x.status, Body: x.body}
 }
 
-func (c *Client) evidence(ctx context.Context, x exchange, q Query, item tracking.Item) tracking.Evidence {
+func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, item tracking.Item) tracking.Evidence {
 	if x.status == 0 || x.err != nil || x.cut {
 		return c.noEvidence(ctx, x)
 	}
@@ -45,15 +37,15 @@ func (c *Client) evidence(ctx context.Context, x exchange, q Query, item trackin
 	case absent && e.Presence != tracking.PresenceUndecided:
 		return tracking.Evidence{Why: fmt.Sprintf("says that there is no such tracking (status %d), and shows it", x.status)}
 	case absent:
-		return tracking.Evidence{Presence: tracking.PresenceAbsent, Look: x.body.Look(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
+		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
 	case success:
 		return e
 	}
 	err := newStatusError(x)
 	return tracking.Evidence{
-		Err: err, Passing: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.RetryAfter,
-		Unauthorized: errors.Is(err, ErrUnauthorized),
-		Throttled:    err.Status == http.StatusTooManyRequests || err.Status == http.StatusServiceUnavailable,
+		Err: err, Passing: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.Pause,
+		Unauthorized: errors.Is(err, tracking.ErrUnauthorized),
+		Throttled:    err.Throttled(),
 	}
 }
 

@@ -52,26 +52,26 @@ func TestEvidenceInEveryShapeOfTheService(t *testing.T) {
 				}
 				tests := []struct {
 					name string
-					q    api.Query
+					q    tracking.Query
 					item tracking.Item
 					want tracking.Presence
 				}{
-					{"by referId", api.Query{ReferID: "A"}, one, tracking.PresenceNamed},
-					{"the other parcel", api.Query{ReferID: "A"}, two, tracking.PresenceNamed},
-					{"written otherwise", api.Query{ReferID: "A"}, tracking.Item{ReferID: "A", Number: "p1 X"}, tracking.PresenceNamed},
-					{"a third parcel", api.Query{ReferID: "A"}, tracking.Item{ReferID: "A", Number: "P4"}, tracking.PresenceUndecided},
-					{"by number", api.Query{Number: "P2"}, two, tracking.PresenceNamed},
-					{"processing", api.Query{ReferID: "B"}, slow, tracking.PresenceProcessing},
-					{"absent", api.Query{ReferID: "Z"}, gone, tracking.PresenceAbsent},
-					{"absent by number", api.Query{Number: "P9"}, gone, tracking.PresenceAbsent},
+					{"by referId", tracking.Query{ReferID: "A"}, one, tracking.PresenceNamed},
+					{"the other parcel", tracking.Query{ReferID: "A"}, two, tracking.PresenceNamed},
+					{"written otherwise", tracking.Query{ReferID: "A"}, tracking.Item{ReferID: "A", Number: "p1 X"}, tracking.PresenceNamed},
+					{"a third parcel", tracking.Query{ReferID: "A"}, tracking.Item{ReferID: "A", Number: "P4"}, tracking.PresenceUndecided},
+					{"by number", tracking.Query{Number: "P2"}, two, tracking.PresenceNamed},
+					{"processing", tracking.Query{ReferID: "B"}, slow, tracking.PresenceProcessing},
+					{"absent", tracking.Query{ReferID: "Z"}, gone, tracking.PresenceAbsent},
+					{"absent by number", tracking.Query{Number: "P9"}, gone, tracking.PresenceAbsent},
 				}
 				for _, tt := range tests {
 					e := c.Evidence(t.Context(), tt.q, tt.item)
 					if e.Presence != tt.want || e.Err != nil {
 						t.Errorf("%s: %+v; want %q", tt.name, e, tt.want)
 					}
-					if (tt.want == tracking.PresenceAbsent) != (e.Look == look.look) {
-						t.Errorf("%s: look %q; want %q of an absence alone", tt.name, e.Look, look.look)
+					if (tt.want == tracking.PresenceAbsent) != (e.Fingerprint == look.look) {
+						t.Errorf("%s: look %q; want %q of an absence alone", tt.name, e.Fingerprint, look.look)
 					}
 				}
 			})
@@ -136,7 +136,7 @@ func TestEvidenceOfEveryAnswer(t *testing.T) {
 			}), func(o *api.Options) {
 				o.Absent = []tracking.Absent{{Message: "none"}, {Match: tracking.Match{Path: "/found", Equals: "false"}}}
 			})
-			e := c.Evidence(t.Context(), api.Query{ReferID: "R0"}, items(1)[0])
+			e := c.Evidence(t.Context(), tracking.Query{ReferID: "R0"}, items(1)[0])
 			got := want{e.Presence, e.Err != nil, e.Passing, e.Unauthorized, tt.want.why}
 			if got != tt.want || !strings.Contains(e.Why, tt.want.why) || e.Unconnected {
 				t.Errorf("%+v; want %+v", e, tt.want)
@@ -152,7 +152,7 @@ func TestEvidenceOfEveryAnswer(t *testing.T) {
 }
 
 func TestEvidenceWithoutAnAnswer(t *testing.T) {
-	q, item := api.Query{ReferID: "R0"}, items(1)[0]
+	q, item := tracking.Query{ReferID: "R0"}, items(1)[0]
 	release := make(chan struct{})
 	silent := serve(t, func(http.ResponseWriter, *http.Request) { <-release })
 	t.Cleanup(func() { close(release) }) // before the server waits for its handlers

@@ -49,8 +49,8 @@ type Found struct {
 // that is nothing, or less than events have told, it is as events told it. The
 // error is [tracking.ErrAbsent] and the others of [api.Client.Detail], but
 // not [tracking.ErrProcessing]: that is a phase of the view. The view is
-// returned with [tracking.ErrAbsent] and [api.ErrUndecided] too.
-func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, error) {
+// returned with [tracking.ErrAbsent] and [tracking.ErrUndecided] too.
+func (s *Session) Look(ctx context.Context, account string, q tracking.Query) (View, error) {
 	client, err := s.Client()
 	if err != nil {
 		return View{}, err
@@ -65,7 +65,7 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	}
 	answer, err := s.detail(ctx, client, q)
 	switch {
-	case errors.Is(err, tracking.ErrProcessing), errors.Is(err, tracking.ErrAbsent), errors.Is(err, api.ErrUndecided):
+	case errors.Is(err, tracking.ErrProcessing), errors.Is(err, tracking.ErrAbsent), errors.Is(err, tracking.ErrUndecided):
 	case err != nil:
 		return v, err
 	}
@@ -96,18 +96,18 @@ func (s *Session) Look(ctx context.Context, account string, q api.Query) (View, 
 	if parcelErr != nil {
 		return v, parcelErr
 	}
-	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, api.ErrUndecided) && v.Found[0].Source == ledger.FromEvent {
+	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && v.Found[0].Source == ledger.FromEvent {
 		err = nil
 	}
 	if err == nil && v.Found[0].Phase == Undecided {
-		err = api.ErrUndecided
+		err = tracking.ErrUndecided
 	}
 	return v, err
 }
 
 // learn records what a view says of rows, and returns it with what events told
 // of them and counts more.
-func learn(ctx context.Context, db *store.DB, account string, q api.Query, v View, rows []ledger.Standing) (View, error) {
+func learn(ctx context.Context, db *store.DB, account string, q tracking.Query, v View, rows []ledger.Standing) (View, error) {
 	err := db.Learn(ctx, account, sightings(v, rows), v.Answer.Raw)
 	if err != nil || !slices.ContainsFunc(rows, func(r ledger.Standing) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return v, err
@@ -119,7 +119,7 @@ func learn(ctx context.Context, db *store.DB, account string, q api.Query, v Vie
 }
 
 // detail asks once, when the gate lets it, and tells the gate how it went.
-func (s *Session) detail(ctx context.Context, client *api.Client, q api.Query) (tracking.Answer, error) {
+func (s *Session) detail(ctx context.Context, client *api.Client, q tracking.Query) (tracking.Answer, error) {
 	pass, err := s.Gate.Enter(ctx)
 	if err != nil {
 		return tracking.Answer{}, err
@@ -128,7 +128,7 @@ func (s *Session) detail(ctx context.Context, client *api.Client, q api.Query) (
 	status := (*api.StatusError)(nil)
 	switch {
 	case errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable):
-		pass.Troubled(status.RetryAfter)
+		pass.Troubled(status.Pause)
 	case err == nil, len(answer.Raw) > 0:
 		pass.Fine()
 	default:
@@ -139,7 +139,7 @@ func (s *Session) detail(ctx context.Context, client *api.Client, q api.Query) (
 
 // askForParcels asks by number for parcels of an order that the answer about
 // the order left out. Only an answer that names the number counts. The error is
-// that of ctx, or matches [api.ErrUnauthorized]: what else goes wrong leaves a
+// that of ctx, or matches [tracking.ErrUnauthorized]: what else goes wrong leaves a
 // parcel undecided, as a service need not know queries by number.
 func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View) error {
 	if len(v.Found) < 2 {
@@ -149,12 +149,12 @@ func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View
 		if f.Phase != Undecided {
 			continue
 		}
-		q := api.Query{Number: f.Number}
+		q := tracking.Query{Number: f.Number}
 		a, err := s.detail(ctx, client, q)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case errors.Is(err, api.ErrUnauthorized):
+		case errors.Is(err, tracking.ErrUnauthorized):
 			return fmt.Errorf("parcel %q: %w", f.Number, err)
 		}
 		for _, t := range a.Trackings {
@@ -170,7 +170,7 @@ func (s *Session) askForParcels(ctx context.Context, client *api.Client, v *View
 // LookPatiently is [Session.Look], tried again with growing pauses while no
 // connection comes about or the service has a passing trouble, until budget
 // is used up.
-func (s *Session) LookPatiently(ctx context.Context, account string, q api.Query, budget time.Duration) (View, error) {
+func (s *Session) LookPatiently(ctx context.Context, account string, q tracking.Query, budget time.Duration) (View, error) {
 	for retry := pace.NewRetry(budget); ; {
 		v, err := s.Look(ctx, account, q)
 		if !Passing(err) || !retry.Wait(ctx, RetryAfter(err)) {
@@ -197,14 +197,14 @@ func Fatal(err error) bool {
 // RetryAfter returns how long the service asked to wait, 0 if it did not.
 func RetryAfter(err error) time.Duration {
 	if status, ok := errors.AsType[*api.StatusError](err); ok {
-		return status.RetryAfter
+		return status.Pause
 	}
 	return 0
 }
 
 // match tells which of the trackings asked for the answer speaks of. What it
 // says of another number is never taken for the one asked for.
-func match(q api.Query, a tracking.Answer, err error, rows []ledger.Standing) []Found {
+func match(q tracking.Query, a tracking.Answer, err error, rows []ledger.Standing) []Found {
 	numbers := wanted(q, rows)
 	var found []Found
 	used := make([]bool, len(a.Trackings))
@@ -248,7 +248,7 @@ func rank(p ledger.Phase) int {
 	}
 }
 
-func answered(t tracking.Tracking, q api.Query, number string) Found {
+func answered(t tracking.Tracking, q tracking.Query, number string) Found {
 	if t.ReferID == "" {
 		t.ReferID = q.ReferID
 	}
@@ -278,7 +278,7 @@ func wholePhase(a tracking.Answer, err error) ledger.Phase {
 
 // wanted are the numbers that belong to what was asked for, as far as the
 // ledger knows.
-func wanted(q api.Query, rows []ledger.Standing) []string {
+func wanted(q tracking.Query, rows []ledger.Standing) []string {
 	if q.ReferID == "" {
 		return []string{q.Number}
 	}

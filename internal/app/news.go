@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -48,7 +47,7 @@ func (s *Session) CatchUp(ctx context.Context) error {
 // News adds to a view what the ledger knows of its trackings, as far as it
 // learnt that from an event, and those of which the view tells nothing. It asks
 // the service nothing.
-func (s *Session) News(ctx context.Context, account string, q api.Query, v View) (View, error) {
+func (s *Session) News(ctx context.Context, account string, q tracking.Query, v View) (View, error) {
 	db, err := s.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return v, err

@@ -102,17 +102,17 @@ func (s *Session) Probe(ctx context.Context, known []tracking.Item, budget time.
 	p := prober{ctx: ctx, client: client, budget: budget}
 	var found Probe
 	found.Number.Configured = s.Config.Query.TrackingNumberParam
-	var absent [2]api.Finding
+	var absent [2]tracking.Finding
 	for i := range absent {
 		item := tracking.Item{ReferID: "waybill-probe-" + rand.Text()[:12], Number: randomNumber()}
 		found.Absent.ReferIDs[i] = item.ReferID
-		if absent[i], err = p.find(api.Query{ReferID: item.ReferID}, item); err != nil {
+		if absent[i], err = p.find(tracking.Query{ReferID: item.ReferID}, item); err != nil {
 			return found, err
 		}
 	}
-	var control api.Finding
+	var control tracking.Finding
 	for _, item := range known {
-		if control, err = p.find(api.Query{ReferID: item.ReferID}, item); err != nil {
+		if control, err = p.find(tracking.Query{ReferID: item.ReferID}, item); err != nil {
 			return found, err
 		}
 		if there(control) {
@@ -138,7 +138,7 @@ type prober struct {
 // find asks once more while the trouble is a passing one. A status that may be
 // about what was asked for is a finding; everything else that is no answer is
 // an error.
-func (p *prober) find(q api.Query, item tracking.Item) (api.Finding, error) {
+func (p *prober) find(q tracking.Query, item tracking.Item) (tracking.Finding, error) {
 	for retry := pace.NewRetry(p.budget); ; {
 		f := p.client.Find(p.ctx, q, item)
 		if !f.Passing || !retry.Wait(p.ctx, f.RetryAfter) {
@@ -147,22 +147,22 @@ func (p *prober) find(q api.Query, item tracking.Item) (api.Finding, error) {
 	}
 }
 
-func unusable(f api.Finding) error {
+func unusable(f tracking.Finding) error {
 	if f.Err != nil && !f.Passing && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
 		return nil
 	}
 	return f.Err
 }
 
-func there(f api.Finding) bool {
+func there(f tracking.Finding) bool {
 	return f.Presence == tracking.PresenceNamed || f.Presence == tracking.PresenceProcessing
 }
 
 // read draws from two answers about nothing what absence looks like. control
 // is an answer about a tracking that is there.
-func (a *AbsentProbe) read(absent [2]api.Finding, control api.Finding) {
+func (a *AbsentProbe) read(absent [2]tracking.Finding, control tracking.Finding) {
 	one, two := absent[0], absent[1]
-	looks := [2]string{one.Body.Look(one.Status, a.ReferIDs[0]), two.Body.Look(two.Status, a.ReferIDs[1])}
+	looks := [2]string{one.Body.AbsenceFingerprint(one.Status, a.ReferIDs[0]), two.Body.AbsenceFingerprint(two.Status, a.ReferIDs[1])}
 	a.Status, a.Message, a.Look = one.Status, one.Body.ErrorText(), looks[0]
 	switch {
 	case looks[0] != looks[1]:
@@ -196,7 +196,7 @@ func (a *AbsentProbe) read(absent [2]api.Finding, control api.Finding) {
 
 // absentEntries are entries of query.absent that fit an answer, the clearest
 // first.
-func absentEntries(f api.Finding) []tracking.Absent {
+func absentEntries(f tracking.Finding) []tracking.Absent {
 	var entries, weaker []tracking.Absent
 	if m := f.Body.Answer().Message; m != "" && !saysNothing(m) {
 		entries = append(entries, tracking.Absent{Status: f.Status, Message: m})
@@ -247,14 +247,14 @@ func (p *prober) numbers(found *Probe) error {
 		}
 	}
 	for _, name := range params {
-		f, err := p.find(api.Query{Number: found.Known.Number, Param: name}, found.Known)
+		f, err := p.find(tracking.Query{Number: found.Known.Number, Param: name}, found.Known)
 		if err != nil {
 			return err
 		}
 		try := ParamTry{Param: name, Known: words(f)}
 		if there(f) {
 			number := randomNumber()
-			r, err := p.find(api.Query{Number: number, Param: name}, tracking.Item{Number: number})
+			r, err := p.find(tracking.Query{Number: number, Param: name}, tracking.Item{Number: number})
 			if err != nil {
 				return err
 			}
@@ -271,7 +271,7 @@ func (p *prober) numbers(found *Probe) error {
 }
 
 // words says what came of a question.
-func words(f api.Finding) string {
+func words(f tracking.Finding) string {
 	switch {
 	case f.Presence != tracking.PresenceUndecided:
 		return string(f.Presence)

@@ -33,9 +33,9 @@ func (s *Service) Create(ctx context.Context, items []tracking.Item) *tracking.R
 
 // Evidence asks once for an item, by its referId or by its number.
 func (s *Service) Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence {
-	q := api.Query{ReferID: item.ReferID}
+	q := tracking.Query{ReferID: item.ReferID}
 	if byNumber {
-		q = api.Query{Number: item.Number}
+		q = tracking.Query{Number: item.Number}
 	}
 	return s.client.Evidence(ctx, q, item)
 }

@@ -152,7 +152,7 @@ func (j *Job) withoutCheck() string {
 func said(e tracking.Evidence) string {
 	switch {
 	case e.Presence == tracking.PresenceAbsent:
-		return "it says there is none: " + e.Look
+		return "it says there is none: " + e.Fingerprint
 	case e.Err != nil:
 		return e.Err.Error()
 	default:

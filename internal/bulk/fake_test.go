@@ -69,9 +69,9 @@ func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) trac
 			return *e
 		}
 	}
-	absent := tracking.Evidence{Presence: tracking.PresenceAbsent, Look: "404"}
+	absent := tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: "404"}
 	if f.look != nil {
-		absent.Look = f.look()
+		absent.Fingerprint = f.look()
 	}
 	switch {
 	case f.blind, f.misses != nil && f.missed(it.ReferID):

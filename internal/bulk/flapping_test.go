@@ -26,9 +26,9 @@ func (b boxed) Create(ctx context.Context, items []tracking.Item) *tracking.Repl
 }
 
 func (b boxed) Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence {
-	q := api.Query{ReferID: item.ReferID}
+	q := tracking.Query{ReferID: item.ReferID}
 	if byNumber {
-		q = api.Query{Number: item.Number}
+		q = tracking.Query{Number: item.Number}
 	}
 	return b.client.Evidence(ctx, q, item)
 }

@@ -50,7 +50,7 @@ func (j *Job) prove(ctx context.Context, x ledger.Doubt, beforeNumber func() err
 		p.verdict = present
 		return p, nil
 	case tracking.PresenceAbsent:
-		p.verdict, p.look = absent, first.Look
+		p.verdict, p.look = absent, first.Fingerprint
 		return p, nil
 	case tracking.PresenceProcessing:
 		if x.Siblings == 0 && !x.Unsent {
@@ -74,7 +74,7 @@ func (j *Job) prove(ctx context.Context, x ledger.Doubt, beforeNumber func() err
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
 		p.verdict, p.why = busy, "the service is still working on this referId and does not tell which of its numbers it has"
 	case second.Presence == tracking.PresenceAbsent:
-		p.verdict, p.byNumber, p.look = absent, true, second.Look
+		p.verdict, p.byNumber, p.look = absent, true, second.Fingerprint
 	default:
 		p.why = said(first) + " (asked by referId); " + said(second) + " (asked by number)"
 	}

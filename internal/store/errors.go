@@ -56,6 +56,9 @@ type Error struct {
 	Salvage string // the file that answers were written to instead, empty if none was
 }
 
+// Systemic says that every other use of the store would meet the same.
+func (e *Error) Systemic() bool { return true }
+
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
 	if e.Err != nil {

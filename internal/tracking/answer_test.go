@@ -201,7 +201,7 @@ func TestNoBody(t *testing.T) {
 	if e := b.Evidence(tracking.Item{ReferID: "A", Number: "1"}); e.Presence != tracking.PresenceUndecided || e.Why != "empty" {
 		t.Errorf("evidence %+v", e)
 	}
-	if got := b.Look(404); got != "404 empty" {
-		t.Errorf("look %q", got)
+	if got := b.AbsenceFingerprint(404); got != "404 empty" {
+		t.Errorf("fingerprint %q", got)
 	}
 }

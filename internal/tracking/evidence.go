@@ -25,8 +25,10 @@ const (
 type Evidence struct {
 	Presence Presence
 	Own      bool   // the tracking that was named stands there with the item's referId
-	Look     string // of an absence: status and words without the reference, to compare two absences; short, printable
 	Why      string // of an undecided answer: what it was; printable
+
+	// Fingerprint is that of an absence, see [Body.AbsenceFingerprint].
+	Fingerprint string
 
 	// Err says that no usable answer came; Presence is undecided then. The
 	// marks say what it means.
@@ -101,10 +103,10 @@ func (b *Body) namesOther(item Item) bool {
 	return other
 }
 
-// Look returns how an answer that says "no such tracking" looks: its status
-// and words, with every reference that was asked for cut out, so that two such
-// answers can be compared. It is short and printable.
-func (b *Body) Look(status int, references ...string) string {
+// AbsenceFingerprint returns what two answers that say "no such tracking" have
+// in common: status and words, with every reference that was asked for cut out.
+// It is short and printable.
+func (b *Body) AbsenceFingerprint(status int, references ...string) string {
 	words := b.ErrorText()
 	switch {
 	case !b.JSON():

@@ -56,8 +56,8 @@ func TestEvidence(t *testing.T) {
 			if e.Presence != tt.want || !strings.HasPrefix(e.Why, tt.why) || (e.Why == "") != (tt.want != "") {
 				t.Errorf("%q because it %q; want %q, %q", e.Presence, e.Why, tt.want, tt.why)
 			}
-			if e.Err != nil || e.Look != "" {
-				t.Errorf("error %v, look %q; want none", e.Err, e.Look)
+			if e.Err != nil || e.Fingerprint != "" {
+				t.Errorf("error %v, fingerprint %q; want none", e.Err, e.Fingerprint)
 			}
 		})
 	}
@@ -105,8 +105,8 @@ func TestLook(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tracking.ReadBody([]byte(tt.raw)).Look(tt.status, tt.refs...); got != tt.want {
-				t.Errorf("look %q; want %q", got, tt.want)
+			if got := tracking.ReadBody([]byte(tt.raw)).AbsenceFingerprint(tt.status, tt.refs...); got != tt.want {
+				t.Errorf("fingerprint %q; want %q", got, tt.want)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func FuzzEvidence(f *testing.F) {
 		if (e.Presence == tracking.PresenceUndecided) != (e.Why != "") {
 			t.Errorf("presence %q because %q", e.Presence, e.Why)
 		}
-		for _, s := range []string{e.Why, b.Look(200, refer, number)} {
+		for _, s := range []string{e.Why, b.AbsenceFingerprint(200, refer, number)} {
 			if len(s) > 4000 || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				t.Errorf("%q is not short and printable", s)
 			}

@@ -8,7 +8,6 @@
 package tracking
 
 import (
-	"errors"
 	"strconv"
 	"unicode/utf8"
 )
@@ -20,17 +19,6 @@ const (
 	MaxSyncBatch  = 40   // items in a v1 request
 	MaxAsyncBatch = 1000 // items in a v2 request
 )
-
-// ErrProcessing says that the service is still working on a tracking. It is
-// not a failure: ask again later.
-//
-// Interface: Errors, 1.
-var ErrProcessing = errors.New("still processing")
-
-// ErrAbsent says that the service has no such tracking.
-//
-// Assumed: what "no such tracking" looks like is not shown; `query.absent` sets it.
-var ErrAbsent = errors.New("no such tracking")
 
 // Item is one tracking to be created.
 //

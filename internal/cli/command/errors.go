@@ -198,7 +198,7 @@ func (r *Factory) Finish(ctx context.Context, err error) Code {
 	}
 	f := term.Failure{Code: code.word(), Message: messageOf(err), Hint: hint, Next: nextOf(err)}
 	if s := (*api.StatusError)(nil); errors.As(err, &s) {
-		f.HTTPStatus, f.RetryAfter = s.Status, s.RetryAfter
+		f.HTTPStatus, f.RetryAfter = s.Status, s.Pause
 	}
 	if e := issuer(nil); errors.As(err, &e) {
 		f.Errors, f.More = e.Issues()

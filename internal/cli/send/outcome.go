@@ -92,7 +92,7 @@ func (k *Execution) stopped(e *command.OutcomeError, res Result, err error) {
 	then := "; then " + k.resumePhrase() + " goes on"
 	pause := time.Duration(0)
 	if status := (*api.StatusError)(nil); errors.As(err, &status) {
-		pause = status.RetryAfter
+		pause = status.Pause
 	}
 	switch stop.Cause {
 	case tracking.OutcomeUnauthorized:
