@@ -70,7 +70,7 @@ func (s *Session) Look(ctx context.Context, account string, q tracking.Query) (V
 		return v, err
 	}
 	v.Answer = answer
-	var rows []ledger.Standing
+	var rows []ledger.TrackingStatus
 	if db != nil {
 		var findErr error
 		if rows, findErr = db.Find(ctx, account, q.ReferID, q.Number); findErr != nil {
@@ -107,9 +107,9 @@ func (s *Session) Look(ctx context.Context, account string, q tracking.Query) (V
 
 // learn records what a view says of rows, and returns it with what events told
 // of them and counts more.
-func learn(ctx context.Context, db *store.DB, account string, q tracking.Query, v View, rows []ledger.Standing) (View, error) {
+func learn(ctx context.Context, db *store.DB, account string, q tracking.Query, v View, rows []ledger.TrackingStatus) (View, error) {
 	err := db.Learn(ctx, account, sightings(v, rows), v.Answer.Raw)
-	if err != nil || !slices.ContainsFunc(rows, func(r ledger.Standing) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
+	if err != nil || !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return v, err
 	}
 	if rows, err = db.Find(ctx, account, q.ReferID, q.Number); err != nil {
@@ -204,7 +204,7 @@ func RetryAfter(err error) time.Duration {
 
 // match tells which of the trackings asked for the answer speaks of. What it
 // says of another number is never taken for the one asked for.
-func match(q tracking.Query, a tracking.Answer, err error, rows []ledger.Standing) []Found {
+func match(q tracking.Query, a tracking.Answer, err error, rows []ledger.TrackingStatus) []Found {
 	numbers := wanted(q, rows)
 	var found []Found
 	used := make([]bool, len(a.Trackings))
@@ -278,7 +278,7 @@ func wholePhase(a tracking.Answer, err error) ledger.Phase {
 
 // wanted are the numbers that belong to what was asked for, as far as the
 // ledger knows.
-func wanted(q tracking.Query, rows []ledger.Standing) []string {
+func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	if q.ReferID == "" {
 		return []string{q.Number}
 	}
@@ -292,7 +292,7 @@ func wanted(q tracking.Query, rows []ledger.Standing) []string {
 }
 
 // sightings are what the ledger should remember of a view.
-func sightings(v View, rows []ledger.Standing) []ledger.Sighting {
+func sightings(v View, rows []ledger.TrackingStatus) []ledger.Sighting {
 	var seen []ledger.Sighting
 	for _, f := range v.Found {
 		if f.Phase == Undecided {

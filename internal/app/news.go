@@ -61,7 +61,7 @@ func (s *Session) News(ctx context.Context, account string, q tracking.Query, v 
 
 // tellNews puts what was learnt from events into a view. all adds the other
 // rows too that the view does not have.
-func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.Standing, all bool) (View, error) {
+func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.TrackingStatus, all bool) (View, error) {
 	v.Found = slices.Clone(v.Found)
 	for _, row := range rows {
 		i := slices.IndexFunc(v.Found, func(f Found) bool {
@@ -97,7 +97,7 @@ func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.Standing,
 }
 
 // fromEvent is a tracking as the event told it from which it was learnt.
-func fromEvent(ctx context.Context, db *store.DB, row ledger.Standing) (Found, error) {
+func fromEvent(ctx context.Context, db *store.DB, row ledger.TrackingStatus) (Found, error) {
 	f := remembered(row)
 	e, err := db.Event(ctx, row.Sighting.Event)
 	if errors.Is(err, inbox.ErrNoEvent) {
@@ -113,7 +113,7 @@ func fromEvent(ctx context.Context, db *store.DB, row ledger.Standing) (Found, e
 }
 
 // remembered is a tracking as the ledger knows it.
-func remembered(row ledger.Standing) Found {
+func remembered(row ledger.TrackingStatus) Found {
 	f := Found{Tracking: tracking.Tracking{ReferID: row.Item.ReferID, Number: row.Item.Number, CarrierCode: row.Item.CarrierCode}, Phase: Undecided}
 	if row.State == ledger.Accepted {
 		f.Phase = ledger.Processing
@@ -133,7 +133,7 @@ func (s *Session) Claims(ctx context.Context, v View) error {
 		return err
 	}
 	for i := range v.Found {
-		seq, err := db.Unverified(ctx, v.Found[i].Number)
+		seq, err := db.LastUnverified(ctx, v.Found[i].Number)
 		if err != nil {
 			return err
 		}

@@ -101,7 +101,7 @@ func (j *Job) checkAssumptions(ctx context.Context) error {
 	if !j.recheck {
 		return nil
 	}
-	waiting := map[ledger.Assumption][]ledger.Doubt{}
+	waiting := map[ledger.Assumption][]ledger.UnknownRow{}
 	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (j *Job) checkAssumptions(ctx context.Context) error {
 // depended makes rows pending whose assumption holds, in halves of their batch
 // if rows were the reason and nobody knows which. The others are asked for one
 // by one, and go again in smaller batches.
-func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.Doubt) error {
+func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.UnknownRow) error {
 	if j.standings[a] == fails {
 		if a != ledger.ThrottledNotStored {
 			j.shrink(len(firstBatch(rows)))
@@ -142,9 +142,9 @@ func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.D
 			part = firstBatch(rows)
 		}
 		rows = rows[len(part):]
-		halves := [][]ledger.Doubt{part}
+		halves := [][]ledger.UnknownRow{part}
 		if n := (len(part) + 1) / 2; a != ledger.ThrottledNotStored && !j.named[part[0].Batch] {
-			halves = [][]ledger.Doubt{part[:n], part[n:]}
+			halves = [][]ledger.UnknownRow{part[:n], part[n:]}
 		}
 		for _, half := range halves {
 			if err := j.release(ctx, half); err != nil {
@@ -156,10 +156,10 @@ func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.D
 }
 
 // release makes unknown rows pending.
-func (j *Job) release(ctx context.Context, rows []ledger.Doubt) error {
-	found := make([]ledger.Finding, len(rows))
+func (j *Job) release(ctx context.Context, rows []ledger.UnknownRow) error {
+	found := make([]ledger.Resolution, len(rows))
 	for i, x := range rows {
-		found[i] = ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
+		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 	}
 	return (&pass{Job: j}).resolve(context.WithoutCancel(ctx), ledger.Pending, found)
 }
@@ -172,7 +172,7 @@ func (j *Job) shrink(rows int) {
 }
 
 // firstBatch returns those of the rows that are in the batch of the first.
-func firstBatch(rows []ledger.Doubt) []ledger.Doubt {
+func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	for i, x := range rows {
 		if x.Batch != rows[0].Batch {
 			return rows[:i]
@@ -183,17 +183,17 @@ func firstBatch(rows []ledger.Doubt) []ledger.Doubt {
 
 // sample returns the first, the middle and the last row of a batch: the service
 // may have stored a part of it.
-func sample(rows []ledger.Doubt) []ledger.Doubt {
+func sample(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	if len(rows) <= assumptionSample {
 		return rows
 	}
-	return []ledger.Doubt{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
+	return []ledger.UnknownRow{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
 }
 
 // check asks for rows of a batch, and records what that shows. A row that is
 // there after a conflict may have been there before, so that nothing is
 // recorded then. The error is one of asking, and the assumption as it was.
-func (j *Job) check(ctx context.Context, a ledger.Assumption, batch []ledger.Doubt) (standing, error) {
+func (j *Job) check(ctx context.Context, a ledger.Assumption, batch []ledger.UnknownRow) (standing, error) {
 	rows := sample(batch)
 	j.say("first batch of this account %s: asking the service for %d of its rows before any goes again", assumptionText(a), len(rows))
 	if err := pace.Sleep(ctx, showWait); err != nil {
@@ -255,5 +255,5 @@ func (j *Job) showsAccepted(ctx context.Context) (bool, error) {
 	if found := e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && known[0].Siblings == 0; !found || err != nil {
 		return false, err
 	}
-	return true, j.Ledger.NoteContact(context.WithoutCancel(ctx), account)
+	return true, j.Ledger.RecordContact(context.WithoutCancel(ctx), account)
 }

@@ -25,7 +25,7 @@ const (
 // Store is all of the ledger that carrying a run asks for.
 type Store interface {
 	ledger.Store
-	ledger.Doubts
+	ledger.UnknownRows
 	ledger.Accounts
 	ledger.Trackings
 }

@@ -21,11 +21,11 @@ type jumped struct {
 	by time.Duration
 }
 
-func (l jumped) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
-	return func(yield func(ledger.Doubt, error) bool) {
+func (l jumped) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRow, error] {
+	return func(yield func(ledger.UnknownRow, error) bool) {
 		for x, err := range l.DB.Unknown(ctx, run) {
-			if !x.Absent.IsZero() {
-				x.Absent = x.Absent.Add(-l.by)
+			if !x.AbsentSince.IsZero() {
+				x.AbsentSince = x.AbsentSince.Add(-l.by)
 			}
 			if !yield(x, err) {
 				return

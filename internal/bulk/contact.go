@@ -56,8 +56,8 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) (rejected bool, err erro
 // resendOne sends one row of unknown outcome again, alone: once the service
 // shows it, absences of the others prove something. What it risks is that this
 // row is there twice.
-func (j *Job) resendOne(ctx, soft context.Context, row ledger.Finding) error {
-	held, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Finding{row})
+func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
+	held, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
 	if err != nil || held == 0 { // 0: somebody else settled it
 		return err
 	}
@@ -126,7 +126,7 @@ func (d *dispatch) findFirst(ctx context.Context, item tracking.Item) error {
 			return err
 		}
 		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing {
-			return d.Ledger.NoteContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
+			return d.Ledger.RecordContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
 		}
 		wait := retry.Next()
 		if left -= wait; left < 0 {

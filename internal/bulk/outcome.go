@@ -60,7 +60,7 @@ func (d *dispatch) refusedAlone(ctx, soft context.Context, item tracking.Item, r
 	defer cancel()
 	// Another row of the account may have the same referId: only an answer
 	// with the number counts.
-	p, err := d.prove(ctx, ledger.Doubt{Item: item, Siblings: 1}, func() error { return nil })
+	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, func() error { return nil })
 	switch {
 	case err != nil || p.verdict == busy:
 		s.State, s.Reason = ledger.Unknown, s.Reason+"; whether it is there could not be told"
@@ -83,7 +83,7 @@ func (d *dispatch) whileSending(ctx, soft context.Context) (context.Context, con
 // named returns the rows of a batch that its answer refuses by name. Of rows
 // that it may mean, one is unknown if the others were taken, and goes again
 // with them if none was.
-func named(b ledger.Batch, r *tracking.Reply) []ledger.Verdict {
+func named(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	if len(r.Refused) == 0 {
 		return nil
 	}
@@ -91,14 +91,14 @@ func named(b ledger.Batch, r *tracking.Reply) []ledger.Verdict {
 	for _, row := range b.Rows {
 		rows[row.Item.Key()] = row.ID
 	}
-	var verdicts []ledger.Verdict
+	var verdicts []ledger.RowOutcome
 	for _, v := range r.Refused {
 		id, ok := rows[v.Key]
 		switch {
 		case ok && !v.Doubtful:
-			verdicts = append(verdicts, ledger.Verdict{Row: id, State: ledger.Rejected, Reason: v.Reason})
+			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
 		case ok && r.Outcome == tracking.OutcomeAccepted:
-			verdicts = append(verdicts, ledger.Verdict{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
+			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
 		}
 	}
 	return verdicts
@@ -242,5 +242,5 @@ func (d *dispatch) keepLimit(ctx context.Context) error {
 	if !lowered {
 		return nil
 	}
-	return d.Ledger.LimitBatches(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, size)
+	return d.Ledger.LowerBatchLimit(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, size)
 }

@@ -38,7 +38,7 @@ type proof struct {
 // and so may be one of several that another machine sent, only the first.
 // beforeNumber is called before the row is asked for by its number; its error
 // ends that.
-func (j *Job) prove(ctx context.Context, x ledger.Doubt, beforeNumber func() error) (proof, error) {
+func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
 	var p proof
 	first, err := j.ask(ctx, x.Item, false)
 	p.answered = time.Now()
@@ -126,5 +126,5 @@ func tell(pass *pace.Pass, e tracking.Evidence) {
 // item.
 func (j *Job) onlyHolder(ctx context.Context, item tracking.Item) bool {
 	rows, err := j.Ledger.Find(ctx, j.Run.Plan.Account, "", item.Number)
-	return err == nil && !slices.ContainsFunc(rows, func(s ledger.Standing) bool { return s.Item.ReferID != item.ReferID })
+	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })
 }

@@ -18,7 +18,7 @@ const reasonQuestioned = "accepted, but the service says that it has no such tra
 func (j *Job) questionAccepted(ctx context.Context) error {
 	j.say("asking the service about accepted rows (run %d)", j.Run.ID)
 	var absent int64
-	var page []ledger.Doubt
+	var page []ledger.UnknownRow
 	question := func() error {
 		n, err := j.question(ctx, page)
 		absent, page = absent+n, page[:0]
@@ -41,7 +41,7 @@ func (j *Job) questionAccepted(ctx context.Context) error {
 
 // question asks for the rows of a page and returns how many it made unknown.
 // When asking fails, what was found out before is recorded all the same.
-func (j *Job) question(ctx context.Context, page []ledger.Doubt) (int64, error) {
+func (j *Job) question(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	missing := make([]bool, len(page))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(askedAtOnce * j.workers())
@@ -53,7 +53,7 @@ func (j *Job) question(ctx context.Context, page []ledger.Doubt) (int64, error) 
 		})
 	}
 	failed := g.Wait()
-	var rows []ledger.Doubt
+	var rows []ledger.UnknownRow
 	for i, x := range page {
 		if missing[i] {
 			rows = append(rows, x)
@@ -62,6 +62,6 @@ func (j *Job) question(ctx context.Context, page []ledger.Doubt) (int64, error) 
 	if len(rows) == 0 {
 		return 0, failed
 	}
-	n, err := j.Ledger.Question(context.WithoutCancel(ctx), rows, reasonQuestioned)
+	n, err := j.Ledger.MarkUnknown(context.WithoutCancel(ctx), rows, reasonQuestioned)
 	return n, firstOf(err, failed)
 }

@@ -36,13 +36,13 @@ const (
 // pass is one asking for every unknown row of a run's input.
 type pass struct {
 	*Job
-	left      int64           // rows that are unknown still
-	absent    int64           // of them those whose absence was proven once
-	busy      int64           // of them those of an order being worked on
-	unproven  int64           // of them those absent while the ledger had no control
-	lone      *ledger.Finding // makes one of those pending: the one to send alone, see ResendOne
-	odd       int64           // of the absent ones those whose earlier absence does not count
-	due       time.Time       // when the first absence can be proven again
+	left      int64              // rows that are unknown still
+	absent    int64              // of them those whose absence was proven once
+	busy      int64              // of them those of an order being worked on
+	unproven  int64              // of them those absent while the ledger had no control
+	lone      *ledger.Resolution // makes one of those pending: the one to send alone, see ResendOne
+	odd       int64              // of the absent ones those whose earlier absence does not count
+	due       time.Time          // when the first absence can be proven again
 	announced bool
 	// missed is, by whether it was by number, the first query of the pass that
 	// did not find a control, and its answer.
@@ -58,12 +58,12 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 	if !j.Unknown.Asks() {
 		return p, nil
 	}
-	var page []ledger.Doubt
+	var page []ledger.UnknownRow
 	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
 		if err != nil {
 			return p, err
 		}
-		if !x.Absent.IsZero() {
+		if !x.AbsentSince.IsZero() {
 			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
 				p.stays(due)
 				continue
@@ -86,13 +86,13 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 // absentSince returns when a row's absence was first proven, by a clock that
 // nobody sets: what this process measured. Of an absence that an earlier one
 // noted, the age is read off the clock once, and one in the future is from now.
-func (j *Job) absentSince(x ledger.Doubt) time.Time {
+func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	since, ok := j.absences[x.Row]
 	if ok {
 		return since
 	}
 	since = time.Now()
-	age := since.Sub(x.Absent)
+	age := since.Sub(x.AbsentSince)
 	if age < 0 && !j.setBack {
 		j.setBack = true
 		j.say("the clock was set back since the service was asked last: --settle counts from now")
@@ -120,7 +120,7 @@ func (p *pass) stays(due time.Time) {
 
 // ask asks for the rows of a page and records what is proven. When asking
 // fails, what was proven before is recorded all the same.
-func (p *pass) ask(ctx context.Context, page []ledger.Doubt) error {
+func (p *pass) ask(ctx context.Context, page []ledger.UnknownRow) error {
 	if !p.announced {
 		p.announced = true
 		p.say("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
@@ -190,18 +190,18 @@ func firstOf(errs ...error) error {
 }
 
 // resolvePresent records the rows that the service has.
-func (p *pass) resolvePresent(ctx context.Context, page []ledger.Doubt, proofs []*proof) error {
-	var found []ledger.Finding
+func (p *pass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
+	var found []ledger.Resolution
 	for i, x := range page {
 		if f := proofs[i]; f != nil && f.verdict == present {
-			p.flapped = p.flapped || !x.Absent.IsZero()
-			found = append(found, ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, Alone: f.alone})
+			p.flapped = p.flapped || !x.AbsentSince.IsZero()
+			found = append(found, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: f.alone})
 		}
 	}
 	return p.resolve(ctx, ledger.Accepted, found)
 }
 
-func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.Finding) error {
+func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.F
 		return err
 	}
 	if state == ledger.Accepted && held > 0 {
-		if err := p.Ledger.NoteContact(ctx, p.Run.Plan.Account); err != nil {
+		if err := p.Ledger.RecordContact(ctx, p.Run.Plan.Account); err != nil {
 			return err
 		}
 	}
@@ -221,8 +221,8 @@ func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.F
 }
 
 // resolveOthers records absences, and why the other rows stay unknown.
-func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []*proof, controlled bool) error {
-	var again, stay []ledger.Finding
+func (p *pass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
+	var again, stay []ledger.Resolution
 	for i, x := range page {
 		f := proofs[i]
 		if f == nil || f.verdict == present {
@@ -246,8 +246,8 @@ func (p *pass) resolveOthers(ctx context.Context, page []ledger.Doubt, proofs []
 //
 // An earlier absence counts no more once a control was not found, or a row was
 // that had been absent too: the service does not always find what it has.
-func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding {
-	found := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
+func (p *pass) finding(x ledger.UnknownRow, f *proof, controlled bool) ledger.Resolution {
+	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	delete(p.absences, x.Row)
 	switch {
 	case f.verdict == busy:
@@ -261,7 +261,7 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding
 		p.left++
 		p.unproven++
 		if p.lone == nil && !f.byNumber {
-			p.lone = &ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
+			p.lone = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 		}
 		found.Reason = "the service says it has no such tracking (" + f.look + "), but the account has no accepted row to show that it finds what it has" +
 			"; --unknown resend-one sends one row alone to see"
@@ -270,16 +270,16 @@ func (p *pass) finding(x ledger.Doubt, f *proof, controlled bool) ledger.Finding
 		p.left++
 		found.Reason = p.whyMissed(f)
 		return found
-	case x.Unsent, !x.Absent.IsZero() && x.Look == f.look && !p.flapped:
+	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.look && !p.flapped:
 		found.State, found.Reason = ledger.Pending, ""
 		return found
 	}
-	if !x.Absent.IsZero() {
+	if !x.AbsentSince.IsZero() {
 		p.odd++
 	}
 	p.noteAbsence(x.Row, f.answered)
 	p.stays(f.answered.Add(p.Settle))
-	found.Absent, found.Look = f.answered, f.look
+	found.AbsentSince, found.Fingerprint = f.answered, f.look
 	found.Reason = "the service said once that it has no such tracking (" + f.look + "); it is asked again after --settle, and the row is sent again only if it says so twice"
 	return found
 }
@@ -297,7 +297,7 @@ func (p *pass) whyMissed(f *proof) string {
 // found. An absence proves something only while all of them are found by the
 // same kind of query, before and after: a service that misses some of what it
 // has may miss the absent row too.
-func (p *pass) control(ctx context.Context, controls []ledger.Doubt, byNumber bool) error {
+func (p *pass) control(ctx context.Context, controls []ledger.UnknownRow, byNumber bool) error {
 	for _, x := range controls {
 		if p.missed[byNumber] != "" {
 			return nil

@@ -95,7 +95,7 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	}
 	n := 0
 	for x, err := range db.Unknown(t.Context(), run.ID) {
-		if n++; x.Absent.IsZero() || err != nil {
+		if n++; x.AbsentSince.IsZero() || err != nil {
 			t.Errorf("%+v, %v", x, err)
 		}
 	}
@@ -160,7 +160,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 			t.Errorf("%s: reason %q; want the row that was not found", name, r)
 		}
 		for x, err := range db.Unknown(t.Context(), run.ID) {
-			if !x.Absent.IsZero() || err != nil {
+			if !x.AbsentSince.IsZero() || err != nil {
 				t.Errorf("%s: an absence from before still counts: %+v, %v", name, x, err)
 			}
 		}

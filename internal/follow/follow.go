@@ -31,7 +31,7 @@ type events interface {
 // number of processes, may work at once: each event is carried over once.
 type Sink struct {
 	Inbox  events
-	Ledger ledger.News
+	Ledger ledger.EventFollower
 }
 
 // CatchUp carries over all that is there. If that is nothing it costs one look.

@@ -93,7 +93,7 @@ func (w *world) want(what string, want ...string) {
 		w.Fatal(err)
 	}
 	got := []string{}
-	for st, err := range w.db.Standings(w.Context(), account, ledger.Filter{}) {
+	for st, err := range w.db.Statuses(w.Context(), account, ledger.Filter{}) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 
 // broken is a ledger that fails a few times, and then has nothing to follow.
 type broken struct {
-	ledger.News
+	ledger.EventFollower
 	left int
 }
 

@@ -31,17 +31,17 @@ const (
 	Unknown  State = "unknown"
 )
 
-// next returns the states that may follow s in one step.
-func next(s State) []State {
+// nextStates returns the states that may follow s in one step.
+func nextStates(s State) []State {
 	switch s {
 	case Pending:
 		return []State{Sending}
 	case Sending:
 		return []State{Accepted, Rejected, Unknown, Pending}
 	case Unknown:
-		return []State{Accepted, Pending} // by proof only, see [Doubts]
+		return []State{Accepted, Pending} // by proof only, see [UnknownRows]
 	case Accepted:
-		return []State{Unknown} // the service said that it has no such tracking, see [Doubts]
+		return []State{Unknown} // the service said that it has no such tracking, see [UnknownRows]
 	case Rejected:
 		return []State{Pending}
 	default:
@@ -50,7 +50,7 @@ func next(s State) []State {
 }
 
 // CanBecome reports whether a row may go from s to t in one step.
-func (s State) CanBecome(t State) bool { return slices.Contains(next(s), t) }
+func (s State) CanBecome(t State) bool { return slices.Contains(nextStates(s), t) }
 
 // Errors of the ledger that callers tell apart.
 var (
@@ -200,11 +200,11 @@ type Settlement struct {
 	AnswerCut  bool   // the answer was longer than what is kept
 	Began      time.Time
 	Took       time.Duration
-	Rows       []Verdict // rows whose outcome differs from the batch's
+	Rows       []RowOutcome // rows whose outcome differs from the batch's
 }
 
-// Verdict is the outcome of one row.
-type Verdict struct {
+// RowOutcome is the outcome of one row.
+type RowOutcome struct {
 	Row    int64
 	State  State
 	Reason string
@@ -265,30 +265,30 @@ type BatchSummary struct {
 	AnswerCut  bool   // the answer was longer than what is kept
 }
 
-// Doubt is a row whose outcome is unknown, with what helps to settle it.
-type Doubt struct {
-	Row, Batch int64
-	Run        int64 // of the batch
-	Item       tracking.Item
-	Siblings   int64      // other rows of the account with the same referId
-	Unsent     bool       // it was never sent from here, see [Plan.CheckFirst]
-	Ended      time.Time  // when its request ended; zero if it was never sent
-	Absent     time.Time  // when its absence was first proven; zero if it was not
-	Look       string     // what that absence looked like
-	Assumption Assumption // of [Settlement]; empty once the row itself was asked for
+// UnknownRow is a row whose outcome is unknown, with what helps to settle it.
+type UnknownRow struct {
+	Row, Batch  int64
+	Run         int64 // of the batch
+	Item        tracking.Item
+	Siblings    int64      // other rows of the account with the same referId
+	Unsent      bool       // it was never sent from here, see [Plan.CheckFirst]
+	Ended       time.Time  // when its request ended; zero if it was never sent
+	AbsentSince time.Time  // when its absence was first proven; zero if it was not
+	Fingerprint string     // what that absence looked like
+	Assumption  Assumption // of [Settlement]; empty once the row itself was asked for
 }
 
-// Finding is what was found out about a doubt. It changes nothing if the row
+// Resolution is what was found out about an unknown row. It changes nothing if the row
 // is not unknown any more, or went out again with another batch.
-type Finding struct {
+type Resolution struct {
 	Row, Batch int64
 	State      State // Accepted or Pending; Unknown keeps it, with what follows
-	// Alone says that the finding holds only while the account has no other
+	// IfNoSiblings says that it holds only while the account has no other
 	// row of that referId.
-	Alone  bool
-	Reason string    // Unknown: why it stays so, and what would settle it
-	Absent time.Time // Unknown: when its absence was first proven; zero forgets that
-	Look   string    // of that absence
+	IfNoSiblings bool
+	Reason       string    // Unknown: why it stays so, and what would settle it
+	AbsentSince  time.Time // Unknown: when its absence was first proven; zero forgets that
+	Fingerprint  string    // of that absence
 }
 
 // Phase is how far the service is with a tracking, as last seen.
@@ -356,11 +356,11 @@ func (s Sighting) Supersedes(known Sighting) bool {
 			return c > 0
 		}
 	}
-	return s.was().UnixMilli() >= known.was().UnixMilli()
+	return s.observed().UnixMilli() >= known.observed().UnixMilli()
 }
 
-// was is when it was so.
-func (s Sighting) was() time.Time {
+// observed is when it was so.
+func (s Sighting) observed() time.Time {
 	if s.AsOf.IsZero() {
 		return s.Seen
 	}
@@ -373,8 +373,8 @@ func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }
 
-// Standing is a line of the list: a tracking and what is known of it.
-type Standing struct {
+// TrackingStatus is a line of the list: a tracking and what is known of it.
+type TrackingStatus struct {
 	Item     tracking.Item
 	State    State  // empty if this ledger did not create it
 	Run      int64  // the run that brought it in, 0 if none or if it was pruned

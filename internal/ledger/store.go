@@ -49,22 +49,22 @@ type Store interface {
 	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
 }
 
-// Doubts is how rows of unknown outcome are settled.
-type Doubts interface {
+// UnknownRows is how rows of unknown outcome are settled.
+type UnknownRows interface {
 	// Unknown yields the rows of the run's input that are unknown, batch by
 	// batch.
-	Unknown(ctx context.Context, run int64) iter.Seq2[Doubt, error]
+	Unknown(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
 
 	// Accepted yields those that are accepted, likewise.
-	Accepted(ctx context.Context, run int64) iter.Seq2[Doubt, error]
+	Accepted(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
 
-	// Question makes accepted rows unknown in one transaction, for that reason,
+	// MarkUnknown makes accepted rows unknown in one transaction, for that reason,
 	// and returns how many were accepted still.
-	Question(ctx context.Context, rows []Doubt, reason string) (int64, error)
+	MarkUnknown(ctx context.Context, rows []UnknownRow, reason string) (int64, error)
 
-	// Resolve records findings in one transaction. Rows that become Pending
-	// go into batches of the run. It returns how many findings still held.
-	Resolve(ctx context.Context, run int64, findings []Finding) (int64, error)
+	// Resolve records resolutions in one transaction. Rows that become Pending
+	// go into batches of the run. It returns how many of them still held.
+	Resolve(ctx context.Context, run int64, found []Resolution) (int64, error)
 
 	// Reopen makes the rows of the run's input that are Rejected, or Unknown,
 	// pending in batches of the run, and returns their number. The user
@@ -73,7 +73,7 @@ type Doubts interface {
 
 	// Controls returns up to n rows of the account that are accepted, those
 	// without siblings and the latest first.
-	Controls(ctx context.Context, account string, n int) ([]Doubt, error)
+	Controls(ctx context.Context, account string, n int) ([]UnknownRow, error)
 }
 
 // Staging is a run being filled. It is used by one goroutine, and ends with
@@ -123,22 +123,22 @@ type History interface {
 
 // Accounts keeps which API keys were seen for an account.
 type Accounts interface {
-	// SeeKey says whether a key is the first of its account or was seen
+	// LookUpKey says whether a key is the first of its account or was seen
 	// before. Only a keyed fingerprint is compared and kept.
-	SeeKey(ctx context.Context, account, key string) (KeyNews, error)
+	LookUpKey(ctx context.Context, account, key string) (KeyStatus, error)
 
 	// TrustKey records the key as one of the account's.
 	TrustKey(ctx context.Context, account, key string) error
 
 	// Contacted reports whether a row sent for the account was found by a
-	// query once, see [Accounts.NoteContact].
+	// query once, see [Accounts.RecordContact].
 	Contacted(ctx context.Context, account string) (bool, error)
-	NoteContact(ctx context.Context, account string) error
+	RecordContact(ctx context.Context, account string) error
 
 	// BatchLimit returns how many rows the service took at most in one
 	// request of that mode, 0 if none was too large yet; LimitBatches lowers it.
 	BatchLimit(ctx context.Context, account string, mode Mode) (int, error)
-	LimitBatches(ctx context.Context, account string, mode Mode, rows int) error
+	LowerBatchLimit(ctx context.Context, account string, mode Mode, rows int) error
 
 	// Assumptions returns what was checked for the account, by name.
 	Assumptions(ctx context.Context, account string) ([]CheckedAssumption, error)
@@ -146,8 +146,8 @@ type Accounts interface {
 	RecordAssumption(ctx context.Context, account string, c CheckedAssumption) error
 }
 
-// KeyNews is what [Accounts.SeeKey] found out.
-type KeyNews struct {
+// KeyStatus is what [Accounts.LookUpKey] found out.
+type KeyStatus struct {
 	Seen    bool // this key was recorded for the account
 	HasRuns bool // the account has runs in this ledger
 	// Others are the other accounts with runs that this key was recorded for.
@@ -161,22 +161,22 @@ type Trackings interface {
 	// for byte, which is kept in any case; nil keeps the one there is.
 	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
 
-	// Standings yields what is known of the account's trackings, in the order
+	// Statuses yields what is known of the account's trackings, in the order
 	// they were created, then those only ever seen, and the numbers that are
 	// nobody's: a tracking without referId belongs to no account. What is known
 	// of such a number is also known of the trackings that have it.
-	Standings(ctx context.Context, account string, f Filter) iter.Seq2[Standing, error]
+	Statuses(ctx context.Context, account string, f Filter) iter.Seq2[TrackingStatus, error]
 
 	// Find returns the account's rows with the given referId, or with the
 	// given number if referID is empty, in the order they were created, and
 	// trackings only ever seen after them.
-	Find(ctx context.Context, account, referID, number string) ([]Standing, error)
+	Find(ctx context.Context, account, referID, number string) ([]TrackingStatus, error)
 }
 
-// News is how the ledger learns from events, which come unasked, whoever's
+// EventFollower is how the ledger learns from events, which come unasked, whoever's
 // account was in use when they came. Events are known by their numbers in the
 // inbox, which grow.
-type News interface {
+type EventFollower interface {
 	// Followed returns how far events were followed, and the last one there is.
 	Followed(ctx context.Context) (to, last int64, err error)
 
@@ -191,12 +191,12 @@ type News interface {
 	// event ties no RouterID to a row: it may be about several.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 
-	// Heard returns the account's trackings, and the numbers that are nobody's,
+	// UpdatedByEvents returns the account's trackings, and the numbers that are nobody's,
 	// of which the last was learnt from an event behind the one numbered after.
-	Heard(ctx context.Context, account string, after int64) ([]tracking.Key, error)
+	UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error)
 
-	// Unverified is that of [Standing], for a number.
-	Unverified(ctx context.Context, number string) (int64, error)
+	// LastUnverified is that of [TrackingStatus], for a number.
+	LastUnverified(ctx context.Context, number string) (int64, error)
 }
 
 // Filter narrows a list. Its zero value takes everything.

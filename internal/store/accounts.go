@@ -35,11 +35,11 @@ func (d *DB) AccountNames(ctx context.Context) ([]string, error) {
 	return names, err
 }
 
-// SeeKey says whether a key was recorded for the account or for others, see
+// LookUpKey says whether a key was recorded for the account or for others, see
 // [ledger.Accounts]. Each account has its own salt, so that each is compared
 // apart.
-func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, error) {
-	var news ledger.KeyNews
+func (d *DB) LookUpKey(ctx context.Context, account, key string) (ledger.KeyStatus, error) {
+	var status ledger.KeyStatus
 	err := d.each(ctx, func(s scanner) error {
 		var name string
 		var salt, kept []byte
@@ -50,14 +50,14 @@ func (d *DB) SeeKey(ctx context.Context, account, key string) (ledger.KeyNews, e
 		seen := hmac.Equal(kept, fingerprint(salt, key))
 		switch {
 		case name == account:
-			news.Seen, news.HasRuns = news.Seen || seen, hasRuns
+			status.Seen, status.HasRuns = status.Seen || seen, hasRuns
 		case seen && hasRuns:
-			news.Others = append(news.Others, name)
+			status.Others = append(status.Others, name)
 		}
 		return nil
 	}, `SELECT a.name, a.salt, k.print, EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open')
 		FROM accounts a LEFT JOIN keyprints k ON k.account_id = a.id ORDER BY a.id`)
-	return news, err
+	return status, err
 }
 
 // TrustKey records the key as one of the account's, see [ledger.Accounts].

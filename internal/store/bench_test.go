@@ -202,7 +202,7 @@ func BenchmarkAsk(b *testing.B) {
 		"Run":             func() error { _, err := d.Run(ctx, again.ID); return err },
 		"Rows/new":        func() error { return endOf(d.Rows(ctx, run.ID)) },
 		"Rows/known":      func() error { return endOf(d.Rows(ctx, again.ID)) },
-		"Standings":       func() error { return endOf(d.Standings(ctx, "a", ledger.Filter{})) },
+		"Statuses":        func() error { return endOf(d.Statuses(ctx, "a", ledger.Filter{})) },
 		"Lookup":          func() error { _, _, err := d.Lookup(ctx, "a", all[n/2].Item.Key()); return err },
 		"FindReferID":     func() error { _, err := d.Find(ctx, "a", all[n/2].Item.ReferID, ""); return err },
 		"FindNumber":      func() error { _, err := d.Find(ctx, "a", "", all[n/2].Item.Number); return err },

@@ -20,7 +20,7 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 		t.Fatal(err)
 	}
 	proven := time.Now().Add(-time.Minute)
-	if _, err := d.Resolve(t.Context(), run.ID, []ledger.Finding{{Row: b.Rows[0].ID, Batch: b.ID, State: ledger.Unknown, Absent: proven, Look: "404"}}); err != nil {
+	if _, err := d.Resolve(t.Context(), run.ID, []ledger.Resolution{{Row: b.Rows[0].ID, Batch: b.ID, State: ledger.Unknown, AbsentSince: proven, Fingerprint: "404"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -46,8 +46,8 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 			}
 			n := 0
 			for x, err := range d.Unknown(t.Context(), run.ID) {
-				if n++; err != nil || x.Absent.Sub(want).Abs() > time.Second {
-					t.Errorf("absent since %s, %v; want %s", x.Absent, err, want)
+				if n++; err != nil || x.AbsentSince.Sub(want).Abs() > time.Second {
+					t.Errorf("absent since %s, %v; want %s", x.AbsentSince, err, want)
 				}
 			}
 			if n != 1 {

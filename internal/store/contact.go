@@ -14,8 +14,8 @@ func (d *DB) Contacted(ctx context.Context, account string) (bool, error) {
 	return contacted, err
 }
 
-// NoteContact records that, see [ledger.Accounts].
-func (d *DB) NoteContact(ctx context.Context, account string) error {
+// RecordContact records that, see [ledger.Accounts].
+func (d *DB) RecordContact(ctx context.Context, account string) error {
 	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
 		_, err := t.exec(ctx, "UPDATE accounts SET contacted = 1 WHERE id = $1", id)
 		return err
@@ -29,8 +29,8 @@ func (d *DB) BatchLimit(ctx context.Context, account string, mode ledger.Mode) (
 	return rows, err
 }
 
-// LimitBatches lowers it, see [ledger.Accounts].
-func (d *DB) LimitBatches(ctx context.Context, account string, mode ledger.Mode, rows int) error {
+// LowerBatchLimit lowers it, see [ledger.Accounts].
+func (d *DB) LowerBatchLimit(ctx context.Context, account string, mode ledger.Mode, rows int) error {
 	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
 		_, err := t.exec(ctx, `INSERT INTO batch_limits (account_id, mode, rows) VALUES ($1, $2, $3)
 			ON CONFLICT (account_id, mode) DO UPDATE SET rows = CASE WHEN excluded.rows < batch_limits.rows THEN excluded.rows ELSE batch_limits.rows END`,

@@ -109,7 +109,7 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	ctx := t.Context()
 	const account = "https://api.example"
 	var rows []string
-	for st, err := range d.Standings(ctx, account, ledger.Filter{}) {
+	for st, err := range d.Statuses(ctx, account, ledger.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

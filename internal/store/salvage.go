@@ -89,7 +89,7 @@ func (s *salvage) keep(store string, outcomes []ledger.Settlement) (string, erro
 
 // salvaged is the line of a batch.
 func salvaged(o ledger.Settlement, rows []ledger.BatchRow) salvagedBatch {
-	apart := make(map[int64]ledger.Verdict, len(o.Rows))
+	apart := make(map[int64]ledger.RowOutcome, len(o.Rows))
 	for _, v := range o.Rows {
 		apart[v.Row] = v
 	}

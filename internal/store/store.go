@@ -25,16 +25,16 @@ import (
 
 // DB keeps every contract of the ledger, and the inbox.
 var (
-	_ ledger.Store     = (*DB)(nil)
-	_ ledger.Doubts    = (*DB)(nil)
-	_ ledger.History   = (*DB)(nil)
-	_ ledger.Accounts  = (*DB)(nil)
-	_ ledger.Trackings = (*DB)(nil)
-	_ ledger.News      = (*DB)(nil)
-	_ inbox.Store      = (*DB)(nil)
-	_ inbox.Verdicts   = (*DB)(nil)
-	_ inbox.Keeper     = (*DB)(nil)
-	_ inbox.Outbox     = (*DB)(nil)
+	_ ledger.Store         = (*DB)(nil)
+	_ ledger.UnknownRows   = (*DB)(nil)
+	_ ledger.History       = (*DB)(nil)
+	_ ledger.Accounts      = (*DB)(nil)
+	_ ledger.Trackings     = (*DB)(nil)
+	_ ledger.EventFollower = (*DB)(nil)
+	_ inbox.Store          = (*DB)(nil)
+	_ inbox.Verdicts       = (*DB)(nil)
+	_ inbox.Keeper         = (*DB)(nil)
+	_ inbox.Outbox         = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it

@@ -138,7 +138,7 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, a
 	return err
 }
 
-// What a standing consists of: a row with its batch and, where there are any,
+// What a status consists of: a row with its batch and, where there are any,
 // its sighting and that of its number alone; or a sighting alone.
 const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
@@ -175,8 +175,8 @@ func seenAlone(account string) string {
 // accountOf is the number of the account whose name is that parameter.
 func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
 
-// scanStanding reads a line of rowColumns or seenAlone, and its id.
-func scanStanding(s scanner) (id int64, st ledger.Standing, err error) {
+// scanStatus reads a line of rowColumns or seenAlone, and its id.
+func scanStatus(s scanner) (id int64, st ledger.TrackingStatus, err error) {
 	var own, alone seenColumns
 	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified}
 	if err := s.Scan(append(append(dest, own.dest()...), alone.dest()...)...); err != nil {
@@ -238,10 +238,10 @@ func (c *seenColumns) sighting(key tracking.Key) *ledger.Sighting {
 	return s
 }
 
-// standings returns what a query finds, and the id of the last.
-func (d *DB) standings(ctx context.Context, query string, args ...any) (last int64, page []ledger.Standing, err error) {
+// statusPage returns what a query finds, and the id of the last.
+func (d *DB) statusPage(ctx context.Context, query string, args ...any) (last int64, page []ledger.TrackingStatus, err error) {
 	err = d.each(ctx, func(s scanner) error {
-		id, st, err := scanStanding(s)
+		id, st, err := scanStatus(s)
 		last = id
 		page = append(page, st)
 		return err
@@ -249,9 +249,9 @@ func (d *DB) standings(ctx context.Context, query string, args ...any) (last int
 	return last, page, err
 }
 
-// Standings yields what is known of trackings, see [ledger.Trackings].
-func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.Standing, error] {
-	return func(yield func(ledger.Standing, error) bool) {
+// Statuses yields what is known of trackings, see [ledger.Trackings].
+func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
+	return func(yield func(ledger.TrackingStatus, error) bool) {
 		left := f.Limit
 		if left <= 0 {
 			left = math.MaxInt
@@ -259,7 +259,7 @@ func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) ite
 		lists, err := d.lists(ctx, account, f.Run)
 		for _, l := range lists {
 			for more := true; more && err == nil; {
-				var page []ledger.Standing
+				var page []ledger.TrackingStatus
 				if page, err = l.next(ctx, d); err != nil {
 					break
 				}
@@ -270,14 +270,14 @@ func (d *DB) Standings(ctx context.Context, account string, f ledger.Filter) ite
 			}
 		}
 		if err != nil {
-			yield(ledger.Standing{}, err)
+			yield(ledger.TrackingStatus{}, err)
 		}
 	}
 }
 
 // give yields what fits of a page, up to left of them, and returns how many
 // more may come: -1 for none, and when nobody wants more.
-func give(page []ledger.Standing, f ledger.Filter, left int, yield func(ledger.Standing, error) bool) int {
+func give(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
 	for _, st := range page {
 		if !fits(f, st) {
 			continue
@@ -290,20 +290,20 @@ func give(page []ledger.Standing, f ledger.Filter, left int, yield func(ledger.S
 	return left
 }
 
-// list is a list of standings that is read page by page.
+// list is a list of statuses that is read page by page.
 type list struct {
 	query string // $1 is the id after which the page begins, $2 how long it is
 	args  []any  // the further parameters
 	after int64
 }
 
-func (l *list) next(ctx context.Context, d *DB) ([]ledger.Standing, error) {
-	last, page, err := d.standings(ctx, l.query, append([]any{l.after, pageRows}, l.args...)...)
+func (l *list) next(ctx context.Context, d *DB) ([]ledger.TrackingStatus, error) {
+	last, page, err := d.statusPage(ctx, l.query, append([]any{l.after, pageRows}, l.args...)...)
 	l.after = last
 	return page, err
 }
 
-// lists returns the lists that together hold all standings of the account, or
+// lists returns the lists that together hold all statuses of the account, or
 // only those of a run's input.
 func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, error) {
 	if run == 0 {
@@ -323,7 +323,7 @@ func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, err
 }
 
 // fits reports whether a filter lets st through, but for its run and limit.
-func fits(f ledger.Filter, st ledger.Standing) bool {
+func fits(f ledger.Filter, st ledger.TrackingStatus) bool {
 	s := st.Sighting
 	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
 		return false
@@ -348,7 +348,7 @@ func delivered(s ledger.Sighting) bool {
 }
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].
-func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.Standing, error) {
+func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
 	where, seenWhere, value := "r.account_id = "+accountOf("$1")+" AND r.refer_id = $2", "s.refer_id = $2", referID
 	if referID == "" {
 		if err := d.number(ctx); err != nil {
@@ -356,13 +356,13 @@ func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledge
 		}
 		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", tracking.FoldNumber(number)
 	}
-	_, rows, err := d.standings(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
+	_, rows, err := d.statusPage(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
 	if err != nil {
 		return nil, err
 	}
-	_, seen, err := d.standings(ctx, seenAlone(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
+	_, seen, err := d.statusPage(ctx, seenAlone(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
 	if referID == "" && len(rows) > 0 { // perhaps one that is not numbered yet
-		seen = slices.DeleteFunc(seen, func(st ledger.Standing) bool { return st.Item.ReferID == "" })
+		seen = slices.DeleteFunc(seen, func(st ledger.TrackingStatus) bool { return st.Item.ReferID == "" })
 	}
 	return append(rows, seen...), err
 }

@@ -64,7 +64,7 @@ func takesWhatIsPending(w *world) {
 	w.settle(ledger.Accepted, b...)
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
 	w.same("input of the first", len(collect(w, w.Rows(w.Context(), first.ID))), 12)
-	st := collect(w, w.Standings(w.Context(), account, ledger.Filter{}))
+	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{}))
 	w.same("run that brought it in", st[11].Run, first.ID)
 }
 
@@ -186,7 +186,7 @@ func leavesVerdictsWhereTheyAre(w *world) {
 	b := w.claim(first.ID, 2)
 	for i := range b {
 		o := outcome(b[i], ledger.Pending)
-		o.Rows = []ledger.Verdict{{Row: b[i].Rows[i].ID, State: ledger.Rejected, Reason: "no"}}
+		o.Rows = []ledger.RowOutcome{{Row: b[i].Rows[i].ID, State: ledger.Rejected, Reason: "no"}}
 		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
 	}
 	run := w.run(plan(), entries(1, 6)...)
@@ -212,7 +212,7 @@ func goesPastRejectedRows(w *world) {
 	var named []ledger.Entry
 	for i, b := range w.claim(first.ID, batches) {
 		o := outcome(b, ledger.Pending)
-		o.Rows = []ledger.Verdict{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "no"}}
+		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "no"}}
 		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
 		named = append(named, entries(3*i+1, 3*i+1)...)
 	}

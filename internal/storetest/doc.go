@@ -26,11 +26,11 @@ type Store struct {
 // Trackings is what a store keeps of trackings. Close closes all of the store.
 type Trackings interface {
 	ledger.Store
-	ledger.Doubts
+	ledger.UnknownRows
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
-	ledger.News
+	ledger.EventFollower
 	Close() error
 }
 

@@ -26,7 +26,7 @@ func prunesEndedRuns(w *world) {
 	w.settle(ledger.Accepted, b[0])
 	w.settle(ledger.Rejected, b[1])
 	open := w.run(plan(), entries(1, 9)...)
-	news, err := w.SeeKey(w.Context(), account, "key")
+	news, err := w.LookUpKey(w.Context(), account, "key")
 	w.must(err)
 	w.same("has runs", news.HasRuns, true)
 	prune := func(before time.Time, want ledger.PrunedRuns) {
@@ -50,7 +50,7 @@ func prunesEndedRuns(w *world) {
 
 	w.counts(open.ID, ledger.Counts{Accepted: 3, Rejected: 3, Pending: 3})
 	var listed []string
-	for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
 		listed = append(listed, fmt.Sprintf("%s %s run %d", st.Item.ReferID, st.State, st.Run))
 	}
 	w.same("trackings", listed, []string{
@@ -65,7 +65,7 @@ func prunesEndedRuns(w *world) {
 	controls, err := w.Controls(w.Context(), account, 5)
 	w.must(err)
 	w.same("controls", len(controls), 3)
-	news, err = w.SeeKey(w.Context(), account, "key")
+	news, err = w.LookUpKey(w.Context(), account, "key")
 	w.must(err)
 	w.same("had runs", news.HasRuns, true)
 
@@ -166,7 +166,7 @@ func batchesInOrder(w *world) {
 	b := w.claim(run.ID, 2)
 	accepted, rejected := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Rejected)
 	rejected.HTTPStatus, rejected.Answer = 422, []byte("no")
-	accepted.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
+	accepted.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{rejected, accepted}))
 	got := collect(w, w.Batches(w.Context(), run.ID))
 	if len(got) != 3 || got[0].ID >= got[1].ID || got[1].ID >= got[2].ID {
@@ -188,7 +188,7 @@ func lookupTellsState(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Accepted)
-	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
+	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
 	look := func(name string, key tracking.Key, want ledger.State) {
 		w.Helper()
@@ -214,7 +214,7 @@ func bodyMayCallTheStore(w *world) {
 			w.must(err)
 			for r, err := range w.Rows(w.Context(), run.ID) {
 				w.must(err)
-				for st, err := range w.Standings(w.Context(), account, ledger.Filter{}) {
+				for st, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
 					w.must(err)
 					w.must(w.Learn(w.Context(), account, []ledger.Sighting{sighting(1, sent)}, nil))
 					if st.Item == r.Item {

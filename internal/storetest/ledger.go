@@ -11,13 +11,13 @@ import (
 func Ledger(t *testing.T, h Harness) {
 	t.Helper()
 	for name, tests := range map[string]map[string]func(*world){
-		"Stage":     stageTests,
-		"Send":      sendTests,
-		"Adopt":     adoptTests,
-		"Doubts":    doubtTests,
-		"History":   historyTests,
-		"Accounts":  accountTests,
-		"Trackings": trackingTests,
+		"Stage":       stageTests,
+		"Send":        sendTests,
+		"Adopt":       adoptTests,
+		"UnknownRows": unknownTests,
+		"History":     historyTests,
+		"Accounts":    accountTests,
+		"Trackings":   trackingTests,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })
 	}
@@ -27,30 +27,30 @@ func Ledger(t *testing.T, h Harness) {
 var accountTests = map[string]func(*world){
 	"KeyIsNewUntilTrusted": func(w *world) {
 		ctx := w.Context()
-		see := func(name, key string, want ledger.KeyNews) {
+		see := func(name, key string, want ledger.KeyStatus) {
 			w.Helper()
-			got, err := w.SeeKey(ctx, name, key)
+			got, err := w.LookUpKey(ctx, name, key)
 			w.must(err)
 			w.same("news of "+key+" for "+name, got, want)
 		}
-		see(account, "k1", ledger.KeyNews{})
-		see(account, "k1", ledger.KeyNews{}) // asking records nothing
+		see(account, "k1", ledger.KeyStatus{})
+		see(account, "k1", ledger.KeyStatus{}) // asking records nothing
 		w.must(w.TrustKey(ctx, account, "k1"))
 		w.must(w.TrustKey(ctx, account, "k1"))
-		see(account, "k1", ledger.KeyNews{Seen: true})
-		see(account, "k2", ledger.KeyNews{})
-		see("other", "k1", ledger.KeyNews{})
+		see(account, "k1", ledger.KeyStatus{Seen: true})
+		see(account, "k2", ledger.KeyStatus{})
+		see("other", "k1", ledger.KeyStatus{})
 		w.run(plan(), entries(1, 1)...)
-		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true})
-		see(account, "k2", ledger.KeyNews{HasRuns: true})
-		see("other", "k1", ledger.KeyNews{Others: []string{account}})
-		see("other", "k2", ledger.KeyNews{})
+		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true})
+		see(account, "k2", ledger.KeyStatus{HasRuns: true})
+		see("other", "k1", ledger.KeyStatus{Others: []string{account}})
+		see("other", "k2", ledger.KeyStatus{})
 		w.must(w.TrustKey(ctx, "other", "k1"))
-		see("other", "k1", ledger.KeyNews{Seen: true, Others: []string{account}})
-		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true}) // the other has no runs
+		see("other", "k1", ledger.KeyStatus{Seen: true, Others: []string{account}})
+		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true}) // the other has no runs
 		w.must(w.TrustKey(ctx, account, "k2"))
-		see(account, "k1", ledger.KeyNews{Seen: true, HasRuns: true})
-		see(account, "k2", ledger.KeyNews{Seen: true, HasRuns: true})
+		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true})
+		see(account, "k2", ledger.KeyStatus{Seen: true, HasRuns: true})
 	},
 	"NamesAreThoseWithRuns": func(w *world) {
 		w.must(w.TrustKey(w.Context(), "other", "k1"))
@@ -95,8 +95,8 @@ var accountTests = map[string]func(*world){
 	"KeySurvivesTheProcess": func(w *world) {
 		w.must(w.TrustKey(w.Context(), account, "k1"))
 		w.kill()
-		got, err := w.SeeKey(w.Context(), account, "k1")
+		got, err := w.LookUpKey(w.Context(), account, "k1")
 		w.must(err)
-		w.same("news", got, ledger.KeyNews{Seen: true})
+		w.same("news", got, ledger.KeyStatus{Seen: true})
 	},
 }

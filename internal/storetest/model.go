@@ -218,7 +218,7 @@ func (m *modelled) settleSome() {
 			row.state = s.State
 			if m.rng.IntN(3) == 0 {
 				row.state = outcomes[m.rng.IntN(len(outcomes))]
-				s.Rows = append(s.Rows, ledger.Verdict{Row: r.ID, State: row.state, Reason: "because of the row"})
+				s.Rows = append(s.Rows, ledger.RowOutcome{Row: r.ID, State: row.state, Reason: "because of the row"})
 			}
 		}
 		all = append(all, s)
@@ -241,7 +241,7 @@ func (m *modelled) adoptSome() {
 // resolveSome settles some unknown rows of a run's input.
 func (m *modelled) resolveSome() {
 	run := m.anyRun()
-	var findings []ledger.Finding
+	var findings []ledger.Resolution
 	unknown := 0
 	for _, x := range m.unknown(run.ID) {
 		row := m.rows[x.Item.Key()]
@@ -250,7 +250,7 @@ func (m *modelled) resolveSome() {
 			continue
 		}
 		unknown++
-		f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Absent: sent, Look: "none"}
+		f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, AbsentSince: sent, Fingerprint: "none"}
 		switch m.rng.IntN(4) {
 		case 0:
 			continue
@@ -343,7 +343,7 @@ func (m *modelled) compare() {
 		}
 	}
 	var standing int
-	for _, st := range collect(m.world, m.Standings(m.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(m.world, m.Statuses(m.Context(), account, ledger.Filter{})) {
 		standing++
 		if row := m.rows[st.Item.Key()]; row == nil || row.state != st.State {
 			m.Errorf("standing %v, want %v", st, row)

@@ -115,8 +115,8 @@ func rowsMayDiffer(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	first, second := outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Unknown)
-	first.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no such carrier"}}
-	second.Rows = []ledger.Verdict{
+	first.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no such carrier"}}
+	second.Rows = []ledger.RowOutcome{
 		{Row: b[1].Rows[0].ID, State: ledger.Accepted},
 		{Row: b[1].Rows[1].ID, State: ledger.Unknown, Reason: "another reason"},
 		{Row: b[1].Rows[2].ID, State: ledger.Unknown, Reason: second.Reason},
@@ -142,7 +142,7 @@ func pendingRowsGoAgain(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	first := outcome(b[0], ledger.Accepted)
-	first.Rows = []ledger.Verdict{
+	first.Rows = []ledger.RowOutcome{
 		{Row: b[0].Rows[0].ID, State: ledger.Pending},
 		{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no"},
 		{Row: b[0].Rows[2].ID, State: ledger.Pending},
@@ -160,10 +160,10 @@ func pendingRowsGoAgain(w *world) {
 func allRowsDiffer(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
-	all := func(s ledger.State) []ledger.Verdict {
-		var rows []ledger.Verdict
+	all := func(s ledger.State) []ledger.RowOutcome {
+		var rows []ledger.RowOutcome
 		for _, r := range b[0].Rows {
-			rows = append(rows, ledger.Verdict{Row: r.ID, State: s, Reason: "one by one"})
+			rows = append(rows, ledger.RowOutcome{Row: r.ID, State: s, Reason: "one by one"})
 		}
 		return rows
 	}
@@ -187,7 +187,7 @@ func pendingBatchKeepsItsVerdicts(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Pending)
-	o.Rows = []ledger.Verdict{
+	o.Rows = []ledger.RowOutcome{
 		{Row: b[0].Rows[0].ID, State: ledger.Accepted},
 		{Row: b[0].Rows[1].ID, State: ledger.Pending, Reason: "not now"},
 	}
@@ -210,9 +210,9 @@ func allOrNothing(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	foreign := outcome(b[1], ledger.Accepted)
-	foreign.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: ledger.Rejected}}
+	foreign.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: ledger.Rejected}}
 	twice := outcome(b[1], ledger.Accepted)
-	twice.Rows = []ledger.Verdict{{Row: b[1].Rows[0].ID, State: ledger.Rejected}, {Row: b[1].Rows[0].ID, State: ledger.Unknown}}
+	twice.Rows = []ledger.RowOutcome{{Row: b[1].Rows[0].ID, State: ledger.Rejected}, {Row: b[1].Rows[0].ID, State: ledger.Unknown}}
 	for name, bad := range map[string]ledger.Settlement{
 		"no such batch":          {Batch: 999, State: ledger.Accepted},
 		"a row of another batch": foreign,
@@ -236,7 +236,7 @@ func refusesWhatDoesNotFollow(w *world) {
 			w.Errorf("from sending to %q: settled", state)
 		}
 		o := outcome(b[0], ledger.Accepted)
-		o.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: state}}
+		o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: state}}
 		if err := w.Settle(w.Context(), []ledger.Settlement{o}); err == nil {
 			w.Errorf("a row from sending to %q: settled", state)
 		}
@@ -366,7 +366,7 @@ func reasonsAreMadeFit(w *world) {
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Rejected)
 	o.Reason = "bad \xff\x00 batch"
-	o.Rows = []ledger.Verdict{{Row: b[0].Rows[0].ID, State: ledger.Rejected, Reason: "bad \x00 row \xfe"}}
+	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: ledger.Rejected, Reason: "bad \x00 row \xfe"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
 	rows := collect(w, w.Rows(w.Context(), run.ID))
 	w.same("reason of a row", rows[0].Reason, "bad \ufffd row \ufffd")

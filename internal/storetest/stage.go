@@ -61,13 +61,13 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		w.is("Adopt", err, ledger.ErrNoRun)
 		w.is("Rows", end(s.Rows(ctx, 1)), ledger.ErrNoRun)
 		w.is("Batches", end(s.Batches(ctx, 1)), ledger.ErrNoRun)
-		w.is("Standings of the run", end(s.Standings(ctx, account, ledger.Filter{Run: 1})), ledger.ErrNoRun)
+		w.is("Statuses of the run", end(s.Statuses(ctx, account, ledger.Filter{Run: 1})), ledger.ErrNoRun)
 		w.same("runs", collect(w, s.Runs(ctx, account, 0)), []ledger.RunSummary(nil))
-		w.same("standings", collect(w, s.Standings(ctx, account, ledger.Filter{})), []ledger.Standing(nil))
+		w.same("standings", collect(w, s.Statuses(ctx, account, ledger.Filter{})), []ledger.TrackingStatus(nil))
 		for _, by := range []tracking.Key{{ReferID: item(1).ReferID}, {Number: item(1).Number}} {
 			found, err := s.Find(ctx, account, by.ReferID, by.Number)
 			w.must(err)
-			w.same("found", found, []ledger.Standing(nil))
+			w.same("found", found, []ledger.TrackingStatus(nil))
 		}
 		_, ok, err := s.Lookup(ctx, account, item(1).Key())
 		w.must(err)
@@ -75,14 +75,14 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		n, err := s.Pending(ctx, account, 0)
 		w.must(err)
 		w.same("pending", n, int64(0))
-		news, err := s.SeeKey(ctx, account, "k")
+		news, err := s.LookUpKey(ctx, account, "k")
 		w.must(err)
-		w.same("news", news, ledger.KeyNews{})
+		w.same("news", news, ledger.KeyStatus{})
 	}
 	// What was seen of a tracking does not show its row either.
 	w.must(w.Learn(ctx, account, []ledger.Sighting{sighting(1, sent)}, nil))
-	w.same("standings", len(collect(w, other.Standings(ctx, account, ledger.Filter{}))), 1)
-	w.same("state", collect(w, other.Standings(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
+	w.same("standings", len(collect(w, other.Statuses(ctx, account, ledger.Filter{}))), 1)
+	w.same("state", collect(w, other.Statuses(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
 	run, err := staging.Open(ctx)
 	w.must(err)
 	w.counts(run.ID, ledger.Counts{Pending: 5})
@@ -275,7 +275,7 @@ func knownInAnyOrder(w *world) {
 	b := w.claim(first.ID, 4)
 	w.settle(ledger.Accepted, b[0], b[1], b[3])
 	rejected := outcome(b[2], ledger.Accepted)
-	rejected.Rows = []ledger.Verdict{{Row: b[2].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}} // item 8
+	rejected.Rows = []ledger.RowOutcome{{Row: b[2].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}} // item 8
 	w.must(w.Settle(w.Context(), []ledger.Settlement{rejected}))
 	at := func(file, line, n int, carrier string) ledger.Entry {
 		e := ledger.Entry{File: file, Line: line, Item: item(n)}
@@ -301,7 +301,7 @@ func knownInAnyOrder(w *world) {
 	want[6], want[7] = at(0, 10, 10, "ups"), at(0, 11, 11, "ups")
 	w.same("records", got, want)
 	var listed []string
-	for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{Run: run.ID})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{Run: run.ID})) {
 		listed = append(listed, st.Item.ReferID)
 	}
 	var all []string
@@ -410,7 +410,7 @@ func accountsAreApart(w *world) {
 		n, err := w.Pending(w.Context(), name, 0)
 		w.must(err)
 		w.same("pending of "+name, n, int64(3))
-		w.same("standings of "+name, len(collect(w, w.Standings(w.Context(), name, ledger.Filter{}))), 3)
+		w.same("standings of "+name, len(collect(w, w.Statuses(w.Context(), name, ledger.Filter{}))), 3)
 	}
 }
 
@@ -452,7 +452,7 @@ func noRecords(w *world) {
 	w.same("batches", len(w.claim(run.ID, 1)), 0)
 	next := w.run(plan(), entries(1, 1)...)
 	w.same("rows", len(collect(w, w.Rows(w.Context(), run.ID))), 0)
-	got := collect(w, w.Standings(w.Context(), account, ledger.Filter{}))
+	got := collect(w, w.Statuses(w.Context(), account, ledger.Filter{}))
 	w.same("run of the row", got[0].Run, next.ID)
 }
 

@@ -10,7 +10,7 @@ import (
 
 var trackingTests = map[string]func(*world){
 	"RowsThenOnlySeen":         rowsThenOnlySeen,
-	"OlderNewsChangesNothing":  olderNewsChangesNothing,
+	"OlderNewsChangesNothing":  olderSightingsChangeNothing,
 	"EveryFieldIsKept":         everyFieldIsKept,
 	"KeysMustBeText":           keysMustBeText,
 	"FindsByReferID":           findsByReferID,
@@ -28,7 +28,7 @@ var trackingTests = map[string]func(*world){
 	"RouterIDsTie":             routerIDsTie,
 	"NobodysNumbersGiveWay":    nobodysNumbersGiveWay,
 	"FollowsOnce":              followsOnce,
-	"TellsWhatWasHeard":        tellsWhatWasHeard,
+	"TellsWhatWasHeard":        yieldsWhatEventsUpdated,
 	"ClaimsAreBeside":          claimsAreBeside,
 }
 
@@ -50,7 +50,7 @@ func (w *world) learn(seen ...ledger.Sighting) {
 func (w *world) list(f ledger.Filter) []string {
 	w.Helper()
 	ids := []string{}
-	for _, st := range collect(w, w.Standings(w.Context(), account, f)) {
+	for _, st := range collect(w, w.Statuses(w.Context(), account, f)) {
 		ids = append(ids, st.Item.ReferID)
 	}
 	return ids
@@ -72,11 +72,11 @@ func rowsThenOnlySeen(w *world) {
 	only := sighting(9, sent)
 	only.CarrierCode = "dhl"
 	w.learn(only, sighting(8, sent), sighting(2, sent))
-	must := func(n int, s *ledger.Sighting, state ledger.State, run int64, reason string) ledger.Standing {
-		return ledger.Standing{Item: item(n), State: state, Run: run, Reason: reason, Sighting: s}
+	must := func(n int, s *ledger.Sighting, state ledger.State, run int64, reason string) ledger.TrackingStatus {
+		return ledger.TrackingStatus{Item: item(n), State: state, Run: run, Reason: reason, Sighting: s}
 	}
 	seen8, seen2 := sighting(8, sent), sighting(2, sent)
-	want := []ledger.Standing{
+	want := []ledger.TrackingStatus{
 		must(4, nil, ledger.Rejected, first.ID, "because of the batch"),
 		must(5, nil, ledger.Rejected, first.ID, "because of the batch"),
 		must(1, nil, ledger.Pending, second.ID, ""),
@@ -86,11 +86,11 @@ func rowsThenOnlySeen(w *world) {
 		must(8, &seen8, "", 0, ""),
 	}
 	want[5].Item.CarrierCode = "dhl"
-	w.same("standings", collect(w, w.Standings(w.Context(), account, ledger.Filter{})), want)
-	w.same("of another account", collect(w, w.Standings(w.Context(), "other", ledger.Filter{})), []ledger.Standing(nil))
+	w.same("standings", collect(w, w.Statuses(w.Context(), account, ledger.Filter{})), want)
+	w.same("of another account", collect(w, w.Statuses(w.Context(), "other", ledger.Filter{})), []ledger.TrackingStatus(nil))
 }
 
-func olderNewsChangesNothing(w *world) {
+func olderSightingsChangeNothing(w *world) {
 	get := func() ledger.Sighting {
 		w.Helper()
 		found, err := w.Find(w.Context(), account, item(1).ReferID, "")
@@ -241,7 +241,7 @@ func findsByReferID(w *world) {
 	for _, name := range []string{"other", account} {
 		found, err := w.Find(w.Context(), name, "orde", "")
 		w.must(err)
-		w.same("found", found, []ledger.Standing(nil))
+		w.same("found", found, []ledger.TrackingStatus(nil))
 	}
 }
 
@@ -259,11 +259,11 @@ func findsByNumber(w *world) {
 	for _, number := range []string{"1Z-001", "1Z-0004", ""} {
 		found, err := w.Find(w.Context(), account, "", number)
 		w.must(err)
-		w.same("found "+number, found, []ledger.Standing(nil))
+		w.same("found "+number, found, []ledger.TrackingStatus(nil))
 	}
 	found, err := w.Find(w.Context(), "other", "", "1Z-0001")
 	w.must(err)
-	w.same("of another account", found, []ledger.Standing(nil))
+	w.same("of another account", found, []ledger.TrackingStatus(nil))
 }
 
 // findsAmongMany has several rows of one number in each of several large runs.
@@ -311,8 +311,8 @@ func filtersByRun(w *world) {
 	w.same("second, in the order of creation", w.list(ledger.Filter{Run: second.ID}), ids(4, 5, 7, 8))
 	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Status: "1"}), ids(5))
 	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
-	w.is("no such run", end(w.Standings(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
-	w.same("of another account", len(collect(w, w.Standings(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
+	w.is("no such run", end(w.Statuses(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
+	w.same("of another account", len(collect(w, w.Statuses(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
 }
 
 func filtersByTime(w *world) {
@@ -345,7 +345,7 @@ func limitsAndPages(w *world) {
 	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
 		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
 	}
-	for _, err := range w.Standings(w.Context(), account, ledger.Filter{}) {
+	for _, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
 		w.must(err)
 		break
 	}

@@ -83,7 +83,7 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.
 	if err != nil {
 		return err
 	}
-	news, err := db.SeeKey(ctx, account, key)
+	news, err := db.LookUpKey(ctx, account, key)
 	if err != nil {
 		return err
 	}

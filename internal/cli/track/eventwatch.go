@@ -92,7 +92,7 @@ func (n *news) read(ctx context.Context) (bool, error) {
 	if err := n.s.Sink(n.db).CatchUp(ctx); err != nil {
 		return false, err
 	}
-	keys, err := n.db.Heard(ctx, n.s.Account(ctx), n.seq)
+	keys, err := n.db.UpdatedByEvents(ctx, n.s.Account(ctx), n.seq)
 	if err != nil {
 		return false, err
 	}

@@ -69,9 +69,9 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	n := view.NewStatusNames(c.Config.Statuses)
 	width := c.Out.Out().Width()
 	narrow := width > 0 && width < view.StateFrom
-	w := command.Listing[ledger.Standing]{
+	w := command.Listing[ledger.TrackingStatus]{
 		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
-		Json: func(st ledger.Standing) any { return view.NewStandingJSON(st) },
+		Json: func(st ledger.TrackingStatus) any { return view.NewTrackingStatusJSON(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},
@@ -81,14 +81,14 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 			{Name: "LEARNT", From: 130},
 			{Name: "FROM", From: 140},
 		},
-		Cells: func(st ledger.Standing) []string { return n.StandingCells(st, narrow) },
+		Cells: func(st ledger.TrackingStatus) []string { return n.TrackingCells(st, narrow) },
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
 	var beside claims
-	err = w.Print(c.IO, func(yield func(ledger.Standing, error) bool) {
-		for st, err := range db.Standings(ctx, c.Account(ctx), f) {
+	err = w.Print(c.IO, func(yield func(ledger.TrackingStatus, error) bool) {
+		for st, err := range db.Statuses(ctx, c.Account(ctx), f) {
 			beside.add(st.Unverified)
 			if !yield(st, err) {
 				return

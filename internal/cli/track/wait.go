@@ -100,7 +100,7 @@ func retryAbsent(ctx context.Context, c *command.Call, all []Looked) string {
 			continue
 		}
 		rows, err := db.Find(ctx, c.Account(ctx), l.Query.ReferID, l.Query.Number)
-		if i := slices.IndexFunc(rows, func(st ledger.Standing) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
+		if i := slices.IndexFunc(rows, func(st ledger.TrackingStatus) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
 			return c.CommandLine("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
 		}
 	}
@@ -286,7 +286,7 @@ func (w *Waiting) created(ctx context.Context, q api.Query) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(rows, func(r ledger.Standing) bool {
+	return slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool {
 		return r.State == ledger.Accepted || r.State == ledger.Unknown
 	}), nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// StandingJSON is a line of the list in our output.
-type StandingJSON struct {
+// TrackingStatusJSON is a line of the list in our output.
+type TrackingStatusJSON struct {
 	ReferID              string          `json:"referId"`
 	TrackingNumber       string          `json:"trackingNumber"`
 	CarrierCode          string          `json:"carrierCode,omitempty"`
@@ -35,8 +35,8 @@ type StandingJSON struct {
 	Foreign              bool            `json:"foreign,omitempty"`  // the ledger does not hold it: only events tell of it
 }
 
-func NewStandingJSON(st ledger.Standing) StandingJSON {
-	j := StandingJSON{
+func NewTrackingStatusJSON(st ledger.TrackingStatus) TrackingStatusJSON {
+	j := TrackingStatusJSON{
 		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
 		State: st.State, Reason: st.Reason, Status: Literal(""), Foreign: notCreatedHere(st),
 	}
@@ -56,14 +56,14 @@ func NewStandingJSON(st ledger.Standing) StandingJSON {
 }
 
 // notCreatedHere reports whether the ledger does not hold a tracking.
-func notCreatedHere(st ledger.Standing) bool { return st.State == "" && st.Item.ReferID == "" }
+func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }
 
 // StateFrom is the narrowest terminal that shows the state of rows.
 const StateFrom = 90
 
-// StandingCells are the cells of a line of the list. On a narrow terminal, which
+// TrackingCells are the cells of a line of the list. On a narrow terminal, which
 // has no room for the state, the status says what is odd about that.
-func (n StatusNames) StandingCells(st ledger.Standing, narrow bool) []string {
+func (n StatusNames) TrackingCells(st ledger.TrackingStatus, narrow bool) []string {
 	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), st.Reason, "", "", ""}
 	if st.State != ledger.Accepted {
 		cells[4] = string(st.State) // a narrow terminal shows no other

@@ -36,7 +36,7 @@ func (w *world) follow(seen ...ledger.Sighting) {
 func (w *world) known(account string) []string {
 	w.Helper()
 	all := []string{}
-	for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
 		if s := st.Sighting; s != nil && s.Source == ledger.FromEvent {
 			all = append(all, fmt.Sprintf("%s/%s: %s", st.Item.ReferID, st.Item.Number, s.LatestEvent))
 		}
@@ -76,7 +76,7 @@ func eventsOfOtherAccounts(w *world) {
 	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3", "/1Z0004: event 4"})
 	w.same("of no account", w.known(""), []string{"/1Z0004: event 4"})
 	for _, of := range []string{account, "other", "new", ""} {
-		heard, err := w.Heard(w.Context(), of, 3)
+		heard, err := w.UpdatedByEvents(w.Context(), of, 3)
 		w.must(err)
 		w.same("heard", heard, []tracking.Key{{Number: "1Z0004"}})
 	}
@@ -152,7 +152,7 @@ func followsOnce(w *world) {
 	at("by another process", 3)
 }
 
-func tellsWhatWasHeard(w *world) {
+func yieldsWhatEventsUpdated(w *world) {
 	w.run(plan(), entries(1, 3)...)
 	w.follow(tidings(1, "1Z0001", ""), tidings(2, "1Z0002", ""), tidings(3, "1Z0003", ""), tidings(4, "alone", ""))
 	w.follow(tidings(5, "1Z0001", ""))
@@ -166,11 +166,11 @@ func tellsWhatWasHeard(w *world) {
 		4:  {item(1).Key()},
 		5:  nil,
 	} {
-		got, err := w.Heard(w.Context(), account, after)
+		got, err := w.UpdatedByEvents(w.Context(), account, after)
 		w.must(err)
 		w.same(fmt.Sprint("after ", after), got, want)
 	}
-	got, err := w.Heard(w.Context(), "other", 0)
+	got, err := w.UpdatedByEvents(w.Context(), "other", 0)
 	w.must(err)
 	w.same("of another account", got, []tracking.Key{{Number: "alone"}})
 }
@@ -182,7 +182,7 @@ func claimsAreBeside(w *world) {
 	claims := func() []int64 {
 		w.Helper()
 		all := []int64{}
-		for _, st := range collect(w, w.Standings(w.Context(), account, ledger.Filter{})) {
+		for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
 			all = append(all, st.Unverified)
 		}
 		return all
@@ -199,7 +199,7 @@ func claimsAreBeside(w *world) {
 	alone := put("c", "ALONE", inbox.Unknown)
 	put("d", "nobody's", inbox.No)
 	for number, want := range map[string]int64{"1Z0001": b, "1Z0002": 0, "Alone": alone, "": 0} {
-		got, err := w.Unverified(w.Context(), number)
+		got, err := w.LastUnverified(w.Context(), number)
 		w.must(err)
 		w.same("unverified of "+number, got, want)
 	}

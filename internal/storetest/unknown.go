@@ -7,7 +7,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-var doubtTests = map[string]func(*world){
+var unknownTests = map[string]func(*world){
 	"CutsToSize":                cutsToSize,
 	"SendsInHalves":             sendsInHalves,
 	"HalvesKeepVerdicts":        halvesKeepVerdicts,
@@ -27,21 +27,21 @@ var doubtTests = map[string]func(*world){
 }
 
 // unknown returns the unknown rows of a run's input.
-func (w *world) unknown(run int64) []ledger.Doubt {
+func (w *world) unknown(run int64) []ledger.UnknownRow {
 	w.Helper()
 	return collect(w, w.Unknown(w.Context(), run))
 }
 
 // resolve makes rows end in that state and checks how many did.
-func (w *world) resolve(run int64, state ledger.State, want int64, doubts ...ledger.Doubt) {
+func (w *world) resolve(run int64, state ledger.State, want int64, rows ...ledger.UnknownRow) {
 	w.Helper()
-	var all []ledger.Finding
-	for _, x := range doubts {
-		all = append(all, ledger.Finding{Row: x.Row, Batch: x.Batch, State: state})
+	var all []ledger.Resolution
+	for _, x := range rows {
+		all = append(all, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state})
 	}
 	got, err := w.Resolve(w.Context(), run, all)
 	w.must(err)
-	w.same("findings that held", got, want)
+	w.same("resolutions that held", got, want)
 }
 
 func sizes(batches []ledger.Batch) []int {
@@ -114,7 +114,7 @@ func halvesKeepVerdicts(w *world) {
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Pending)
 	o.Halve = true
-	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
+	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
 	w.counts(run.ID, ledger.Counts{Pending: 2, Rejected: 1})
 	halves := w.claim(run.ID, 9)
@@ -129,10 +129,10 @@ func yieldsWhatIsUnknown(w *world) {
 	run := w.run(plan(), all...)
 	b := w.claim(run.ID, 3)
 	o := outcome(b[0], ledger.Accepted)
-	o.Rows = []ledger.Verdict{{Row: b[0].Rows[2].ID, State: ledger.Unknown, Reason: "not told"}}
+	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[2].ID, State: ledger.Unknown, Reason: "not told"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Unknown), outcome(b[2], ledger.Accepted)}))
 	ended := sent.Add(20 * time.Millisecond)
-	var want []ledger.Doubt
+	var want []ledger.UnknownRow
 	for i, r := range append(b[0].Rows[2:3:3], b[1].Rows...) {
 		batch, others := b[1].ID, int64(0)
 		if i == 0 {
@@ -141,9 +141,9 @@ func yieldsWhatIsUnknown(w *world) {
 		if i == 1 {
 			others = 1
 		}
-		want = append(want, ledger.Doubt{Row: r.ID, Batch: batch, Run: run.ID, Item: r.Item, Siblings: others, Ended: ended})
+		want = append(want, ledger.UnknownRow{Row: r.ID, Batch: batch, Run: run.ID, Item: r.Item, Siblings: others, Ended: ended})
 	}
-	w.same("doubts", w.unknown(run.ID), want)
+	w.same("rows", w.unknown(run.ID), want)
 	w.same("of a later input", w.unknown(w.run(plan(), entries(5, 9)...).ID), want[2:])
 	w.is("no such run", end(w.Unknown(w.Context(), 99)), ledger.ErrNoRun)
 }
@@ -151,17 +151,17 @@ func yieldsWhatIsUnknown(w *world) {
 func acceptsWhatIsFound(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
-	doubts := w.unknown(run.ID)
-	w.resolve(run.ID, ledger.Accepted, 2, doubts[:2]...)
+	rows := w.unknown(run.ID)
+	w.resolve(run.ID, ledger.Accepted, 2, rows[:2]...)
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 1})
-	w.same("left", w.unknown(run.ID), doubts[2:])
+	w.same("left", w.unknown(run.ID), rows[2:])
 	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
 		if (r.Reason != "") != (r.State == ledger.Unknown) {
 			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
 		}
 	}
 	for _, bad := range []ledger.State{ledger.Sending, ledger.Rejected, ""} {
-		if _, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{{Row: doubts[2].Row, Batch: doubts[2].Batch, State: bad}}); err == nil {
+		if _, err := w.Resolve(w.Context(), run.ID, []ledger.Resolution{{Row: rows[2].Row, Batch: rows[2].Batch, State: bad}}); err == nil {
 			w.Errorf("unknown became %q", bad)
 		}
 	}
@@ -170,9 +170,9 @@ func acceptsWhatIsFound(w *world) {
 func sendsAgainWhatIsAbsent(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
 	w.settle(ledger.Unknown, w.claim(run.ID, 3)...)
-	doubts := w.unknown(run.ID)
+	rows := w.unknown(run.ID)
 	other := w.run(plan(), entries(5, 6)...)
-	w.resolve(run.ID, ledger.Pending, 4, doubts[1], doubts[4], doubts[5], doubts[8])
+	w.resolve(run.ID, ledger.Pending, 4, rows[1], rows[4], rows[5], rows[8])
 	w.counts(run.ID, ledger.Counts{Unknown: 5, Pending: 4})
 	w.counts(other.ID, ledger.Counts{Pending: 2})
 	again := w.claim(run.ID, 9)
@@ -203,13 +203,13 @@ func findingsThatNeedNoSibling(w *world) {
 	e := entry(x.Item.ReferID)
 	e.Item.Number = "another parcel"
 	w.run(plan(), e)
-	f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, Alone: true}
-	held, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: true}
+	held, err := w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
 	w.must(err)
 	w.same("held", held, int64(0))
 	w.counts(run.ID, ledger.Counts{Unknown: 1})
-	f.Alone = false
-	held, err = w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	f.IfNoSiblings = false
+	held, err = w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
 	w.must(err)
 	w.same("held", held, int64(1))
 	w.counts(run.ID, ledger.Counts{Accepted: 1})
@@ -219,21 +219,21 @@ func firstAbsenceIsKept(w *world) {
 	run := w.run(plan(), entries(1, 2)...)
 	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
 	x := w.unknown(run.ID)[0]
-	f := ledger.Finding{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: "absent once", Absent: sent.Add(time.Hour), Look: "404 no\x00ne"}
-	_, err := w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: "absent once", AbsentSince: sent.Add(time.Hour), Fingerprint: "404 no\x00ne"}
+	_, err := w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
 	w.must(err)
 	w.kill()
 	got := w.unknown(run.ID)
-	w.same("absent", got[0].Absent, f.Absent)
-	w.same("look", got[0].Look, "404 no\ufffdne")
+	w.same("absent", got[0].AbsentSince, f.AbsentSince)
+	w.same("look", got[0].Fingerprint, "404 no\ufffdne")
 	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, f.Reason)
-	if !got[1].Absent.IsZero() {
+	if !got[1].AbsentSince.IsZero() {
 		w.Error("another row is absent too")
 	}
-	f.Absent, f.Look = time.Time{}, ""
-	_, err = w.Resolve(w.Context(), run.ID, []ledger.Finding{f})
+	f.AbsentSince, f.Fingerprint = time.Time{}, ""
+	_, err = w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
 	w.must(err)
-	if got := w.unknown(run.ID)[0]; !got.Absent.IsZero() || got.Look != "" {
+	if got := w.unknown(run.ID)[0]; !got.AbsentSince.IsZero() || got.Fingerprint != "" {
 		w.Errorf("an absence that was forgotten is there: %v", got)
 	}
 }
@@ -242,7 +242,7 @@ func reopensRejected(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	o := outcome(b[0], ledger.Accepted)
-	o.Rows = []ledger.Verdict{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
+	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Rejected)}))
 	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected)
 	w.must(err)
@@ -274,19 +274,19 @@ func questionsAccepted(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
 	o := outcome(b[1], ledger.Unknown)
-	o.Rows = []ledger.Verdict{{Row: b[1].Rows[0].ID, State: ledger.Accepted}}
+	o.Rows = []ledger.RowOutcome{{Row: b[1].Rows[0].ID, State: ledger.Accepted}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), o}))
-	accepted := func(run int64) []ledger.Doubt { return collect(w, w.Accepted(w.Context(), run)) }
+	accepted := func(run int64) []ledger.UnknownRow { return collect(w, w.Accepted(w.Context(), run)) }
 	all := accepted(run.ID)
 	w.same("accepted", len(all), 4)
 	w.same("run of the first", all[0].Run, run.ID)
 	w.same("of another input", len(accepted(w.run(plan(), entries(2, 2)...).ID)), 1)
-	n, err := w.Question(w.Context(), []ledger.Doubt{all[0], all[3]}, "not\x00found")
+	n, err := w.MarkUnknown(w.Context(), []ledger.UnknownRow{all[0], all[3]}, "not\x00found")
 	w.must(err)
 	w.same("questioned", n, int64(2))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 4})
 	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, "not\ufffdfound")
-	n, err = w.Question(w.Context(), all[:2], "again")
+	n, err = w.MarkUnknown(w.Context(), all[:2], "again")
 	w.must(err)
 	w.same("that were accepted still", n, int64(1))
 	got, err := w.Controls(w.Context(), account, 9)
@@ -305,14 +305,14 @@ func checksFirst(w *world) {
 	run := w.run(p, entries(1, 7)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 5})
 	w.same("to be sent", len(w.claim(run.ID, 9)), 0)
-	doubts := w.unknown(run.ID)
-	w.same("doubts", len(doubts), 5)
-	for _, x := range doubts {
+	rows := w.unknown(run.ID)
+	w.same("rows", len(rows), 5)
+	for _, x := range rows {
 		if !x.Unsent || !x.Ended.IsZero() {
 			w.Errorf("%v was sent", x)
 		}
 	}
-	w.resolve(run.ID, ledger.Pending, 5, doubts...)
+	w.resolve(run.ID, ledger.Pending, 5, rows...)
 	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
 	if x := w.unknown(run.ID)[0]; x.Unsent || x.Ended.IsZero() {
 		w.Errorf("%v was not sent", x)
@@ -351,7 +351,7 @@ func contact(w *world) {
 		got, err := w.Contacted(w.Context(), account)
 		w.must(err)
 		w.same("contacted", got, want)
-		w.must(w.NoteContact(w.Context(), account))
+		w.must(w.RecordContact(w.Context(), account))
 		w.kill()
 	}
 	got, err := w.Contacted(w.Context(), "another")
@@ -361,7 +361,7 @@ func contact(w *world) {
 
 func batchLimits(w *world) {
 	for _, step := range []struct{ limit, want int }{{500, 500}, {800, 500}, {250, 250}, {0, 1}} {
-		w.must(w.LimitBatches(w.Context(), account, ledger.Async, step.limit))
+		w.must(w.LowerBatchLimit(w.Context(), account, ledger.Async, step.limit))
 		got, err := w.BatchLimit(w.Context(), account, ledger.Async)
 		w.must(err)
 		w.same(fmt.Sprintf("after %d", step.limit), got, step.want)

@@ -7,14 +7,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Followed returns how far events were followed, see [ledger.News].
+// Followed returns how far events were followed, see [ledger.EventFollower].
 func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 	_, err = d.row(ctx, []any{&to, &last}, `SELECT (SELECT value FROM counters WHERE name = 'followed'),
 		(SELECT COALESCE(MAX(seq), 0) FROM events)`)
 	return to, last, err
 }
 
-// Follow records what events told, see [ledger.News].
+// Follow records what events told, see [ledger.EventFollower].
 func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64) (bool, error) {
 	if err := checkSeen("", seen); err != nil {
 		return false, err
@@ -70,8 +70,8 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]told, error) {
 	return all, err
 }
 
-// Heard returns what was learnt from events, see [ledger.News].
-func (d *DB) Heard(ctx context.Context, account string, after int64) ([]tracking.Key, error) {
+// UpdatedByEvents returns what was learnt from events, see [ledger.EventFollower].
+func (d *DB) UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error) {
 	var keys []tracking.Key
 	err := d.each(ctx, func(s scanner) error {
 		var k tracking.Key
@@ -82,8 +82,8 @@ func (d *DB) Heard(ctx context.Context, account string, after int64) ([]tracking
 	return keys, err
 }
 
-// Unverified returns the latest unverified event of a number, see [ledger.News].
-func (d *DB) Unverified(ctx context.Context, number string) (int64, error) {
+// LastUnverified returns the latest unverified event of a number, see [ledger.EventFollower].
+func (d *DB) LastUnverified(ctx context.Context, number string) (int64, error) {
 	if number == "" {
 		return 0, nil
 	}

@@ -13,28 +13,28 @@ import (
 // sent.
 const reasonUnchecked = "not sent from here: whether the service has it is asked first"
 
-// Unknown yields the unknown rows of a run's input, see [ledger.Doubts].
-func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
+// Unknown yields the unknown rows of a run's input, see [ledger.UnknownRows].
+func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRow, error] {
 	return d.inState(ctx, run, ledger.Unknown)
 }
 
-// Accepted yields the accepted rows of a run's input, see [ledger.Doubts].
-func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.Doubt, error] {
+// Accepted yields the accepted rows of a run's input, see [ledger.UnknownRows].
+func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRow, error] {
 	return d.inState(ctx, run, ledger.Accepted)
 }
 
 // inState yields the rows of a run's input that are in that state.
-func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.Doubt, error] {
-	return func(yield func(ledger.Doubt, error) bool) {
+func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.UnknownRow, error] {
+	return func(yield func(ledger.UnknownRow, error) bool) {
 		err := d.exists(ctx, run)
 		var after batch
 		for err == nil {
-			var page []ledger.Doubt
+			var page []ledger.UnknownRow
 			var ok bool
-			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, with, run, after.id, string(state), 1); !ok || err != nil {
+			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, batchesWithState, run, after.id, string(state), 1); !ok || err != nil {
 				break
 			}
-			if page, err = d.doubts(ctx, run, after, state); err != nil {
+			if page, err = d.unknownRowsOf(ctx, run, after, state); err != nil {
 				break
 			}
 			for _, x := range page {
@@ -44,37 +44,37 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 			}
 		}
 		if err != nil {
-			yield(ledger.Doubt{}, err)
+			yield(ledger.UnknownRow{}, err)
 		}
 	}
 }
 
-// with finds the next batches that may hold rows of a run's input in a state.
-const with = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN batches b ON b.id = p.batch_id
+// batchesWithState finds the next batches that may hold rows of a run's input in a state.
+const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN batches b ON b.id = p.batch_id
 	WHERE p.run_id = $1 AND p.batch_id > $2
 	AND (b.state = $3 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $3))
 	ORDER BY p.batch_id LIMIT $4`
 
-// What of a row r, with its batch b, makes a doubt.
+// What of a row r, with its batch b, makes an unknown row.
 const (
-	siblings = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
-	doubted  = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
+	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
+	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
 		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.look, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
 		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
-func (d *DB) scanDoubt(s scanner) (ledger.Doubt, error) {
-	var x ledger.Doubt
+func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
+	var x ledger.UnknownRow
 	var began, ended, absent, up int64
 	var boot string
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Look, &x.Assumption)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Fingerprint, &x.Assumption)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
-	x.Absent = instant(absent)
+	x.AbsentSince = instant(absent)
 	if boot != "" && boot == d.write.boot {
-		x.Absent = corrected(x.Absent, uptime()-time.Duration(up)*time.Millisecond)
+		x.AbsentSince = corrected(x.AbsentSince, uptime()-time.Duration(up)*time.Millisecond)
 	}
 	return x, err
 }
@@ -88,19 +88,19 @@ func corrected(noted time.Time, ago time.Duration) time.Time {
 	return time.Now().Add(-ago)
 }
 
-// doubts returns the rows of the run's input in a batch that are in that state.
-func (d *DB) doubts(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.Doubt, error) {
-	var page []ledger.Doubt
+// unknownRowsOf returns the rows of the run's input in a batch that are in that state.
+func (d *DB) unknownRowsOf(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.UnknownRow, error) {
+	var page []ledger.UnknownRow
 	err := d.each(ctx, func(s scanner) error {
-		x, err := d.scanDoubt(s)
+		x, err := d.scanUnknownRow(s)
 		page = append(page, x)
 		return err
-	}, doubted+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
+	}, selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
 	return page, err
 }
 
-// Question makes accepted rows unknown, see [ledger.Doubts].
-func (d *DB) Question(ctx context.Context, rows []ledger.Doubt, reason string) (int64, error) {
+// MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
+func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
 	var questioned int64
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
 		questioned = 0
@@ -117,9 +117,9 @@ func (d *DB) Question(ctx context.Context, rows []ledger.Doubt, reason string) (
 	return questioned, err
 }
 
-// Resolve records what was found out about doubts, see [ledger.Doubts].
-func (d *DB) Resolve(ctx context.Context, run int64, findings []ledger.Finding) (int64, error) {
-	for _, f := range findings {
+// Resolve records what was found out about unknown rows, see [ledger.UnknownRows].
+func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) (int64, error) {
+	for _, f := range found {
 		if f.State != ledger.Unknown && !ledger.Unknown.CanBecome(f.State) {
 			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ErrNotClaimed)
 		}
@@ -132,7 +132,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, findings []ledger.Finding) 
 		}
 		held = 0
 		g := t.gather(run, size)
-		for _, f := range findings {
+		for _, f := range found {
 			ok, err := g.resolve(ctx, f)
 			if err != nil {
 				return fmt.Errorf("resolve row %d: %w", f.Row, err)
@@ -145,15 +145,15 @@ func (d *DB) Resolve(ctx context.Context, run int64, findings []ledger.Finding) 
 }
 
 // resolve records one finding, and reports whether it still held.
-func (g *gather) resolve(ctx context.Context, f ledger.Finding) (bool, error) {
+func (g *gather) resolve(ctx context.Context, f ledger.Resolution) (bool, error) {
 	var others int64
 	b := batch{id: f.Batch}
 	ok, err := g.t.row(ctx, []any{&b.first, &b.last, &b.rows, &others}, "SELECT b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r JOIN batches b ON b.id = r.batch_id
 		WHERE r.id = $1 AND b.id = $2 AND COALESCE(r.state, b.state) = 'unknown'`, f.Row, f.Batch)
-	if !ok || err != nil || f.Alone && others > 0 {
+	if !ok || err != nil || f.IfNoSiblings && others > 0 {
 		return false, err
 	}
-	if err := g.t.noteAbsence(ctx, f); err != nil {
+	if err := g.t.recordAbsence(ctx, f); err != nil {
 		return false, err
 	}
 	if f.State == ledger.Pending {
@@ -163,21 +163,21 @@ func (g *gather) resolve(ctx context.Context, f ledger.Finding) (bool, error) {
 	return true, err
 }
 
-// noteAbsence keeps the first proven absence of a row that stays unknown.
-func (t *tx) noteAbsence(ctx context.Context, f ledger.Finding) error {
-	if f.Absent.IsZero() || f.State != ledger.Unknown {
+// recordAbsence keeps the first proven absence of a row that stays unknown.
+func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
+	if f.AbsentSince.IsZero() || f.State != ledger.Unknown {
 		_, err := t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", f.Row)
 		return err
 	}
-	up := uptime() - time.Since(f.Absent)
+	up := uptime() - time.Since(f.AbsentSince)
 	_, err := t.exec(ctx, `INSERT INTO doubts (row_id, batch_id, absent, look, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, look = excluded.look,
 			boot = excluded.boot, uptime = excluded.uptime`,
-		f.Row, f.Batch, millis(f.Absent), clean(f.Look), t.w.boot, up.Milliseconds())
+		f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), t.w.boot, up.Milliseconds())
 	return err
 }
 
-// Reopen makes rows pending again, see [ledger.Doubts].
+// Reopen makes rows pending again, see [ledger.UnknownRows].
 func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, error) {
 	if from != ledger.Rejected && from != ledger.Unknown {
 		return 0, fmt.Errorf("reopen %s rows: %w", from, ErrNotClaimed)
@@ -212,7 +212,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
 		sources = append(sources, b)
 		return err
-	}, with, run, after, string(from), adoptAtOnce); err != nil {
+	}, batchesWithState, run, after, string(from), adoptAtOnce); err != nil {
 		return 0, 0, err
 	}
 	g := t.gather(run, size)
@@ -245,11 +245,11 @@ func (g *gather) reopen(ctx context.Context, b batch, from ledger.State) (int64,
 // controlBatches is how many batches are looked through for controls.
 const controlBatches = 8
 
-// Controls returns accepted rows of the account, see [ledger.Doubts].
-func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doubt, error) {
-	var alone, others []ledger.Doubt
+// Controls returns accepted rows of the account, see [ledger.UnknownRows].
+func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.UnknownRow, error) {
+	var alone, others []ledger.UnknownRow
 	err := d.each(ctx, func(s scanner) error {
-		x, err := d.scanDoubt(s)
+		x, err := d.scanUnknownRow(s)
 		if x.Siblings == 0 {
 			alone = append(alone, x)
 		} else {
@@ -259,7 +259,7 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Doub
 	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOf("$1")+` AND n.state <> 'staged'
 			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
 			ORDER BY b.id DESC LIMIT $2)
-		`+doubted+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
+		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
 		account, controlBatches, max(n, 0)*controlBatches)
 	alone = append(alone, others...)
 	return alone[:min(len(alone), max(n, 0))], err
