@@ -249,13 +249,6 @@ func nextOf(err error) string {
 // ElapsedSeconds rounds to milliseconds.
 func ElapsedSeconds(since time.Time) float64 { return float64(time.Since(since).Milliseconds()) / 1000 }
 
-func FirstError(err error, then func() error) error {
-	if err != nil {
-		return err
-	}
-	return then()
-}
-
 // PartialError says that some of many failed.
 type PartialError struct {
 	Failed, All int

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -62,6 +63,11 @@ func CommandLine(words ...string) string {
 		quoted[i] = ShellWord(w)
 	}
 	return strings.Join(quoted, " ")
+}
+
+// Repeat is this command line, with more words at its end.
+func (c *Call) Repeat(words ...string) string {
+	return CommandLine(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
 // CommandLine is a command line that looks where this one does: at the same

@@ -90,6 +90,14 @@ func (r *Writer) IsCSV() bool { return r.Format() == render.CSV }
 // Object prints one result as JSON.
 func (r *Writer) Object(v any) error { return r.JSON(r.Ctx, v) }
 
+// Result prints what a command came to, v as JSON, or a line of text.
+func (r *Writer) Result(v any, format string, args ...any) error {
+	if r.Machine() {
+		return r.Object(v)
+	}
+	return r.Line(format, args...)
+}
+
 // BeginList begins a list of results as JSON.
 func (r *Writer) BeginList() *render.List { return r.List(r.Ctx) }
 

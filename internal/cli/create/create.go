@@ -177,8 +177,8 @@ func (c *creation) judge(ctx context.Context) error {
 	}
 	defer rejects.Discard()
 	c.judged, err = c.in.Judge(ctx, rejects.Writer())
-	if ctx.Err() == nil {
-		err = command.FirstError(c.in.Unchanged(), func() error { return err })
+	if changed := c.in.Unchanged(); changed != nil && ctx.Err() == nil {
+		err = changed
 	}
 	if err != nil {
 		return err
@@ -238,13 +238,9 @@ func (c *creation) send(ctx context.Context) error {
 		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
 	}
 	k := &send.Execution{
-		Call: c.call, Db: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started,
-		Again: c.again(), Same: true,
+		Call: c.call, DB: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started, Repeat: c.again(),
 	}
-	if k.Again == "" {
-		k.Again, k.Same = c.call.CommandLine("runs", "resume", k.Id()), false
-	}
-	return send.WithNextCommand(k.Execute(ctx), k.Again)
+	return k.Execute(ctx)
 }
 
 // stage brings the input into the ledger. Rows that contradict each other are
@@ -297,5 +293,5 @@ func (c *creation) again() string {
 	if !c.in.Repeatable() {
 		return ""
 	}
-	return command.CommandLine(append([]string{"waybill"}, c.call.Line...)...)
+	return c.call.Repeat()
 }

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-func runsPrune(f *command.Factory) *cobra.Command {
+func newPrune(f *command.Factory) *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
@@ -25,24 +24,24 @@ shrink.`,
 		Example: command.Example("waybill runs prune --older-than 90d"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			before, err := command.OlderThan(age)
-			if err != nil {
-				return err
-			}
-			return runPruneRuns(ctx, c, before)
+			return runPrune(ctx, c, age)
 		}),
 	}
 	command.OlderThanFlag(cmd, &age)
 	return cmd
 }
 
-// prunedRunsJSON is what a prune came to.
-type prunedRunsJSON struct {
+// prunedJSON is what a prune came to.
+type prunedJSON struct {
 	Runs       int64 `json:"runs"`
 	Unfinished int64 `json:"unfinished"` // old runs that were kept, since not every row has an outcome
 }
 
-func runPruneRuns(ctx context.Context, c *command.Call, before time.Time) error {
+func runPrune(ctx context.Context, c *command.Call, age string) error {
+	before, err := command.OlderThan(age)
+	if err != nil {
+		return err
+	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
@@ -57,8 +56,5 @@ func runPruneRuns(ctx context.Context, c *command.Call, before time.Time) error 
 	if p.Unfinished > 0 {
 		c.IO.Note("kept, since not every row has an outcome: %s; `waybill runs list` shows them, and `waybill runs resume ID` continues one", command.Plural(p.Unfinished, "run"))
 	}
-	if c.Out.Machine() {
-		return errors.Join(err, c.Out.Object(prunedRunsJSON(p)))
-	}
-	return errors.Join(err, c.Out.Line("removed %s", command.Plural(p.Runs, "run")))
+	return errors.Join(err, c.Out.Result(prunedJSON(p), "removed %s", command.Plural(p.Runs, "run")))
 }

@@ -10,8 +10,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/send"
 )
 
+// resumeOptions is what a resume or retry is to do.
+type resumeOptions struct {
+	send.PolicyOptions
+
+	Run string
+}
+
 func newResume(f *command.Factory) *cobra.Command {
-	var o send.PolicyOptions
 	cmd := &cobra.Command{
 		Use:   "resume ID",
 		Short: "Go on with a run: ask for its unknown rows, send its pending ones",
@@ -23,12 +29,11 @@ shared with it.
 ` + send.UnknownText,
 		Example: command.Example("waybill runs resume 3", "waybill runs resume 3 --unknown keep"),
 	}
-	resuming(f, cmd, &o)
-	return cmd
+	return withResume(f, cmd, &resumeOptions{})
 }
 
 func newRetry(f *command.Factory) *cobra.Command {
-	o := send.PolicyOptions{RetryRejected: true}
+	o := resumeOptions{PolicyOptions: send.PolicyOptions{RetryRejected: true}}
 	cmd := &cobra.Command{
 		Use:   "retry ID",
 		Short: "Send a run's rejected rows again as they are, or those that got lost",
@@ -42,49 +47,51 @@ as all unknown rows ("waybill help rows").`,
 		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
 	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "not the rejected rows, but accepted ones that the service proves not to have")
-	resuming(f, cmd, &o)
-	return cmd
+	return withResume(f, cmd, &o)
 }
 
-// resuming adds to a command what resume and retry share.
-func resuming(f *command.Factory, cmd *cobra.Command, o *send.PolicyOptions) {
+// withResume adds to a command what resume and retry share.
+func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra.Command {
 	cmd.Args = oneRun()
 	cmd.Flags().SortFlags = false
 	command.SettingFlags(cmd, "concurrency", "rate")
 	o.Flags(cmd)
 	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-		return resumeRun(ctx, c, *o, args[0])
+		o.Run = args[0]
+		return runResume(ctx, c, *o)
 	})
+	return cmd
 }
 
-// resumeRun carries a run that is in the ledger already.
-func resumeRun(ctx context.Context, c *command.Call, o send.PolicyOptions, id string) error {
+// runResume continues a run that is in the ledger.
+func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	policy, err := o.Policy(c.Cmd, c.Config)
 	if err != nil {
 		return err
 	}
-	k := &send.Execution{Call: c, Policy: policy, Wait: o.Wait, Started: time.Now()}
-	if k.Db, k.Run.ID, err = command.OpenRun(ctx, c.Session, id); err != nil {
-		return err
-	}
-	found, err := k.Db.Run(ctx, k.Run.ID)
+	started := time.Now()
+	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return err
 	}
-	k.Run = found.Run
+	found, err := db.Run(ctx, id)
+	if err != nil {
+		return err
+	}
 	if _, err := c.Client(); err != nil {
 		return err
 	}
-	if account := k.Run.Plan.Account; account != c.Account(ctx) {
-		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+command.ShellWord(account),
-			"run %d belongs to account %s, and this is account %s", k.Run.ID, command.Quoted(account), command.Quoted(c.Account(ctx)))
+	account := c.Account(ctx)
+	if own := found.Plan.Account; own != account {
+		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+command.ShellWord(own),
+			"run %d belongs to account %s, and this is account %s", id, command.Quoted(own), command.Quoted(account))
 	}
-	if err := o.CheckKey(ctx, c.Session, k.Db, c.Account(ctx)); err != nil {
+	if err := o.CheckKey(ctx, c.Session, db, account); err != nil {
 		return err
 	}
-	k.Again, k.Same = c.CommandLine("runs", "resume", k.Id()), false
+	e := &send.Execution{Call: c, DB: db, Run: found.Run, Policy: policy, Wait: o.Wait, Started: started}
 	if !policy.RetryRejected {
-		k.Again, k.Same = command.CommandLine(append([]string{"waybill"}, c.Line...)...), true
+		e.Repeat = c.Repeat()
 	}
-	return send.WithNextCommand(k.Execute(ctx), k.Again)
+	return e.Execute(ctx)
 }

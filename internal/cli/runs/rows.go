@@ -18,8 +18,13 @@ func rowStates() []string {
 	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown)}
 }
 
+type rowsOptions struct {
+	Run    string
+	States []string // empty for all
+}
+
 func newRows(f *command.Factory) *cobra.Command {
-	var states []string
+	var o rowsOptions
 	cmd := &cobra.Command{
 		Use:   "rows ID",
 		Short: "List the rows of a run's input and what became of each",
@@ -31,20 +36,25 @@ that create reads, and others that create passes over.`,
 		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			for _, state := range states {
-				if !slices.Contains(rowStates(), state) {
-					return command.Usagef("use "+strings.Join(rowStates(), ", "), "--state %s", command.Quoted(state))
-				}
-			}
-			db, id, err := command.OpenRun(ctx, c.Session, args[0])
-			if err != nil {
-				return err
-			}
-			return view.PrintRows(c, rowsIn(db.Rows(ctx, id), states))
+			o.Run = args[0]
+			return runRows(ctx, c, o)
 		}),
 	}
-	cmd.Flags().StringArrayVar(&states, "state", nil, "only rows in `STATE`: "+strings.Join(rowStates(), ", ")+" (may be given again)")
+	cmd.Flags().StringArrayVar(&o.States, "state", nil, "only rows in `STATE`: "+strings.Join(rowStates(), ", ")+" (may be given again)")
 	return cmd
+}
+
+func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
+	for _, state := range o.States {
+		if !slices.Contains(rowStates(), state) {
+			return command.Usagef("use "+strings.Join(rowStates(), ", "), "--state %s", command.Quoted(state))
+		}
+	}
+	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
+	if err != nil {
+		return err
+	}
+	return view.PrintRows(c, rowsIn(db.Rows(ctx, id), o.States))
 }
 
 // rowsIn leaves out rows in other states; no states mean all.

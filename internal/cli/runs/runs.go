@@ -1,66 +1,24 @@
+// Package runs holds the commands about runs: what was sent, with which
+// outcome, and how to continue it.
 package runs
 
 import (
-	"context"
-	"fmt"
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/render"
 )
 
+// New returns the group of commands about runs.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "runs",
 		GroupID: command.GroupOps,
 		Short:   "Look up what was sent and with which outcome, and go on with it",
 	}
-	var limit int
-	list := &cobra.Command{
-		Use:     "list",
-		Short:   "List runs, newest first",
-		Example: command.Example("waybill runs list", "waybill runs list --limit 5 -o json"),
-		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return listRuns(ctx, c, limit)
-		}),
-	}
-	list.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
-	group.AddCommand(list, newShow(f), newRows(f), newResume(f), newRetry(f), runsPrune(f))
+	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newPrune(f))
 	return group
 }
 
 func oneRun() cobra.PositionalArgs {
 	return command.Exactly(1, "the ID of a run; `waybill runs list` shows them")
-}
-
-func listRuns(ctx context.Context, c *command.Call, limit int) error {
-	w := command.Listing[ledger.RunSummary]{
-		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
-		Json: func(s ledger.RunSummary) any { return newRunJSON(s) },
-		Columns: []render.Column{
-			{Name: "RUN", ID: true},
-			{Name: "CREATED", From: 100},
-			{Name: "INPUT", Flex: true},
-			{Name: "ACCEPTED", Right: true},
-			{Name: "REJECTED", Right: true},
-			{Name: "UNKNOWN", Right: true},
-			{Name: "PENDING", Right: true},
-			{Name: "CALLS", Right: true, From: 80},
-		},
-		Cells: func(s ledger.RunSummary) []string {
-			return []string{
-				fmt.Sprint(s.ID), render.LocalTime(s.Created), strings.Join(s.Plan.Files, " "), fmt.Sprint(s.Counts.Accepted),
-				fmt.Sprint(s.Counts.Rejected), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests),
-			}
-		},
-	}
-	db, err := c.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return command.FirstError(err, func() error { return w.Print(c.IO, nil) })
-	}
-	return w.Print(c.IO, db.Runs(ctx, "", limit))
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -21,90 +20,9 @@ import (
 // shownBatches is how many batches are shown unless all are asked for.
 const shownBatches = 50
 
-// runJSON is a run in our output.
-type runJSON struct {
-	Run        string      `json:"run"`
-	Account    string      `json:"account"`
-	Files      []string    `json:"files"`
-	Operation  ledger.Mode `json:"operation"` // v1 or v2
-	Created    time.Time   `json:"created"`
-	Live       bool        `json:"live"` // a living process is working on it
-	New        int64       `json:"new"`
-	Already    int64       `json:"already"`
-	Duplicates int64       `json:"duplicates"`
-	Accepted   int64       `json:"accepted"`
-	Rejected   int64       `json:"rejected"`
-	Unknown    int64       `json:"unknown"`
-	Pending    int64       `json:"pending"`
-	Batches    int64       `json:"batches"` // create requests sent
-	LastSent   *time.Time  `json:"lastSent"`
-	Next       string      `json:"nextCommand,omitempty"`
-	BatchList  []batchJSON `json:"batchList,omitempty"`
-}
-
-// batchJSON is one batch of a run in our output.
-type batchJSON struct {
-	Batch       int64        `json:"batch"`
-	State       ledger.State `json:"state"` // that its answer gave it
-	Rows        int64        `json:"rows"`  // those that were not sent again in later batches
-	Accepted    int64        `json:"accepted"`
-	Rejected    int64        `json:"rejected"`
-	Unknown     int64        `json:"unknown"`
-	Pending     int64        `json:"pending"`
-	HTTPStatus  int          `json:"httpStatus,omitempty"`
-	Reason      string       `json:"reason,omitempty"`
-	Began       *time.Time   `json:"began,omitempty"`
-	TookSeconds float64      `json:"tookSeconds,omitempty"`
-
-	// With --answers, where one came. What is not UTF-8 stands in AnswerBytes.
-	Answer      *string `json:"answer,omitempty"`
-	AnswerBytes []byte  `json:"answerBytes,omitempty"` // base64
-	AnswerCut   bool    `json:"answerCut,omitempty"`   // it was longer than what is kept
-}
-
-func newRunJSON(s ledger.RunSummary) runJSON {
-	return runJSON{
-		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
-		Created: s.Created.UTC(), Live: s.Live,
-		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats,
-		Accepted: s.Counts.Accepted, Rejected: s.Counts.Rejected, Unknown: s.Counts.Unknown,
-		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: timeOrNil(s.LastSent),
-	}
-}
-
-func newBatchJSON(b ledger.BatchSummary, answers bool) batchJSON {
-	j := batchJSON{
-		Batch: b.ID, State: b.State, Rows: b.Rows, HTTPStatus: b.HTTPStatus, Reason: b.Reason,
-		Accepted: b.Counts.Accepted, Rejected: b.Counts.Rejected, Unknown: b.Counts.Unknown, Pending: b.Counts.Pending + b.Counts.Sending,
-		Began: timeOrNil(b.Began), TookSeconds: b.Took.Seconds(),
-	}
-	if !answers || b.Answer == nil {
-		return j
-	}
-	if j.AnswerCut = b.AnswerCut; utf8.Valid(b.Answer) {
-		text := string(b.Answer)
-		j.Answer = &text
-	} else {
-		j.AnswerBytes = b.Answer
-	}
-	return j
-}
-
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-// showOptions are the flags of runs show.
-type showOptions struct{ all, answers bool }
-
-// runShow is one run being shown.
-type runShow struct {
-	*command.Call
-	showOptions
+type showOptions struct {
+	Run          string
+	All, Answers bool
 }
 
 func newShow(f *command.Factory) *cobra.Command {
@@ -119,60 +37,63 @@ again"; one whose unknown rows were all settled since is "settled".`,
 		Example: command.Example("waybill runs show 3", "waybill runs show 3 --answers", "waybill runs show 3 --all -o json"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runShow{c, o}.show(ctx, args[0])
+			o.Run = args[0]
+			return runShow(ctx, c, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.all, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
-	cmd.Flags().BoolVar(&o.answers, "answers", false, "show what the service answered to each batch listed")
+	cmd.Flags().BoolVar(&o.All, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
+	cmd.Flags().BoolVar(&o.Answers, "answers", false, "show what the service answered to each batch listed")
 	return cmd
 }
 
-func (w runShow) show(ctx context.Context, id string) error {
-	db, n, err := command.OpenRun(ctx, w.Session, id)
+func runShow(ctx context.Context, c *command.Call, o showOptions) error {
+	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return err
 	}
-	sum, err := db.Run(ctx, n)
+	run, err := db.Run(ctx, id)
 	if err != nil {
 		return err
 	}
-	batches, left, err := w.last(db.Batches(ctx, n))
+	if !o.Answers && (c.Out.Machine() || c.Out.IsCSV()) {
+		o.All = true
+	}
+	batches, left, err := listedBatches(db.Batches(ctx, id), o)
 	if err != nil {
 		return err
 	}
-	next := w.next(sum)
-	if w.Out.Machine() {
-		j := newRunJSON(sum)
+	next := nextCommand(c, run)
+	if c.Out.Machine() {
+		j := newRunJSON(run)
 		j.Next = next
 		for _, b := range batches {
-			j.BatchList = append(j.BatchList, newBatchJSON(b, w.answers))
+			j.BatchList = append(j.BatchList, newBatchJSON(b))
 		}
-		return w.Out.Object(j)
+		return c.Out.Object(j)
 	}
-	if err := w.print(sum, batches); err != nil {
+	if err := printRun(c.Out, run, batches, o.Answers); err != nil {
 		return err
 	}
 	if left > 0 {
-		w.IO.Note("the last %d batches are listed; --all lists the %d before them too", shownBatches, left)
+		c.IO.Note("the last %d batches are listed; --all lists the %d before them too", shownBatches, left)
 	}
 	if next != "" {
-		w.IO.Next(next)
+		c.IO.Next(next)
 	}
 	return nil
 }
 
-// last returns the batches to be listed, and how many there are before them.
-// JSON and CSV without answers have all.
-func (w runShow) last(seq iter.Seq2[ledger.BatchSummary, error]) (batches []ledger.BatchSummary, left int, err error) {
-	all := w.all || !w.answers && (w.Out.Machine() || w.Out.IsCSV())
+// listedBatches returns the batches to be listed, without their answers unless
+// asked for, and how many there are before them.
+func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (batches []ledger.BatchSummary, left int, err error) {
 	for b, err := range seq {
 		if err != nil {
 			return nil, 0, err
 		}
-		if !w.answers {
+		if !o.Answers {
 			b.Answer = nil
 		}
-		if batches = append(batches, b); len(batches) > shownBatches && !all {
+		if batches = append(batches, b); len(batches) > shownBatches && !o.All {
 			batches[0] = ledger.BatchSummary{} // its answer may be large
 			batches, left = batches[1:], left+1
 		}
@@ -180,23 +101,23 @@ func (w runShow) last(seq iter.Seq2[ledger.BatchSummary, error]) (batches []ledg
 	return batches, left, nil
 }
 
-// next is the command that brings the run further, empty if none does.
-func (w runShow) next(sum ledger.RunSummary) string {
-	id := strconv.FormatInt(sum.ID, 10)
-	switch c := sum.Counts; {
-	case sum.Live:
+// nextCommand is the command that continues the run, empty if none does.
+func nextCommand(c *command.Call, run ledger.RunSummary) string {
+	id := strconv.FormatInt(run.ID, 10)
+	switch n := run.Counts; {
+	case run.Live:
 		return ""
-	case c.Unknown+c.Pending+c.Sending > 0:
-		return w.CommandLine("runs", "resume", id)
-	case c.Rejected > 0:
-		return w.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv")
+	case n.Unknown+n.Pending+n.Sending > 0:
+		return c.CommandLine("runs", "resume", id)
+	case n.Rejected > 0:
+		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv")
 	}
 	return ""
 }
 
-func (w runShow) print(s ledger.RunSummary, batches []ledger.BatchSummary) error {
-	if w.Out.IsCSV() {
-		return w.table(batches)
+func printRun(out *command.Writer, s ledger.RunSummary, batches []ledger.BatchSummary, answers bool) error {
+	if out.IsCSV() {
+		return printBatches(out, batches)
 	}
 	state := "ended"
 	if s.Live {
@@ -206,7 +127,7 @@ func (w runShow) print(s ledger.RunSummary, batches []ledger.BatchSummary) error
 	if !s.LastSent.IsZero() {
 		sent = fmt.Sprintf("%s, %s after the run began", render.LocalTime(s.LastSent), command.ShortDuration(s.LastSent.Sub(s.Created)))
 	}
-	err := w.Out.Fields([]render.Field{
+	err := out.Fields([]render.Field{
 		{Name: "Run", Value: fmt.Sprint(s.ID)},
 		{Name: "Account", Value: s.Plan.Account},
 		{Name: "Input", Value: strings.Join(s.Plan.Files, " ")},
@@ -221,22 +142,22 @@ func (w runShow) print(s ledger.RunSummary, batches []ledger.BatchSummary) error
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	if err := w.Out.Line(""); err != nil {
+	if err := out.Line(""); err != nil {
 		return err
 	}
-	if err := w.table(batches); err != nil || !w.answers {
+	if err := printBatches(out, batches); err != nil || !answers {
 		return err
 	}
 	for _, b := range batches {
-		if err := w.answer(b); err != nil {
+		if err := printAnswer(out, b); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w runShow) table(batches []ledger.BatchSummary) error {
-	t := w.Out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
+func printBatches(out *command.Writer, batches []ledger.BatchSummary) error {
+	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
 		render.Column{Name: "ACCEPTED", Right: true, From: 120}, render.Column{Name: "REJECTED", Right: true, From: 120},
 		render.Column{Name: "UNKNOWN", Right: true, From: 120}, render.Column{Name: "PENDING", Right: true, From: 120},
 		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", From: 150}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
@@ -249,7 +170,7 @@ func (w runShow) table(batches []ledger.BatchSummary) error {
 			sent, took = render.LocalTime(b.Began), b.Took.Round(time.Millisecond).String()
 		}
 		c := b.Counts
-		if err := t.Row(fmt.Sprint(b.ID), standing(b), fmt.Sprint(b.Rows), fmt.Sprint(c.Accepted), fmt.Sprint(c.Rejected), fmt.Sprint(c.Unknown),
+		if err := t.Row(fmt.Sprint(b.ID), batchState(b), fmt.Sprint(b.Rows), fmt.Sprint(c.Accepted), fmt.Sprint(c.Rejected), fmt.Sprint(c.Unknown),
 			fmt.Sprint(c.Pending+c.Sending), status, sent, took, b.Reason); err != nil {
 			return err
 		}
@@ -257,9 +178,9 @@ func (w runShow) table(batches []ledger.BatchSummary) error {
 	return t.Flush()
 }
 
-// standing is the state of a batch in a word: what became of its rows where
+// batchState is the state of a batch in a word: what became of its rows where
 // that is no longer what its answer said of them.
-func standing(b ledger.BatchSummary) string {
+func batchState(b ledger.BatchSummary) string {
 	switch {
 	case b.Rows == 0:
 		return "sent again"
@@ -269,9 +190,9 @@ func standing(b ledger.BatchSummary) string {
 	return string(b.State)
 }
 
-// answer shows what the service answered to a batch: JSON indented, any other
+// printAnswer shows what the service answered to a batch: JSON indented, any other
 // text as it came, its controls visible.
-func (w runShow) answer(b ledger.BatchSummary) error {
+func printAnswer(out *command.Writer, b ledger.BatchSummary) error {
 	head := "without an answer"
 	switch {
 	case b.AnswerCut:
@@ -281,11 +202,11 @@ func (w runShow) answer(b ledger.BatchSummary) error {
 	case b.Answer != nil:
 		head = "an empty answer"
 	}
-	if err := w.Out.Line("\nBatch %d: %s", b.ID, head); err != nil || len(b.Answer) == 0 {
+	if err := out.Line("\nBatch %d: %s", b.ID, head); err != nil || len(b.Answer) == 0 {
 		return err
 	}
 	if json.Valid(b.Answer) {
-		return w.Out.Raw(b.Answer)
+		return out.Raw(b.Answer)
 	}
-	return w.Out.Line("%s", b.Answer)
+	return out.Line("%s", b.Answer)
 }

@@ -1,3 +1,5 @@
+// Package send is what the commands that send rows share: their flags, the
+// sending of a run, and the report of its outcome.
 package send
 
 import (
@@ -22,7 +24,7 @@ import (
 
 const connectPatience = 2 * time.Minute
 
-// PolicyOptions are the flags of commands that carry a run to the service.
+// PolicyOptions are the flags of commands that send a run.
 type PolicyOptions struct {
 	Unknown, Settle string
 	MaxRejects      int64
@@ -102,42 +104,50 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.
 	return db.TrustKey(ctx, account, key)
 }
 
-// Execution is a run on its way to the service.
+// Execution sends one run to the service and reports the outcome.
 type Execution struct {
 	Call    *command.Call
-	Db      *store.DB
+	DB      *store.DB
 	Run     ledger.Run
 	Policy  bulk.Policy
-	Wait    bool   // until the accepted rows are worked out
-	Invalid int64  // records of the input that were left out
-	Again   string // the command that goes on where this one stops
-	Same    bool   // it is this command
-	// unprovable says that unknown rows stay so for want of an accepted row.
-	unprovable bool
-	Started    time.Time
+	Wait    bool  // until the accepted rows are processed
+	Invalid int64 // records of the input that were left out
+	Started time.Time
+	Repeat  string // this command, if repeating it continues the run; else empty
+
+	unprovable bool // unknown rows stay so, since there is no accepted row to compare with
 }
 
-func (k *Execution) Id() string { return strconv.FormatInt(k.Run.ID, 10) }
+func (k *Execution) runID() string { return strconv.FormatInt(k.Run.ID, 10) }
 
-// Execute carries the run as far as it can be and reports the outcome.
+// next is the command that continues the run.
+func (k *Execution) next() string {
+	return cmp.Or(k.Repeat, k.Call.CommandLine("runs", "resume", k.runID()))
+}
+
+// Execute sends the rows of the run and reports the outcome.
 func (k *Execution) Execute(ctx context.Context) error {
-	counts, err := k.Db.CountRows(ctx, k.Run.ID)
+	return WithNextCommand(k.execute(ctx), k.next())
+}
+
+func (k *Execution) execute(ctx context.Context) error {
+	counts, err := k.DB.CountRows(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
-	send, ask := k.ahead(counts)
-	if err := k.announce(ctx, send, ask); err != nil {
+	toSend, toQuery := k.remaining(counts)
+	if err := k.announce(ctx, toSend, toQuery); err != nil {
 		return err
 	}
-	requests, sendErr := k.carry(ctx, send+ask)
+	requests, sendErr := k.send(ctx, toSend+toQuery)
 	if command.As[*store.Error](sendErr) {
 		return sendErr
 	}
 	return k.finish(ctx, requests, sendErr)
 }
 
-// ahead is how many rows are to be sent, and how many asked for.
-func (k *Execution) ahead(c ledger.Counts) (send, ask int64) {
+// remaining is how many rows are to be sent, and how many asked for.
+func (k *Execution) remaining(c ledger.Counts) (send, ask int64) {
 	send = c.Pending
 	if k.Policy.RetryRejected {
 		send += c.Rejected
@@ -154,7 +164,7 @@ func (k *Execution) ahead(c ledger.Counts) (send, ask int64) {
 	return send, ask
 }
 
-// announce says, before the first request, what is about to happen to whom.
+// announce says, before the first request, how many rows are sent where.
 func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	client, err := k.Call.Client()
 	if err != nil {
@@ -168,28 +178,29 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if ask > 0 {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
-	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Db.Path(), what)
-	others, err := k.Db.Pending(ctx, plan.Account, k.Run.ID)
+	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.DB.Path(), what)
+	others, err := k.DB.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
 		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
 	}
 	return err
 }
 
+// Calls returns how many requests so many rows take.
 func Calls(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
 }
 
-// carry carries the run, of which so many rows lie ahead, and shows how it
-// goes. The errors are those of [bulk.Job.Carry].
-func (k *Execution) carry(ctx context.Context, rows int64) (requests int64, err error) {
+// send sends the rows of the run that remain, and shows progress. The errors are
+// those of [bulk.Job.Carry].
+func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err error) {
 	service, err := k.Call.Service(k.Run.Plan.Mode)
 	if err != nil {
 		return 0, err
 	}
 	progress := command.NewCarryProgress(k.Call.IO, rows)
 	learned := k.learner(ctx)
-	job := bulk.Job{Ledger: k.Db, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
+	job := bulk.Job{Ledger: k.DB, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled = func(b ledger.Batch, r *tracking.Reply) {
 		progress.Settled(b, r)
 		learned.add(b, r)
@@ -235,7 +246,7 @@ func (k *Execution) learner(ctx context.Context) *learner {
 		for c := range l.answers {
 			seen := l.gathered(c)
 			slices.SortStableFunc(seen, byKey)
-			if err := k.Db.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
+			if err := k.DB.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
 				k.Call.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}

@@ -14,14 +14,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// outcome is the error that the exit status of a carried run stands for. If the
+// outcome is the error that the exit status of a run stands for. If the
 // store fails while the reason is looked up, it is that too.
 func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), RowsCode(res))
 	if code == command.OK {
 		return nil
 	}
-	e := &command.OutcomeError{Code: code, Next: k.Again}
+	e := &command.OutcomeError{Code: code, Next: k.next()}
 	var failed error
 	switch {
 	case command.As[*command.SignalError](sendErr):
@@ -71,16 +71,16 @@ func alsoRejected(res Result) string {
 
 // resumePhrase names the command that goes on, in a sentence.
 func (k *Execution) resumePhrase() string {
-	if k.Same {
+	if k.Repeat != "" {
 		return "the same command"
 	}
-	return "`" + k.Again + "`"
+	return "`" + k.next() + "`"
 }
 
 // rejectedCSV is the command that shows rejected rows so that they can be
 // mended and created.
 func (k *Execution) rejectedCSV() string {
-	return k.Call.CommandLine("runs", "rows", k.Id(), "--state", string(ledger.Rejected), "-o", "csv")
+	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv")
 }
 
 // stopped says what to do when the sending stopped early.
@@ -164,7 +164,7 @@ func RowsCode(res Result) command.Code {
 
 // firstReason shows why the first row in a state is there.
 func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string, error) {
-	for row, err := range k.Db.Rows(ctx, k.Run.ID) {
+	for row, err := range k.DB.Rows(ctx, k.Run.ID) {
 		if err != nil {
 			return "", err
 		}

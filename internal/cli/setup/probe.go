@@ -195,7 +195,7 @@ func unfit(c *command.Call, p app.Probe) error {
 		return nil
 	case len(open) > 0:
 		lost = append(lost, "to be set as shown: "+strings.Join(open, ", "))
-		e.Next = command.CommandLine(append(append([]string{"waybill"}, c.Line...), "--save")...)
+		e.Next = c.Repeat("--save")
 	default:
 		e.Hint = "see the answers with --debug, and ask the service's support; rows whose outcome is unknown can't be settled meanwhile"
 	}
