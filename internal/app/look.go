@@ -128,11 +128,11 @@ func (s *Session) detail(ctx context.Context, client *api.Client, q tracking.Que
 	status := (*api.StatusError)(nil)
 	switch {
 	case errors.As(err, &status) && (status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable):
-		pass.Troubled(status.Pause)
+		pass.Throttled(status.Pause)
 	case err == nil, len(answer.Raw) > 0:
-		pass.Fine()
+		pass.Success()
 	default:
-		pass.Neither()
+		pass.Release()
 	}
 	return answer, err
 }

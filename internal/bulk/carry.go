@@ -260,7 +260,7 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 // would not before a pause has ended.
 func (j *Job) spent(retryAfter time.Duration) bool {
 	waited := time.Duration(0)
-	if since := j.Gate.Trouble(); !since.IsZero() { // else another got through meanwhile
+	if since := j.Gate.FailingSince(); !since.IsZero() { // else another got through meanwhile
 		waited = time.Since(since)
 	}
 	return waited+retryAfter >= j.GiveUp

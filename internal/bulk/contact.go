@@ -93,7 +93,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*outcome, error) {
 		}
 		claimed, err := d.claimSome(context.WithoutCancel(soft), 1, 1)
 		if err != nil || len(claimed) == 0 {
-			pass.Neither()
+			pass.Release()
 			return nil, err
 		}
 		o := outcome{batch: claimed[0]}

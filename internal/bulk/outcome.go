@@ -138,19 +138,19 @@ func (d *dispatch) learn(pass *pace.Pass, r *tracking.Reply) error {
 	d.mu.Unlock()
 	switch r.Outcome {
 	case tracking.OutcomeAccepted, tracking.OutcomeRows, tracking.OutcomeTooLarge:
-		pass.Fine()
+		pass.Success()
 		return nil
 	case tracking.OutcomeThrottled:
-		pass.Troubled(r.RetryAfter)
+		pass.Throttled(r.RetryAfter)
 		return d.patience(r, "stopped: the service keeps asking for a pause")
 	case tracking.OutcomeNotSent:
 		pass.Unconnected()
 		return d.patience(r, "stopped: no connection")
 	}
 	if r.HTTPStatus == http.StatusServiceUnavailable {
-		pass.Troubled(r.RetryAfter)
+		pass.Throttled(r.RetryAfter)
 	} else {
-		pass.Neither()
+		pass.Release()
 	}
 	switch {
 	case r.Outcome == tracking.OutcomeUnauthorized:

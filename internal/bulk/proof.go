@@ -112,13 +112,13 @@ func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (track
 func tell(pass *pace.Pass, e tracking.Evidence) {
 	switch {
 	case e.Err == nil:
-		pass.Fine()
+		pass.Success()
 	case e.Unconnected:
 		pass.Unconnected()
 	case e.Throttled:
-		pass.Troubled(e.RetryAfter)
+		pass.Throttled(e.RetryAfter)
 	default:
-		pass.Neither()
+		pass.Release()
 	}
 }
 

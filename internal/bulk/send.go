@@ -150,7 +150,7 @@ func (d *dispatch) next(soft context.Context) (ledger.Batch, *pace.Pass, error) 
 		if ok {
 			return b, pass, nil
 		}
-		pass.Neither()
+		pass.Release()
 		if err != nil || !d.await(before) {
 			return ledger.Batch{}, nil, err
 		}

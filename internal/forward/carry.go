@@ -66,11 +66,11 @@ func learn(pass *pace.Pass, a Answer, err error) {
 	case errors.Is(err, ErrUnreachable):
 		pass.Unconnected()
 	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
-		pass.Troubled(a.RetryAfter)
+		pass.Throttled(a.RetryAfter)
 	case err == nil && a.Status/100 == 2:
-		pass.Fine()
+		pass.Success()
 	default:
-		pass.Neither()
+		pass.Release()
 	}
 }
 

@@ -258,7 +258,7 @@ func (r *route) work(ctx, flight context.Context) error {
 			})
 			continue
 		}
-		pass.Neither()
+		pass.Release()
 		if err != nil {
 			if err := r.bear(ctx, &r.claiming, "outbox not read, trying again", err); err != nil {
 				return err

@@ -115,7 +115,7 @@ func (s Series) await(ctx context.Context, long time.Duration) error {
 	}
 	pass, err := s.Gate.Enter(ctx)
 	if err == nil {
-		pass.Neither()
+		pass.Release()
 	}
 	return err
 }

@@ -1,9 +1,9 @@
-// Package pace keeps all workers together to a speed that the service bears:
-// one gate that every request passes, and that learns from every answer.
+// Package pace limits how many requests all workers send at once, and how often.
+// Every request passes one gate, which adapts to every answer.
 //
-// It begins with one request at a time and lets one more be under way for each
-// full round of good answers. When the service asks for a pause, or can't be
-// reached, everybody pauses, and fewer may be under way afterwards.
+// The gate starts with one request at a time. A full round of successes allows
+// one more. When the service asks for a pause or can't be reached, all workers
+// pause, and fewer requests may be under way afterwards.
 package pace
 
 import (
@@ -14,64 +14,64 @@ import (
 	"time"
 )
 
-// Lengths of a pause that the service did not name itself. The n-th in a row
-// is between shortest and shortest·2ⁿ, by chance, and never over longest.
+// Lengths of a pause for which the service named none. The n-th in a row is a
+// random time between shortestPause and shortestPause·2ⁿ, at most longestPause.
 const (
-	shortest = time.Second
-	longest  = 30 * time.Second
+	shortestPause = time.Second
+	longestPause  = 30 * time.Second
 )
 
 // Gate is what all workers of a run pass before a request. It is safe for
 // concurrent use, starts no goroutine, and needs no closing.
 type Gate struct {
-	workers int
-	every   time.Duration // between two requests; 0 for no ceiling
+	workers  int
+	interval time.Duration // between two requests; 0 for no ceiling
 
-	mu      sync.Mutex
-	line    []chan struct{} // those who wait, in the order they came
-	busy    int             // passes not yet ended
-	window  int             // how many passes there may be
-	least   int             // the smallest window
-	fine    int             // good answers since the window last changed
-	next    time.Time       // nobody enters before, for the rate
-	until   time.Time       // nobody enters before, for the pause
-	pauses  int             // how many pauses began
-	reach   time.Duration   // how long the last pause could have been; 0 after a good answer
-	trouble time.Time
+	mu           sync.Mutex
+	queue        []chan struct{} // callers of Enter that wait, in order of arrival
+	active       int             // passes not yet ended
+	window       int             // how many passes may be active
+	minWindow    int             // the smallest window
+	successes    int             // since the window last changed
+	earliest     time.Time       // of the next pass, for the rate
+	pausedUntil  time.Time       // no pass before
+	pauses       int             // pauses begun
+	maxPause     time.Duration   // of the last pause; 0 after a success
+	failingSince time.Time       // zero after a success
 }
 
 // New returns a gate that lets up to workers requests be under way, and
 // begins with one. perSecond caps how many enter in a second; 0 is no ceiling.
 //
 // The rate is spread evenly: two requests are 1/perSecond apart however long
-// nobody asked before, so there is no burst. A wake-up that came late is made
-// up for by the next request alone.
+// nobody asked before, so there is no burst. Only the next request
+// makes up for a late wake-up.
 func New(workers int, perSecond float64) *Gate {
-	g := &Gate{workers: max(workers, 1), window: 1, least: 1}
+	g := &Gate{workers: max(workers, 1), window: 1, minWindow: 1}
 	if perSecond > 0 {
-		g.every = time.Duration(min(float64(time.Second)/perSecond, 1<<62))
+		g.interval = time.Duration(min(float64(time.Second)/perSecond, 1<<62))
 	}
 	return g
 }
 
-// Widen lets all workers be under way from the start, and two of them whatever
-// happens, so that a request that hangs holds no other up. It is for a service
-// of the user's own. It is called before the first Enter and returns g.
+// Widen allows all workers from the start, and two of them at any time, so that
+// a request that hangs does not block the others. Use it for a service of the
+// user's own, before the first Enter. It returns g.
 func (g *Gate) Widen() *Gate {
-	g.window, g.least = g.workers, min(2, g.workers)
+	g.window, g.minWindow = g.workers, min(2, g.workers)
 	return g
 }
 
-// Enter waits for its turn: for all who came before, for a slot of the window,
-// for the end of a pause, and for the rate. The error is the cause of ctx. The
-// pass must be ended by one of its methods, or its slot is never free again.
+// Enter waits for earlier callers, for a slot of the window, for the end of a
+// pause, and for the rate. The error is the cause of ctx. The caller must end the
+// pass by one of its methods: otherwise its slot stays taken.
 func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	turn := make(chan struct{}, 1)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.line = append(g.line, turn)
+	g.queue = append(g.queue, turn)
 	defer g.leave(turn)
-	var due time.Time // what it waited for last; zero if for no time
+	var due time.Time // what it waited for last; zero if for a slot
 	for ctx.Err() == nil {
 		due = g.due(turn, due)
 		if !due.IsZero() && !time.Now().Before(due) {
@@ -84,15 +84,15 @@ func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	return nil, context.Cause(ctx)
 }
 
-// due returns when the one whose turn it is may enter, or zero if that depends
-// on another. A time that was waited for is kept, for its lateness to be seen.
+// due returns when turn may enter, or zero if it depends on another pass. A time
+// that was waited for stays, so that admit sees how late the wake-up was.
 func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
-	if g.line[0] != turn || g.busy >= g.window {
+	if g.queue[0] != turn || g.active >= g.window {
 		return time.Time{}
 	}
-	at := g.next
-	if g.until.After(at) {
-		at = g.until
+	at := g.earliest
+	if g.pausedUntil.After(at) {
+		at = g.pausedUntil
 	}
 	if now := time.Now(); at.Before(now) && (waited.IsZero() || !at.Equal(waited)) {
 		at = now
@@ -100,7 +100,7 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
-// await returns when it is worth looking again.
+// await returns when turn was signalled, due has come, or ctx has ended.
 func await(ctx context.Context, turn <-chan struct{}, due time.Time) {
 	var fires <-chan time.Time
 	if !due.IsZero() {
@@ -115,32 +115,32 @@ func await(ctx context.Context, turn <-chan struct{}, due time.Time) {
 	}
 }
 
-// admit makes a pass for one who was due at that time.
+// admit returns the pass of a caller that was due at that time.
 func (g *Gate) admit(due time.Time) *Pass {
-	g.busy++
+	g.active++
 	now := time.Now()
-	g.next = due.Add(g.every)
-	if g.next.Before(now) {
-		g.next = now
+	g.earliest = due.Add(g.interval)
+	if g.earliest.Before(now) {
+		g.earliest = now
 	}
 	return &Pass{gate: g, pauses: g.pauses}
 }
 
-// leave takes one out of the line and tells the first of the others.
+// leave removes turn from the queue and signals the first of the others.
 func (g *Gate) leave(turn chan struct{}) {
-	i := slices.Index(g.line, turn)
-	g.line = slices.Delete(g.line, i, i+1)
-	g.wake()
+	i := slices.Index(g.queue, turn)
+	g.queue = slices.Delete(g.queue, i, i+1)
+	g.signalFirst()
 }
 
-// wake tells the first in the line that something changed.
-func (g *Gate) wake() {
-	if len(g.line) == 0 {
+// signalFirst tells the first in the queue that something changed.
+func (g *Gate) signalFirst() {
+	if len(g.queue) == 0 {
 		return
 	}
 	select {
-	case g.line[0] <- struct{}{}:
-	default: // it was told already and has not looked yet
+	case g.queue[0] <- struct{}{}:
+	default: // an earlier signal was not read yet
 	}
 }
 
@@ -151,39 +151,40 @@ func (g *Gate) Window() int {
 	return g.window
 }
 
-// Trouble returns since when nothing got through, zero if the last one did.
-func (g *Gate) Trouble() time.Time {
+// FailingSince returns when the first request failed after the last success, or
+// zero if the last one succeeded.
+func (g *Gate) FailingSince() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.trouble
+	return g.failingSince
 }
 
-// pauseFor begins a pause that everybody keeps. A length of 0 is for the gate
-// to choose: growing, and by chance, so that several programs that met the
-// same trouble do not come back together.
+// pauseFor begins a pause of all workers. For a length of 0 the gate chooses a
+// random one from a growing range, so that several programs that failed together
+// do not come back together.
 func (g *Gate) pauseFor(length time.Duration) {
 	g.pauses++
-	g.fine = 0
-	g.reach = min(max(2*g.reach, 2*shortest), longest)
+	g.successes = 0
+	g.maxPause = min(max(2*g.maxPause, 2*shortestPause), longestPause)
 	if length <= 0 {
-		length = shortest + rand.N(g.reach-shortest+1) //nolint:gosec // pauses are no secret
+		length = shortestPause + rand.N(g.maxPause-shortestPause+1) //nolint:gosec // pauses are no secret
 	}
 	g.pauseUntil(time.Now().Add(length))
 }
 
-// pauseUntil makes a pause reach to end, if it does not reach further already.
+// pauseUntil makes the pause last until end, unless it lasts longer already.
 func (g *Gate) pauseUntil(end time.Time) {
-	if end.After(g.until) {
-		g.until = end
+	if end.After(g.pausedUntil) {
+		g.pausedUntil = end
 	}
 }
 
-// better counts a good answer.
-func (g *Gate) better() {
-	g.reach = 0
-	if g.fine++; g.fine < g.window {
+// countSuccess counts a good answer.
+func (g *Gate) countSuccess() {
+	g.maxPause = 0
+	if g.successes++; g.successes < g.window {
 		return
 	}
-	g.fine = 0
+	g.successes = 0
 	g.window = min(g.window+1, g.workers)
 }

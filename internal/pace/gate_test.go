@@ -28,7 +28,7 @@ func grow(t *testing.T, g *pace.Gate, n int) {
 		if i > n*n {
 			t.Fatalf("window is %d after %d good answers; want %d", g.Window(), i, n)
 		}
-		enter(t, g).Fine()
+		enter(t, g).Success()
 	}
 }
 
@@ -57,7 +57,7 @@ func TestRateIsSpreadEvenly(t *testing.T) {
 					at = append(at, time.Since(start))
 					mu.Unlock()
 					time.Sleep(rand.N(150 * time.Millisecond))
-					p.Fine()
+					p.Success()
 				}
 			})
 		}
@@ -76,14 +76,14 @@ func TestRateIsSpreadEvenly(t *testing.T) {
 func TestRateGathersNoBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(4, 2)
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		time.Sleep(time.Hour)
 		start := time.Now()
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		if d := time.Since(start); d != 0 {
 			t.Errorf("the first after an hour waited %v; want no wait", d)
 		}
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		if d := time.Since(start); d != 500*time.Millisecond {
 			t.Errorf("the second after an hour came after %v; want 500ms", d)
 		}
@@ -95,14 +95,14 @@ func TestOddRates(t *testing.T) {
 		for _, rate := range []float64{0, -1, 1e300} {
 			g, start := pace.New(0, rate), time.Now()
 			for range 1000 {
-				enter(t, g).Fine()
+				enter(t, g).Success()
 			}
 			if d := time.Since(start); d != 0 || g.Window() != 1 {
 				t.Errorf("rate %g: 1000 requests took %v with window %d; want no time and 1", rate, d, g.Window())
 			}
 		}
 		g := pace.New(1, 1e-300)
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		ctx, cancel := context.WithTimeout(t.Context(), 24*365*time.Hour)
 		defer cancel()
 		if _, err := g.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -117,7 +117,7 @@ func TestWindowGrowsByOneARound(t *testing.T) {
 		var got []int
 		for range 12 {
 			got = append(got, g.Window())
-			enter(t, g).Fine()
+			enter(t, g).Success()
 		}
 		want := []int{1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4}
 		for i := range want {
@@ -135,14 +135,14 @@ func TestWindowHoldsOthersBack(t *testing.T) {
 		ps := together(t, g, 3)
 		entered := false
 		go func() {
-			enter(t, g).Neither()
+			enter(t, g).Release()
 			entered = true
 		}()
 		synctest.Wait()
 		if entered {
 			t.Fatal("a fourth is under way while the window is 3")
 		}
-		ps[1].Neither()
+		ps[1].Release()
 		synctest.Wait()
 		if !entered {
 			t.Fatal("nobody took the free slot")
@@ -157,13 +157,13 @@ func TestTroubleHalvesOncePerPause(t *testing.T) {
 		ps := together(t, g, 16)
 		start := time.Now()
 		for _, p := range ps {
-			p.Troubled(3 * time.Second)
+			p.Throttled(3 * time.Second)
 			time.Sleep(10 * time.Millisecond)
 		}
 		if g.Window() != 8 {
 			t.Errorf("window is %d after 16 answers to one burst; want 8", g.Window())
 		}
-		enter(t, g).Troubled(0)
+		enter(t, g).Throttled(0)
 		// The last of the sixteen came 150ms after the first, and its 3s reach
 		// as much further.
 		if d := time.Since(start); d != 3150*time.Millisecond {
@@ -173,7 +173,7 @@ func TestTroubleHalvesOncePerPause(t *testing.T) {
 			if g.Window() != want {
 				t.Errorf("window is %d; want %d", g.Window(), want)
 			}
-			enter(t, g).Troubled(time.Second)
+			enter(t, g).Throttled(time.Second)
 		}
 	})
 }
@@ -191,13 +191,13 @@ func TestPauseIsForEverybody(t *testing.T) {
 				if d := time.Since(start); d < 10*time.Second {
 					t.Errorf("one entered after %v of a pause of 10s", d)
 				}
-				p.Fine()
+				p.Success()
 			})
 		}
-		ps[0].Troubled(10 * time.Second)
+		ps[0].Throttled(10 * time.Second)
 		for i, p := range ps[1:] {
 			time.Sleep(time.Second)
-			[]func(){p.Fine, p.Neither, p.Unconnected, func() { p.Troubled(0) }}[i%4]()
+			[]func(){p.Success, p.Release, p.Unconnected, func() { p.Throttled(0) }}[i%4]()
 		}
 		wg.Wait()
 		if d := time.Since(start); d != 10*time.Second {
@@ -212,17 +212,17 @@ func TestAnswersFromBeforeAPauseDoNotLengthenIt(t *testing.T) {
 		grow(t, g, 4)
 		ps := together(t, g, 4)
 		start := time.Now()
-		ps[0].Troubled(5 * time.Second)
+		ps[0].Throttled(5 * time.Second)
 		time.Sleep(4 * time.Second)
-		ps[1].Troubled(0)
+		ps[1].Throttled(0)
 		ps[2].Unconnected()
-		enter(t, g).Neither()
+		enter(t, g).Release()
 		if d := time.Since(start); d != 5*time.Second {
 			t.Errorf("entered after %v; want 5s", d)
 		}
 		// Even when the pause is over.
-		ps[3].Troubled(0)
-		enter(t, g).Neither()
+		ps[3].Throttled(0)
+		enter(t, g).Release()
 		if d := time.Since(start); d != 5*time.Second || g.Window() != 2 {
 			t.Errorf("entered after %v with window %d; want 5s and 2", d, g.Window())
 		}
@@ -234,9 +234,9 @@ func TestAnswersFromBeforeAPauseDoNotWidenTheWindow(t *testing.T) {
 		g := pace.New(8, 0)
 		grow(t, g, 4)
 		ps := together(t, g, 4)
-		ps[0].Troubled(time.Second)
+		ps[0].Throttled(time.Second)
 		for _, p := range ps[1:] {
-			p.Fine()
+			p.Success()
 		}
 		if g.Window() != 2 {
 			t.Errorf("window is %d; want 2", g.Window())
@@ -265,10 +265,10 @@ func TestUnconnectedPausesGrow(t *testing.T) {
 				}
 				seen[d] = true
 			}
-			p.Fine()
+			p.Success()
 			start := time.Now()
 			enter(t, g).Unconnected()
-			enter(t, g).Fine()
+			enter(t, g).Success()
 			if d := time.Since(start); d > most[0] {
 				t.Errorf("the first pause after a good answer was %v; want up to %v", d, most[0])
 			}
@@ -284,7 +284,7 @@ func TestTrouble(t *testing.T) {
 		g := pace.New(4, 0)
 		want := func(at time.Time) {
 			t.Helper()
-			if got := g.Trouble(); !got.Equal(at) {
+			if got := g.FailingSince(); !got.Equal(at) {
 				t.Errorf("trouble since %v; want %v", got, at)
 			}
 		}
@@ -295,16 +295,16 @@ func TestTrouble(t *testing.T) {
 		ps[0].Unconnected()
 		want(since)
 		time.Sleep(time.Second)
-		ps[1].Troubled(0)
+		ps[1].Throttled(0)
 		want(since)
-		ps[2].Fine() // it left before the pause, and yet it got through
+		ps[2].Success() // it left before the pause, and yet it got through
 		want(time.Time{})
 		since = time.Now().Add(time.Hour)
 		time.Sleep(time.Hour)
-		enter(t, g).Troubled(0)
-		enter(t, g).Neither()
+		enter(t, g).Throttled(0)
+		enter(t, g).Release()
 		want(since)
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		want(time.Time{})
 	})
 }
@@ -313,12 +313,12 @@ func TestPassEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(1, 0)
 		p := enter(t, g)
-		p.Fine()
-		p.Fine()
+		p.Success()
+		p.Success()
 		p.Unconnected()
-		p.Troubled(time.Hour)
-		p.Neither()
-		if !g.Trouble().IsZero() {
+		p.Throttled(time.Hour)
+		p.Release()
+		if !g.FailingSince().IsZero() {
 			t.Error("a second end was counted")
 		}
 		start := time.Now()
@@ -362,23 +362,23 @@ func TestEndedContext(t *testing.T) {
 		if after != nil {
 			t.Error("the slot was given while it was taken")
 		}
-		p.Troubled(time.Minute)
+		p.Throttled(time.Minute)
 		wg.Wait() // in the end the sixth enters, for nobody stands before it any more
-		after.Fine()
+		after.Success()
 	})
 }
 
 func TestEndedWhilePausing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(2, 0)
-		enter(t, g).Troubled(time.Hour)
+		enter(t, g).Throttled(time.Hour)
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := g.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
 			t.Errorf("Enter returned %v after %v; want the deadline after 1m", err, time.Since(start))
 		}
-		enter(t, g).Fine()
+		enter(t, g).Success()
 		if d := time.Since(start); d != time.Hour {
 			t.Errorf("entered after %v; want 1h", d)
 		}
@@ -400,7 +400,7 @@ func TestNobodyStarves(t *testing.T) {
 					order = append(order, w)
 					mu.Unlock()
 					time.Sleep(time.Second)
-					p.Fine()
+					p.Success()
 				}
 			})
 		}
@@ -443,13 +443,13 @@ func TestManyAtOnce(t *testing.T) {
 					count(-1)
 					switch rand.N(40) {
 					case 0:
-						p.Troubled(rand.N(3 * time.Second))
+						p.Throttled(rand.N(3 * time.Second))
 					case 1:
 						p.Unconnected()
 					case 2:
-						p.Neither()
+						p.Release()
 					default:
-						p.Fine()
+						p.Success()
 					}
 				}
 			})
@@ -460,7 +460,7 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		ps := together(t, g, g.Window()) // every slot came back
 		for _, p := range ps {
-			p.Neither()
+			p.Release()
 		}
 	})
 }
@@ -474,7 +474,7 @@ func TestWidened(t *testing.T) {
 				t.Errorf("window is %d after %d without a connection; want 2", g.Window(), i+1)
 			}
 		}
-		enter(t, g).Troubled(0)
+		enter(t, g).Throttled(0)
 		together(t, g, 2)
 		if w := pace.New(1, 0).Widen().Window(); w != 1 {
 			t.Errorf("window of one worker is %d", w)
