@@ -11,6 +11,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -144,43 +146,42 @@ func Text(literal []byte) (s string, valid bool) {
 	if err := json.Unmarshal(literal, &text); err != nil {
 		return "", false // not a valid literal
 	}
-	return text, valid && !unpaired(inner)
+	return text, valid && !Unpaired(inner)
 }
 
-// unpaired reports whether a string without its quotes has half of a character
-// that takes two \u escapes.
-func unpaired(inner []byte) bool {
-	for i := 0; i < len(inner); i++ {
-		if inner[i] != '\\' {
-			continue
-		}
-		i++
-		if inner[i] != 'u' {
-			continue
-		}
-		switch r := hexadecimal(inner[i+1:]); {
-		case r < 0xd800 || r > 0xdfff:
-		case r >= 0xdc00 || len(inner) < i+11 || inner[i+5] != '\\' || inner[i+6] != 'u':
-			return true
-		default:
-			if low := hexadecimal(inner[i+7:]); low < 0xdc00 || low > 0xdfff {
-				return true
+// Unpaired reports whether valid JSON, or a string without its quotes, has half
+// of a surrogate pair as a \u escape. Package encoding/json reads that as
+// U+FFFD.
+func Unpaired(b []byte) bool {
+	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); {
+		size := 2
+		if b[i+1] == 'u' {
+			size = 6
+			if r := unit(b[i:]); utf16.IsSurrogate(r) {
+				size = 12
+				if utf16.DecodeRune(r, unit(b[i+6:])) == utf8.RuneError {
+					return true
+				}
 			}
-			i += 6
 		}
-		i += 4
+		i += size
+		next := bytes.IndexByte(b[i:], '\\')
+		if next < 0 {
+			return false
+		}
+		i += next
 	}
 	return false
 }
 
-// hexadecimal returns the number that four digits stand for.
-func hexadecimal(digits []byte) (r rune) {
-	for _, c := range digits[:4] {
-		d := rune(c|0x20) - 'a' + 10
-		if c <= '9' {
-			d = rune(c) - '0'
-		}
-		r = r<<4 | d
+// unit returns the code unit of the escape \uXXXX that begins b, 0 if none does.
+func unit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0
 	}
-	return r
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+	if err != nil {
+		return 0
+	}
+	return rune(n)
 }

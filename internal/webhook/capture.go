@@ -8,11 +8,11 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Capture is a delivery in a file. As JSON it is an object with receivedAt,
@@ -139,7 +139,7 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	if c.Header, err = fieldsOf(j.Headers); err != nil {
 		return err
 	}
-	if halfPair(data) {
+	if jsonscan.Unpaired(data) {
 		return errHalf
 	}
 	return nil
@@ -156,43 +156,6 @@ func plainly(err error) error {
 	default:
 		return fmt.Errorf("%s is a JSON %s", wrong.Field, wrong.Value)
 	}
-}
-
-// halfPair reports whether valid JSON holds an escaped half of a surrogate
-// pair, in place of which package encoding/json would put U+FFFD.
-func halfPair(data []byte) bool {
-	for i := bytes.IndexByte(data, '\\'); i >= 0 && i < len(data); {
-		size := 2
-		if data[i+1] == 'u' {
-			size = 6
-			if r := escapedUnit(data[i:]); utf16.IsSurrogate(r) {
-				size = 12
-				if utf16.DecodeRune(r, escapedUnit(data[i+6:])) == utf8.RuneError {
-					return true
-				}
-			}
-		}
-		i += size
-		next := bytes.IndexByte(data[i:], '\\')
-		if next < 0 {
-			return false
-		}
-		i += next
-	}
-	return false
-}
-
-// escapedUnit returns what the escape \uXXXX stands for that begins b, 0 if
-// none does.
-func escapedUnit(b []byte) rune {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0
-	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
-	if err != nil {
-		return 0
-	}
-	return rune(n)
 }
 
 // ParseCaptures reads deliveries from a file of JSON: one object after the
