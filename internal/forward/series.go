@@ -126,7 +126,7 @@ func (s Series) one(ctx context.Context, step Sending) (Result, error) {
 	p, err := s.Load(ctx, step)
 	r.To = p.To
 	if err == nil && s.Faults.Corrupt {
-		p.Message, err = webhook.Corrupt(s.Scheme, p.Message, s.Faults.Pick(step))
+		p.Message, err = webhook.CorruptSignatures(s.Scheme, p.Message, s.Faults.Pick(step))
 	}
 	if err != nil {
 		r.Err = err

@@ -164,7 +164,7 @@ func TestSeriesCorrupts(t *testing.T) {
 		p, err := load(ctx, step)
 		if err == nil && step.Index == 0 {
 			out, signErr := webhook.Sign(scheme, secret, p.Message, time.Now())
-			p.Message, err = out.On(p.Message), signErr
+			p.Message, err = out.Apply(p.Message), signErr
 		}
 		return p, err
 	}

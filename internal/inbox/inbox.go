@@ -120,8 +120,8 @@ type Event struct {
 // places: its events, and its odd parts with the mark Anomaly. Seq, Delivery
 // and the other marks are the store's to set.
 func Prepare(d Delivery, b webhook.Batch) []Event {
-	rows := make([]Event, 0, len(b.Events)+len(b.Odd))
-	odd := b.Odd
+	rows := make([]Event, 0, len(b.Events)+len(b.Fragments))
+	odd := b.Fragments
 	for _, e := range b.Events {
 		for len(odd) > 0 && odd[0].Offset < e.Offset {
 			rows = append(rows, anomaly(d, odd[0]))

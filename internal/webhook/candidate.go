@@ -58,12 +58,12 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			continue
 		}
 		matching++
-		_, _, pieces, _ := s.read(&delivery{Request: sample.Request})
+		_, _, pieces, _ := s.readSigned(&delivery{Request: sample.Request})
 		for k, p := range s.parts {
 			if seen[k] == nil {
 				seen[k] = map[string]bool{}
 			}
-			if p.slot == slotPlace || p.slot == slotTimestamp {
+			if p.slot == slotSource || p.slot == slotTimestamp {
 				seen[k][string(pieces[k])] = true
 			}
 		}
@@ -78,7 +78,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			varying.parts = append(varying.parts, p)
 		default:
 			if p.slot == slotTimestamp {
-				varying.timestamp = place{}
+				varying.timestamp = source{}
 			}
 			if matching == 1 {
 				continue
@@ -90,10 +90,10 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 	return true
 }
 
-func (c Candidate) whole() bool { return !slices.Contains(c.Matched, false) }
+func (c Candidate) matchesAll() bool { return !slices.Contains(c.Matched, false) }
 
-// settles reports whether nothing better is to be looked for.
-func (c Candidate) settles() bool { return c.whole() && c.Strength != StrengthKeyless }
+// conclusive reports whether nothing better is to be looked for.
+func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != StrengthKeyless }
 
 // compare puts the better candidate first: what matches more, proves more, and
 // is simpler.
@@ -110,7 +110,7 @@ func (c Candidate) compare(o Candidate) int {
 	hash := func(s Scheme) int { // the strongest first
 		return slices.Index([]string{AlgorithmSHA512, AlgorithmSHA256, AlgorithmSHA1, AlgorithmMD5}, s.Algorithm)
 	}
-	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, before(s)) }
+	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, kindOf(s)) }
 	plain := func(k Key) int {
 		n := 0
 		for _, word := range []bool{k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone} {
@@ -141,7 +141,7 @@ func (c Candidate) compare(o Candidate) int {
 	)
 }
 
-func before(s string) string {
+func kindOf(s string) string {
 	kind, _, _ := strings.Cut(s, ":")
 	return kind
 }

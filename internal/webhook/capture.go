@@ -61,7 +61,7 @@ var (
 	errTwoBodies = errors.New("has both body and bodyBase64")
 	errHeaders   = errors.New("headers: want a list of {name, value}, or an object of texts or lists of texts")
 	errNotUTF8   = errors.New("is not UTF-8; a body that is no text stands in bodyBase64")
-	errHalf      = errors.New("a text holds half of a surrogate pair, which stands for no bytes")
+	errUnpaired  = errors.New("a text holds half of a surrogate pair, which stands for no bytes")
 )
 
 // MarshalJSON implements [json.Marshaler].
@@ -111,7 +111,7 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	}
 	var j captureJSON
 	if err := json.Unmarshal(data, &j); err != nil {
-		return plainly(err)
+		return decodeError(err)
 	}
 	*c = Capture{
 		Sample: Sample{
@@ -140,13 +140,13 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	if jsonscan.Unpaired(data) {
-		return errHalf
+		return errUnpaired
 	}
 	return nil
 }
 
-// plainly returns an error of decoding without the names of Go.
-func plainly(err error) error {
+// decodeError returns an error of decoding without the names of Go.
+func decodeError(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
 	case !ok:

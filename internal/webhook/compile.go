@@ -16,8 +16,8 @@ import (
 type compiled struct {
 	scheme    Scheme // with its defaults
 	parts     []part // of the template
-	signature place
-	timestamp place
+	signature source
+	timestamp source
 	newHash   func() hash.Hash
 }
 
@@ -127,7 +127,7 @@ func (c *compiled) checkTemplate() *SchemeError {
 func (c *compiled) checkSignature() *SchemeError {
 	s := &c.scheme.Signature
 	var ok bool
-	if c.signature, ok = parsePlace(s.From); !ok || c.signature.source == fromSignature {
+	if c.signature, ok = parseSource(s.From); !ok || c.signature.kind == sourceSibling {
 		return wrong("signature.from", "%q is none of header:NAME, query:NAME, json:/PATH", s.From)
 	}
 	between, within := s.separators()
@@ -145,11 +145,11 @@ func (c *compiled) checkSignature() *SchemeError {
 		return wrong("signature.prefix", "%q holds what stands between the entries of format %s", s.Prefix, s.Format)
 	}
 	for _, p := range c.parts {
-		if p.slot == slotPlace && p.place.same(c.signature) {
+		if p.slot == slotSource && p.source.same(c.signature) {
 			return wrong("signed", "%q holds the signature itself", c.scheme.Signed)
 		}
 	}
-	if c.signature.source == fromJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
+	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
 		return wrong("signature.from", "%q stands inside the body, which signed %q holds whole; no signature can cover itself", s.From, c.scheme.Signed)
 	}
 	return nil
@@ -167,10 +167,10 @@ func (c *compiled) checkTimestamp() *SchemeError {
 		return nil
 	}
 	var ok bool
-	if c.timestamp, ok = parsePlace(t.From); !ok || c.timestamp.source == fromQuery {
+	if c.timestamp, ok = parseSource(t.From); !ok || c.timestamp.kind == sourceQuery {
 		return wrong("timestamp.from", "%q is none of header:NAME, sig:KEY, json:/PATH", t.From)
 	}
-	if c.timestamp.source == fromSignature {
+	if c.timestamp.kind == sourceSibling {
 		if c.scheme.Signature.Format == FormatPlain {
 			return wrong("timestamp.from", "%q needs signature.format %s or %s", t.From, FormatList, FormatKV)
 		}
@@ -197,8 +197,8 @@ func (c *compiled) checkTimestamp() *SchemeError {
 func (c *compiled) coversTimestamp() bool {
 	return slices.ContainsFunc(c.parts, func(p part) bool {
 		return p.slot == slotTimestamp ||
-			p.slot == slotPlace && p.place.same(c.timestamp) ||
-			p.slot == slotBody && c.timestamp.source == fromJSON
+			p.slot == slotSource && p.source.same(c.timestamp) ||
+			p.slot == slotBody && c.timestamp.kind == sourceJSON
 	})
 }
 

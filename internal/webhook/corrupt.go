@@ -11,10 +11,10 @@ import (
 // ErrUnsigned says that there is no signature to alter.
 var ErrUnsigned = errors.New("there is no signature")
 
-// Corrupt returns r with one character of each of its signatures altered: they
+// CorruptSignatures returns r with one character of each of its signatures altered: they
 // keep their form, and are wrong. pick chooses from 0 to n-1. Errors are
 // [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
-func Corrupt(s Scheme, r Request, pick func(n int) int) (Request, error) {
+func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, error) {
 	c, bad := compile(s)
 	if bad != nil {
 		return r, bad
@@ -25,10 +25,10 @@ func Corrupt(s Scheme, r Request, pick func(n int) int) (Request, error) {
 		altered += n
 		return value
 	}
-	switch c.signature.source {
-	case fromJSON:
+	switch c.signature.kind {
+	case sourceJSON:
 		return r, fmt.Errorf("corrupt: %s: %w", c.scheme.Signature.From, ErrUnsignable)
-	case fromQuery:
+	case sourceQuery:
 		d := &delivery{Request: r}
 		if value, times := d.find(c.signature); times > 0 {
 			if bare, err := url.PathUnescape(string(value)); err == nil {

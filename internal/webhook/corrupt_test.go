@@ -24,7 +24,7 @@ func TestCorruptedIsAMismatch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", s.name, err)
 		}
-		r := out.On(s.req)
+		r := out.Apply(s.req)
 		v, err := webhook.NewVerifier(s.scheme, []webhook.Secret{secret})
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestCorruptedIsAMismatch(t *testing.T) {
 		}
 		before := header(r, s.where)
 		for i, n := 0, 1; i < n; i++ {
-			bad, err := webhook.Corrupt(s.scheme, r, func(most int) int { n = most; return i })
+			bad, err := webhook.CorruptSignatures(s.scheme, r, func(most int) int { n = most; return i })
 			if err != nil {
 				t.Fatalf("%s: %v", s.name, err)
 			}
@@ -55,7 +55,7 @@ func TestCorruptedIsAMismatch(t *testing.T) {
 func TestCorruptAltersEverySignature(t *testing.T) {
 	scheme := webhook.Scheme{Signature: webhook.Signature{From: "header:X-Sig", Format: webhook.FormatKV, Tag: "v1"}, Signed: "{timestamp}.{body}", Timestamp: webhook.Timestamp{From: "sig:t"}}
 	r := webhook.Request{Header: []webhook.Field{{Name: "x-sig", Value: "t=5, v1=ab,v0=cd,v1=0f"}, {Name: "Other", Value: "v1=ab"}}}
-	got, err := webhook.Corrupt(scheme, r, func(int) int { return 0 })
+	got, err := webhook.CorruptSignatures(scheme, r, func(int) int { return 0 })
 	if err != nil || header(got, "X-Sig") != "t=5, v1=0b,v0=cd,v1=1f" || header(got, "Other") != "v1=ab" {
 		t.Errorf("%+v, %v", got.Header, err)
 	}
@@ -63,7 +63,7 @@ func TestCorruptAltersEverySignature(t *testing.T) {
 
 func TestCorruptInTheQuery(t *testing.T) {
 	scheme := webhook.Scheme{Signature: webhook.Signature{From: "query:sig", Encoding: webhook.EncodingBase64}}
-	got, err := webhook.Corrupt(scheme, webhook.Request{RawQuery: "a=1&sig=xy%2Bz&b=2"}, func(int) int { return 1 })
+	got, err := webhook.CorruptSignatures(scheme, webhook.Request{RawQuery: "a=1&sig=xy%2Bz&b=2"}, func(int) int { return 1 })
 	if err != nil || got.RawQuery != "a=1&b=2&sig=x0%2Bz" {
 		t.Errorf("%q, %v", got.RawQuery, err)
 	}
@@ -82,7 +82,7 @@ func TestCorruptErrors(t *testing.T) {
 		{"inside the body", webhook.Scheme{Signed: "{json:/a}", Signature: webhook.Signature{From: "json:/sig"}}, nil, func(err error) bool { return errors.Is(err, webhook.ErrUnsignable) }},
 		{"no scheme", webhook.Scheme{Kind: "x"}, nil, func(err error) bool { return errors.As(err, &bad) }},
 	} {
-		if _, err := webhook.Corrupt(tt.scheme, webhook.Request{Header: tt.header}, func(int) int { return 0 }); !tt.is(err) {
+		if _, err := webhook.CorruptSignatures(tt.scheme, webhook.Request{Header: tt.header}, func(int) int { return 0 }); !tt.is(err) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestCorruptErrors(t *testing.T) {
 
 func TestSignedOn(t *testing.T) {
 	r := webhook.Request{RawQuery: "a", Header: []webhook.Field{{Name: "A", Value: "1"}, {Name: "x-sig", Value: "old"}, {Name: "B", Value: "2"}, {Name: "X-SIG", Value: "older"}}}
-	got := webhook.Signed{RawQuery: "q", Header: []webhook.Field{{Name: "X-Sig", Value: "new"}, {Name: "X-Time", Value: "5"}}}.On(r)
+	got := webhook.Signed{RawQuery: "q", Header: []webhook.Field{{Name: "X-Sig", Value: "new"}, {Name: "X-Time", Value: "5"}}}.Apply(r)
 	want := []webhook.Field{{Name: "A", Value: "1"}, {Name: "X-Sig", Value: "new"}, {Name: "B", Value: "2"}, {Name: "X-Time", Value: "5"}}
 	if diff := cmp.Diff(want, got.Header); diff != "" || got.RawQuery != "q" || len(r.Header) != 4 || r.Header[1].Value != "old" {
 		t.Errorf("query %q, original %v, header (-want +got):\n%s", got.RawQuery, r.Header, diff)

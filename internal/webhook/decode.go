@@ -22,10 +22,10 @@ const notObject = "not an object"
 
 // Batch is what a body holds. Every element of it is in Events or in Odd.
 type Batch struct {
-	Events  []Event    // in order
-	Odd     []Fragment // in order; what is no event
-	Single  bool       // the body was one object instead of an array
-	Anomaly string     // what is wrong with the body as a whole, empty if nothing; then it is the only Fragment
+	Events    []Event    // in order
+	Fragments []Fragment // in order; what is no event
+	Single    bool       // the body was one object instead of an array
+	Anomaly   string     // what is wrong with the body as a whole, empty if nothing; then it is the only Fragment
 }
 
 // Fragment is a part of a body that is no event.
@@ -75,7 +75,7 @@ func Decode(body []byte) Batch {
 }
 
 func unreadable(body []byte, why string) Batch {
-	return Batch{Anomaly: why, Odd: []Fragment{{Length: len(body), Anomaly: why}}}
+	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
 }
 
 // add takes e in as an event if it is one.
@@ -92,7 +92,7 @@ func (b *Batch) add(e jsonscan.Value, index int) {
 		b.Events = append(b.Events, ev)
 		return
 	}
-	b.Odd = append(b.Odd, odd)
+	b.Fragments = append(b.Fragments, odd)
 }
 
 // syntax says in words why body is not JSON.

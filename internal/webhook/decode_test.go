@@ -24,7 +24,7 @@ const delivered = `{"eventId":"6F1F9D9C-8f62-4a3c-9b53-1c1f8f5a0b11","event":"ro
 func TestDecodeDocumentedDelivery(t *testing.T) {
 	sent := []byte("[\n  " + delivered + " ,\t{\"event\":\"router.new_kind\"}]\n")
 	got := webhook.Decode(sent)
-	if got.Single || got.Anomaly != "" || len(got.Odd) != 0 || len(got.Events) != 2 {
+	if got.Single || got.Anomaly != "" || len(got.Fragments) != 0 || len(got.Events) != 2 {
 		t.Fatalf("got %+v; want two events and nothing odd", got)
 	}
 	want := webhook.Event{
@@ -132,19 +132,19 @@ func TestDecodeOddBodies(t *testing.T) {
 			if len(got.Events) != tt.events || got.Single != tt.single || got.Anomaly != tt.anomaly {
 				t.Errorf("%d events, single %v, anomaly %q; want %d, %v, %q", len(got.Events), got.Single, got.Anomaly, tt.events, tt.single, tt.anomaly)
 			}
-			if diff := cmp.Diff(tt.odd, got.Odd); diff != "" {
+			if diff := cmp.Diff(tt.odd, got.Fragments); diff != "" {
 				t.Errorf("odd (-want +got):\n%s", diff)
 			}
 		})
 	}
 	many := "[" + strings.Repeat("{},", 10_240) + "{}]"
-	if got := webhook.Decode([]byte(many)); got.Anomaly != "more than 10240 elements" || len(got.Events) != 0 || got.Odd[0].Length != len(many) {
+	if got := webhook.Decode([]byte(many)); got.Anomaly != "more than 10240 elements" || len(got.Events) != 0 || got.Fragments[0].Length != len(many) {
 		t.Errorf("10241 empty objects: anomaly %q, %d events; want the body kept whole", got.Anomaly, len(got.Events))
 	}
 	if got := webhook.Decode([]byte("[" + strings.Repeat("{},", 10_000) + "{}]")); got.Anomaly != "" || len(got.Events) != 10_001 {
 		t.Errorf("10001 empty objects: anomaly %q, %d events; want them all", got.Anomaly, len(got.Events))
 	}
-	if got := webhook.Decode([]byte(strings.Repeat("[", 1<<20))); len(got.Odd) != 1 || got.Odd[0].Length != 1<<20 {
+	if got := webhook.Decode([]byte(strings.Repeat("[", 1<<20))); len(got.Fragments) != 1 || got.Fragments[0].Length != 1<<20 {
 		t.Errorf("a million brackets: %+v; want them kept", got)
 	}
 }
@@ -207,7 +207,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal("the body was changed")
 		}
 		if got.Anomaly != "" {
-			if len(got.Events) != 0 || len(got.Odd) != 1 || got.Odd[0].Offset != 0 || got.Odd[0].Length != len(body) {
+			if len(got.Events) != 0 || len(got.Fragments) != 1 || got.Fragments[0].Offset != 0 || got.Fragments[0].Length != len(body) {
 				t.Fatalf("unreadable body not kept whole: %+v", got)
 			}
 			return
@@ -228,8 +228,8 @@ func checkElements(t *testing.T, body []byte, got webhook.Batch) {
 	} else if err := json.Unmarshal(body, &want); err != nil {
 		t.Fatalf("accepted a body that is no array: %q", body)
 	}
-	if len(got.Events)+len(got.Odd) != len(want) {
-		t.Fatalf("%d events and %d odd ones of %d elements", len(got.Events), len(got.Odd), len(want))
+	if len(got.Events)+len(got.Fragments) != len(want) {
+		t.Fatalf("%d events and %d odd ones of %d elements", len(got.Events), len(got.Fragments), len(want))
 	}
 	seen := map[int]bool{}
 	check := func(index, offset, length int) {
@@ -244,7 +244,7 @@ func checkElements(t *testing.T, body []byte, got webhook.Batch) {
 			t.Errorf("event %d: bytes changed: %q", e.Index, e.Raw)
 		}
 	}
-	for _, o := range got.Odd {
+	for _, o := range got.Fragments {
 		check(o.Index, o.Offset, o.Length)
 	}
 }

@@ -42,7 +42,7 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	x := examiner{scheme: s.WithDefaults(), secrets: secrets, others: others, sample: d}
+	x := diagnoser{scheme: s.WithDefaults(), secrets: secrets, others: others, sample: d}
 	result := Diagnosis{Verdict: v.Verify(d.Request, d.At)}
 	for _, step := range []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.secretSpace, x.bodyChanged, x.elsewhere} {
 		if step(&result) {
@@ -72,15 +72,15 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	return result, nil
 }
 
-// examiner tries out one delivery.
-type examiner struct {
+// diagnoser tries out one delivery.
+type diagnoser struct {
 	scheme          Scheme
 	secrets, others []Secret
 	sample          Sample
 }
 
 // matches reports whether the delivery was signed so, whatever its time.
-func (x *examiner) matches(s Scheme, secrets []Secret, r Request) bool {
+func (x *diagnoser) matches(s Scheme, secrets []Secret, r Request) bool {
 	var usable []Secret
 	for _, secret := range secrets {
 		if _, bad := s.Key.derive(secret, ""); bad == nil {
@@ -91,7 +91,7 @@ func (x *examiner) matches(s Scheme, secrets []Secret, r Request) bool {
 	return err == nil && v.Verify(r, x.sample.At).SecretIndex >= 0
 }
 
-func (x *examiner) time(d *Diagnosis) bool {
+func (x *diagnoser) time(d *Diagnosis) bool {
 	v := d.Verdict
 	switch {
 	case v.OK:
@@ -125,7 +125,7 @@ func span(d time.Duration) string {
 	return d.String()
 }
 
-func (x *examiner) otherSecret(d *Diagnosis) bool {
+func (x *diagnoser) otherSecret(d *Diagnosis) bool {
 	for _, o := range x.others {
 		if x.matches(x.scheme, []Secret{o}, x.sample.Request) {
 			d.Cause, d.Text = CauseOtherSecret, "it is signed with "+o.Name+" instead of the webhook secret"
@@ -136,7 +136,7 @@ func (x *examiner) otherSecret(d *Diagnosis) bool {
 	return false
 }
 
-func (x *examiner) keyForm(d *Diagnosis) bool {
+func (x *diagnoser) keyForm(d *Diagnosis) bool {
 	for _, key := range keysOf(x.secrets) {
 		s := x.scheme
 		s.Key = key.form
@@ -156,10 +156,10 @@ func (x *examiner) keyForm(d *Diagnosis) bool {
 	return false
 }
 
-func (x *examiner) secretSpace(d *Diagnosis) bool {
-	for _, form := range secretForms() {
-		if x.matches(x.scheme, form.of(x.secrets), x.sample.Request) {
-			d.Cause, d.Text = CauseSecretSpace, form.why
+func (x *diagnoser) secretSpace(d *Diagnosis) bool {
+	for _, form := range secretVariants() {
+		if x.matches(x.scheme, form.apply(x.secrets), x.sample.Request) {
+			d.Cause, d.Text = CauseSecretSpace, form.difference
 			d.Hint = "look at the secret's file or variable for spaces and line breaks"
 			return true
 		}
@@ -167,9 +167,9 @@ func (x *examiner) secretSpace(d *Diagnosis) bool {
 	return false
 }
 
-func (x *examiner) bodyChanged(d *Diagnosis) bool {
-	for _, w := range rewritings() {
-		before, changed := w.all([]Sample{x.sample})
+func (x *diagnoser) bodyChanged(d *Diagnosis) bool {
+	for _, w := range bodyRewrites() {
+		before, changed := w.undoAll([]Sample{x.sample})
 		if changed && x.matches(x.scheme, x.secrets, before[0].Request) {
 			d.Cause, d.Text = CauseBodyChanged, "the body was changed on its way: "+w.name
 			d.Hint = "something between the sender and here rewrites bodies; pass them on byte for byte"
@@ -179,9 +179,9 @@ func (x *examiner) bodyChanged(d *Diagnosis) bool {
 	return false
 }
 
-func (x *examiner) elsewhere(d *Diagnosis) bool {
-	for _, l := range leads(x.sample.Request) {
-		if l.shows(slices.Concat(x.secrets, x.others)) {
+func (x *diagnoser) elsewhere(d *Diagnosis) bool {
+	for _, l := range signatureCandidates(x.sample.Request) {
+		if l.holdsSecret(slices.Concat(x.secrets, x.others)) {
 			continue
 		}
 		s := x.scheme
@@ -211,15 +211,15 @@ func (s Signature) form() string {
 
 // otherEntries says what stands where the signature should be, if there is
 // something, but no entry with the tag.
-func (x *examiner) otherEntries(d *Diagnosis) bool {
-	from, _ := parsePlace(x.scheme.Signature.From)
+func (x *diagnoser) otherEntries(d *Diagnosis) bool {
+	from, _ := parseSource(x.scheme.Signature.From)
 	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {
 		return false
 	}
 	d.Text = fmt.Sprintf("what stands at %s holds no entry with tag %q", x.scheme.Signature.From, x.scheme.Signature.Tag)
 	d.Hint = "compare it with format, separator and tag of the scheme's signature"
-	for _, l := range allLeads(x.sample.Request) {
-		if at, _ := parsePlace(l.signature.From); at.same(from) && l.signature.Format != FormatPlain && !l.shows(slices.Concat(x.secrets, x.others)) {
+	for _, l := range allSignatureCandidates(x.sample.Request) {
+		if at, _ := parseSource(l.signature.From); at.same(from) && l.signature.Format != FormatPlain && !l.holdsSecret(slices.Concat(x.secrets, x.others)) {
 			d.Text += "; read otherwise it holds a signature: " + l.signature.form()
 			d.Hint = "change signature of the scheme, or run `waybill signature learn`"
 			break
@@ -229,7 +229,7 @@ func (x *examiner) otherEntries(d *Diagnosis) bool {
 }
 
 // notExplained says what can be said when nothing that was tried verifies.
-func (x *examiner) notExplained(d *Diagnosis) {
+func (x *diagnoser) notExplained(d *Diagnosis) {
 	d.Cause = CauseNotExplained
 	from := x.scheme.Signature.From
 	switch d.Verdict.Reason {

@@ -88,7 +88,7 @@ func TestRehearse(t *testing.T) {
 	}
 	all = append(all, webhook.Scheme{Kind: "digest", AcceptWeak: true}, webhook.Scheme{Kind: "token", Signature: webhook.Signature{From: "json:/0/token"}})
 	for _, s := range all {
-		if r, err := webhook.Rehearse(s, at); err != nil || len(r.Body) == 0 {
+		if r, err := webhook.SelfTest(s, at); err != nil || len(r.Body) == 0 {
 			t.Errorf("%+v: %v, %s", s, err, r.Body)
 		}
 	}
@@ -96,12 +96,12 @@ func TestRehearse(t *testing.T) {
 		{Signed: "{json:/a}{json:/a/b}"},
 		{Signed: "{json:/a}", Signature: webhook.Signature{From: "json:/a/b"}},
 	} {
-		if _, err := webhook.Rehearse(s, at); !errors.Is(err, webhook.ErrRehearsal) {
+		if _, err := webhook.SelfTest(s, at); !errors.Is(err, webhook.ErrSelfTest) {
 			t.Errorf("%+v: %v; want ErrRehearsal", s, err)
 		}
 	}
 	var bad *webhook.SchemeError
-	if _, err := webhook.Rehearse(webhook.Scheme{Kind: "x"}, at); !errors.As(err, &bad) {
+	if _, err := webhook.SelfTest(webhook.Scheme{Kind: "x"}, at); !errors.As(err, &bad) {
 		t.Errorf("bad scheme: %v", err)
 	}
 }

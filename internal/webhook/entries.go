@@ -11,8 +11,8 @@ import (
 // entries are the signatures of a delivery, decoded, each as long as the hash,
 // and the timestamps that stood beside them.
 type entries struct {
-	macs   [][]byte
-	stamps []string
+	macs       [][]byte
+	timestamps []string
 }
 
 // entries takes the signature's value apart. Entries under other tags, and,
@@ -27,7 +27,7 @@ func (c *compiled) entries(d *delivery) (entries, Reason) {
 		return entries{}, ReasonHeaderRepeated
 	}
 	s := string(value)
-	if c.signature.source == fromQuery {
+	if c.signature.kind == sourceQuery {
 		bare, err := url.PathUnescape(s) // a plus is a digit of base64 here, not a space
 		if err != nil {
 			return entries{}, ReasonSignatureMalformed
@@ -81,11 +81,11 @@ func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
 			return nil, e, false
 		case tag == c.scheme.Signature.Tag:
 			tagged = append(tagged, value)
-		case c.timestamp.source == fromSignature && tag == c.timestamp.name:
-			e.stamps = append(e.stamps, value)
+		case c.timestamp.kind == sourceSibling && tag == c.timestamp.name:
+			e.timestamps = append(e.timestamps, value)
 		}
 	}
-	return tagged, e, len(e.stamps) <= 1
+	return tagged, e, len(e.timestamps) <= 1
 }
 
 // decode returns the bytes of one signature; false unless it has its prefix,

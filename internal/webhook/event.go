@@ -66,17 +66,17 @@ func uuid(s string) ([]byte, bool) {
 	return key, err == nil
 }
 
-// reader takes fields out of objects and notes what is odd.
-type reader struct {
-	odd []string
+// fieldReader takes fields out of objects and notes what is odd.
+type fieldReader struct {
+	anomalies []string
 }
 
-func (r *reader) note(words string) { r.odd = append(r.odd, words) }
+func (r *fieldReader) note(words string) { r.anomalies = append(r.anomalies, words) }
 
 // pick returns the values of those members of an object, nil where there is
 // none. One that stands twice with different values counts as none: to take
 // either would be a guess.
-func (r *reader) pick(obj []byte, names ...string) [][]byte {
+func (r *fieldReader) pick(obj []byte, names ...string) [][]byte {
 	values := make([][]byte, len(names))
 	if len(obj) == 0 || obj[0] != '{' {
 		return values
@@ -103,7 +103,7 @@ func (r *reader) pick(obj []byte, names ...string) [][]byte {
 }
 
 // text returns what a member says, empty if it is absent or null.
-func (r *reader) text(name string, raw []byte) string {
+func (r *fieldReader) text(name string, raw []byte) string {
 	if raw == nil || raw[0] == 'n' {
 		return ""
 	}
@@ -119,9 +119,9 @@ func (r *reader) text(name string, raw []byte) string {
 }
 
 // id is text, but nothing that could stand for two identifiers.
-func (r *reader) id(raw []byte) string {
+func (r *fieldReader) id(raw []byte) string {
 	s := r.text("eventId", raw)
-	if slices.ContainsFunc(r.odd, func(words string) bool { return strings.HasPrefix(words, "eventId ") }) {
+	if slices.ContainsFunc(r.anomalies, func(words string) bool { return strings.HasPrefix(words, "eventId ") }) {
 		return ""
 	}
 	if s == "" {
@@ -131,7 +131,7 @@ func (r *reader) id(raw []byte) string {
 }
 
 // literal returns a scalar member as sent.
-func (r *reader) literal(name string, raw []byte) string {
+func (r *fieldReader) literal(name string, raw []byte) string {
 	if raw == nil || raw[0] == 'n' {
 		return ""
 	}
@@ -157,7 +157,7 @@ func DecodeEvent(raw []byte) Event {
 
 // decodeEvent reads an object that is known to be valid and begins raw.
 func decodeEvent(raw []byte) Event {
-	var r reader
+	var r fieldReader
 	top := r.pick(raw, "eventId", "event", "eventTime", "data")
 	id, data := top[0], top[3]
 	e := Event{
@@ -180,7 +180,7 @@ func decodeEvent(raw []byte) Event {
 	e.RouterID = r.text("routerId", own[3])
 	e.StatusLabel = r.text("statusLabel", summary[2])
 	e.LatestEvent = r.text("latestEvent", summary[3])
-	e.Anomaly = strings.Join(r.odd, "; ")
+	e.Anomaly = strings.Join(r.anomalies, "; ")
 	return e
 }
 

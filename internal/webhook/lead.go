@@ -15,36 +15,36 @@ import (
 // Bounds of what a search looks at in one delivery. They keep a body that was
 // made for it from costing more than a search is worth.
 const (
-	maxScalars   = 200 // values of a body
-	maxDepthSeen = 5   // levels of a body
-	maxLeads     = 48  // values that may be signatures
-	maxTimes     = 14  // values that may be the time of signing
-	maxPieces    = 64  // values outside the body that may be signed beside it
-	maxFields    = 24  // values of the body that may be signed without the rest
-	maxPieceSize = 256 // bytes of such a value
+	maxScalars    = 200 // values of a body
+	maxBodyDepth  = 5   // levels of a body
+	maxCandidates = 48  // values that may be signatures
+	maxTimestamps = 14  // values that may be the time of signing
+	maxValues     = 64  // values outside the body that may be signed beside it
+	maxBodyValues = 24  // values of the body that may be signed without the rest
+	maxValueSize  = 256 // bytes of such a value
 )
 
-// found is a value of a delivery and where it stands.
-type found struct {
-	at   string // as in signature.from
+// locatedValue is a value of a delivery and where it stands.
+type locatedValue struct {
+	from string // as in signature.from
 	text string
 }
 
-// headersOf returns the headers of r that stand there once.
-func headersOf(r Request) []found {
-	var all []found
+// headerValues returns the headers of r that stand there once.
+func headerValues(r Request) []locatedValue {
+	var all []locatedValue
 	for _, f := range r.Header {
 		if isToken(f.Name) && len(r.values(f.Name)) == 1 {
-			all = append(all, found{"header:" + f.Name, f.Value})
+			all = append(all, locatedValue{"header:" + f.Name, f.Value})
 		}
 	}
 	return all
 }
 
-// parametersOf returns the parameters of the query that stand there once,
+// queryValues returns the parameters of the query that stand there once,
 // without their escapes if bare.
-func parametersOf(r Request, bare bool) []found {
-	var all []found
+func queryValues(r Request, bare bool) []locatedValue {
+	var all []locatedValue
 	for pair := range strings.SplitSeq(r.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(key)
@@ -59,22 +59,22 @@ func parametersOf(r Request, bare bool) []found {
 				continue
 			}
 		}
-		all = append(all, found{"query:" + name, value})
+		all = append(all, locatedValue{"query:" + name, value})
 	}
 	return all
 }
 
-// scalarsOf returns the texts, numbers and booleans of a JSON body, of arrays
+// bodyValues returns the texts, numbers and booleans of a JSON body, of arrays
 // those of the first element alone: a delivery may hold one event or many.
-func scalarsOf(body []byte) []found {
+func bodyValues(body []byte) []locatedValue {
 	if !json.Valid(body) {
 		return nil
 	}
-	var all []found
+	var all []locatedValue
 	var walk func(raw []byte, pointer string, depth int)
 	walk = func(raw []byte, pointer string, depth int) {
 		switch {
-		case len(all) == maxScalars || depth > maxDepthSeen:
+		case len(all) == maxScalars || depth > maxBodyDepth:
 		case raw[0] == '{':
 			for m := range jsonscan.Values(raw, 0) {
 				if name, valid := jsonscan.Text(m.Name); valid {
@@ -88,7 +88,7 @@ func scalarsOf(body []byte) []found {
 			}
 		default:
 			if s, ok := scalar(raw); ok && pointer != "" {
-				all = append(all, found{"json:" + pointer, s})
+				all = append(all, locatedValue{"json:" + pointer, s})
 			}
 		}
 	}
@@ -96,47 +96,47 @@ func scalarsOf(body []byte) []found {
 	return all
 }
 
-// lead is a value that has the form of a signature, and which form that is.
-type lead struct {
-	signature Signature
-	algorithm string
-	stamps    []found // in kv and list: the other entries, at sig:K
+// signatureCandidate is a value that has the form of a signature, and which form that is.
+type signatureCandidate struct {
+	signature  Signature
+	algorithm  string
+	timestamps []locatedValue // in kv and list: the other entries, at sig:K
 }
 
-// leads returns the ways to read a value of r as a signature that are tried.
-func leads(r Request) []lead {
-	all := allLeads(r)
-	return all[:min(len(all), maxLeads)]
+// signatureCandidates returns the ways to read a value of r as a signature that are tried.
+func signatureCandidates(r Request) []signatureCandidate {
+	all := allSignatureCandidates(r)
+	return all[:min(len(all), maxCandidates)]
 }
 
-// allLeads returns every such way. What is called a signature stands first.
-func allLeads(r Request) []lead {
-	var all []lead
-	for _, values := range [][]found{headersOf(r), parametersOf(r, true), scalarsOf(r.Body)} {
+// allSignatureCandidates returns every such way. What is called a signature stands first.
+func allSignatureCandidates(r Request) []signatureCandidate {
+	var all []signatureCandidate
+	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
 		for _, v := range values {
-			all = append(all, v.leads()...)
+			all = append(all, v.signatureCandidates()...)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b lead) int { return cmp.Compare(a.unlikely(), b.unlikely()) })
+	slices.SortStableFunc(all, func(a, b signatureCandidate) int { return cmp.Compare(a.nameRank(), b.nameRank()) })
 	return all
 }
 
-// shows reports whether one of secrets, such as the API key, stands in text
+// holdsSecret reports whether one of secrets, such as the API key, stands in text
 // that would be a part of a scheme. Schemes are shown.
-func shows(text string, secrets []Secret) bool {
+func holdsSecret(text string, secrets []Secret) bool {
 	return slices.ContainsFunc(secrets, func(s Secret) bool {
 		return len(s.Value) >= minToken && strings.Contains(text, string(s.Value))
 	})
 }
 
-// shows likewise looks at all that a scheme would take from l.
-func (l lead) shows(secrets []Secret) bool {
-	return shows(l.signature.Prefix, secrets) || shows(l.signature.Tag, secrets) ||
-		slices.ContainsFunc(l.stamps, func(f found) bool { return shows(f.at, secrets) })
+// holdsSecret likewise looks at all that a scheme would take from l.
+func (l signatureCandidate) holdsSecret(secrets []Secret) bool {
+	return holdsSecret(l.signature.Prefix, secrets) || holdsSecret(l.signature.Tag, secrets) ||
+		slices.ContainsFunc(l.timestamps, func(f locatedValue) bool { return holdsSecret(f.from, secrets) })
 }
 
-// unlikely is 0 for a value whose name says that it is a signature, else 1.
-func (l lead) unlikely() int {
+// nameRank is 0 for a value whose name says that it is a signature, else 1.
+func (l signatureCandidate) nameRank() int {
 	name := strings.ToLower(l.signature.From)
 	for _, word := range []string{"sig", "hmac", "hash", "mac", "digest", "auth", "token", "verif"} {
 		if strings.Contains(name, word) {
@@ -146,12 +146,12 @@ func (l lead) unlikely() int {
 	return 1
 }
 
-func (v found) leads() []lead {
-	var all []lead
+func (v locatedValue) signatureCandidates() []signatureCandidate {
+	var all []signatureCandidate
 	for _, format := range []string{FormatKV, FormatList} {
 		own, _ := (Signature{Format: format}).separators()
 		for _, between := range append([]string{own}, separatorsBetween...) {
-			if of := v.entries(Signature{From: v.at, Format: format, Separator: between}); len(of) > 0 {
+			if of := v.entryCandidates(Signature{From: v.from, Format: format, Separator: between}); len(of) > 0 {
 				all = append(all, of...)
 				break
 			}
@@ -161,41 +161,41 @@ func (v found) leads() []lead {
 		return all
 	}
 	for _, prefix := range prefixes(v.text) {
-		for _, f := range forms(v.text[len(prefix):]) {
-			all = append(all, lead{Signature{From: v.at, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
+		for _, f := range hashForms(v.text[len(prefix):]) {
+			all = append(all, signatureCandidate{Signature{From: v.from, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
 		}
 	}
 	return all
 }
 
-// entries reads a value as one with several entries.
-func (v found) entries(s Signature) []lead {
+// entryCandidates reads a value as one with several entries.
+func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	between, within := s.separators()
 	if between == within || !strings.Contains(v.text, between) && (s.Format != FormatList || between != " ") {
 		return nil // one entry is a signature with a prefix
 	}
-	var all []lead
-	var stamps []found
+	var all []signatureCandidate
+	var stamps []locatedValue
 	seen := map[string]bool{}
 	for item := range strings.SplitSeq(v.text, between) {
 		tag, value, ok := strings.Cut(strings.Trim(item, " \t"), within)
 		if !ok || tag == "" || strings.ContainsAny(tag, strings.Join(separatorsBetween, "")) {
 			return nil
 		}
-		of := forms(value)
+		of := hashForms(value)
 		if len(of) == 0 {
-			stamps = append(stamps, found{"sig:" + tag, value})
+			stamps = append(stamps, locatedValue{"sig:" + tag, value})
 		}
 		for _, f := range of {
 			if key := tag + " " + f.encoding + " " + f.algorithm; !seen[key] {
 				seen[key] = true
 				s.Tag, s.Encoding = tag, f.encoding
-				all = append(all, lead{Scheme{Signature: s}.WithDefaults().Signature, f.algorithm, nil})
+				all = append(all, signatureCandidate{Scheme{Signature: s}.WithDefaults().Signature, f.algorithm, nil})
 			}
 		}
 	}
 	for i := range all {
-		all[i].stamps = stamps
+		all[i].timestamps = stamps
 	}
 	return all
 }
@@ -212,19 +212,19 @@ func prefixes(s string) []string {
 	return all
 }
 
-// form is how the bytes of a hash are written, and which hash is so long.
-type form struct{ encoding, algorithm string }
+// hashForm is how the bytes of a hash are written, and which hash is so long.
+type hashForm struct{ encoding, algorithm string }
 
-// forms returns the forms that s has.
-func forms(s string) []form {
-	var all []form
+// hashForms returns the forms that s has.
+func hashForms(s string) []hashForm {
+	var all []hashForm
 	add := func(encoding string, b []byte, err error) {
 		if err != nil {
 			return
 		}
 		for algorithm, size := range map[string]int{AlgorithmSHA256: 32, AlgorithmSHA512: 64, AlgorithmSHA1: 20, AlgorithmMD5: 16} {
 			if len(b) == size {
-				all = append(all, form{encoding, algorithm})
+				all = append(all, hashForm{encoding, algorithm})
 			}
 		}
 	}

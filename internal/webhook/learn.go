@@ -38,13 +38,13 @@ type Sample struct {
 	Redacted bool      // what it held was masked, see [Redactor]: no signature fits it any more
 }
 
-// Lesson is what was learnt from samples.
-type Lesson struct {
+// LearnResult is what was learnt from samples.
+type LearnResult struct {
 	Candidates []Candidate // schemes that every sample matches, best first
 	Partial    []Candidate // without a candidate that takes a secret: schemes that some samples match, best first
 	Bodies     int         // how many different bodies the samples have
 	Untried    []string    // places in the first delivery that were not tried, as there are too many
-	Cut        bool        // the search ended before everything was tried: bodies or headers are too large
+	Incomplete bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
 // Learn finds the schemes in which samples were signed with one of secrets: in
@@ -57,51 +57,51 @@ type Lesson struct {
 // Schemes over several values of the body, and over sorted forms, are not
 // looked for. It costs well under a second for bodies of a few kB, and some
 // seconds at most.
-func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (Lesson, error) {
-	t := teacher{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), left: &budget{learnTrials, learnBytes}}
-	lesson := Lesson{Bodies: differentBodies(samples)}
+func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (LearnResult, error) {
+	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), budget: &budget{learnTrials, learnBytes}}
+	lesson := LearnResult{Bodies: differentBodies(samples)}
 	more := &budget{learnTrials / 2, learnBytes / 2}
 	var all []Candidate
 	for i, seed := range t.seeds() {
 		if i == 0 {
-			lesson.Untried = untried(seed.Request)
+			lesson.Untried = untriedSources(seed.Request)
 		}
 		searching := t
 		if i >= learnWhole {
-			searching.left = more
+			searching.budget = more
 		}
 		found, err := searching.search(seed.Request)
 		if err != nil {
-			return Lesson{}, err
+			return LearnResult{}, err
 		}
 		for _, c := range found {
 			if !slices.ContainsFunc(all, func(o Candidate) bool { return o.Scheme == c.Scheme }) {
 				all = append(all, c)
 			}
 		}
-		if slices.ContainsFunc(all, Candidate.settles) {
+		if slices.ContainsFunc(all, Candidate.conclusive) {
 			break
 		}
 	}
 	if len(all) == 0 {
 		var err error
-		if all, err = t.obstacles(); err != nil {
-			return Lesson{}, err
+		if all, err = t.searchAltered(); err != nil {
+			return LearnResult{}, err
 		}
 	}
 	slices.SortStableFunc(all, Candidate.compare)
 	for _, c := range all {
 		switch {
-		case c.whole():
+		case c.matchesAll():
 			lesson.Candidates = append(lesson.Candidates, c)
 		default:
 			lesson.Partial = append(lesson.Partial, c)
 		}
 	}
-	if slices.ContainsFunc(lesson.Candidates, Candidate.settles) {
+	if slices.ContainsFunc(lesson.Candidates, Candidate.conclusive) {
 		lesson.Partial = nil
 	}
-	lesson.Cut = len(all) == 0 && t.left.spent()
+	lesson.Incomplete = len(all) == 0 && t.budget.exhausted()
 	return lesson, nil
 }
 
@@ -113,7 +113,7 @@ func (b *budget) spend(bytes int) {
 	b.bytes -= bytes
 }
 
-func (b *budget) spent() bool { return b.trials < 0 || b.bytes < 0 }
+func (b *budget) exhausted() bool { return b.trials < 0 || b.bytes < 0 }
 
 func differentBodies(samples []Sample) int {
 	bodies := map[string]bool{}
@@ -123,32 +123,32 @@ func differentBodies(samples []Sample) int {
 	return len(bodies)
 }
 
-// teacher is one search.
-type teacher struct {
-	ctx     context.Context //nolint:containedctx // a search is one call
-	samples []Sample
-	secrets []Secret
-	url     string
-	few     bool // only the commonest templates
-	left    *budget
+// learner is one search.
+type learner struct {
+	ctx        context.Context //nolint:containedctx // a search is one call
+	samples    []Sample
+	secrets    []Secret
+	url        string
+	commonOnly bool // only the commonest templates
+	budget     *budget
 }
 
 // seeds returns the samples to search in, those with the smallest bodies.
-func (t *teacher) seeds() []Sample {
+func (t *learner) seeds() []Sample {
 	seeds := slices.Clone(t.samples)
 	slices.SortStableFunc(seeds, func(a, b Sample) int { return cmp.Compare(len(a.Body), len(b.Body)) })
 	return seeds[:min(len(seeds), learnSeeds)]
 }
 
 // search returns what matches one delivery, checked against all.
-func (t *teacher) search(r Request) ([]Candidate, error) {
+func (t *learner) search(r Request) ([]Candidate, error) {
 	schemes, err := t.schemes(r, t.secrets)
 	if err != nil || len(schemes) == 0 {
 		return nil, err
 	}
 	c := *t
-	c.left = &budget{learnTrials, learnBytes}
-	control, err := c.schemes(r, madeUp(t.secrets))
+	c.budget = &budget{learnTrials, learnBytes}
+	control, err := c.schemes(r, controlSecrets(t.secrets))
 	if err != nil {
 		return nil, err
 	}
@@ -157,16 +157,16 @@ func (t *teacher) search(r Request) ([]Candidate, error) {
 	}
 	var all []Candidate
 	for _, s := range schemes {
-		if c, ok := t.decide(s); ok {
+		if c, ok := t.resolveEncoding(s); ok {
 			all = append(all, c)
 		}
 	}
 	return all, nil
 }
 
-// decide checks a scheme and, where the first sample left the alphabet of the
+// resolveEncoding checks a scheme and, where the first sample left the alphabet of the
 // signature open, takes the one that fits them all.
-func (t *teacher) decide(s Scheme) (Candidate, bool) {
+func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 	either, ok := t.check(s)
 	if !ok || s.Signature.Encoding != EncodingBase64Any {
 		return either, ok
@@ -188,7 +188,7 @@ func (t *teacher) decide(s Scheme) (Candidate, bool) {
 }
 
 // check verifies all samples in a scheme, as a listener would.
-func (t *teacher) check(s Scheme) (Candidate, bool) {
+func (t *learner) check(s Scheme) (Candidate, bool) {
 	c := Candidate{Scheme: s.WithDefaults(), Strength: s.Strength(), Matched: make([]bool, len(t.samples))}
 	var usable []Secret
 	var index []int
@@ -220,19 +220,19 @@ func (t *teacher) check(s Scheme) (Candidate, bool) {
 }
 
 // schemes returns the schemes in which r was signed with one of secrets.
-func (t *teacher) schemes(r Request, secrets []Secret) ([]Scheme, error) {
+func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	all := tokens(r, secrets)
 	keys := keysOf(secrets)
-	for _, l := range leads(r) {
-		if t.left.spent() {
+	for _, l := range signatureCandidates(r) {
+		if t.budget.exhausted() {
 			break
 		}
-		if l.shows(t.secrets) {
+		if l.holdsSecret(t.secrets) {
 			continue
 		}
-		m := materialsOf(r, l, t.url)
+		m := signedInputsOf(r, l, t.url)
 		for _, kind := range []string{KindHMAC, KindDigest, ""} {
-			found, err := t.try(r, l, m, kind, keys)
+			found, err := t.schemesOfKind(r, l, m, kind, keys)
 			if err != nil {
 				return nil, err
 			}
@@ -243,31 +243,31 @@ func (t *teacher) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 }
 
 // patterns returns what is tried for a kind; none stands for a keyless digest.
-func (t *teacher) patterns(kind string) []string {
+func (t *learner) patterns(kind string) []string {
 	switch {
-	case kind == KindHMAC && t.few:
+	case kind == KindHMAC && t.commonOnly:
 		return []string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}
 	case kind == KindHMAC:
 		return hmacPatterns
-	case kind == KindDigest && t.few:
+	case kind == KindDigest && t.commonOnly:
 		return []string{"B/K", "KB", "BK"}
 	case kind == KindDigest:
 		return digestPatterns
-	case t.few:
+	case t.commonOnly:
 		return nil
 	default:
 		return keylessPatterns
 	}
 }
 
-// try returns the schemes of one kind for one value that may be a signature.
-func (t *teacher) try(r Request, l lead, m materials, kind string, keys []derived) ([]Scheme, error) {
+// schemesOfKind returns the schemes of one kind for one value that may be a signature.
+func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
 		return nil, nil // no scheme has it
 	}
 	s := Scheme{Kind: kind, Algorithm: l.algorithm, Signature: l.signature}
 	if kind == "" {
-		s.Kind, s.AcceptWeak, keys = KindDigest, true, []derived{{}}
+		s.Kind, s.AcceptWeak, keys = KindDigest, true, []derivedKey{{}}
 	}
 	var all []Scheme
 	d := &delivery{Request: r}
@@ -275,14 +275,14 @@ func (t *teacher) try(r Request, l lead, m materials, kind string, keys []derive
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
-		if t.left.spent() {
+		if t.budget.exhausted() {
 			break
 		}
 		s.Signed, s.Timestamp, s.PublicURL = tpl.signed, tpl.timestamp, ""
 		if strings.Contains(tpl.signed, "{url}") {
 			s.PublicURL = t.url
 		}
-		for _, key := range t.hits(d, s, keys) {
+		for _, key := range t.matchingKeys(d, s, keys) {
 			s.Key = key
 			all = append(all, s)
 		}
@@ -291,14 +291,14 @@ func (t *teacher) try(r Request, l lead, m materials, kind string, keys []derive
 	return all, nil
 }
 
-// hits returns the keys that sign d in a scheme.
-func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
+// matchingKeys returns the keys that sign d in a scheme.
+func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	c, bad := compile(s)
 	if bad != nil {
 		return nil
 	}
-	t.left.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
-	macs, _, pieces, why := c.read(d)
+	t.budget.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
+	macs, _, pieces, why := c.readSigned(d)
 	if why != "" {
 		return nil
 	}
@@ -308,7 +308,7 @@ func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
 	}
 	var hits []Key
 	for _, key := range keys {
-		t.left.spend(size)
+		t.budget.spend(size)
 		sum := c.sum(pieces, key.bytes)
 		if slices.ContainsFunc(macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
 			hits = append(hits, key.form)
@@ -317,8 +317,8 @@ func (t *teacher) hits(d *delivery, s Scheme, keys []derived) []Key {
 	return hits
 }
 
-// derived is a key and how it is made of its secret.
-type derived struct {
+// derivedKey is a key and how it is made of its secret.
+type derivedKey struct {
 	form  Key
 	bytes []byte
 }
@@ -327,8 +327,8 @@ type derived struct {
 var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
 
 // keysOf returns every key that secrets may stand for, each once.
-func keysOf(secrets []Secret) []derived {
-	var all []derived
+func keysOf(secrets []Secret) []derivedKey {
+	var all []derivedKey
 	for _, secret := range secrets {
 		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}, {Normalize: NormalizeNFKD}, {Normalize: NormalizeNFC}}
 		if p := string(namedPrefix.Find(secret.Value)); p != "" {
@@ -336,8 +336,8 @@ func keysOf(secrets []Secret) []derived {
 		}
 		for _, form := range forms {
 			key, bad := Scheme{Key: form}.WithDefaults().Key.derive(secret, "")
-			if bad == nil && !slices.ContainsFunc(all, func(d derived) bool { return bytes.Equal(d.bytes, key) }) {
-				all = append(all, derived{form, key})
+			if bad == nil && !slices.ContainsFunc(all, func(d derivedKey) bool { return bytes.Equal(d.bytes, key) }) {
+				all = append(all, derivedKey{form, key})
 			}
 		}
 	}
@@ -347,14 +347,14 @@ func keysOf(secrets []Secret) []derived {
 // tokens returns the schemes in which r shows one of secrets in clear.
 func tokens(r Request, secrets []Secret) []Scheme {
 	var all []Scheme
-	for _, values := range [][]found{headersOf(r), parametersOf(r, true), scalarsOf(r.Body)} {
+	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
 		for _, v := range values {
 			for _, secret := range secrets {
 				prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
-				if !ok || len(secret.Value) < minToken || shows(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
+				if !ok || len(secret.Value) < minToken || holdsSecret(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
 					continue
 				}
-				s := Scheme{Kind: KindToken, Signature: Signature{From: v.at, Prefix: prefix}}
+				s := Scheme{Kind: KindToken, Signature: Signature{From: v.from, Prefix: prefix}}
 				if s.Check() == nil && !slices.Contains(all, s) {
 					all = append(all, s)
 				}
@@ -364,8 +364,8 @@ func tokens(r Request, secrets []Secret) []Scheme {
 	return all
 }
 
-// madeUp returns secrets of the same form that nobody has.
-func madeUp(secrets []Secret) []Secret {
+// controlSecrets returns secrets of the same form that nobody has.
+func controlSecrets(secrets []Secret) []Secret {
 	all := make([]Secret, len(secrets))
 	for i, s := range secrets {
 		sum := sha256.Sum256(append([]byte("control\x00"), s.Value...))
@@ -374,35 +374,35 @@ func madeUp(secrets []Secret) []Secret {
 	return all
 }
 
-// obstacles looks for schemes that only match other secrets or bodies than
+// searchAltered looks for schemes that only match other secrets or bodies than
 // there are: without the space around a secret, or as a body may have been
 // before somebody wrote it anew.
-func (t *teacher) obstacles() ([]Candidate, error) {
-	for _, form := range secretForms() {
+func (t *learner) searchAltered() ([]Candidate, error) {
+	for _, form := range secretVariants() {
 		o := *t
-		o.secrets = form.of(t.secrets)
-		if found, err := o.hindered(form.why); err != nil || len(found) > 0 {
+		o.secrets = form.apply(t.secrets)
+		if found, err := o.searchWithObstacle(form.difference); err != nil || len(found) > 0 {
 			return found, err
 		}
 	}
-	for _, w := range rewritings() {
+	for _, w := range bodyRewrites() {
 		o := *t
 		var changed bool
-		if o.samples, changed = w.all(t.samples); !changed {
+		if o.samples, changed = w.undoAll(t.samples); !changed {
 			continue
 		}
-		if found, err := o.hindered("the body was changed on its way: " + w.name); err != nil || len(found) > 0 {
+		if found, err := o.searchWithObstacle("the body was changed on its way: " + w.name); err != nil || len(found) > 0 {
 			return found, err
 		}
 	}
 	return nil, nil
 }
 
-// hindered searches once, and says of what it finds why it does not verify.
-func (t *teacher) hindered(why string) ([]Candidate, error) {
-	t.few = true
+// searchWithObstacle searches once, and says of what it finds why it does not verify.
+func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
+	t.commonOnly = true
 	seeds := t.seeds()
-	if len(seeds) == 0 || t.left.spent() {
+	if len(seeds) == 0 || t.budget.exhausted() {
 		return nil, nil
 	}
 	found, err := t.search(seeds[0].Request)
@@ -412,26 +412,26 @@ func (t *teacher) hindered(why string) ([]Candidate, error) {
 	return found, err
 }
 
-// all returns samples as they may have been before, and whether that is
+// undoAll returns samples as they may have been before, and whether that is
 // different.
-func (w rewriting) all(samples []Sample) ([]Sample, bool) {
+func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	before := slices.Clone(samples)
 	changed := false
 	for i, s := range samples {
-		if body, ok := w.of(s.Body); ok && len(body) > 0 && !bytes.Equal(body, s.Body) {
+		if body, ok := w.undo(s.Body); ok && len(body) > 0 && !bytes.Equal(body, s.Body) {
 			before[i].Body, changed = body, true
 		}
 	}
 	return before, changed
 }
 
-// secretForm is a way in which a secret may differ from the sender's.
-type secretForm struct {
-	why string
-	of  func([]Secret) []Secret
+// secretVariant is a way in which a secret may differ from the sender's.
+type secretVariant struct {
+	difference string
+	apply      func([]Secret) []Secret
 }
 
-func secretForms() []secretForm {
+func secretVariants() []secretVariant {
 	each := func(f func([]byte) []byte) func([]Secret) []Secret {
 		return func(secrets []Secret) []Secret {
 			var all []Secret
@@ -444,7 +444,7 @@ func secretForms() []secretForm {
 		}
 	}
 	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(b, end...) } }
-	return []secretForm{
+	return []secretVariant{
 		{"the secret here has white space around it that the sender's has not", each(bytes.TrimSpace)},
 		{"the sender's secret ends in a line break, which this one lacks", each(add("\n"))},
 		{"the sender's secret ends in a line break (CRLF), which this one lacks", each(add("\r\n"))},

@@ -18,15 +18,15 @@ import (
 // Interface: Events.
 const KindDelivered = "router.delivered"
 
-// madeStatus is the status of made-up events of any other kind.
-const madeStatus = 9000
+// syntheticStatus is the status of made-up events of any other kind.
+const syntheticStatus = 9000
 
-// Made says what made-up events are like. They are the same whenever Seed, At
+// SyntheticEvents says what made-up events are like. They are the same whenever Seed, At
 // and the rest are.
 //
 // Assumed: kinds, statuses and names other than delivered are not shown; those
 // of other kinds are invented, and Set replaces them.
-type Made struct {
+type SyntheticEvents struct {
 	Kind   string    // of the event; empty for [KindDelivered]
 	Number string    // tracking number; empty for one of its own for each
 	At     time.Time // when the first happened; each other 1 ms after the one before
@@ -70,12 +70,12 @@ func (c Change) value() (v any, err error) {
 // The error matches [ErrChange].
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
-func (m Made) Body(n int) ([]byte, error) {
+func (m SyntheticEvents) Body(n int) ([]byte, error) {
 	var e any = m.event(n)
 	for _, c := range m.Set {
 		value, err := c.value()
 		if err == nil {
-			e, err = set(e, c.path, value)
+			e, err = setAt(e, c.path, value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.path, err)
@@ -88,9 +88,9 @@ func (m Made) Body(n int) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-const madeTime = "2006-01-02T15:04:05.000Z"
+const syntheticTime = "2006-01-02T15:04:05.000Z"
 
-func (m Made) event(n int) map[string]any {
+func (m SyntheticEvents) event(n int) map[string]any {
 	kind := m.Kind
 	if kind == "" {
 		kind = KindDelivered
@@ -102,12 +102,12 @@ func (m Made) event(n int) map[string]any {
 		routerID = m.id("router "+number, 0)
 	}
 	track := kind[strings.LastIndexByte(kind, '.')+1:]
-	status, text := madeStatus, track
+	status, text := syntheticStatus, track
 	if kind == KindDelivered {
 		status, text = 1, "Delivered"
 	}
 	at := m.At.UTC().Add(time.Duration(n) * time.Millisecond)
-	then, begun := at.Format(madeTime), at.Add(-72*time.Hour).Format(madeTime)
+	then, begun := at.Format(syntheticTime), at.Add(-72*time.Hour).Format(syntheticTime)
 	return map[string]any{
 		"eventId": m.id("event", n), "event": kind, "eventTime": then,
 		"data": map[string]any{
@@ -133,24 +133,24 @@ func checkpoint(text string, at time.Time) map[string]any {
 }
 
 // id returns a UUID that follows from the seed, what it is for, and n.
-func (m Made) id(what string, n int) string {
+func (m SyntheticEvents) id(what string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", m.Seed, what, n))
 	b := sum[:16]
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// set returns in with a value at a path. Objects on the way are made; an
+// setAt returns in with a value at a path. Objects on the way are made; an
 // element of an array must be there, or be the next, which - names too.
-func set(in any, path []string, value any) (any, error) {
+func setAt(in any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
 	switch in := in.(type) {
 	case nil:
-		return set(map[string]any{}, path, value)
+		return setAt(map[string]any{}, path, value)
 	case map[string]any:
-		inner, err := set(in[path[0]], path[1:], value)
+		inner, err := setAt(in[path[0]], path[1:], value)
 		in[path[0]] = inner
 		return in, err
 	case []any:
@@ -164,7 +164,7 @@ func set(in any, path []string, value any) (any, error) {
 		if i == len(in) {
 			in = append(in, nil)
 		}
-		in[i], err = set(in[i], path[1:], value)
+		in[i], err = setAt(in[i], path[1:], value)
 		return in, err
 	default:
 		return nil, fmt.Errorf("there is no object or array to hold %q: %w", path[0], ErrChange)

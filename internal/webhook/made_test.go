@@ -25,14 +25,14 @@ func changes(t *testing.T, texts ...string) []webhook.Change {
 	return all
 }
 
-func made(t *testing.T, m webhook.Made, n int) (string, webhook.Event) {
+func made(t *testing.T, m webhook.SyntheticEvents, n int) (string, webhook.Event) {
 	t.Helper()
 	body, err := m.Body(n)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := webhook.Decode(body)
-	if len(b.Events) != 1 || len(b.Odd) != 0 || b.Anomaly != "" || b.Single || b.Events[0].Anomaly != "" {
+	if len(b.Events) != 1 || len(b.Fragments) != 0 || b.Anomaly != "" || b.Single || b.Events[0].Anomaly != "" {
 		t.Fatalf("%s decodes to %+v", body, b)
 	}
 	return string(body), b.Events[0]
@@ -40,7 +40,7 @@ func made(t *testing.T, m webhook.Made, n int) (string, webhook.Event) {
 
 func TestMadeEventsHaveTheForm(t *testing.T) {
 	at := time.Date(2026, 3, 1, 8, 0, 0, 0, time.FixedZone("", 3600))
-	body, e := made(t, webhook.Made{At: at, Seed: 1}, 0)
+	body, e := made(t, webhook.SyntheticEvents{At: at, Seed: 1}, 0)
 	if e.Kind != "router.delivered" || e.Status != "1" || e.StatusTrack != "delivered" || e.StatusLabel != "DELIVERED" || e.Time != "2026-03-01T07:00:00.000Z" {
 		t.Errorf("%+v", e)
 	}
@@ -61,7 +61,7 @@ func TestMadeEventsHaveTheForm(t *testing.T) {
 }
 
 func TestMadeEventsFollowFromTheSeed(t *testing.T) {
-	m := webhook.Made{At: time.Unix(1e9, 0), Seed: 7}
+	m := webhook.SyntheticEvents{At: time.Unix(1e9, 0), Seed: 7}
 	bodies, ids := map[string]bool{}, map[string]bool{}
 	for n := range 200 {
 		body, e := made(t, m, n)
@@ -86,7 +86,7 @@ func TestMadeEventsFollowFromTheSeed(t *testing.T) {
 }
 
 func TestMadeEventsOfOtherKindsClaimNothingKnown(t *testing.T) {
-	_, e := made(t, webhook.Made{Kind: "router.lost"}, 0)
+	_, e := made(t, webhook.SyntheticEvents{Kind: "router.lost"}, 0)
 	if e.Kind != "router.lost" || e.Status != "9000" || e.StatusTrack != "lost" || e.StatusLabel != "LOST" {
 		t.Errorf("%+v", e)
 	}
@@ -106,7 +106,7 @@ func TestChanges(t *testing.T) {
 		{[]string{"/a~1b~0c="}, "a/b~c", `""`},
 		{[]string{"/data/detail/trackingEvents=[1]", "/data/detail/trackingEvents/-=2", "/data/detail/trackingEvents/0=null"}, "data.detail.trackingEvents", `[null,2]`},
 	} {
-		m := webhook.Made{Set: changes(t, tt.set...)}
+		m := webhook.SyntheticEvents{Set: changes(t, tt.set...)}
 		for range 2 { // the second is not made of the first
 			body, err := m.Body(0)
 			if err != nil {
@@ -138,7 +138,7 @@ func TestChangesThatAreNone(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"/event/x=1", "/data/detail/trackingEvents/7=1", "/data/detail/trackingEvents/x=1"} {
-		if _, err := (webhook.Made{Set: changes(t, text)}).Body(0); !errors.Is(err, webhook.ErrChange) {
+		if _, err := (webhook.SyntheticEvents{Set: changes(t, text)}).Body(0); !errors.Is(err, webhook.ErrChange) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

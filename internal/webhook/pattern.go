@@ -30,70 +30,70 @@ var (
 	keylessPatterns = []string{"B"}
 )
 
-// materials are the values of a delivery that may be signed beside its body.
-type materials struct {
-	body   []string    // {body} and parts of it
-	times  []Timestamp // outside the body, and beside a signature only if it is read so
-	inside []Timestamp // in the body
-	pieces []string    // placeholders of other values outside the body
-	fields []string    // and in the body
-	words  []string    // versions
-	url    string
+// signedInputs are the values of a delivery that may be signed beside its body.
+type signedInputs struct {
+	body           []string    // {body} and parts of it
+	timestamps     []Timestamp // outside the body, and beside a signature only if it is read so
+	bodyTimestamps []Timestamp // in the body
+	values         []string    // placeholders of other values outside the body
+	bodyValues     []string    // and in the body
+	versions       []string    // versions
+	url            string
 
 	untried []string // places of values that are too many to be tried
 }
 
-// unsigned lists headers that the way sets, not the sender.
-var unsigned = []string{
+// transportHeaders lists headers that the way sets, not the sender.
+var transportHeaders = []string{
 	"accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding", "content-length", "content-type", "cookie",
 	"forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent", "via", "x-real-ip", "cdn-loop",
 }
 
-// materialsOf returns what may be signed in r if its signature is read as l.
-func materialsOf(r Request, l lead, publicURL string) materials {
-	m := materials{body: bodyParts(r.Body), url: publicURL, words: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
-	for _, v := range l.stamps {
-		m.addTime(&m.times, v)
+// signedInputsOf returns what may be signed in r if its signature is read as l.
+func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInputs {
+	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
+	for _, v := range l.timestamps {
+		m.addTimestamp(&m.timestamps, v)
 	}
-	for _, v := range headersOf(r) {
-		name := strings.ToLower(strings.TrimPrefix(v.at, "header:"))
-		if v.at == l.signature.From || len(v.text) > maxPieceSize || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(unsigned, name) {
+	for _, v := range headerValues(r) {
+		name := strings.ToLower(strings.TrimPrefix(v.from, "header:"))
+		if v.from == l.signature.From || len(v.text) > maxValueSize || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(transportHeaders, name) {
 			continue
 		}
-		if !m.addTime(&m.times, v) {
-			m.pieces = append(m.pieces, "{"+v.at+"}")
+		if !m.addTimestamp(&m.timestamps, v) {
+			m.values = append(m.values, "{"+v.from+"}")
 		}
 	}
-	for _, v := range parametersOf(r, false) {
-		if v.at != l.signature.From && len(v.text) <= maxPieceSize {
-			m.pieces = append(m.pieces, "{"+v.at+"}") // a timestamp in the query can be signed, but not judged
+	for _, v := range queryValues(r, false) {
+		if v.from != l.signature.From && len(v.text) <= maxValueSize {
+			m.values = append(m.values, "{"+v.from+"}") // a timestamp in the query can be signed, but not judged
 		}
 	}
-	for _, v := range scalarsOf(r.Body) {
-		if v.at == l.signature.From || len(v.text) > maxPieceSize {
+	for _, v := range bodyValues(r.Body) {
+		if v.from == l.signature.From || len(v.text) > maxValueSize {
 			continue
 		}
-		if !m.addTime(&m.inside, v) {
-			m.fields = append(m.fields, "{"+v.at+"}")
+		if !m.addTimestamp(&m.bodyTimestamps, v) {
+			m.bodyValues = append(m.bodyValues, "{"+v.from+"}")
 		}
 	}
-	m.pieces = m.first(m.pieces, maxPieces)
-	m.fields = m.first(m.fields, maxFields)
+	m.values = m.limit(m.values, maxValues)
+	m.bodyValues = m.limit(m.bodyValues, maxBodyValues)
 	return m
 }
 
-// untried returns the places of r that no search tries: there are too many.
-func untried(r Request) []string {
-	all := materialsOf(r, lead{}, "").untried
-	for _, l := range allLeads(r)[len(leads(r)):] {
+// untriedSources returns the places of r that no search tries: there are too many.
+func untriedSources(r Request) []string {
+	all := signedInputsOf(r, signatureCandidate{}, "").untried
+	for _, l := range allSignatureCandidates(r)[len(signatureCandidates(r)):] {
 		all = append(all, l.signature.From)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// first returns up to n of some placeholders, and notes the others.
-func (m *materials) first(placeholders []string, n int) []string {
+// limit returns up to n of some placeholders, and notes the others.
+func (m *signedInputs) limit(placeholders []string, n int) []string {
 	n = min(n, len(placeholders))
 	for _, p := range placeholders[n:] {
 		m.untried = append(m.untried, strings.Trim(p, "{}"))
@@ -107,7 +107,7 @@ func bodyParts(body []byte) []string {
 	all := []string{"{body}"}
 	d := &delivery{Request: Request{Body: body}}
 	for _, pointer := range []string{"/0", "/0/data", "/data"} {
-		at, _ := parsePlace("json:" + pointer)
+		at, _ := parseSource("json:" + pointer)
 		if value, times := d.find(at); times == 1 && len(value) > 0 && (value[0] == '{' || value[0] == '[') {
 			all = append(all, "{json:"+pointer+"}")
 		}
@@ -115,14 +115,14 @@ func bodyParts(body []byte) []string {
 	return all
 }
 
-// addTime adds a value to times if it is a plausible time of signing.
-func (m *materials) addTime(times *[]Timestamp, v found) bool {
+// addTimestamp adds a value to times if it is a plausible time of signing.
+func (m *signedInputs) addTimestamp(times *[]Timestamp, v locatedValue) bool {
 	unit, ok := timeUnit(v.text)
 	switch {
-	case ok && len(*times) < maxTimes:
-		*times = append(*times, Timestamp{From: v.at, Unit: unit})
+	case ok && len(*times) < maxTimestamps:
+		*times = append(*times, Timestamp{From: v.from, Unit: unit})
 	case ok:
-		m.untried = append(m.untried, v.at)
+		m.untried = append(m.untried, v.from)
 	}
 	return ok
 }
@@ -146,11 +146,11 @@ type template struct {
 // templates yields every way to fill patterns with what a delivery has. Values
 // of the body are tried where the body itself is not signed, which would cover
 // them.
-func (m materials) templates(patterns []string) iter.Seq[template] {
+func (m signedInputs) templates(patterns []string) iter.Seq[template] {
 	return func(yield func(template) bool) {
 		for _, p := range patterns {
-			for _, t := range m.timesFor(p) {
-				for signed := range m.fillings(p) {
+			for _, t := range m.timestampsFor(p) {
+				for signed := range m.expand(p) {
 					if !yield(template{signed, t}) {
 						return
 					}
@@ -160,30 +160,30 @@ func (m materials) templates(patterns []string) iter.Seq[template] {
 	}
 }
 
-// timesFor returns the timestamps to try in a pattern, an empty one if it has
+// timestampsFor returns the timestamps to try in a pattern, an empty one if it has
 // none.
-func (m materials) timesFor(pattern string) []Timestamp {
+func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	switch {
 	case !strings.Contains(pattern, "T"):
 		return []Timestamp{{}}
 	case strings.Contains(pattern, "B") && strings.Contains(pattern, "I"):
-		return m.times
+		return m.timestamps
 	default:
-		return append(slices.Clip(m.times), m.inside...)
+		return append(slices.Clip(m.timestamps), m.bodyTimestamps...)
 	}
 }
 
-// fillings yields what a pattern may stand for.
-func (m materials) fillings(pattern string) iter.Seq[string] {
-	pieces := m.pieces
+// expand yields what a pattern may stand for.
+func (m signedInputs) expand(pattern string) iter.Seq[string] {
+	pieces := m.values
 	if !strings.Contains(pattern, "B") {
-		pieces = append(slices.Clip(pieces), m.fields...)
+		pieces = append(slices.Clip(pieces), m.bodyValues...)
 	}
 	return func(yield func(string) bool) {
 		for _, b := range choices(pattern, "B", m.body) {
 			for _, piece := range choices(pattern, "I", pieces) {
-				for _, v := range choices(pattern, "V", m.words) {
-					if signed := m.fill(pattern, b, piece, v); signed != "" && !yield(signed) {
+				for _, v := range choices(pattern, "V", m.versions) {
+					if signed := m.substitute(pattern, b, piece, v); signed != "" && !yield(signed) {
 						return
 					}
 				}
@@ -201,8 +201,8 @@ func choices(pattern, capital string, values []string) []string {
 	return values
 }
 
-// fill returns a pattern with its placeholders, empty if one has no value.
-func (m materials) fill(pattern, body, piece, version string) string {
+// substitute returns a pattern with its placeholders, empty if one has no value.
+func (m signedInputs) substitute(pattern, body, piece, version string) string {
 	var out strings.Builder
 	for _, c := range pattern {
 		if !unicode.IsUpper(c) {

@@ -8,42 +8,42 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// source is the kind of place that a value is taken from.
-type source int
+// sourceKind is the kind of place that a value is taken from.
+type sourceKind int
 
 const (
-	nowhere source = iota
-	fromHeader
-	fromQuery
-	fromJSON
-	fromSignature // a sibling of the signature, in list and kv
+	sourceNone sourceKind = iota
+	sourceHeader
+	sourceQuery
+	sourceJSON
+	sourceSibling // a sibling of the signature, in list and kv
 )
 
-// place is where one value of a delivery stands.
-type place struct {
-	source source
-	name   string // of a header, parameter or sibling
-	path   jsonscan.Pointer
+// source is where one value of a delivery stands.
+type source struct {
+	kind sourceKind
+	name string // of a header, parameter or sibling
+	path jsonscan.Pointer
 }
 
-// parsePlace reads KIND:NAME; false if it is not one of the kinds.
-func parsePlace(s string) (place, bool) {
+// parseSource reads KIND:NAME; false if it is not one of the kinds.
+func parseSource(s string) (source, bool) {
 	kind, name, ok := strings.Cut(s, ":")
 	if !ok || name == "" {
-		return place{}, false
+		return source{}, false
 	}
 	switch kind {
 	case "header":
-		return place{source: fromHeader, name: name}, isToken(name)
+		return source{kind: sourceHeader, name: name}, isToken(name)
 	case "query":
-		return place{source: fromQuery, name: name}, true
+		return source{kind: sourceQuery, name: name}, true
 	case "json":
 		path, ok := jsonscan.ParsePointer(name)
-		return place{source: fromJSON, name: name, path: path}, ok && len(path) > 0
+		return source{kind: sourceJSON, name: name, path: path}, ok && len(path) > 0
 	case "sig":
-		return place{source: fromSignature, name: name}, !strings.ContainsAny(name, ",= \t")
+		return source{kind: sourceSibling, name: name}, !strings.ContainsAny(name, ",= \t")
 	default:
-		return place{}, false
+		return source{}, false
 	}
 }
 
@@ -59,11 +59,11 @@ func isToken(s string) bool {
 }
 
 // same reports whether two places are one.
-func (p place) same(other place) bool {
-	if p.source == fromHeader && other.source == fromHeader {
+func (p source) same(other source) bool {
+	if p.kind == sourceHeader && other.kind == sourceHeader {
 		return strings.EqualFold(p.name, other.name)
 	}
-	return p.source == other.source && p.name == other.name
+	return p.kind == other.kind && p.name == other.name
 }
 
 // delivery is a request while it is being looked at.
@@ -74,17 +74,17 @@ type delivery struct {
 
 // find returns the value at p and how often it is there. Values of the query
 // keep their percent escapes.
-func (d *delivery) find(p place) (value []byte, times int) {
-	switch p.source {
-	case fromHeader:
+func (d *delivery) find(p source) (value []byte, times int) {
+	switch p.kind {
+	case sourceHeader:
 		all := d.values(p.name)
 		if len(all) > 0 {
 			value = []byte(all[0])
 		}
 		return value, len(all)
-	case fromQuery:
+	case sourceQuery:
 		return d.parameter(p.name)
-	case fromJSON:
+	case sourceJSON:
 		return d.pointer(p.path)
 	default:
 		return nil, 0

@@ -19,9 +19,9 @@ const Masked = "***"
 // token.
 const longSegment = 16
 
-// shortestInside is how long a secret is, in bytes, that is looked for inside
+// minSecretInside is how long a secret is, in bytes, that is looked for inside
 // of texts.
-const shortestInside = 4
+const minSecretInside = 4
 
 // Redactor masks what a delivery holds, so that it can be shown to others: it
 // keeps how it is built, and what is known to be harmless.
@@ -62,7 +62,7 @@ func (r Redactor) Redact(c Capture) Capture {
 // not too short to be there by chance.
 func (r Redactor) holdsSecret(s string) bool {
 	return slices.ContainsFunc(r.Secrets, func(secret string) bool {
-		return secret != "" && s == secret || len(secret) >= shortestInside && strings.Contains(s, secret)
+		return secret != "" && s == secret || len(secret) >= minSecretInside && strings.Contains(s, secret)
 	})
 }
 
@@ -128,7 +128,7 @@ func (r Redactor) body(body []byte) []byte {
 		return []byte(Masked)
 	}
 	w := redaction{Redactor: r, b: body}
-	w.to(jsonscan.SkipSpace(body, 0))
+	w.copyTo(jsonscan.SkipSpace(body, 0))
 	w.value("")
 	return append(w.out, body[w.i:]...)
 }
@@ -142,8 +142,8 @@ type redaction struct {
 	out []byte
 }
 
-// to copies up to an offset.
-func (w *redaction) to(end int) {
+// copyTo copies up to an offset.
+func (w *redaction) copyTo(end int) {
 	w.out = append(w.out, w.b[w.i:end]...)
 	w.i = end
 }
@@ -157,15 +157,15 @@ func (w *redaction) replace(end int, text []byte) {
 // element of one.
 func (w *redaction) value(name string) {
 	if c := w.b[w.i]; c == '{' || c == '[' {
-		w.to(jsonscan.Each(w.b, w.i, func(literal []byte, nameAt, at int) int {
+		w.copyTo(jsonscan.Each(w.b, w.i, func(literal []byte, nameAt, at int) int {
 			if literal != nil {
-				w.to(nameAt)
+				w.copyTo(nameAt)
 				name, _ = jsonscan.Text(literal)
 				if w.holdsSecret(name) || w.holdsSecret(string(literal)) {
 					w.replace(nameAt+len(literal), []byte(`"`+Masked+`"`))
 				}
 			}
-			w.to(at)
+			w.copyTo(at)
 			w.value(name)
 			return w.i
 		}))
@@ -176,7 +176,7 @@ func (w *redaction) value(name string) {
 	case '"':
 		w.replace(end, w.text(name, literal))
 	case 't', 'f', 'n':
-		w.to(end)
+		w.copyTo(end)
 	default:
 		if !harmless(name) || w.holdsSecret(string(literal)) {
 			literal = []byte("0")

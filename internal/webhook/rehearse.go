@@ -11,22 +11,22 @@ import (
 	"time"
 )
 
-// ErrRehearsal says that a scheme does not do what it should: its settings
+// ErrSelfTest says that a scheme does not do what it should: its settings
 // pass the check, but do not go together.
-var ErrRehearsal = errors.New("the scheme fails its own test")
+var ErrSelfTest = errors.New("the scheme fails its own test")
 
-var errNoSample = errors.New("places in the body contradict each other")
+var errSourcesConflict = errors.New("places in the body contradict each other")
 
-// Rehearse makes a delivery up, signs it with a secret that is made up, and
+// SelfTest makes a delivery up, signs it with a secret that is made up, and
 // returns it. It is an error if it then does not verify, or if it does with
 // another secret, with another body though the body is covered, or long after.
-func Rehearse(s Scheme, at time.Time) (Request, error) {
+func SelfTest(s Scheme, at time.Time) (Request, error) {
 	c, bad := compile(s)
 	if bad != nil {
 		return Request{}, bad
 	}
-	secret := c.scheme.Key.madeUp("a secret for rehearsal")
-	r, err := c.rehearsal(secret, at)
+	secret := c.scheme.Key.testSecret("a secret for rehearsal")
+	r, err := c.testDelivery(secret, at)
 	if err != nil {
 		return r, err
 	}
@@ -37,14 +37,14 @@ func Rehearse(s Scheme, at time.Time) (Request, error) {
 		}
 		return v.Verify(r, at)
 	}
-	fails := func(what string, v Verdict) error { return fmt.Errorf("%w: %s: %s", ErrRehearsal, what, v.Reason) }
+	fails := func(what string, v Verdict) error { return fmt.Errorf("%w: %s: %s", ErrSelfTest, what, v.Reason) }
 	if v := judge(secret, r, at); !v.OK {
 		return r, fails("what it signs does not verify", v)
 	}
-	if v := judge(c.scheme.Key.madeUp("quite another secret"), r, at); v.OK && c.keyed() {
+	if v := judge(c.scheme.Key.testSecret("quite another secret"), r, at); v.OK && c.keyed() {
 		return r, fails("it verifies with another secret", v)
 	}
-	if v := judge(secret, r, at.Add(c.scheme.Timestamp.Tolerance+time.Hour)); v.OK && c.timestamp.source != nowhere {
+	if v := judge(secret, r, at.Add(c.scheme.Timestamp.Tolerance+time.Hour)); v.OK && c.timestamp.kind != sourceNone {
 		return r, fails("it verifies long after", v)
 	}
 	altered := r
@@ -55,8 +55,8 @@ func Rehearse(s Scheme, at time.Time) (Request, error) {
 	return r, nil
 }
 
-// madeUp returns a secret of that text in the form that the key wants.
-func (k Key) madeUp(text string) Secret {
+// testSecret returns a secret of that text in the form that the key wants.
+func (k Key) testSecret(text string) Secret {
 	switch k.Encoding {
 	case EncodingBase64:
 		text = base64.StdEncoding.EncodeToString([]byte(text))
@@ -66,19 +66,19 @@ func (k Key) madeUp(text string) Secret {
 	return Secret{Name: "made up", Value: []byte(k.StripPrefix + text)}
 }
 
-// rehearsal returns a signed delivery that has all that the scheme asks for.
-func (c *compiled) rehearsal(secret Secret, at time.Time) (Request, error) {
+// testDelivery returns a signed delivery that has all that the scheme asks for.
+func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	r := Request{Method: "POST", Path: "/", Header: []Field{{"Content-Type", "application/json"}}}
 	if has(c.parts, slotForm) {
 		r.Header[0].Value = "application/x-www-form-urlencoded"
 		r.Body = []byte("number=1Z&status=delivered")
 	} else {
 		var err error
-		if r.Body, err = c.rehearsalBody(at, ""); err != nil {
+		if r.Body, err = c.testBody(at, ""); err != nil {
 			return r, err
 		}
 	}
-	if c.signature.source != fromJSON {
+	if c.signature.kind != sourceJSON {
 		out, err := Sign(c.scheme, secret, r, at)
 		if err != nil {
 			return r, err
@@ -87,12 +87,12 @@ func (c *compiled) rehearsal(secret Secret, at time.Time) (Request, error) {
 		return r, nil
 	}
 	// A signature inside the body does not cover it: it is put in afterwards.
-	m := &maker{c: c, d: &delivery{Request: r}, out: Signed{}}
-	stamp, err := m.stamp(at)
+	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{}}
+	stamp, err := m.setTimestamp(at)
 	if err != nil {
 		return r, err
 	}
-	if err := m.makeUp(); err != nil {
+	if err := m.addMissing(); err != nil {
 		return r, err
 	}
 	key, bad := c.scheme.Key.derive(secret, "secret")
@@ -101,36 +101,36 @@ func (c *compiled) rehearsal(secret Secret, at time.Time) (Request, error) {
 	}
 	mac := key
 	if c.scheme.Kind != KindToken {
-		pieces, why := c.fill(m.d, []byte(stamp))
+		pieces, why := c.partBytes(m.d, []byte(stamp))
 		if why != "" {
-			return r, fmt.Errorf("%w: %s", ErrRehearsal, why)
+			return r, fmt.Errorf("%w: %s", ErrSelfTest, why)
 		}
 		mac = c.sum(pieces, key)
 	}
 	r.Header, r.RawQuery = m.d.Header, m.d.RawQuery
-	r.Body, err = c.rehearsalBody(at, m.value(c.encode(mac), stamp))
+	r.Body, err = c.testBody(at, m.signatureValue(c.encode(mac), stamp))
 	return r, err
 }
 
-// rehearsalBody returns a JSON body that has a value in every place that the
+// testBody returns a JSON body that has a value in every place that the
 // scheme names.
-func (c *compiled) rehearsalBody(at time.Time, signature string) ([]byte, error) {
+func (c *compiled) testBody(at time.Time, signature string) ([]byte, error) {
 	var root any
 	ok := true
-	put := func(p place, value string) {
-		if p.source == fromJSON && ok {
-			root, ok = placed(root, p.path, value)
+	put := func(p source, value string) {
+		if p.kind == sourceJSON && ok {
+			root, ok = putTestValue(root, p.path, value)
 		}
 	}
 	for i, p := range c.parts {
-		if p.slot == slotPlace && !p.place.same(c.timestamp) {
-			put(p.place, "part "+strconv.Itoa(i))
+		if p.slot == slotSource && !p.source.same(c.timestamp) {
+			put(p.source, "part "+strconv.Itoa(i))
 		}
 	}
 	put(c.timestamp, formatTime(at, c.scheme.Timestamp.Unit))
 	put(c.signature, signature)
 	if !ok {
-		return nil, fmt.Errorf("%w: %w", ErrRehearsal, errNoSample)
+		return nil, fmt.Errorf("%w: %w", ErrSelfTest, errSourcesConflict)
 	}
 	if root == nil {
 		root = []any{map[string]any{"eventId": "00000000-0000-4000-8000-000000000000", "event": "router.delivered"}}
@@ -138,9 +138,9 @@ func (c *compiled) rehearsalBody(at time.Time, signature string) ([]byte, error)
 	return json.Marshal(root)
 }
 
-// placed puts a value into JSON at the parts of a pointer; false if something
+// putTestValue puts a value into JSON at the parts of a pointer; false if something
 // else stands in the way.
-func placed(at any, parts []string, value string) (any, bool) {
+func putTestValue(at any, parts []string, value string) (any, bool) {
 	if len(parts) == 0 {
 		_, isText := at.(string)
 		return value, at == nil || isText && at == value
@@ -157,7 +157,7 @@ func placed(at any, parts []string, value string) (any, bool) {
 		for len(list) <= index {
 			list = append(list, nil)
 		}
-		below, ok := placed(list[index], parts[1:], value)
+		below, ok := putTestValue(list[index], parts[1:], value)
 		list[index] = below
 		return list, ok
 	}
@@ -168,7 +168,7 @@ func placed(at any, parts []string, value string) (any, bool) {
 	if object == nil {
 		object = map[string]any{}
 	}
-	below, ok := placed(object[parts[0]], parts[1:], value)
+	below, ok := putTestValue(object[parts[0]], parts[1:], value)
 	object[parts[0]] = below
 	return object, ok
 }

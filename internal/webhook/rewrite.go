@@ -9,20 +9,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// rewriting is one way in which a body may have been written anew between
+// bodyRewrite is one way in which a body may have been written anew between
 // being signed and being received.
-type rewriting struct {
+type bodyRewrite struct {
 	name string
-	of   func([]byte) ([]byte, bool) // what may have been signed; false if it doesn't apply
+	undo func([]byte) ([]byte, bool) // what may have been signed; false if it doesn't apply
 }
 
-// rewritings returns the ways that are tried. The service signs no such form
+// bodyRewrites returns the ways that are tried. The service signs no such form
 // of a body on purpose; a proxy, a framework or an editor makes them.
-func rewritings() []rewriting {
+func bodyRewrites() []bodyRewrite {
 	plain := func(f func([]byte) []byte) func([]byte) ([]byte, bool) {
 		return func(b []byte) ([]byte, bool) { return f(b), true }
 	}
-	return []rewriting{
+	return []bodyRewrite{
 		{"a line break was added at its end", plain(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
 		{"the line break at its end was cut off", plain(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
 		{"its line breaks were changed from LF to CRLF", plain(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) })},

@@ -40,32 +40,32 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	if bad != nil {
 		return Signed{}, bad
 	}
-	if c.signature.source == fromJSON {
+	if c.signature.kind == sourceJSON {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
-	m := &maker{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
+	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
 	m.d.Header = slices.Clone(r.Header)
-	stamp, err := m.stamp(at)
+	stamp, err := m.setTimestamp(at)
 	if err != nil {
 		return Signed{}, err
 	}
-	if err := m.makeUp(); err != nil {
+	if err := m.addMissing(); err != nil {
 		return Signed{}, err
 	}
 	mac := key
 	if c.scheme.Kind != KindToken {
-		pieces, why := c.fill(m.d, []byte(stamp))
+		pieces, why := c.partBytes(m.d, []byte(stamp))
 		if why != "" {
 			return Signed{}, fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
 		}
 		mac = c.sum(pieces, key)
 	}
-	m.set(c.signature, m.value(c.encode(mac), stamp))
+	m.put(c.signature, m.signatureValue(c.encode(mac), stamp))
 	return m.out, nil
 }
 
-// On returns r as it is sent with what was added.
-func (s Signed) On(r Request) Request {
+// Apply returns r as it is sent with what was added.
+func (s Signed) Apply(r Request) Request {
 	r.RawQuery, r.Header = s.RawQuery, slices.Clone(r.Header)
 	for _, f := range s.Header {
 		same := func(old Field) bool { return strings.EqualFold(old.Name, f.Name) }
@@ -79,69 +79,69 @@ func (s Signed) On(r Request) Request {
 	return r
 }
 
-// maker puts a signed request together.
-type maker struct {
+// signer puts a signed request together.
+type signer struct {
 	c   *compiled
 	d   *delivery // the request as far as it is made
 	out Signed
 }
 
-// stamp returns the timestamp to sign, and puts it where it belongs.
-func (m *maker) stamp(at time.Time) (string, error) {
+// setTimestamp returns the timestamp to sign, and puts it where it belongs.
+func (m *signer) setTimestamp(at time.Time) (string, error) {
 	now := formatTime(at, m.c.scheme.Timestamp.Unit)
-	switch m.c.timestamp.source {
-	case nowhere:
+	switch m.c.timestamp.kind {
+	case sourceNone:
 		return "", nil
-	case fromJSON:
+	case sourceJSON:
 		value, times := m.d.find(m.c.timestamp)
 		if times != 1 {
 			return "", fmt.Errorf("sign: timestamp.from %s: %w", m.c.scheme.Timestamp.From, ErrUnsignedPart)
 		}
 		return string(value), nil
-	case fromHeader:
-		m.set(m.c.timestamp, now)
+	case sourceHeader:
+		m.put(m.c.timestamp, now)
 	}
 	return now, nil
 }
 
-// makeUp adds the signed headers and parameters that the request lacks.
-func (m *maker) makeUp() error {
+// addMissing adds the signed headers and parameters that the request lacks.
+func (m *signer) addMissing() error {
 	for _, p := range m.c.parts {
-		if p.slot != slotPlace {
+		if p.slot != slotSource {
 			continue
 		}
-		_, times := m.d.find(p.place)
+		_, times := m.d.find(p.source)
 		switch {
 		case times > 1:
-			return fmt.Errorf("sign: {%s} stands there %d times: %w", p.place.name, times, ErrUnsignedPart)
+			return fmt.Errorf("sign: {%s} stands there %d times: %w", p.source.name, times, ErrUnsignedPart)
 		case times == 1:
-		case p.place.source == fromJSON:
-			return fmt.Errorf("sign: {json:%s}: %w", p.place.name, ErrUnsignedPart)
+		case p.source.kind == sourceJSON:
+			return fmt.Errorf("sign: {json:%s}: %w", p.source.name, ErrUnsignedPart)
 		default:
 			sum := sha256.Sum256(m.d.Body)
-			m.set(p.place, "msg_"+hex.EncodeToString(sum[:12]))
+			m.put(p.source, "msg_"+hex.EncodeToString(sum[:12]))
 		}
 	}
 	return nil
 }
 
-// value returns what stands where the signature belongs.
-func (m *maker) value(encoded, stamp string) string {
+// signatureValue returns what stands where the signature belongs.
+func (m *signer) signatureValue(encoded, stamp string) string {
 	sig := m.c.scheme.Signature
 	between, within := sig.separators()
 	if between == "" {
 		return sig.Prefix + encoded
 	}
 	entry := sig.Tag + within + sig.Prefix + encoded
-	if m.c.timestamp.source == fromSignature {
+	if m.c.timestamp.kind == sourceSibling {
 		return m.c.timestamp.name + within + stamp + between + entry
 	}
 	return entry
 }
 
-// set puts a value in its place, instead of what stood there.
-func (m *maker) set(p place, value string) {
-	if p.source == fromQuery {
+// put puts a value in its place, instead of what stood there.
+func (m *signer) put(p source, value string) {
+	if p.kind == sourceQuery {
 		m.d.RawQuery = setParameter(m.d.RawQuery, p.name, value)
 		m.out.RawQuery = m.d.RawQuery
 		return

@@ -63,7 +63,7 @@ func (c *compiled) strength() Strength {
 		return StrengthBody
 	case has(c.parts, slotForm), c.coversPart():
 		return StrengthParts
-	case c.timestamp.source != nowhere:
+	case c.timestamp.kind != sourceNone:
 		return StrengthTimestamp
 	default:
 		return StrengthNothing
@@ -74,7 +74,7 @@ func (c *compiled) strength() Strength {
 // timestamp.
 func (c *compiled) coversPart() bool {
 	for _, p := range c.parts {
-		if p.slot == slotPlace && p.place.source == fromJSON && !p.place.same(c.timestamp) {
+		if p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp) {
 			return true
 		}
 	}

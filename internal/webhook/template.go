@@ -18,7 +18,7 @@ const (
 	slotURL
 	slotPath
 	slotForm
-	slotPlace // header, query or json
+	slotSource // header, query or json
 )
 
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
@@ -27,9 +27,9 @@ const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {h
 // into parts before anything of a request is known, so nothing that a sender
 // writes can be taken for a placeholder.
 type part struct {
-	slot  slot
-	text  string // of slotPlace: the placeholder without its braces
-	place place
+	slot   slot
+	text   string // of slotPlace: the placeholder without its braces
+	source source
 }
 
 func parseTemplate(s string) ([]part, *SchemeError) {
@@ -74,8 +74,8 @@ func parsePlaceholder(name string) (part, bool) {
 	case "formsorted":
 		return part{slot: slotForm}, true
 	}
-	at, ok := parsePlace(name)
-	return part{slot: slotPlace, text: name, place: at}, ok && at.source != fromSignature
+	at, ok := parseSource(name)
+	return part{slot: slotSource, text: name, source: at}, ok && at.kind != sourceSibling
 }
 
 // has reports whether a template has a part of that slot.
@@ -83,8 +83,8 @@ func has(parts []part, s slot) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
 }
 
-// fill returns the bytes of each part for a delivery, nil for the secret.
-func (c *compiled) fill(d *delivery, timestamp []byte) ([][]byte, Reason) {
+// partBytes returns the bytes of each part for a delivery, nil for the secret.
+func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
 	pieces := make([][]byte, len(c.parts))
 	for i, p := range c.parts {
 		switch p.slot {
@@ -106,8 +106,8 @@ func (c *compiled) fill(d *delivery, timestamp []byte) ([][]byte, Reason) {
 				return nil, ReasonSignedPartMissing
 			}
 			pieces[i] = form
-		case slotPlace:
-			value, times := d.find(p.place)
+		case slotSource:
+			value, times := d.find(p.source)
 			if times == 0 {
 				return nil, ReasonSignedPartMissing
 			}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// latest is the last second that a timestamp may name: the end of the year 9999.
-const latest = 253402300799
+// maxSeconds is the last second that a timestamp may name: the end of the year 9999.
+const maxSeconds = 253402300799
 
 // parseTime reads a timestamp in one of the units. Those of seconds and
 // milliseconds are digits and nothing else.
@@ -28,9 +28,9 @@ func parseTime(s, unit string) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	if unit == UnitMilliseconds {
-		return time.UnixMilli(n), n <= latest*1000+999
+		return time.UnixMilli(n), n <= maxSeconds*1000+999
 	}
-	return time.Unix(n, 0), n <= latest
+	return time.Unix(n, 0), n <= maxSeconds
 }
 
 // parseRFC2822 reads a date as in mail. Of zones by name it knows those that

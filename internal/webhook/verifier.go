@@ -56,7 +56,7 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 		return no(ReasonBodyEmpty)
 	}
 	d := &delivery{Request: r}
-	macs, stamp, pieces, why := v.scheme.read(d)
+	macs, stamp, pieces, why := v.scheme.readSigned(d)
 	if why != "" {
 		return no(why)
 	}
@@ -65,19 +65,19 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 		return no(ReasonSignatureMismatch)
 	}
 	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index], BodyAuthenticated: v.scheme.coversBody()}
-	v.scheme.judge(&verdict, string(stamp), now)
+	v.scheme.checkTime(&verdict, string(stamp), now)
 	return verdict
 }
 
-// read returns the signatures of a delivery, its timestamp, and the bytes of
+// readSigned returns the signatures of a delivery, its timestamp, and the bytes of
 // each part that is signed.
-func (c *compiled) read(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
+func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
 	e, why := c.entries(d)
 	if why == "" {
-		stamp, why = c.stamp(d, e)
+		stamp, why = c.readTimestamp(d, e)
 	}
 	if why == "" {
-		pieces, why = c.fill(d, stamp)
+		pieces, why = c.partBytes(d, stamp)
 	}
 	return e.macs, stamp, pieces, why
 }
@@ -89,13 +89,13 @@ func (v *Verifier) match(pieces, macs [][]byte) int {
 	for i, key := range v.keys {
 		var want []byte
 		if v.scheme.scheme.Kind == KindToken {
-			want = fixed(key)
+			want = tokenDigest(key)
 		} else {
 			want = v.scheme.sum(pieces, key)
 		}
 		for _, mac := range macs {
 			if v.scheme.scheme.Kind == KindToken {
-				mac = fixed(mac)
+				mac = tokenDigest(mac)
 			}
 			same := subtle.ConstantTimeCompare(want, mac)
 			index = subtle.ConstantTimeSelect(same&^found, i, index)
@@ -105,22 +105,22 @@ func (v *Verifier) match(pieces, macs [][]byte) int {
 	return index
 }
 
-// fixed makes tokens equally long, so that comparing them tells no length.
-func fixed(token []byte) []byte {
+// tokenDigest makes tokens equally long, so that comparing them tells no length.
+func tokenDigest(token []byte) []byte {
 	sum := sha256.Sum256(token)
 	return sum[:]
 }
 
-// stamp returns the timestamp as it was sent, nil if the scheme has none.
-func (c *compiled) stamp(d *delivery, e entries) ([]byte, Reason) {
-	switch c.timestamp.source {
-	case nowhere:
+// readTimestamp returns the timestamp as it was sent, nil if the scheme has none.
+func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
+	switch c.timestamp.kind {
+	case sourceNone:
 		return nil, ""
-	case fromSignature:
-		if len(e.stamps) == 0 {
+	case sourceSibling:
+		if len(e.timestamps) == 0 {
 			return nil, ReasonTimestampMissing
 		}
-		return []byte(e.stamps[0]), ""
+		return []byte(e.timestamps[0]), ""
 	}
 	value, times := d.find(c.timestamp)
 	switch times {
@@ -133,9 +133,9 @@ func (c *compiled) stamp(d *delivery, e entries) ([]byte, Reason) {
 	}
 }
 
-// judge takes an authentic delivery's verdict back if its time is not right.
-func (c *compiled) judge(v *Verdict, stamp string, now time.Time) {
-	if c.timestamp.source == nowhere {
+// checkTime takes an authentic delivery's verdict back if its time is not right.
+func (c *compiled) checkTime(v *Verdict, stamp string, now time.Time) {
+	if c.timestamp.kind == sourceNone {
 		return
 	}
 	refuse := func(why Reason) { v.OK, v.BodyAuthenticated, v.Reason = false, false, why }

@@ -70,8 +70,8 @@ Lines, which go with their headers and are signed anew if there is a scheme.
 }
 
 // made reads what the events are like.
-func (o sendOptions) made(cmd *cobra.Command, seed uint64) (webhook.Made, error) {
-	m := webhook.Made{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
+func (o sendOptions) made(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
+	m := webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
 	at := o.At
 	if at == "" && cmd.Flags().Changed("seed") {
 		at = seededTime
@@ -152,7 +152,7 @@ type posting struct {
 	to       *url.URL
 	headers  []webhook.Field // that the target gets
 	sign     *signer
-	made     webhook.Made
+	made     webhook.SyntheticEvents
 	given    []webhook.Sample // instead of made ones
 	count    int
 	withhold func(webhook.Field) bool

@@ -151,7 +151,7 @@ func (k *signer) sign(m webhook.Request) (webhook.Request, error) {
 	if err != nil {
 		return m, k.usage(err)
 	}
-	return out.On(m), nil
+	return out.Apply(m), nil
 }
 
 // usage makes an error of a scheme that can't sign any delivery one of the line.

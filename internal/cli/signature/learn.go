@@ -98,7 +98,7 @@ the API key is tried as well.
 
 // lesson is what the line asks for, and what came of it.
 type lesson struct {
-	webhook.Lesson
+	webhook.LearnResult
 
 	names   []string // of the deliveries
 	secrets []webhook.Secret
@@ -130,7 +130,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions, ids []string
 	if o.PublicURL == "" {
 		o.PublicURL = c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL
 	}
-	if l.Lesson, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
+	if l.LearnResult, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
 		return err
 	}
 	result := l.json()
@@ -255,7 +255,7 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 		switch {
 		case l.keyOnly:
 			hint = "no webhook secret is set, and the API key alone was tried: set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH"
-		case l.Cut:
+		case l.Incomplete:
 			hint = "the search was cut short: learn from deliveries with smaller bodies"
 		case len(l.Untried) > 0:
 			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"

@@ -175,8 +175,8 @@ func testScheme(c *command.Call, name string) error {
 	if err != nil {
 		return err
 	}
-	req, err := webhook.Rehearse(j.scheme, time.Now())
-	if err != nil && !errors.Is(err, webhook.ErrRehearsal) {
+	req, err := webhook.SelfTest(j.scheme, time.Now())
+	if err != nil && !errors.Is(err, webhook.ErrSelfTest) {
 		return AsSchemeUsage(name, err)
 	}
 	t := testedJSON{Name: name, OK: err == nil, Headers: view.Mask(req.Header, nil, true), Query: req.RawQuery, Body: string(req.Body)}
