@@ -108,9 +108,9 @@ func TestExplain(t *testing.T) {
 		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Unreachable},
 		{&track.WaitError{Cause: &command.SignalError{}, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Interrupted},
 		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.StatusError{Status: 403}}, command.Auth},
-		{&command.OutcomeError{Code: command.Unknown, Err: errors.New("x")}, command.Unknown},
-		{errors.Join(term.ErrClosed, &command.OutcomeError{Code: command.Unknown, Err: errors.New("x")}), command.Unknown},
-		{errors.Join(&command.OutcomeError{Code: command.Refused, Err: errors.New("x")}, &command.SignalError{}), command.Interrupted},
+		{&command.ExitError{Code: command.Unknown, Err: errors.New("x")}, command.Unknown},
+		{errors.Join(term.ErrClosed, &command.ExitError{Code: command.Unknown, Err: errors.New("x")}), command.Unknown},
+		{errors.Join(&command.ExitError{Code: command.Refused, Err: errors.New("x")}, &command.SignalError{}), command.Interrupted},
 	}
 	for _, tt := range tests {
 		if got, _ := command.Explain(tt.err); got != tt.want {

@@ -47,7 +47,7 @@ func outcomes() []outcome {
 		{As[*webhook.SchemeError], Usage, "`waybill help environment` and docs name the fields of a scheme"},
 		{asInput, Usage, ""},
 		{jqWrong, Usage, "see the jq manual for the language"},
-		{As[*OutcomeError], Failed, ""}, // brings its own code
+		{As[*ExitError], Failed, ""}, // brings its own code
 		{As[*PartialError], Partial, ""},
 		{waitedForNobody, Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{is(ErrTimeUp), Pending, ""},
@@ -113,16 +113,16 @@ type issuer interface {
 	Issues() (first []term.Issue, more int)
 }
 
-// OutcomeError is an error that knows its exit status.
-type OutcomeError struct {
+// ExitError is an error that knows its exit status.
+type ExitError struct {
 	Code Code
 	Err  error
 	Hint string
 	Next string // command that goes on
 }
 
-func (e *OutcomeError) Error() string { return e.Err.Error() }
-func (e *OutcomeError) Unwrap() error { return e.Err }
+func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Unwrap() error { return e.Err }
 
 // Explain says which exit status an error has, and what to do about it.
 func Explain(err error) (Code, string) {
@@ -134,7 +134,7 @@ func Explain(err error) (Code, string) {
 			continue
 		}
 		code, hint := o.code, HintOf(err)
-		if own := (*OutcomeError)(nil); errors.As(err, &own) && o.code == Failed {
+		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
 			code = own.Code
 		}
 		if hint == "" {
@@ -147,7 +147,7 @@ func Explain(err error) (Code, string) {
 
 // HintOf returns the hint an error brings with it.
 func HintOf(err error) string {
-	if e := (*OutcomeError)(nil); errors.As(err, &e) && e.Hint != "" {
+	if e := (*ExitError)(nil); errors.As(err, &e) && e.Hint != "" {
 		return e.Hint
 	}
 	if e := (*UsageError)(nil); errors.As(err, &e) {
@@ -236,7 +236,7 @@ func messageOf(err error) string {
 
 // nextOf is the command that goes on where this one stopped.
 func nextOf(err error) string {
-	if e := (*OutcomeError)(nil); errors.As(err, &e) {
+	if e := (*ExitError)(nil); errors.As(err, &e) {
 		return e.Next
 	}
 	var next interface{ Next() string }

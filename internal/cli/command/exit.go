@@ -25,16 +25,16 @@ const (
 	Terminated  Code = 143
 )
 
-// codeRow is one line of the table of exit statuses.
-type codeRow struct {
+// CodeInfo is one line of the table of exit statuses.
+type CodeInfo struct {
 	Code    Code
 	Word    string // `code` of an error in JSON
 	Meaning string
 }
 
 // Codes returns the one table of exit statuses, which help and README show.
-func Codes() []codeRow {
-	return []codeRow{
+func Codes() []CodeInfo {
+	return []CodeInfo{
 		{OK, "ok", "done; for bulk: every row accepted or already there"},
 		{Failed, "failed", "unexpected failure, address in use"},
 		{Usage, "usage", "wrong flags, arguments, configuration or input, or no data rows (--allow-empty makes that 0); nothing was sent"},

@@ -55,7 +55,7 @@ type Factory struct {
 type Call struct {
 	*app.Session
 
-	Out    *Writer
+	Out    *Output
 	Cmd    *cobra.Command
 	Line   []string // the whole command line, without the program's name
 	Getenv func(string) string
@@ -79,7 +79,7 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
-		out, err := NewWriter(cmd, f.App, s.Config.Output, serves(cmd))
+		out, err := NewOutput(cmd, f.App, s.Config.Output, serves(cmd))
 		if err != nil {
 			return err
 		}

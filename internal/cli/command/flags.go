@@ -87,10 +87,10 @@ func OlderThan(age string) (time.Time, error) {
 	return time.Now().Add(-old), nil
 }
 
-const QueryPatience = 15 * time.Second
+const QueryTimeout = 15 * time.Second
 
 const (
-	WaitPatience = 30 * time.Minute
+	WaitTimeout  = 30 * time.Minute
 	FirstPause   = time.Second
 	LongestPause = 30 * time.Second
 )

@@ -10,9 +10,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// CountProgress shows how many of a number are done, at which rate, and how
+// Progress shows how many of a number are done, at which rate, and how
 // long the rest will take.
-type CountProgress struct {
+type Progress struct {
 	bar   *term.Progress
 	unit  string
 	total int64
@@ -23,15 +23,15 @@ type CountProgress struct {
 	extra func() string
 }
 
-func NewCountProgress(io *term.IO, label, unit string, total int64) *CountProgress {
-	p := &CountProgress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
+func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
+	p := &Progress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
 	if total > 0 {
 		p.Add(0)
 	}
 	return p
 }
 
-func (p *CountProgress) Add(n int64) {
+func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
@@ -48,7 +48,7 @@ func (p *CountProgress) Add(n int64) {
 	p.bar.Set(text, fields)
 }
 
-func (p *CountProgress) Stop() { p.bar.Stop() }
+func (p *Progress) Stop() { p.bar.Stop() }
 
 func ShortDuration(d time.Duration) string {
 	if d < time.Minute {
@@ -57,21 +57,21 @@ func ShortDuration(d time.Duration) string {
 	return d.Round(time.Minute / 6).String()
 }
 
-// carryProgress shows rows and batches on their way.
-type carryProgress struct {
-	*CountProgress
+// CreateProgress shows rows and batches on their way.
+type CreateProgress struct {
+	*Progress
 	batches int64
 }
 
-func NewCarryProgress(io *term.IO, rows int64) *carryProgress {
-	p := &carryProgress{CountProgress: NewCountProgress(io, "creating", "rows", rows)}
+func NewCreateProgress(io *term.IO, rows int64) *CreateProgress {
+	p := &CreateProgress{Progress: NewProgress(io, "creating", "rows", rows)}
 	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
 	return p
 }
 
 // Settled counts a batch whose outcome is on disk. Rows that go again, or that
 // nobody knows of, are not done.
-func (p *carryProgress) Settled(b ledger.Batch, r *tracking.Reply) {
+func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	if r.Outcome != tracking.OutcomeAccepted && (r.Outcome != tracking.OutcomeRows || len(b.Rows) > 1) {
 		return
 	}
@@ -82,7 +82,7 @@ func (p *carryProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 }
 
 // Resolved counts rows that the service turned out to have.
-func (p *carryProgress) Resolved(state ledger.State, rows int64) {
+func (p *CreateProgress) Resolved(state ledger.State, rows int64) {
 	if state == ledger.Accepted {
 		p.Add(rows)
 	}

@@ -72,7 +72,7 @@ func (c *creation) dryRun(ctx context.Context) (err error) {
 		return err
 	}
 	if c.judged.Invalid > 0 {
-		return &command.OutcomeError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(c.judged))}
+		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(c.judged))}
 	}
 	return nil
 }

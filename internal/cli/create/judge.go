@@ -84,7 +84,7 @@ func (c *creation) rejectsFile(ctx context.Context) (*input.RejectsFile, error) 
 			return nil, command.Usagef("choose another name", "--rejects %s is the input itself", c.o.Rejects)
 		}
 	}
-	f, err := command.NewWholeFile(ctx, c.o.Rejects)
+	f, err := command.NewAtomicFile(ctx, c.o.Rejects)
 	if err != nil {
 		return nil, err
 	}

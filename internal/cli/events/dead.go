@@ -48,7 +48,7 @@ func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
 	sinks := map[int64]inbox.Sink{}
 	w := command.Listing[inbox.Letter]{
 		Out: c.Out, Empty: "nothing was given up",
-		Json: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
+		JSON: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
 		Columns: []render.Column{
 			{Name: "DELIVERY", Right: true},
 			{Name: "TARGET"},

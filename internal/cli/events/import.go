@@ -76,7 +76,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		return err
 	}
 	imp := &app.Importer{Store: db, Verifier: verifier, Scheme: c.Config.Webhook.Scheme}
-	p := command.NewCountProgress(c.IO, "importing", "deliveries", total)
+	p := command.NewProgress(c.IO, "importing", "deliveries", total)
 	j, err := importCaptures(ctx, in, imp, p)
 	p.Stop()
 	if err != nil {
@@ -84,7 +84,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		if in.Repeatable() {
 			next = c.CommandLine(append([]string{"events", "import"}, files...)...)
 		}
-		return &command.OutcomeError{Code: command.Failed, Err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), Next: next}
+		return &command.ExitError{Code: command.Failed, Err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), Next: next}
 	}
 	if verifier == nil {
 		c.IO.Note("no scheme to verify with is in force: what was imported is not verified")
@@ -100,7 +100,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 }
 
 // importCaptures imports input that was found to be good.
-func importCaptures(ctx context.Context, in *input.Input, imp *app.Importer, p *command.CountProgress) (importedJSON, error) {
+func importCaptures(ctx context.Context, in *input.Input, imp *app.Importer, p *command.Progress) (importedJSON, error) {
 	var j importedJSON
 	for line, err := range captureLines(in) {
 		if err == nil {

@@ -117,7 +117,7 @@ func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &command.OutcomeError{Code: command.NotFound, Err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), Hint: "`waybill list` shows what was created from here"}
+		return nil, &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), Hint: "`waybill list` shows what was created from here"}
 	}
 	a := &inbox.About{}
 	for _, row := range rows {
@@ -163,7 +163,7 @@ func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
 	names, hide := view.NewStatusNames(c.Config.Statuses), c.Hide()
 	return command.Listing[inbox.Event]{
 		Out: c.Out, Empty: empty,
-		Json: func(e inbox.Event) any { return view.NewEventJSON(view.Hidden(e, hide)) },
+		JSON: func(e inbox.Event) any { return view.NewEventJSON(view.Hidden(e, hide)) },
 		Columns: []render.Column{
 			{Name: "SEQ", Right: true},
 			{Name: "DELIVERY", Right: true, From: 100},

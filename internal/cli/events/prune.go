@@ -128,7 +128,7 @@ func runReadmit(ctx context.Context, c *command.Call) error {
 		return err
 	}
 	if j.Readmitted == 0 && j.Refused > 0 {
-		err = &command.OutcomeError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
+		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
 	if c.Out.Machine() {
 		return errors.Join(err, c.Out.Object(j))

@@ -227,7 +227,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 
 // verdict is the error of a series: why it ended early, or what was not right.
 func (k *sending) verdict(t forward.Tally, err error) error {
-	e := &command.OutcomeError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Begun()-t.Met, command.Plural(t.Begun(), "sending"))}
+	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Begun()-t.Met, command.Plural(t.Begun(), "sending"))}
 	e.Hint = sendingHint(t)
 	switch {
 	case err == nil && t.Begun() == t.Met:
@@ -235,14 +235,14 @@ func (k *sending) verdict(t forward.Tally, err error) error {
 	case err == nil:
 		return e
 	case errors.Is(err, forward.ErrForbidden):
-		return &command.OutcomeError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
+		return &command.ExitError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
 	case errors.Is(err, forward.ErrUnreachable):
 		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.again(t.Next)
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.OutcomeError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s are done", err, t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)}
+		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s are done", err, t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
-		return errors.Join(err, &command.OutcomeError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s are done", t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)})
+		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s are done", t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)})
 	default:
 		return err
 	}

@@ -46,7 +46,7 @@ type sendingSummaryJSON struct {
 // sendingPrinter prints results as they come.
 type sendingPrinter struct {
 	k    *sending
-	out  *command.Writer
+	out  *command.Output
 	list *render.List // of JSON; nil for people and CSV
 	rows *render.Rows // of CSV
 }

@@ -70,7 +70,7 @@ func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, er
 	}
 	d, err := db.Delivery(ctx, e.Delivery)
 	if err == nil && d.Body == nil {
-		err = &command.OutcomeError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
+		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
 	}
 	return app.Stored{Delivery: d}, err
 }

@@ -69,11 +69,11 @@ func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) er
 	}
 	limit := c.Config.Timeout
 	if limit == 0 {
-		limit = command.WaitPatience
+		limit = command.WaitTimeout
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
-	w.shown = command.NewCountProgress(c.IO, "waiting", "events", o.Count)
+	w.shown = command.NewProgress(c.IO, "waiting", "events", o.Count)
 	err = eventListing(c, "").Print(c.IO, w.events(timed))
 	w.shown.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
@@ -83,7 +83,7 @@ func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) er
 	if w.passed > 0 {
 		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.passed, "event"))
 	}
-	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
+	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
 
 // resumeCommand is the command that counts on from where the waiting began.
@@ -109,7 +109,7 @@ type eventWait struct {
 	query   inbox.Query     // its After moves on
 	counted map[string]bool // by key: an event that is verified later is the same
 	passed  int64           // that matched and are not verified
-	shown   *command.CountProgress
+	shown   *command.Progress
 }
 
 // fromNow lets only what comes from now on count.

@@ -29,7 +29,7 @@ func TestWaitCountsAnEventOnce(t *testing.T) {
 		{false, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.Yes), event("c", "x", inbox.Unknown)}, 1, 2},
 		{true, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.No), event("c", "x", inbox.Unknown)}, 2, 0},
 	} {
-		w := &eventWait{filter: filter, unverified: tt.unverified, counted: map[string]bool{}, shown: command.NewCountProgress(streams, "waiting", "events", 9)}
+		w := &eventWait{filter: filter, unverified: tt.unverified, counted: map[string]bool{}, shown: command.NewProgress(streams, "waiting", "events", 9)}
 		told := 0
 		for _, e := range tt.events {
 			if w.counts(e) {

@@ -108,7 +108,7 @@ func QuotedList(names []string) string {
 // RejectsFile is a file of rejected rows in the making. One that was not asked
 // for does nothing.
 type RejectsFile struct {
-	File *command.WholeFile
+	File *command.AtomicFile
 	Rows *intake.Rejects
 }
 

@@ -112,7 +112,7 @@ func (o InputOpener) Spool(ctx context.Context, name string, r io.Reader) (Sourc
 	case n <= limit:
 		return Source{Name: name, File: f, temp: true}, nil
 	case limit < o.Most:
-		err = &command.OutcomeError{
+		err = &command.ExitError{
 			Code: command.Store, Err: fmt.Errorf("input %s needs more than nine tenths of the free space in %s", name, os.TempDir()),
 			Hint: "make room there, or save the input as a file and name that",
 		}

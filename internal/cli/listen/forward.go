@@ -111,7 +111,7 @@ func parseFrom(text string) (*inbox.From, error) {
 type forwarding struct {
 	*forward.Forwarder
 	client    *forward.Client
-	out       *command.Writer
+	out       *command.Output
 	io        *term.IO
 	showReply bool
 	flags     string // that it takes to go on

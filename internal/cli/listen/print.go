@@ -13,7 +13,7 @@ import (
 
 // eventPrinter prints what was received, one line each.
 type eventPrinter struct {
-	out     *command.Writer
+	out     *command.Output
 	io      *term.IO
 	names   view.StatusNames
 	hide    func(json.RawMessage) json.RawMessage

@@ -70,7 +70,7 @@ func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 	canary, err := cmd.Flags().GetBool("canary")
 	p := bulk.Policy{
 		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
-		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: command.QueryPatience, Workers: cfg.Concurrency,
+		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: command.QueryTimeout, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
 		p.GiveUp, p.Query = cfg.Timeout, cfg.Timeout
@@ -198,7 +198,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 	if err != nil {
 		return 0, err
 	}
-	progress := command.NewCarryProgress(k.Call.IO, rows)
+	progress := command.NewCreateProgress(k.Call.IO, rows)
 	learned := k.learner(ctx)
 	job := bulk.Job{Ledger: k.DB, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled = func(b ledger.Batch, r *tracking.Reply) {

@@ -41,7 +41,7 @@ func TestFailedLookUpsAreReturned(t *testing.T) {
 	}
 	k := &Execution{Call: &command.Call{Session: s, Cmd: &cobra.Command{}}, DB: db, Run: ledger.Run{ID: 1}}
 	for _, res := range []Result{{New: 2, Rejected: 1}, {New: 2, Unknown: 1}} {
-		var own *command.OutcomeError
+		var own *command.ExitError
 		if err := k.outcome(t.Context(), res, nil); !errors.As(err, &own) || !strings.Contains(err.Error(), "closed") {
 			t.Errorf("%v; want what became of the rows, and that the reason could not be looked up", err)
 		}

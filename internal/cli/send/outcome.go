@@ -21,7 +21,7 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 	if code == command.OK {
 		return nil
 	}
-	e := &command.OutcomeError{Code: code, Next: k.next()}
+	e := &command.ExitError{Code: code, Next: k.next()}
 	var failed error
 	switch {
 	case command.As[*command.SignalError](sendErr):
@@ -84,7 +84,7 @@ func (k *Execution) rejectedCSV() string {
 }
 
 // stopped says what to do when the sending stopped early.
-func (k *Execution) stopped(e *command.OutcomeError, res Result, err error) {
+func (k *Execution) stopped(e *command.ExitError, res Result, err error) {
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) {
 		return
@@ -183,8 +183,8 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 // command that goes on.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.Explain(err)
-	if command.As[*command.OutcomeError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
+	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
 		return err
 	}
-	return &command.OutcomeError{Code: code, Err: err, Next: next}
+	return &command.ExitError{Code: code, Err: err, Next: next}
 }

@@ -111,7 +111,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 const wideCounts = 92
 
 // printCounts prints the counts in a row, or on a narrow terminal one by one.
-func printCounts(out *command.Writer, res Result) error {
+func printCounts(out *command.Output, res Result) error {
 	counts := []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches}
 	if width := out.Out().Width(); width > 0 && width < wideCounts {
 		fields := []render.Field{{Name: "Run", Value: res.Run}}
@@ -157,13 +157,13 @@ func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) err
 	next := k.Call.CommandLine("wait", "--run", res.Run)
 	switch {
 	case command.As[*command.SignalError](err):
-		return &command.OutcomeError{Code: stopCode(err), Err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), Next: next}
+		return &command.ExitError{Code: stopCode(err), Err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), Next: next}
 	case err != nil && !errors.Is(err, command.ErrTimeUp):
 		return errors.Join(outcome, err)
 	case err == nil && left == 0 && waiting == 0, outcome != nil:
 		return outcome
 	}
-	return &command.OutcomeError{Code: command.Pending, Err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), Next: next}
+	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), Next: next}
 }
 
 func refQueries(refs map[string]int64) iter.Seq[api.Query] {

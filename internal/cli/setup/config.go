@@ -98,7 +98,7 @@ func configPath(f *command.Factory, cmd *cobra.Command) error {
 	if json, _ := cmd.Flags().GetBool("json"); json {
 		format = "json"
 	}
-	out, err := command.NewWriter(cmd, f.App, format, false)
+	out, err := command.NewOutput(cmd, f.App, format, false)
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ nothing behind.`,
 // demonstration is one demo on its way.
 type demonstration struct {
 	f      *command.Factory
-	out    *command.Writer
+	out    *command.Output
 	folder string
 	env    []string
 	box    *sandbox.Server
@@ -105,7 +105,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 		format = "json"
 	}
 	d := &demonstration{f: f, heard: make(chan struct{}, 1)}
-	if d.out, err = command.NewWriter(cmd, f.App, format, false); err != nil {
+	if d.out, err = command.NewOutput(cmd, f.App, format, false); err != nil {
 		return err
 	}
 	defer d.out.Discard()
@@ -212,7 +212,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 // hear takes one line of the listener.
 func (d *demonstration) hear(line []byte) {
 	var e view.EventJSON
-	var ready command.ReadyJSON
+	var ready command.Ready
 	if json.Unmarshal(line, &e) != nil {
 		return
 	}

@@ -110,7 +110,7 @@ func probeService(ctx context.Context, call *command.Call, item tracking.Item, s
 	}
 	budget := call.Config.Timeout
 	if budget == 0 {
-		budget = command.QueryPatience
+		budget = command.QueryTimeout
 	}
 	p, err := call.Probe(ctx, known, budget)
 	if err != nil && !errors.Is(err, app.ErrNothingKnown) {
@@ -189,7 +189,7 @@ func unfit(c *command.Call, p app.Probe) error {
 	case n.Works != n.Configured && p.SavedTo == "":
 		open = append(open, "query.tracking_number_param")
 	}
-	e := &command.OutcomeError{Code: command.Partial}
+	e := &command.ExitError{Code: command.Partial}
 	switch {
 	case len(open)+len(lost) == 0:
 		return nil

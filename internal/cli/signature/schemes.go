@@ -116,7 +116,7 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 func listSchemes(c *command.Call) error {
 	w := command.Listing[schemeJSON]{
 		Out: c.Out, Empty: "no schemes",
-		Json: func(j schemeJSON) any { return j },
+		JSON: func(j schemeJSON) any { return j },
 		Columns: []render.Column{
 			{Name: "NAME"},
 			{Name: "ORIGIN", From: 100},
@@ -162,12 +162,12 @@ func showScheme(c *command.Call, name string) error {
 
 // testedJSON is the delivery that a scheme was tried with.
 type testedJSON struct {
-	Name    string               `json:"name"`
-	OK      bool                 `json:"ok"`
-	Message string               `json:"message"`
-	Headers []command.HeaderJSON `json:"headers"`
-	Query   string               `json:"query"`
-	Body    string               `json:"body"`
+	Name    string           `json:"name"`
+	OK      bool             `json:"ok"`
+	Message string           `json:"message"`
+	Headers []command.Header `json:"headers"`
+	Query   string           `json:"query"`
+	Body    string           `json:"body"`
 }
 
 func testScheme(c *command.Call, name string) error {

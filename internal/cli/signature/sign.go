@@ -13,9 +13,9 @@ import (
 
 // signedJSON is what a sender adds to a delivery.
 type signedJSON struct {
-	Scheme  string               `json:"scheme"`
-	Headers []command.HeaderJSON `json:"headers"`
-	Query   string               `json:"query"`
+	Scheme  string           `json:"scheme"`
+	Headers []command.Header `json:"headers"`
+	Query   string           `json:"query"`
 }
 
 type signOptions struct {

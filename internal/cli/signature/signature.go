@@ -163,7 +163,7 @@ func newVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.V
 
 // unverified is the error for what does not verify, or is not found.
 func unverified(hint, next, format string, args ...any) error {
-	return &command.OutcomeError{Code: command.Unverified, Err: fmt.Errorf(format, args...), Hint: hint, Next: next}
+	return &command.ExitError{Code: command.Unverified, Err: fmt.Errorf(format, args...), Hint: hint, Next: next}
 }
 
 // newestUnverified returns the delivery received last among those that are

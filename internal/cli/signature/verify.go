@@ -170,7 +170,7 @@ func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
 	}
 	w := command.Listing[verdictJSON]{
 		Out: c.Out, Empty: "no deliveries",
-		Json: func(j verdictJSON) any { return j },
+		JSON: func(j verdictJSON) any { return j },
 		Columns: []render.Column{
 			{Name: "DELIVERY", ID: true},
 			{Name: "RECEIVED", From: 90},

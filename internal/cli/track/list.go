@@ -71,7 +71,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	narrow := width > 0 && width < view.StateFrom
 	w := command.Listing[ledger.TrackingStatus]{
 		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
-		Json: func(st ledger.TrackingStatus) any { return view.NewTrackingStatusJSON(st) },
+		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatusJSON(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},

@@ -145,7 +145,7 @@ func lookAll(ctx context.Context, s *app.Session, qs []api.Query) ([]Looked, err
 	}
 	budget := s.Config.Timeout
 	if budget == 0 {
-		budget = command.QueryPatience
+		budget = command.QueryTimeout
 	}
 	all := make([]Looked, len(qs))
 	g, asking := errgroup.WithContext(ctx)
@@ -286,7 +286,7 @@ func alike(failed []Looked) bool {
 }
 
 // printView shows one REF: a header and the timeline of each of its trackings.
-func printView(n view.StatusNames, ctx context.Context, s *app.Session, out *command.Writer, v app.View) error {
+func printView(n view.StatusNames, ctx context.Context, s *app.Session, out *command.Output, v app.View) error {
 	for i, f := range v.Found {
 		if i > 0 {
 			if err := out.Line(""); err != nil {
@@ -367,7 +367,7 @@ func carrierOf(ctx context.Context, s *app.Session, f app.Found) (string, error)
 	return "", err
 }
 
-func printTimeline(out *command.Writer, cs []tracking.Checkpoint) error {
+func printTimeline(out *command.Output, cs []tracking.Checkpoint) error {
 	t := out.Table(
 		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC", From: 80}, render.Column{Name: "EVENT", Flex: true},
 		render.Column{Name: "CITY"}, render.Column{Name: "STATE", From: 66}, render.Column{Name: "ZIP", From: 74})
@@ -380,7 +380,7 @@ func printTimeline(out *command.Writer, cs []tracking.Checkpoint) error {
 }
 
 // printViews shows several REFs, one row for each tracking.
-func printViews(n view.StatusNames, ctx context.Context, s *app.Session, out *command.Writer, all []Looked, timeline bool) error {
+func printViews(n view.StatusNames, ctx context.Context, s *app.Session, out *command.Output, all []Looked, timeline bool) error {
 	if out.Machine() {
 		list := out.List(ctx)
 		for _, l := range all {
@@ -405,7 +405,7 @@ func printViews(n view.StatusNames, ctx context.Context, s *app.Session, out *co
 }
 
 // printRows prints one row for each tracking.
-func printRows(n view.StatusNames, out *command.Writer, all []Looked) error {
+func printRows(n view.StatusNames, out *command.Output, all []Looked) error {
 	t := out.Table(
 		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
 		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})

@@ -154,7 +154,7 @@ type Waiting struct {
 	Cond  condition
 	news  *news
 	heard func(Looked) // told of every answer; called by several goroutines
-	p     *command.CountProgress
+	p     *command.Progress
 }
 
 // all waits for qs and returns the last that was heard of each, in order, and
@@ -190,10 +190,10 @@ func (w *Waiting) Each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 	}
 	limit := w.S.Config.Timeout
 	if limit == 0 {
-		limit = command.WaitPatience
+		limit = command.WaitTimeout
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
-	w.heard, w.p = heard, command.NewCountProgress(w.S.IO, "waiting", "trackings", int64(total))
+	w.heard, w.p = heard, command.NewProgress(w.S.IO, "waiting", "trackings", int64(total))
 	defer w.p.Stop()
 	woken := make(chan struct{}, 1)
 	var watching sync.WaitGroup

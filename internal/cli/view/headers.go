@@ -13,7 +13,7 @@ import (
 // MaskedHeaders returns headers with credentials hidden, unless revealed: known
 // secrets wherever they are, what a scheme of tokens reads, and what is named
 // like a credential. Of schemes the one in force is taken, and others.
-func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]command.HeaderJSON, error) {
+func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]command.Header, error) {
 	if reveal {
 		return Mask(header, nil, true), nil
 	}
@@ -67,10 +67,10 @@ func Credential(name string) bool {
 }
 
 // Mask hides what must not show: credentials of other kinds, and secrets.
-func Mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.HeaderJSON {
+func Mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.Header {
 	// The longest first: what is left of a key that holds another secret would show.
 	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
-	shown := make([]command.HeaderJSON, 0, len(fields))
+	shown := make([]command.Header, 0, len(fields))
 	for _, f := range fields {
 		v := f.Value
 		for _, s := range secrets {
@@ -84,7 +84,7 @@ func Mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []comma
 				v = "***"
 			}
 		}
-		shown = append(shown, command.HeaderJSON{Name: f.Name, Value: v})
+		shown = append(shown, command.Header{Name: f.Name, Value: v})
 	}
 	return shown
 }

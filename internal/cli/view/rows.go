@@ -38,7 +38,7 @@ func NewRowJSON(row ledger.Row) RowJSON {
 func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 	w := command.Listing[ledger.Row]{
 		Out: c.Out, Empty: "no such rows",
-		Json: func(row ledger.Row) any { return NewRowJSON(row) },
+		JSON: func(row ledger.Row) any { return NewRowJSON(row) },
 		Columns: []render.Column{
 			{Name: "INPUT"},
 			{Name: "REFERENCE", ID: true},

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// whole writes text through a wholeFile, and commits it or not.
+// whole writes text through an AtomicFile, and commits it or not.
 func whole(t *testing.T, path, text string, commit bool) {
 	t.Helper()
-	w, err := NewWholeFile(t.Context(), path)
+	w, err := NewAtomicFile(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func whole(t *testing.T, path, text string, commit bool) {
 	}
 }
 
-func TestWholeFileTakesItsPlaceWhenItIsWhole(t *testing.T) {
+func TestAtomicFileTakesItsPlaceWhenItIsWhole(t *testing.T) {
 	dir := t.TempDir()
 	path, link := filepath.Join(dir, "a.csv"), filepath.Join(dir, "link.csv")
 	if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
@@ -54,7 +54,7 @@ func TestWholeFileTakesItsPlaceWhenItIsWhole(t *testing.T) {
 		t.Errorf("left behind: %v, %v", files, err)
 	}
 	for _, folder := range []string{dir, filepath.Join(dir, "missing", "x")} {
-		if w, err := NewWholeFile(t.Context(), folder); err == nil {
+		if w, err := NewAtomicFile(t.Context(), folder); err == nil {
 			w.Discard()
 			t.Errorf("%s can be written to", folder)
 		}
@@ -62,7 +62,7 @@ func TestWholeFileTakesItsPlaceWhenItIsWhole(t *testing.T) {
 }
 
 // Nothing takes the place of a device: as root that would be the end of it.
-func TestWholeFileLeavesDevicesInPlace(t *testing.T) {
+func TestAtomicFileLeavesDevicesInPlace(t *testing.T) {
 	before, err := os.Stat(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

@@ -13,12 +13,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Writer is where a command's result goes: standard output or the file of
+// Output is where a command's result goes: standard output or the file of
 // --out, in the form asked for.
-type Writer struct {
+type Output struct {
 	*render.Printer
 	Ctx    context.Context //nolint:containedctx // ends an endless --jq
-	file   *WholeFile      // nil for standard output
+	file   *AtomicFile     // nil for standard output
 	Stream *term.Writer
 }
 
@@ -31,9 +31,9 @@ func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill e
 // sends reports whether a command sends deliveries and tells of each at once.
 func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
 
-// NewWriter checks --jq and --out before anything is done. live writes every
+// NewOutput checks --jq and --out before anything is done. live writes every
 // result out at once, and JSON as JSON Lines.
-func NewWriter(cmd *cobra.Command, a *app.App, format string, live bool) (*Writer, error) {
+func NewOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
 	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) {
 		format = string(render.JSONL)
 	}
@@ -49,12 +49,12 @@ func NewWriter(cmd *cobra.Command, a *app.App, format string, live bool) (*Write
 	if err != nil {
 		return nil, err
 	}
-	r := &Writer{Ctx: cmd.Context(), Stream: a.IO.Out}
+	r := &Output{Ctx: cmd.Context(), Stream: a.IO.Out}
 	if a.Hard != nil {
 		r.Ctx = a.Hard
 	}
 	if path != "" && path != StdinName {
-		if r.file, err = NewWholeFile(cmd.Context(), path); err != nil {
+		if r.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
 			return nil, err
 		}
 		r.Stream = term.Plain(r.file)
@@ -69,7 +69,7 @@ func NewWriter(cmd *cobra.Command, a *app.App, format string, live bool) (*Write
 
 // End puts the file of --out in its place if a whole result was written: also
 // that of a command that ends with a status which stands beside a result.
-func (r *Writer) End(err error) error {
+func (r *Output) End(err error) error {
 	if r.file == nil || !r.file.written {
 		return err
 	}
@@ -79,16 +79,16 @@ func (r *Writer) End(err error) error {
 	return errors.Join(err, r.file.Commit())
 }
 
-func (r *Writer) Discard() {
+func (r *Output) Discard() {
 	if r != nil && r.file != nil {
 		r.file.Discard()
 	}
 }
 
-func (r *Writer) IsCSV() bool { return r.Format() == render.CSV }
+func (r *Output) IsCSV() bool { return r.Format() == render.CSV }
 
 // Object prints one result as JSON.
-func (r *Writer) Object(v any) error { return r.JSON(r.Ctx, v) }
+func (r *Output) Object(v any) error { return r.JSON(r.Ctx, v) }
 
 // Result prints what a command came to, v as JSON, or a line of text.
 func (r *Writer) Result(v any, format string, args ...any) error {
@@ -99,14 +99,14 @@ func (r *Writer) Result(v any, format string, args ...any) error {
 }
 
 // BeginList begins a list of results as JSON.
-func (r *Writer) BeginList() *render.List { return r.List(r.Ctx) }
+func (r *Output) BeginList() *render.List { return r.List(r.Ctx) }
 
 // Line prints a line of text between blocks.
-func (r *Writer) Line(format string, args ...any) error { return r.Stream.Printf(format+"\n", args...) }
+func (r *Output) Line(format string, args ...any) error { return r.Stream.Printf(format+"\n", args...) }
 
 // Fields prints what is known of one thing: one below the other, or as CSV of
 // names and values.
-func (r *Writer) Fields(fs []render.Field) error {
+func (r *Output) Fields(fs []render.Field) error {
 	if !r.IsCSV() {
 		return render.Fields(r.Stream, fs...)
 	}
@@ -123,7 +123,7 @@ func (r *Writer) Fields(fs []render.Field) error {
 }
 
 // Headers prints headers as a request carries them, or as CSV.
-func (r *Writer) Headers(hs []HeaderJSON) error {
+func (r *Output) Headers(hs []Header) error {
 	if r.IsCSV() {
 		fs := make([]render.Field, len(hs))
 		for i, h := range hs {
@@ -141,11 +141,11 @@ func (r *Writer) Headers(hs []HeaderJSON) error {
 
 // Listing prints many results in the form asked for: a table, CSV, or JSON.
 type Listing[T any] struct {
-	Out     *Writer
+	Out     *Output
 	Empty   string // what to say on stderr when a table has no rows
 	Columns []render.Column
 	Cells   func(T) []string
-	Json    func(T) any
+	JSON    func(T) any
 }
 
 // Print prints what seq yields; nil yields nothing.
@@ -173,7 +173,7 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 
 func (l Listing[T]) printJSON(seq iter.Seq2[T, error]) error {
 	list := l.Out.BeginList()
-	err := Each(seq, func(v T) error { return list.Add(l.Json(v)) })
+	err := Each(seq, func(v T) error { return list.Add(l.JSON(v)) })
 	return errors.Join(err, list.Close())
 }
 
@@ -192,14 +192,14 @@ func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 
 // Bytes writes bytes from outside as they are; a terminal shows what they
 // would do to it. A file of none is a result too.
-func (r *Writer) Bytes(b []byte) error {
+func (r *Output) Bytes(b []byte) error {
 	r.Whole()
 	_, err := r.Stream.Write(b)
 	return err
 }
 
 // Whole says that what was written is the result, if it is nothing at all.
-func (r *Writer) Whole() {
+func (r *Output) Whole() {
 	if r.file != nil {
 		r.file.written = true
 	}
@@ -207,7 +207,7 @@ func (r *Writer) Whole() {
 
 // Raw prints JSON from outside, indented and made visible; what is no JSON is
 // made visible as text.
-func (r *Writer) Raw(b []byte) error {
+func (r *Output) Raw(b []byte) error {
 	if !json.Valid(b) {
 		return r.Line("%s", b)
 	}
@@ -215,8 +215,8 @@ func (r *Writer) Raw(b []byte) error {
 	return err
 }
 
-// HeaderJSON is one header line in our output.
-type HeaderJSON struct {
+// Header is one header line in our output.
+type Header struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// WholeFile is written beside its place and put there when it is whole. What is
+// AtomicFile is written beside its place and put there when it is whole. What is
 // no regular file, such as a device or a pipe, is written to at once: nothing
 // may take its place.
-type WholeFile struct {
+type AtomicFile struct {
 	f       *os.File
 	path    string // its place; empty for what is written to at once
 	written bool
 	done    bool
 }
 
-// NewWholeFile begins a file. The end of ctx ends the opening of a FIFO that
+// NewAtomicFile begins a file. The end of ctx ends the opening of a FIFO that
 // nobody reads.
-func NewWholeFile(ctx context.Context, path string) (*WholeFile, error) {
+func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	w, err := openWhole(ctx, path)
 	switch {
 	case err == nil:
@@ -37,7 +37,7 @@ func NewWholeFile(ctx context.Context, path string) (*WholeFile, error) {
 	return nil, Usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
 }
 
-func openWhole(ctx context.Context, path string) (*WholeFile, error) {
+func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 	target, err := disk.Resolve(path) // a link stays one
 	if errors.Is(err, fs.ErrNotExist) {
 		target, err = path, nil
@@ -49,7 +49,7 @@ func openWhole(ctx context.Context, path string) (*WholeFile, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
-		return &WholeFile{f: f, path: target}, err
+		return &AtomicFile{f: f, path: target}, err
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -60,7 +60,7 @@ func openWhole(ctx context.Context, path string) (*WholeFile, error) {
 	}
 	if info.Mode().IsRegular() {
 		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
-		return &WholeFile{f: f, path: target}, err
+		return &AtomicFile{f: f, path: target}, err
 	}
 	f, err := term.Await(ctx, func() (*os.File, error) { return os.OpenFile(target, os.O_WRONLY, 0) })
 	if err != nil {
@@ -72,17 +72,17 @@ func openWhole(ctx context.Context, path string) (*WholeFile, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &WholeFile{f: f}, nil
+	return &AtomicFile{f: f}, nil
 }
 
 // Write appends to what will be the file.
-func (w *WholeFile) Write(p []byte) (int, error) {
+func (w *AtomicFile) Write(p []byte) (int, error) {
 	w.written = w.written || len(p) > 0
 	return w.f.Write(p)
 }
 
 // Commit puts the file in its place.
-func (w *WholeFile) Commit() error {
+func (w *AtomicFile) Commit() error {
 	if w.done {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (w *WholeFile) Commit() error {
 }
 
 // Discard removes what was written, unless it was committed.
-func (w *WholeFile) Discard() {
+func (w *AtomicFile) Discard() {
 	if w.done {
 		return
 	}

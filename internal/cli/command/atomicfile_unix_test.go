@@ -44,7 +44,7 @@ func give(t *testing.T, path string) bool {
 
 // What another user put where others may write is not written to: not through
 // a link, into a FIFO, or in the place of a file.
-func TestWholeFileRefusesWhatAnotherUserLaidOut(t *testing.T) {
+func TestAtomicFileRefusesWhatAnotherUserLaidOut(t *testing.T) {
 	for _, mode := range []os.FileMode{0o777, os.ModeSticky | 0o777, 0o770} {
 		folder := shared(t, mode)
 		victim := filepath.Join(t.TempDir(), "victim")
@@ -63,7 +63,7 @@ func TestWholeFileRefusesWhatAnotherUserLaidOut(t *testing.T) {
 			}
 		}
 		for _, path := range []string{link, dangling, fifo, file, filepath.Join(inner, "victim")} {
-			w, err := NewWholeFile(t.Context(), path)
+			w, err := NewAtomicFile(t.Context(), path)
 			if err == nil {
 				w.Discard()
 			}
@@ -79,7 +79,7 @@ func TestWholeFileRefusesWhatAnotherUserLaidOut(t *testing.T) {
 
 // The user's own links stay links, and what others have where only the user
 // writes is the user's affair.
-func TestWholeFileFollowsOwnLinks(t *testing.T) {
+func TestAtomicFileFollowsOwnLinks(t *testing.T) {
 	folder := shared(t, os.ModeSticky|0o777)
 	target := filepath.Join(t.TempDir(), "target")
 	link := filepath.Join(folder, "link")
@@ -103,13 +103,13 @@ func TestWholeFileFollowsOwnLinks(t *testing.T) {
 }
 
 // A FIFO that nobody reads is left with the context.
-func TestWholeFileOpensNoSilentFIFO(t *testing.T) {
+func TestAtomicFileOpensNoSilentFIFO(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := stoppedContext(t)
-	if _, err := NewWholeFile(ctx, fifo); !errors.Is(err, stop) {
+	if _, err := NewAtomicFile(ctx, fifo); !errors.Is(err, stop) {
 		t.Errorf("%v; want the cause of the context's end", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// ReadyJSON tells that a server takes connections.
-type ReadyJSON struct {
+// Ready tells that a server takes connections.
+type Ready struct {
 	Type string `json:"type"` // ready
 	URL  string `json:"url"`
 }
@@ -18,7 +18,7 @@ type ReadyJSON struct {
 // on stdout with JSON Lines.
 func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
 	if file != "" {
-		f, err := NewWholeFile(ctx, file)
+		f, err := NewAtomicFile(ctx, file)
 		if err != nil {
 			return err
 		}
@@ -31,7 +31,7 @@ func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error 
 		}
 	}
 	if c.Out.Format() == render.JSONL {
-		return c.Out.Object(ReadyJSON{"ready", url})
+		return c.Out.Object(Ready{"ready", url})
 	}
 	c.IO.Note("%s ready: %s", what, url)
 	return nil
