@@ -59,7 +59,7 @@ func TestWorstFollowsThePrecedence(t *testing.T) {
 // a file nor what is copied of standard input.
 func TestInputThatCannotBeRead(t *testing.T) {
 	_, file := intake.Open("orders.csv", iotest.ErrReader(syscall.EIO), intake.Options{})
-	_, stdin := input.InputOpener{Most: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
+	_, stdin := input.Opener{MaxBytes: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
 	for _, err := range []error{file, stdin} {
 		code, hint := command.Explain(err)
 		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {

@@ -91,7 +91,7 @@ func (r *Output) IsCSV() bool { return r.Format() == render.CSV }
 func (r *Output) Object(v any) error { return r.JSON(r.Ctx, v) }
 
 // Result prints what a command came to, v as JSON, or a line of text.
-func (r *Writer) Result(v any, format string, args ...any) error {
+func (r *Output) Result(v any, format string, args ...any) error {
 	if r.Machine() {
 		return r.Object(v)
 	}

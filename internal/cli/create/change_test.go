@@ -121,7 +121,7 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 	}
 	defer db.Close()
 	s := &app.Session{IO: term.New(os.Stdin, os.Stdout, os.Stderr, term.Facts{})}
-	in, err := input.NewInputOpener(s).All(t.Context(), []string{path})
+	in, err := input.NewOpener(s).Open(t.Context(), []string{path})
 	if err != nil {
 		t.Fatal(err)
 	}

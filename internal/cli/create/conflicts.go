@@ -65,7 +65,7 @@ func (x *conflicts) report(ctx context.Context) error {
 			return err
 		}
 	}
-	bad := &input.InputError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
+	bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
 	if !c.o.SkipInvalid {
 		return bad
 	}
@@ -105,16 +105,16 @@ func (x *conflicts) reject(ctx context.Context) error {
 			if rec.Good() || r == nil {
 				return nil
 			}
-			return rejects.Writer().Write(r, rec)
+			return rejects.Rows.Write(r, rec)
 		}, func(intake.Summary) {})
 		if err != nil {
 			return err
 		}
 	}
-	if err := rejects.Writer().Flush(); err != nil {
+	if err := rejects.Rows.Flush(); err != nil {
 		return err
 	}
-	return rejects.Keep()
+	return rejects.Commit()
 }
 
 // nextMark returns the next entry that goes to the rejects, nil after the last.

@@ -165,7 +165,7 @@ func (c *creation) lineUp(ctx context.Context) (err error) {
 	case stdin == 1 && c.call.Config.APIKeyFromStdin():
 		return command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
 	}
-	c.in, err = input.NewInputOpener(c.call.Session).All(ctx, o.Files)
+	c.in, err = input.NewOpener(c.call.Session).Open(ctx, o.Files)
 	return err
 }
 
@@ -176,7 +176,7 @@ func (c *creation) judge(ctx context.Context) error {
 		return err
 	}
 	defer rejects.Discard()
-	c.judged, err = c.in.Judge(ctx, rejects.Writer())
+	c.judged, err = c.in.Judge(ctx, rejects.Rows)
 	if changed := c.in.Unchanged(); changed != nil && ctx.Err() == nil {
 		err = changed
 	}
@@ -187,10 +187,10 @@ func (c *creation) judge(ctx context.Context) error {
 	if c.judged.Invalid == 0 {
 		return nil
 	}
-	if err := rejects.Keep(); err != nil {
+	if err := rejects.Commit(); err != nil {
 		return err
 	}
-	bad := &input.InputError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
+	bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
 	if !c.o.SkipInvalid || c.judged.Valid == 0 {
 		return bad
 	}

@@ -34,7 +34,7 @@ type dryRunResult struct {
 	BatchSize  int              `json:"batchSize"`
 	Operation  ledger.Mode      `json:"operation"`
 	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
-	FirstRows  []view.RowJSON   `json:"firstRows"`
+	FirstRows  []view.Row       `json:"firstRows"`
 }
 
 // dryRun stages the input in a store of its own that is thrown away, looks up
@@ -61,7 +61,7 @@ func (c *creation) dryRun(ctx context.Context) (err error) {
 	}
 	res := dryRunResult{
 		DryRun: true, Read: c.judged.Read, Duplicates: run.Tally.Repeats, Invalid: c.judged.Invalid,
-		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.RowJSON{},
+		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
 	}
 	err = command.Each(scratch.Rows(ctx, run.ID), func(row ledger.Row) error { return c.dryRow(ctx, known, row, &res) })
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *creation) dryRow(ctx context.Context, known *store.DB, row ledger.Row, 
 	res.Carriers[row.Item.CarrierCode]++
 	if len(res.FirstRows) < shownRows {
 		row.State = ledger.Pending
-		res.FirstRows = append(res.FirstRows, view.NewRowJSON(row))
+		res.FirstRows = append(res.FirstRows, view.NewRow(row))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func (c *creation) rejectsFile(ctx context.Context) (*input.RejectsFile, error) 
 		return &input.RejectsFile{}, nil
 	}
 	for _, src := range c.in.Sources {
-		if input.Same(src.Name, c.o.Rejects) {
+		if input.SameFile(src.Name, c.o.Rejects) {
 			return nil, command.Usagef("choose another name", "--rejects %s is the input itself", c.o.Rejects)
 		}
 	}

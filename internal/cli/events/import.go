@@ -58,7 +58,7 @@ there already is not stored again, and no event counts twice.`,
 }
 
 func runImport(ctx context.Context, c *command.Call, files []string) error {
-	in, err := input.NewInputOpener(c.Session).All(ctx, files)
+	in, err := input.NewOpener(c.Session).Open(ctx, files)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func captureLines(in *input.Input) iter.Seq2[captureLine, error] {
 	return func(yield func(captureLine, error) bool) {
 		for _, src := range in.Sources {
 			if more, err := linesOf(src, yield); err != nil {
-				yield(captureLine{}, fmt.Errorf("read %s: %w", src.Name, input.Cause(err)))
+				yield(captureLine{}, fmt.Errorf("read %s: %w", src.Name, input.WithoutPath(err)))
 				return
 			} else if !more {
 				return

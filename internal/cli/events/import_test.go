@@ -30,7 +30,7 @@ func TestCredentialsAreKnownByName(t *testing.T) {
 		"Authorization": true, "proxy-authorization": true, "Cookie": true, "Set-Cookie": true, "X-Api-Key": true, "X-Webhook-Token": true, "Client-Secret": true,
 		"Host": false, "X-Signature": false, "Content-Type": false, "X-Key-Id": false,
 	} {
-		if got := view.Credential(name); got != want {
+		if got := view.IsCredential(name); got != want {
 			t.Errorf("%s: %v; want %v", name, got, want)
 		}
 	}

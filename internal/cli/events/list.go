@@ -163,7 +163,7 @@ func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
 	names, hide := view.NewStatusNames(c.Config.Statuses), c.Hide()
 	return command.Listing[inbox.Event]{
 		Out: c.Out, Empty: empty,
-		JSON: func(e inbox.Event) any { return view.NewEventJSON(view.Hidden(e, hide)) },
+		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 		Columns: []render.Column{
 			{Name: "SEQ", Right: true},
 			{Name: "DELIVERY", Right: true, From: 100},

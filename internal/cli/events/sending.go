@@ -159,7 +159,7 @@ func (k *signer) usage(err error) error {
 	if errors.Is(err, webhook.ErrUnsignable) {
 		return command.Usagef("`waybill signature schemes show "+command.ShellWord(k.name)+"` shows it", "scheme %q: %w", k.name, err)
 	}
-	return signature.AsSchemeUsage(k.name, err)
+	return signature.SchemeUsage(k.name, err)
 }
 
 // sending is a series with what is said of it.

@@ -127,10 +127,10 @@ func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) err
 		return err
 	}
 	if !reveal {
-		e = view.Hidden(e, c.Hide())
+		e = view.MaskEvent(e, c.Hide())
 	}
 	if c.Out.Machine() {
-		j := view.NewEventJSON(e)
+		j := view.NewEvent(e)
 		j.Raw = e.Raw
 		return c.Out.Object(j)
 	}
@@ -147,7 +147,7 @@ func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) err
 		{Name: "Event time", Value: e.EventTime},
 		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
 		{Name: "Verified", Value: view.VerifiedMark(e)},
-		{Name: "Mark", Value: view.MarkType(e.Mark)},
+		{Name: "Mark", Value: view.EventType(e.Mark)},
 		{Name: "Anomaly", Value: e.Anomaly},
 	})
 	if err != nil {

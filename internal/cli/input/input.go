@@ -38,8 +38,8 @@ type Source struct {
 	opened fs.FileInfo
 }
 
-// Cause is an error of the file system without the name that it repeats.
-func Cause(err error) error {
+// WithoutPath is an error of the file system without the name that it repeats.
+func WithoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
 	}

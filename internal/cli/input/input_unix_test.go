@@ -15,11 +15,11 @@ import (
 
 // spoolTest is an opener of input from in, with its temporary files in a
 // folder of their own.
-func spoolTest(t *testing.T, in *os.File, most int64) (InputOpener, string) {
+func spoolTest(t *testing.T, in *os.File, most int64) (Opener, string) {
 	t.Helper()
 	folder := t.TempDir()
 	t.Setenv("TMPDIR", folder)
-	return InputOpener{stdin: term.New(in, os.Stdout, os.Stderr, term.Facts{}).In, Most: most}, folder
+	return Opener{stdin: term.New(in, os.Stdout, os.Stderr, term.Facts{}).In, MaxBytes: most}, folder
 }
 
 // A signal ends the opening of a FIFO that nobody writes to, and a read from

@@ -11,29 +11,29 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// InputError says that an input has bad rows. Nothing was sent.
-type InputError struct {
+// BadRowsError says that an input has bad rows. Nothing was sent.
+type BadRowsError struct {
 	Judged  Judgement
 	Rejects string // file that got them, empty if none was asked for
 	Resume  string // command that would go on
 }
 
-func (e *InputError) Error() string {
+func (e *BadRowsError) Error() string {
 	return fmt.Sprintf("%s, nothing was sent", BadRows(e.Judged))
 }
 
 // Warning is what stands for the error with --skip-invalid.
-func (e *InputError) Warning() term.Failure {
+func (e *BadRowsError) Warning() term.Failure {
 	return term.Failure{Message: BadRows(e.Judged) + " and left out", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
 }
 
 // Issues returns the first bad rows, and how many more there are.
-func (e *InputError) Issues() (first []term.Issue, more int) {
+func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 	return issues(e.Judged), int(e.Judged.MoreProblems)
 }
 
 // Next returns the command that would go on.
-func (e *InputError) Next() string { return e.Resume }
+func (e *BadRowsError) Next() string { return e.Resume }
 
 func issues(j Judgement) []term.Issue {
 	list := make([]term.Issue, len(j.Problems))
@@ -58,7 +58,7 @@ func BadRows(j Judgement) string {
 }
 
 // Hint says what to do about an input with bad rows.
-func (e *InputError) Hint() string {
+func (e *BadRowsError) Hint() string {
 	if e.Rejects != "" {
 		return "the bad rows are in " + command.Quoted(e.Rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
 	}
@@ -112,15 +112,13 @@ type RejectsFile struct {
 	Rows *intake.Rejects
 }
 
-func Same(a, b string) bool {
+func SameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-func (f *RejectsFile) Writer() *intake.Rejects { return f.Rows }
-
-func (f *RejectsFile) Keep() error {
+func (f *RejectsFile) Commit() error {
 	if f.File == nil {
 		return nil
 	}

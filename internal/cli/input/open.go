@@ -16,20 +16,20 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// InputOpener opens what is read twice: files, and copies of what can be read
+// Opener opens what is read twice: files, and copies of what can be read
 // only once.
-type InputOpener struct {
+type Opener struct {
 	stdin    io.Reader
 	terminal bool  // stdin is one
-	Most     int64 // bytes of a copy
+	MaxBytes int64 // bytes of a copy
 }
 
-func NewInputOpener(s *app.Session) InputOpener {
-	return InputOpener{stdin: s.IO.In, terminal: s.IO.InTerminal(), Most: int64(s.Config.MaxInput)}
+func NewOpener(s *app.Session) Opener {
+	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: int64(s.Config.MaxInput)}
 }
 
-// All opens every file. A signal ends it, whatever it waits for.
-func (o InputOpener) All(ctx context.Context, files []string) (*Input, error) {
+// Open opens every file. A signal ends it, whatever it waits for.
+func (o Opener) Open(ctx context.Context, files []string) (*Input, error) {
 	in := &Input{}
 	for _, name := range files {
 		src, err := o.open(ctx, name)
@@ -43,7 +43,7 @@ func (o InputOpener) All(ctx context.Context, files []string) (*Input, error) {
 }
 
 // open opens one file, or copies it.
-func (o InputOpener) open(ctx context.Context, name string) (Source, error) {
+func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	if name == command.StdinName {
 		if f, ok := o.stdin.(*os.File); ok && !o.terminal {
 			if info, err := f.Stat(); err == nil && isDevice(info) && !isNull(info) {
@@ -57,12 +57,12 @@ func (o InputOpener) open(ctx context.Context, name string) (Source, error) {
 		return Source{}, errors.Join(context.Cause(ctx), closeIf(f))
 	}
 	if err != nil {
-		return Source{}, command.Usagef("check the name; `-` is standard input", "input %s: %w", command.Quoted(name), Cause(err))
+		return Source{}, command.Usagef("check the name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		err = command.Usagef("check the file and its disk", "input %s: %w", command.Quoted(name), Cause(err))
+		err = command.Usagef("check the file and its disk", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	case info.IsDir():
 		err = command.Usagef("name the files in it one by one", "input %s is a folder", command.Quoted(name))
 	case isDevice(info):
@@ -95,13 +95,13 @@ func deviceError(what string) error {
 }
 
 // Spool copies r, which can be read only once, into a file without a name.
-func (o InputOpener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
+func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
 	f, err := disk.Temp()
 	if err != nil {
 		return Source{}, fmt.Errorf("copy %s: %w", name, err)
 	}
 	free, known := disk.Free(os.TempDir())
-	limit := spoolLimit(o.Most, free, known)
+	limit := spoolLimit(o.MaxBytes, free, known)
 	n, err := term.Await(ctx, func() (int64, error) { return io.Copy(f, io.LimitReader(inputReader{name, r}, limit+1)) })
 	switch {
 	case ctx.Err() != nil:
@@ -111,13 +111,13 @@ func (o InputOpener) Spool(ctx context.Context, name string, r io.Reader) (Sourc
 		err = fmt.Errorf("copy %s: %w", name, err)
 	case n <= limit:
 		return Source{Name: name, File: f, temp: true}, nil
-	case limit < o.Most:
+	case limit < o.MaxBytes:
 		err = &command.ExitError{
 			Code: command.Store, Err: fmt.Errorf("input %s needs more than nine tenths of the free space in %s", name, os.TempDir()),
 			Hint: "make room there, or save the input as a file and name that",
 		}
 	default:
-		err = command.Usagef("raise --max-input, or save the input as a file and name that", "input %s is larger than %s", name, config.Size(o.Most))
+		err = command.Usagef("raise --max-input, or save the input as a file and name that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
 }

@@ -40,7 +40,7 @@ type summaryJSON struct {
 
 // receivedJSON is an event as `listen` prints it.
 type receivedJSON struct {
-	view.EventJSON
+	view.Event
 	WouldHaveRefused int64 `json:"wouldHaveRefused,omitempty"` // deliveries so far, this one included
 	Of               int64 `json:"of,omitempty"`               // of so many
 }
@@ -94,7 +94,7 @@ func (p *eventPrinter) show(n listen.Notification) error {
 	case p.out.Machine() && n.Type == listen.Refused:
 		return p.out.Object(refusedJSON(n.Refused))
 	case p.out.Machine():
-		j := receivedJSON{EventJSON: view.NewEventJSON(view.Hidden(n.Event, p.hide))}
+		j := receivedJSON{Event: view.NewEvent(view.MaskEvent(n.Event, p.hide))}
 		j.Type = string(n.Type)
 		if p.observe && n.Event.Verified == inbox.No {
 			j.WouldHaveRefused, j.Of = p.sum.WouldHaveRefused, p.sum.Deliveries
@@ -150,9 +150,9 @@ func (p *eventPrinter) end() error {
 }
 
 // refusedJSON is a refused delivery in the form of events.
-func refusedJSON(d inbox.Delivery) view.EventJSON {
-	return view.EventJSON{
-		Type: string(listen.Refused), Status: view.Literal(""), Data: view.Literal(""),
+func refusedJSON(d inbox.Delivery) view.Event {
+	return view.Event{
+		Type: string(listen.Refused), Status: view.JSONOrNull(""), Data: view.JSONOrNull(""),
 		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
 	}
 }

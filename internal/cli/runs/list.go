@@ -30,7 +30,7 @@ func newList(f *command.Factory) *cobra.Command {
 func runList(ctx context.Context, c *command.Call, limit int) error {
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
-		Json: func(s ledger.RunSummary) any { return newRunJSON(s) },
+		JSON: func(s ledger.RunSummary) any { return newRunJSON(s) },
 		Columns: []render.Column{
 			{Name: "RUN", ID: true},
 			{Name: "CREATED", From: 100},

@@ -115,7 +115,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	return ""
 }
 
-func printRun(out *command.Writer, s ledger.RunSummary, batches []ledger.BatchSummary, answers bool) error {
+func printRun(out *command.Output, s ledger.RunSummary, batches []ledger.BatchSummary, answers bool) error {
 	if out.IsCSV() {
 		return printBatches(out, batches)
 	}
@@ -156,7 +156,7 @@ func printRun(out *command.Writer, s ledger.RunSummary, batches []ledger.BatchSu
 	return nil
 }
 
-func printBatches(out *command.Writer, batches []ledger.BatchSummary) error {
+func printBatches(out *command.Output, batches []ledger.BatchSummary) error {
 	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
 		render.Column{Name: "ACCEPTED", Right: true, From: 120}, render.Column{Name: "REJECTED", Right: true, From: 120},
 		render.Column{Name: "UNKNOWN", Right: true, From: 120}, render.Column{Name: "PENDING", Right: true, From: 120},
@@ -192,7 +192,7 @@ func batchState(b ledger.BatchSummary) string {
 
 // printAnswer shows what the service answered to a batch: JSON indented, any other
 // text as it came, its controls visible.
-func printAnswer(out *command.Writer, b ledger.BatchSummary) error {
+func printAnswer(out *command.Output, b ledger.BatchSummary) error {
 	head := "without an answer"
 	switch {
 	case b.AnswerCut:

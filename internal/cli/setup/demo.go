@@ -91,7 +91,7 @@ type demonstration struct {
 	result demoResult
 
 	mu     sync.Mutex
-	events []view.EventJSON // that the listener printed
+	events []view.Event // that the listener printed
 	heard  chan struct{}
 }
 
@@ -211,7 +211,7 @@ func (w lineWriter) Write(p []byte) (int, error) {
 
 // hear takes one line of the listener.
 func (d *demonstration) hear(line []byte) {
-	var e view.EventJSON
+	var e view.Event
 	var ready command.Ready
 	if json.Unmarshal(line, &e) != nil {
 		return
@@ -305,7 +305,7 @@ func (d *demonstration) tell(ctx context.Context) error {
 	return nil
 }
 
-func delivered(events []view.EventJSON) int {
+func delivered(events []view.Event) int {
 	n := 0
 	for _, e := range events {
 		if e.Event == "router.delivered" {

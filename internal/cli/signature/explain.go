@@ -79,7 +79,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions, ids []st
 	}
 	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
 	if err != nil {
-		return AsSchemeUsage(name, err)
+		return SchemeUsage(name, err)
 	}
 	headers, err := view.MaskedHeaders(c.Session, d.Header, o.Reveal, scheme)
 	if err != nil {

@@ -177,9 +177,9 @@ func testScheme(c *command.Call, name string) error {
 	}
 	req, err := webhook.SelfTest(j.scheme, time.Now())
 	if err != nil && !errors.Is(err, webhook.ErrSelfTest) {
-		return AsSchemeUsage(name, err)
+		return SchemeUsage(name, err)
 	}
-	t := testedJSON{Name: name, OK: err == nil, Headers: view.Mask(req.Header, nil, true), Query: req.RawQuery, Body: string(req.Body)}
+	t := testedJSON{Name: name, OK: err == nil, Headers: view.MaskHeaders(req.Header, nil, true), Query: req.RawQuery, Body: string(req.Body)}
 	if err != nil {
 		t.Message = err.Error()
 		err = unverified("check the scheme's settings", "", "scheme %q: %w", name, err)

@@ -66,10 +66,10 @@ func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	case errors.Is(err, webhook.ErrUnsignable), errors.Is(err, webhook.ErrUnsignedPart):
 		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + command.ShellWord(name) + "` shows what is signed; add it to the body or with --header"}
 	case err != nil:
-		return AsSchemeUsage(name, err)
+		return SchemeUsage(name, err)
 	}
 	secrets = scheme.InClear(secrets)
-	j := signedJSON{Scheme: name, Headers: view.Mask(out.Header, secrets, o.Reveal), Query: view.MaskQuery(out.RawQuery, secrets, o.Reveal)}
+	j := signedJSON{Scheme: name, Headers: view.MaskHeaders(out.Header, secrets, o.Reveal), Query: view.MaskQuery(out.RawQuery, secrets, o.Reveal)}
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}

@@ -212,7 +212,7 @@ func onlyOneOf(ids []string, files ...string) error {
 }
 
 // asUsage makes an error of a scheme that can't be used one of the line.
-func AsSchemeUsage(name string, err error) error {
+func SchemeUsage(name string, err error) error {
 	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
 		return command.Usagef("`waybill signature schemes show "+command.ShellWord(name)+"` shows it", "scheme %q: %w", name, err)
 	}

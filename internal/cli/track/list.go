@@ -68,14 +68,14 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	}
 	n := view.NewStatusNames(c.Config.Statuses)
 	width := c.Out.Out().Width()
-	narrow := width > 0 && width < view.StateFrom
+	narrow := width > 0 && width < view.StateColumnFrom
 	w := command.Listing[ledger.TrackingStatus]{
 		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
 		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatusJSON(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},
-			{Name: "STATE", From: view.StateFrom},
+			{Name: "STATE", From: view.StateColumnFrom},
 			{Name: "LATEST EVENT", Flex: true, From: 80},
 			{Name: "STATUS", Flex: true},
 			{Name: "LEARNT", From: 130},

@@ -189,7 +189,7 @@ func showLooked(ctx context.Context, c *command.Call, all []Looked, single, time
 			return l.Err
 		}
 		if out.Machine() {
-			return errors.Join(out.Object(n.ViewJSON(l.View, l.Err)), l.Err)
+			return errors.Join(out.Object(n.Answer(l.View, l.Err)), l.Err)
 		}
 		if errors.Is(l.Err, tracking.ErrAbsent) {
 			return named(l)
@@ -384,7 +384,7 @@ func printViews(n view.StatusNames, ctx context.Context, s *app.Session, out *co
 	if out.Machine() {
 		list := out.List(ctx)
 		for _, l := range all {
-			if err := list.Add(n.ViewJSON(l.View, l.Err)); err != nil {
+			if err := list.Add(n.Answer(l.View, l.Err)); err != nil {
 				return errors.Join(err, list.Close())
 			}
 		}

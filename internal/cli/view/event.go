@@ -10,8 +10,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// EventJSON is one event in our output; `listen` prints the same with its type.
-type EventJSON struct {
+// Event is one event in our output; `listen` prints the same with its type.
+type Event struct {
 	Type           string          `json:"type"` // event, duplicate, conflict, anomaly or refused
 	Seq            int64           `json:"seq"`
 	Delivery       int64           `json:"delivery"`
@@ -35,28 +35,28 @@ type EventJSON struct {
 	Raw json.RawMessage `json:"raw,omitempty"` // events show
 }
 
-// MarkType is the type of an event with a mark.
-func MarkType(m inbox.Mark) string {
+// EventType is the type of an event with a mark.
+func EventType(m inbox.Mark) string {
 	if m == inbox.Standing {
 		return "event"
 	}
 	return string(m)
 }
 
-// Hidden is an event with the secrets in its JSON masked.
-func Hidden(e inbox.Event, hide func(json.RawMessage) json.RawMessage) inbox.Event {
+// MaskEvent is an event with the secrets in its JSON masked.
+func MaskEvent(e inbox.Event, hide func(json.RawMessage) json.RawMessage) inbox.Event {
 	e.Data, e.Raw = hide(e.Data), hide(e.Raw)
 	return e
 }
 
-func NewEventJSON(e inbox.Event) EventJSON {
+func NewEvent(e inbox.Event) Event {
 	data := e.Data
 	if len(data) == 0 {
-		data = Literal("")
+		data = JSONOrNull("")
 	}
-	return EventJSON{
-		Type: MarkType(e.Mark), Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
-		TrackingNumber: e.TrackingNumber, Status: Literal(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
+	return Event{
+		Type: EventType(e.Mark), Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
+		TrackingNumber: e.TrackingNumber, Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
 	}
 }

@@ -15,7 +15,7 @@ import (
 // like a credential. Of schemes the one in force is taken, and others.
 func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]command.Header, error) {
 	if reveal {
-		return Mask(header, nil, true), nil
+		return MaskHeaders(header, nil, true), nil
 	}
 	secrets, err := KnownSecrets(s)
 	if err != nil {
@@ -33,9 +33,9 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := Mask(header, secrets, false)
+	shown := MaskHeaders(header, secrets, false)
 	for i, h := range shown {
-		if Credential(h.Name) || tokens[strings.ToLower(h.Name)] {
+		if IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Masked
 		}
 	}
@@ -55,8 +55,8 @@ func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// Credential reports whether a header is named like one that holds a credential.
-func Credential(name string) bool {
+// IsCredential reports whether a header is named like one that holds a credential.
+func IsCredential(name string) bool {
 	name = strings.ToLower(name)
 	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"} {
 		if strings.Contains(name, word) {
@@ -66,8 +66,8 @@ func Credential(name string) bool {
 	return false
 }
 
-// Mask hides what must not show: credentials of other kinds, and secrets.
-func Mask(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.Header {
+// MaskHeaders hides what must not show: credentials of other kinds, and secrets.
+func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.Header {
 	// The longest first: what is left of a key that holds another secret would show.
 	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
 	shown := make([]command.Header, 0, len(fields))

@@ -14,8 +14,8 @@ func CountsLine(c ledger.Counts) string {
 	return fmt.Sprintf("%d accepted, %d rejected, %d unknown, %d pending", c.Accepted, c.Rejected, c.Unknown, c.Pending+c.Sending)
 }
 
-// RowJSON is one record of a run's input in our output.
-type RowJSON struct {
+// Row is one record of a run's input in our output.
+type Row struct {
 	File              string       `json:"file"`
 	Line              int          `json:"line"`
 	ReferID           string       `json:"referId"`
@@ -26,8 +26,8 @@ type RowJSON struct {
 	Duplicate         bool         `json:"duplicate,omitempty"` // the same pair stands earlier in the input
 }
 
-func NewRowJSON(row ledger.Row) RowJSON {
-	return RowJSON{
+func NewRow(row ledger.Row) Row {
+	return Row{
 		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
 		State: row.State, Reason: row.Reason, Duplicate: row.Repeat,
 	}
@@ -38,7 +38,7 @@ func NewRowJSON(row ledger.Row) RowJSON {
 func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 	w := command.Listing[ledger.Row]{
 		Out: c.Out, Empty: "no such rows",
-		JSON: func(row ledger.Row) any { return NewRowJSON(row) },
+		JSON: func(row ledger.Row) any { return NewRow(row) },
 		Columns: []render.Column{
 			{Name: "INPUT"},
 			{Name: "REFERENCE", ID: true},

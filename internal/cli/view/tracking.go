@@ -38,14 +38,14 @@ type TrackingStatusJSON struct {
 func NewTrackingStatusJSON(st ledger.TrackingStatus) TrackingStatusJSON {
 	j := TrackingStatusJSON{
 		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
-		State: st.State, Reason: st.Reason, Status: Literal(""), Foreign: notCreatedHere(st),
+		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st),
 	}
 	if st.Run != 0 {
 		j.Run = strconv.FormatInt(st.Run, 10)
 	}
 	if seen := st.Sighting; seen != nil {
 		at := seen.Seen.UTC()
-		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, Literal(seen.Status), seen.StatusLabel, seen.StatusTrack
+		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, &at, seen.Source
 		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
 		if j.CarrierCode == "" {
@@ -58,8 +58,8 @@ func NewTrackingStatusJSON(st ledger.TrackingStatus) TrackingStatusJSON {
 // notCreatedHere reports whether the ledger does not hold a tracking.
 func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }
 
-// StateFrom is the narrowest terminal that shows the state of rows.
-const StateFrom = 90
+// StateColumnFrom is the narrowest terminal that shows the state of rows.
+const StateColumnFrom = 90
 
 // TrackingCells are the cells of a line of the list. On a narrow terminal, which
 // has no room for the state, the status says what is odd about that.
@@ -144,7 +144,7 @@ type claimJSON struct {
 
 func newClaimJSON(e inbox.Event) *claimJSON {
 	return &claimJSON{
-		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: Literal(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
 	}
 }
@@ -164,8 +164,8 @@ func (n StatusNames) Claim(e inbox.Event) string {
 	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), VerifiedMark(e))
 }
 
-// viewJSON is the answer about one REF.
-type viewJSON struct {
+// Answer is the answer about one REF.
+type Answer struct {
 	trackingJSON
 	Ref     string          `json:"ref"`
 	AskedAt *time.Time      `json:"askedAt"` // null if an event told it before the service was asked
@@ -178,7 +178,7 @@ func (n StatusNames) trackingJSON(f app.Found) trackingJSON {
 	j := trackingJSON{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID,
-		Status: Literal(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
+		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
 		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
 		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
@@ -189,7 +189,7 @@ func (n StatusNames) trackingJSON(f app.Found) trackingJSON {
 		j.LearntAt, j.LearntFrom = &at, f.Source
 	}
 	if o := f.Older; o != nil {
-		j.OlderAnswer = &olderJSON{Literal(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
+		j.OlderAnswer = &olderJSON{JSONOrNull(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
 	}
 	if f.Claim != nil {
 		j.Unverified = newClaimJSON(*f.Claim)
@@ -200,8 +200,8 @@ func (n StatusNames) trackingJSON(f app.Found) trackingJSON {
 	return j
 }
 
-func (n StatusNames) ViewJSON(v app.View, err error) viewJSON {
-	j := viewJSON{Ref: v.Ref, AskedAt: TimeOrNull(v.Asked), Message: v.Answer.Message, Others: []trackingJSON{}}
+func (n StatusNames) Answer(v app.View, err error) Answer {
+	j := Answer{Ref: v.Ref, AskedAt: TimeOrNull(v.Asked), Message: v.Answer.Message, Others: []trackingJSON{}}
 	if len(v.Answer.Raw) > 0 {
 		j.Raw = app.RawJSON(v.Answer.Raw)
 	}
@@ -219,7 +219,7 @@ func (n StatusNames) ViewJSON(v app.View, err error) viewJSON {
 	return j
 }
 
-func Literal(s string) json.RawMessage {
+func JSONOrNull(s string) json.RawMessage {
 	if s == "" {
 		return json.RawMessage("null")
 	}
