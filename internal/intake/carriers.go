@@ -8,16 +8,16 @@ import (
 
 // carriers turns cells into carrier codes and counts the names that have none.
 type carriers struct {
-	codes map[string]string   // by name, in the form of nameKey
-	names map[string]*carrier // by cell, as read
-	more  int64               // rows with names that were not taken into names
+	codes     map[string]string   // by name, in the form of nameKey
+	names     map[string]*carrier // by cell, as read
+	uncounted int64               // rows with names that were not taken into names
 }
 
 // carrier is what became of one spelling of a name.
 type carrier struct {
-	code string
-	left bool  // no code is known
-	rows int64 // rows in which it was left out
+	code     string
+	unmapped bool  // no code is known
+	rows     int64 // rows in which it was left out
 }
 
 // nameKey brings a carrier's name into the form in which names are compared.
@@ -48,16 +48,16 @@ func (c *carriers) code(name []byte) string {
 		known = &carrier{}
 		var found bool
 		known.code, found = c.codes[nameKey(string(name))]
-		known.left = !found
+		known.unmapped = !found
 		if len(c.names) >= MaxCarriers {
-			if known.left {
-				c.more++
+			if known.unmapped {
+				c.uncounted++
 			}
 			return known.code
 		}
 		c.names[string(name)] = known
 	}
-	if known.left {
+	if known.unmapped {
 		known.rows++
 	}
 	return known.code
@@ -84,12 +84,12 @@ func (c *carriers) intern(code []byte) string {
 func (c *carriers) leftOut() ([]Carrier, int64) {
 	var names []Carrier
 	for name, known := range c.names {
-		if known.left {
+		if known.unmapped {
 			names = append(names, Carrier{Name: name, Rows: known.rows})
 		}
 	}
 	slices.SortFunc(names, func(a, b Carrier) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), strings.Compare(a.Name, b.Name))
 	})
-	return names, c.more
+	return names, c.uncounted
 }

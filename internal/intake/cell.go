@@ -12,7 +12,7 @@ import (
 // trim cuts the white space around a value, no-break spaces and a stray byte
 // order mark in front included.
 func trim(b []byte) []byte {
-	if len(b) == 0 || (edge(b[0]) && edge(b[len(b)-1])) {
+	if len(b) == 0 || (needsNoTrim(b[0]) && needsNoTrim(b[len(b)-1])) {
 		return b
 	}
 	b = bytes.TrimFunc(b, unicode.IsSpace)
@@ -24,20 +24,20 @@ func trim(b []byte) []byte {
 
 // trimText is trim for a string.
 func trimText(s string) string {
-	if s == "" || (edge(s[0]) && edge(s[len(s)-1])) {
+	if s == "" || (needsNoTrim(s[0]) && needsNoTrim(s[len(s)-1])) {
 		return s
 	}
 	return string(trim([]byte(s)))
 }
 
-// edge reports whether a value that begins or ends with c needs no trimming
+// needsNoTrim reports whether a value that begins or ends with c needs no trimming
 // there.
-func edge(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
+func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// strip removes the spaces inside an identifier. Line ends and tabs stay and
+// stripSpaces removes the spaces inside an identifier. Line ends and tabs stay and
 // are found by its validation: they stand between two values rather than
 // within one.
-func strip(s string) string {
+func stripSpaces(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Zs, r) {
 			return -1
@@ -61,9 +61,9 @@ func unquote(dst, b []byte) (all, text []byte) {
 	}
 }
 
-// formula returns what b shows in a spreadsheet if it is of the form ="…",
+// formulaText returns what b shows in a spreadsheet if it is of the form ="…",
 // by which identifiers are kept from being read as numbers.
-func formula(dst, b []byte) (all, text []byte, ok bool) {
+func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
 		return dst, nil, false
 	}
@@ -78,9 +78,9 @@ func formula(dst, b []byte) (all, text []byte, ok bool) {
 	return dst, text, true
 }
 
-// lost returns a problem if s holds U+FFFD, the sign of a character that was
+// lostCharacter returns a problem if s holds U+FFFD, the sign of a character that was
 // lost before.
-func lost[T string | []byte](field string, s T, encoding string) (tracking.Problem, bool) {
+func lostCharacter[T string | []byte](field string, s T, encoding string) (tracking.Problem, bool) {
 	const sign = string(utf8.RuneError)
 	for i := 0; i+len(sign) <= len(s); i++ {
 		if s[i] != sign[0] || s[i+1] != sign[1] || s[i+2] != sign[2] {

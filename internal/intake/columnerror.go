@@ -70,15 +70,15 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 	}
 	if len(found) > 0 {
 		for _, name := range e.Found {
-			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && r.times(name) == 1 {
+			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && r.countName(name) == 1 {
 				e.Maps = append(e.Maps, m)
 			}
 		}
 		return e
 	}
-	taken := slices.Clone(r.claimed)
+	taken := slices.Clone(r.mapped)
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
-		for _, i := range r.best(field) {
+		for _, i := range r.bestColumns(field) {
 			taken[i] = taken[i] || !slices.Contains(fields, field)
 		}
 	}
@@ -94,8 +94,8 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 	return e
 }
 
-// times counts the columns of a name.
-func (r *resolver) times(name string) int {
+// countName counts the columns of a name.
+func (r *resolver) countName(name string) int {
 	n := 0
 	for _, h := range r.header {
 		if h == name {
@@ -110,11 +110,11 @@ func (r *resolver) times(name string) int {
 func (r *resolver) propose(field string, taken []bool) int {
 	sounds := func(field, name string) bool {
 		name = strings.ToLower(name)
-		return slices.ContainsFunc(likely[field], func(part string) bool { return strings.Contains(name, part) })
+		return slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) })
 	}
 	first, free := none, none
 	for i, name := range r.header {
-		if taken[i] || !typable(name) || r.times(name) > 1 || fold(name) == fold(errorColumn) {
+		if taken[i] || !typable(name) || r.countName(name) > 1 || foldName(name) == foldName(errorColumn) {
 			continue
 		}
 		if sounds(field, name) {

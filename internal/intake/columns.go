@@ -25,34 +25,34 @@ type columns struct {
 
 // resolver finds the columns of one header.
 type resolver struct {
-	file    string
-	line    int
-	header  []string
-	given   map[string]string // field to column name
-	claimed []bool            // columns that were given by name
+	file   string
+	line   int
+	header []string
+	given  map[string]string // field to column name
+	mapped []bool            // columns that were given by name
 }
 
 // resolve finds the columns that the fields stand in: those named by
 // o.Map, then the interface's own names, then synonyms.
 func resolve(file string, line int, header []string, o Options) (columns, error) {
-	r := &resolver{file: file, line: line, header: header, claimed: make([]bool, len(header))}
+	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	var err error
 	if r.given, err = fields(o.Map); err != nil {
 		return columns{}, err
 	}
 	of := map[string]int{}
 	for _, field := range slices.Sorted(maps.Keys(r.given)) {
-		if of[field], err = r.named(field, r.given[field]); err != nil {
+		if of[field], err = r.byName(field, r.given[field]); err != nil {
 			return columns{}, err
 		}
-		r.claimed[of[field]] = true
+		r.mapped[of[field]] = true
 	}
 	var missing []string
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
 		if _, ok := of[field]; ok {
 			continue
 		}
-		if of[field], err = r.found(field); err != nil {
+		if of[field], err = r.byRank(field); err != nil {
 			return columns{}, err
 		}
 		if of[field] == none {
@@ -63,7 +63,7 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 		return columns{}, r.fail(missing, "no column for "+strings.Join(missing, " and "), nil)
 	}
 	c := columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
-	if c.code, c.carrier, err = r.carriers(of, len(o.Carriers) > 0); err != nil {
+	if c.code, c.carrier, err = r.carrierColumns(of, len(o.Carriers) > 0); err != nil {
 		return columns{}, err
 	}
 	c.last = max(c.ref, c.number, c.code)
@@ -71,7 +71,7 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 		c.last = max(c.last, c.carrier)
 	}
 	for i, name := range header {
-		if fold(name) == fold(errorColumn) {
+		if foldName(name) == foldName(errorColumn) {
 			c.errors = append(c.errors, i)
 		}
 	}
@@ -89,7 +89,7 @@ func fields(given map[string]string) (map[string]string, error) {
 			name = tracking.FieldCarrierCode
 		default:
 			hint := "the fields are referId, rawTrackingNumber, carrierCode, carrier"
-			if m := meant(field); m != "" {
+			if m := intendedField(field); m != "" {
 				hint = "write " + m + "; " + hint
 			}
 			return nil, &OptionError{Option: "--map", Value: field, Reason: "no such field", hint: hint}
@@ -110,9 +110,9 @@ func fields(given map[string]string) (map[string]string, error) {
 	return byName, nil
 }
 
-// named finds the column with a given name: the very same, else the only one
+// byName finds the column with a given name: the very same, else the only one
 // that is the same but for case and marks.
-func (r *resolver) named(field, name string) (int, error) {
+func (r *resolver) byName(field, name string) (int, error) {
 	match := func(same func(string) bool) []int {
 		var at []int
 		for i, h := range r.header {
@@ -123,8 +123,8 @@ func (r *resolver) named(field, name string) (int, error) {
 		return at
 	}
 	at := match(func(h string) bool { return h == name })
-	if folded := fold(name); len(at) == 0 && folded != "" {
-		at = match(func(h string) bool { return fold(h) == folded })
+	if folded := foldName(name); len(at) == 0 && folded != "" {
+		at = match(func(h string) bool { return foldName(h) == folded })
 	}
 	switch len(at) {
 	case 0:
@@ -135,9 +135,9 @@ func (r *resolver) named(field, name string) (int, error) {
 	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are called %s, which --map gives for %s", len(at), show(name), field), at)
 }
 
-// found finds the column whose name fits a field best, or none.
-func (r *resolver) found(field string) (int, error) {
-	at := r.best(field)
+// byRank finds the column whose name fits a field best, or none.
+func (r *resolver) byRank(field string) (int, error) {
+	at := r.bestColumns(field)
 	switch {
 	case len(at) == 0:
 		return none, nil
@@ -147,14 +147,14 @@ func (r *resolver) found(field string) (int, error) {
 	return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
 }
 
-// best returns the columns whose names fit a field best. A column that was
+// bestColumns returns the columns whose names fit a field best. A column that was
 // given by name for one field serves another only by its own name.
-func (r *resolver) best(field string) []int {
+func (r *resolver) bestColumns(field string) []int {
 	var at []int
 	highest := 1
 	for i, name := range r.header {
-		n := rank(field, name)
-		if n < highest || (r.claimed[i] && n < 2) {
+		n := nameRank(field, name)
+		if n < highest || (r.mapped[i] && n < 2) {
 			continue
 		}
 		if n > highest {
@@ -165,19 +165,19 @@ func (r *resolver) best(field string) []int {
 	return at
 }
 
-// carriers finds the column of codes or, if there is none, the one of names;
+// carrierColumns finds the column of codes or, if there is none, the one of names;
 // a given one wins. Names that nothing can be made of may be ambiguous.
-func (r *resolver) carriers(given map[string]int, wanted bool) (code, name int, err error) {
+func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name int, err error) {
 	if at, ok := given[FieldCarrier]; ok {
 		return none, at, nil
 	}
 	if at, ok := given[tracking.FieldCarrierCode]; ok {
 		return at, none, nil
 	}
-	if code, err = r.found(tracking.FieldCarrierCode); err != nil || code != none {
+	if code, err = r.byRank(tracking.FieldCarrierCode); err != nil || code != none {
 		return code, none, err
 	}
-	at := r.best(FieldCarrier)
+	at := r.bestColumns(FieldCarrier)
 	switch {
 	case len(at) == 0:
 		return none, none, nil

@@ -23,9 +23,9 @@ const utf8BOM = "\ufeff"
 // UTF-8 that stand for no character become U+FFFD; those of UTF-8 are left for
 // each value's own check.
 type charset struct {
-	name  string
-	mark  int               // length of the byte order mark
-	codec encoding.Encoding // nil for UTF-8, whose bytes are taken as they are
+	name    string
+	bomSize int               // length of the byte order mark
+	codec   encoding.Encoding // nil for UTF-8, whose bytes are taken as they are
 }
 
 // headSize is how many bytes are looked at to tell what an input is.
@@ -33,24 +33,24 @@ const headSize = 4096
 
 const saveAsUTF8 = "save the sheet as CSV UTF-8 and read that file"
 
-// detect tells the charset of an input from its first bytes and from the
+// detectEncoding tells the charset of an input from its first bytes and from the
 // encoding that was asked for.
-func detect(file string, head []byte, asked string) (charset, error) {
-	named, err := lookup(asked)
+func detectEncoding(file string, head []byte, asked string) (charset, error) {
+	named, err := lookupEncoding(asked)
 	if err != nil {
 		return charset{}, err
 	}
-	marked, err := byMark(file, head)
+	marked, err := byBOM(file, head)
 	switch {
 	case err != nil:
 		return charset{}, err
-	case marked.mark > 0 && asked != "" && marked.name != named.name && !(marked.codec != nil && strings.EqualFold(strings.TrimSpace(asked), "utf-16")):
-		return charset{}, contradicted(file, asked, "has the byte order mark of "+strings.ToUpper(marked.name), marked.name)
-	case marked.mark > 0:
+	case marked.bomSize > 0 && asked != "" && marked.name != named.name && !(marked.codec != nil && strings.EqualFold(strings.TrimSpace(asked), "utf-16")):
+		return charset{}, encodingConflict(file, asked, "has the byte order mark of "+strings.ToUpper(marked.name), marked.name)
+	case marked.bomSize > 0:
 		return marked, nil
 	case asked != "":
-		if named.codec != nil && newEvidence(named).decides(head) {
-			return charset{}, notAsked(file, asked)
+		if named.codec != nil && newEvidence(named).isUTF8(head) {
+			return charset{}, utf8Conflict(file, asked)
 		}
 		return named, nil
 	}
@@ -63,47 +63,47 @@ func detect(file string, head []byte, asked string) (charset, error) {
 	return charset{name: utf8Name}, nil
 }
 
-// byMark tells the charset of an input by its byte order mark. Without one the
+// byBOM tells the charset of an input by its byte order mark. Without one the
 // mark is 0 bytes long.
-func byMark(file string, head []byte) (charset, error) {
+func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
 		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte("+/v")) && len(head) > 3 && strings.IndexByte("89+/", head[3]) >= 0:
 		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-7", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
-		return charset{name: utf8Name, mark: len(utf8BOM)}, nil
+		return charset{name: utf8Name, bomSize: len(utf8BOM)}, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
-		return charset{name: utf16leName, mark: 2, codec: utf16(unicode.LittleEndian)}, nil
+		return charset{name: utf16leName, bomSize: 2, codec: utf16(unicode.LittleEndian)}, nil
 	case bytes.HasPrefix(head, []byte("\xfe\xff")):
-		return charset{name: utf16beName, mark: 2, codec: utf16(unicode.BigEndian)}, nil
+		return charset{name: utf16beName, bomSize: 2, codec: utf16(unicode.BigEndian)}, nil
 	}
 	return charset{}, nil
 }
 
-// contradicted says that the bytes of an input show another encoding than the
+// encodingConflict says that the bytes of an input show another encoding than the
 // one that was asked for.
-func contradicted(file, asked, reason, name string) error {
+func encodingConflict(file, asked, reason, name string) error {
 	return &EncodingError{
 		File: file, Reason: "the text " + reason + ", and --encoding is " + show(asked),
 		hint: "leave --encoding out, or pass --encoding " + name,
 	}
 }
 
-func notAsked(file, asked string) error {
-	return contradicted(file, asked, "is valid UTF-8 with characters of several bytes", utf8Name)
+func utf8Conflict(file, asked string) error {
+	return encodingConflict(file, asked, "is valid UTF-8 with characters of several bytes", utf8Name)
 }
 
 func utf16(order unicode.Endianness) encoding.Encoding {
 	return unicode.UTF16(order, unicode.IgnoreBOM)
 }
 
-// lookup finds an encoding by any name that web pages or IANA know it by.
-func lookup(name string) (charset, error) {
+// lookupEncoding finds an encoding by any name that web pages or IANA know it by.
+func lookupEncoding(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil
 	}
-	if folded := fold(name); strings.Contains(folded, "utf7") || folded == "unicode11utf7" {
+	if folded := foldName(name); strings.Contains(folded, "utf7") || folded == "unicode11utf7" {
 		return charset{}, &OptionError{Option: "--encoding", Value: name, Reason: "UTF-7 is not read", hint: "save the file as UTF-8"}
 	}
 	unknown := &OptionError{

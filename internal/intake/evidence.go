@@ -7,9 +7,9 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// evidence tells UTF-8 from another encoding that was asked for, by the bytes
+// utf8Evidence tells UTF-8 from another encoding that was asked for, by the bytes
 // of an input.
-type evidence struct {
+type utf8Evidence struct {
 	needed  int    // characters of several bytes that are no coincidence
 	found   int    // such characters
 	invalid bool   // some bytes are not UTF-8, or are those of UTF-16
@@ -20,15 +20,15 @@ type evidence struct {
 // where each byte is a character of its own: two or more letters in a row would
 // have to be rare ones. In other encodings some common characters are valid
 // UTF-8 too.
-func newEvidence(against charset) *evidence {
+func newEvidence(against charset) *utf8Evidence {
 	if _, single := against.codec.(*charmap.Charmap); single {
-		return &evidence{needed: 1}
+		return &utf8Evidence{needed: 1}
 	}
-	return &evidence{needed: 4}
+	return &utf8Evidence{needed: 4}
 }
 
 // add takes the next bytes into account.
-func (e *evidence) add(p []byte) {
+func (e *utf8Evidence) add(p []byte) {
 	if e.invalid {
 		return
 	}
@@ -60,23 +60,23 @@ func (e *evidence) add(p []byte) {
 	}
 }
 
-// decides reports whether head, with which the input begins, is UTF-8.
-func (e *evidence) decides(head []byte) bool {
+// isUTF8 reports whether head, with which the input begins, is UTF-8.
+func (e *utf8Evidence) isUTF8(head []byte) bool {
 	e.add(head)
 	return !e.invalid && e.found >= e.needed
 }
 
-// checked reads r and returns err instead of its end if all of it was UTF-8.
-type checked struct {
+// utf8Guard reads r and returns err instead of its end if all of it was UTF-8.
+type utf8Guard struct {
 	r   io.Reader
-	e   *evidence
+	e   *utf8Evidence
 	err error
 }
 
-func (c *checked) Read(p []byte) (int, error) {
+func (c *utf8Guard) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.e.add(p[:n])
-	if err == io.EOF && c.e.decides(nil) && len(c.e.rest) == 0 {
+	if err == io.EOF && c.e.isUTF8(nil) && len(c.e.rest) == 0 {
 		err = c.err
 	}
 	return n, err

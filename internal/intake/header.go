@@ -13,10 +13,10 @@ import (
 // delimiters are those that a header is searched for, the commonest first.
 const delimiters = ",;\t|"
 
-// nothing is an input without a header.
-type nothing struct{}
+// emptyTable is an input without a header.
+type emptyTable struct{}
 
-func (nothing) next() (Record, error) { return Record{}, errEnd }
+func (emptyTable) next() (Record, error) { return Record{}, errEnd }
 
 // openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
@@ -34,7 +34,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	}
 	switch {
 	case errors.Is(err, errEnd):
-		r.rows, r.sum.Format = nothing{}, CSV
+		r.rows, r.sum.Format = emptyTable{}, CSV
 		return nil
 	case errors.Is(err, errLong):
 		return &SyntaxError{
@@ -44,7 +44,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	case err != nil:
 		return err
 	}
-	r.rows, r.left = t, t.carrier
+	r.rows, r.carriers = t, t.carrier
 	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
 	r.sum.ReferID, r.sum.Number = t.cols.header[t.cols.ref], t.cols.header[t.cols.number]
 	for i, name := range t.cols.header {
@@ -117,7 +117,7 @@ func (t *table) readHeader(sep byte) error {
 	case t.opt.Format == TSV:
 		t.scan.delim = '\t'
 	default:
-		t.scan.delim = guess(line, t.file)
+		t.scan.delim = guessDelimiter(line, t.file)
 	}
 	if err := t.scan.next(&t.rec); err != nil {
 		return t.wrap(err)
@@ -144,7 +144,7 @@ func (t *table) wrap(err error) error {
 	if errors.Is(err, errEnd) || errors.Is(err, errLong) {
 		return err
 	}
-	return unread(t.file, err)
+	return readError(t.file, err)
 }
 
 // firstLine returns what comes next up to a line end outside quotes or, if the
@@ -186,10 +186,10 @@ func lineBreak(text []byte, outside bool) int {
 	return -1
 }
 
-// guess returns the delimiter that a header uses: the one that stands in it
+// guessDelimiter returns the delimiter that a header uses: the one that stands in it
 // most often outside quotes. Between equals, the name of the file decides,
 // then how many fields the columns would be found for.
-func guess(header []byte, file string) byte {
+func guessDelimiter(header []byte, file string) byte {
 	var count [len(delimiters)]int
 	inside, most := false, 0
 	for _, c := range header {
@@ -213,19 +213,19 @@ func guess(header []byte, file string) byte {
 				return delim
 			}
 		}
-		if f := fits(header, delim); f > found {
+		if f := countFields(header, delim); f > found {
 			best, found = delim, f
 		}
 	}
 	return best
 }
 
-// fits counts the identifiers for which a header cut at delim has a column.
-func fits(header []byte, delim byte) int {
+// countFields counts the identifiers for which a header cut at delim has a column.
+func countFields(header []byte, delim byte) int {
 	n := 0
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
 		for name := range strings.SplitSeq(string(header), string(rune(delim))) {
-			if rank(field, strings.Trim(name, `" `)) > 0 {
+			if nameRank(field, strings.Trim(name, `" `)) > 0 {
 				n++
 				break
 			}

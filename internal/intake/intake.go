@@ -120,12 +120,12 @@ type rows interface {
 
 // Reader reads the rows of one input. It is not safe for concurrent use.
 type Reader struct {
-	name    string
-	rows    rows
-	sum     Summary
-	left    *carriers // nil for JSON
-	dialect dialect
-	err     error // how reading ended; nil while it goes on
+	name     string
+	rows     rows
+	sum      Summary
+	carriers *carriers // nil for JSON
+	dialect  dialect
+	err      error // how reading ended; nil while it goes on
 }
 
 // Name returns the name that the reader was opened with.
@@ -163,8 +163,8 @@ func (r *Reader) Next() (Record, error) {
 // error.
 func (r *Reader) Summary() Summary {
 	s := r.sum
-	if r.left != nil {
-		s.LeftOut, s.LeftOutMore = r.left.leftOut()
+	if r.carriers != nil {
+		s.LeftOut, s.LeftOutMore = r.carriers.leftOut()
 	}
 	return s
 }

@@ -156,7 +156,7 @@ func raw(tab *table) []string {
 	var row []string
 	for _, c := range tab.rec.cells {
 		s := string(tab.rec.raw[c.start:c.end])
-		if c.how == quoted {
+		if c.quoting == quoted {
 			s = strings.ReplaceAll(strings.ReplaceAll(s[1:len(s)-1], `""`, `"`), "\r\n", "\n")
 		}
 		row = append(row, s)

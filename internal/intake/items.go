@@ -26,40 +26,40 @@ const (
 // an array data, and objects one after the other.
 type items struct {
 	jsonText
-	opt   Options
-	coded string // the encoding
-	sum   *Summary
-	state jsonState
-	begun bool // the array at hand had a value already
+	opt          Options
+	encoding     string // the encoding
+	sum          *Summary
+	state        jsonState
+	afterElement bool // the array at hand had a value already
 }
 
 // openJSON sets r up to read items.
 func openJSON(r *Reader, win *window, coding charset, o Options) error {
-	it := &items{jsonText: jsonText{file: r.name, win: win, pos: place{1, 1}}, opt: o, coded: coding.name, sum: &r.sum}
+	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name, sum: &r.sum}
 	r.rows, r.sum.Format = it, JSON
 	c, err := it.peek()
 	if err != nil && !errors.Is(err, errEnd) {
 		return err
 	}
-	if c == '{' && it.wrapped() == 0 {
+	if c == '{' && it.dataPrefix() == 0 {
 		r.sum.Format = JSONL
 	}
 	return nil
 }
 
-// wrapped returns the length of what stands before the first item if the text
+// dataPrefix returns the length of what stands before the first item if the text
 // goes on with an object that begins with an array data, else 0.
-func (it *items) wrapped() int {
+func (it *items) dataPrefix() int {
 	const key = `"data"`
-	at, _ := it.look(1)
+	at, _ := it.peekAt(1)
 	if !bytes.HasPrefix(it.win.fill(at + len(key))[min(at, len(it.win.bytes())):], []byte(key)) {
 		return 0
 	}
-	at, c := it.look(at + len(key))
+	at, c := it.peekAt(at + len(key))
 	if c != ':' {
 		return 0
 	}
-	if at, c = it.look(at + 1); c != '[' {
+	if at, c = it.peekAt(at + 1); c != '[' {
 		return 0
 	}
 	return at + 1
@@ -83,14 +83,14 @@ func (it *items) next() (Record, error) {
 		}
 		switch n := 1; c {
 		case '{':
-			if n = it.wrapped(); n == 0 {
+			if n = it.dataPrefix(); n == 0 {
 				return it.record()
 			}
-			it.take(n)
-			it.state, it.begun = inData, false
+			it.discard(n)
+			it.state, it.afterElement = inData, false
 		case '[':
-			it.take(n)
-			it.state, it.begun = inArray, false
+			it.discard(n)
+			it.state, it.afterElement = inArray, false
 		case ',':
 			return Record{}, it.fail(0, "a comma stands between two objects", "write one object a line without commas, or put them all between [ and ]")
 		default:
@@ -107,18 +107,18 @@ func (it *items) separator() (done bool, err error) {
 		return false, err
 	}
 	if c == ']' {
-		it.take(1)
+		it.discard(1)
 		if it.state == inData {
 			err = it.unwrap()
 		}
 		it.state = atTop
 		return true, err
 	}
-	if it.begun {
+	if it.afterElement {
 		if c != ',' {
 			return false, it.fail(0, "a comma or ] should stand here", jsonHint)
 		}
-		it.take(1)
+		it.discard(1)
 		if c, err = it.expect(); err != nil {
 			return false, err
 		}
@@ -126,7 +126,7 @@ func (it *items) separator() (done bool, err error) {
 			return false, it.fail(0, "a value should follow the comma", "remove the comma before ]")
 		}
 	}
-	it.begun = true
+	it.afterElement = true
 	return false, nil
 }
 
@@ -137,13 +137,13 @@ func (it *items) unwrap() error {
 		return err
 	}
 	if c == '}' {
-		it.take(1)
+		it.discard(1)
 		return nil
 	}
 	if c != ',' {
 		return it.fail(0, "a comma or } should stand here", jsonHint)
 	}
-	it.take(1)
+	it.discard(1)
 	if c, err = it.expect(); err != nil {
 		return err
 	}
@@ -168,42 +168,42 @@ func (it *items) record() (Record, error) {
 	if it.opt.KeepText || !rec.Good() {
 		rec.text = compact(raw)
 	}
-	it.take(len(raw))
+	it.discard(len(raw))
 	return rec, nil
 }
 
-// known are the fields that an item may have.
-var known = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
+// knownFields are the fields that an item may have.
+var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
 
-// decoding is one item on its way out of its text.
-type decoding struct {
+// itemDecoder is one item on its way out of its text.
+type itemDecoder struct {
 	*items
-	raw     []byte
-	rec     Record
-	at      [len(known)]int  // places of the values of known fields; 0 for those not met
-	wrong   [len(known)]bool // known fields that have a problem already
-	unknown int              // unknown fields
-	list    bool             // a list of items stands where an item should
+	raw           []byte
+	rec           Record
+	at            [len(knownFields)]int  // places of the values of known fields; 0 for those not met
+	hasProblem    [len(knownFields)]bool // known fields that have a problem already
+	unknownFields int                    // unknown fields
+	isList        bool                   // a list of items stands where an item should
 }
 
 func (it *items) item(raw []byte) Record {
-	d := &decoding{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
+	d := &itemDecoder{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
 	if raw[0] != '{' {
-		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "an item must be an object, not " + kind(raw), Hint: "write {\"referId\": …, \"rawTrackingNumber\": …}"})
+		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "an item must be an object, not " + kindName(raw), Hint: "write {\"referId\": …, \"rawTrackingNumber\": …}"})
 		return d.rec
 	}
 	for m := range members(raw, 0) {
 		d.field(m)
 	}
-	if d.unknown > maxUnknown {
-		d.problem(0, "", tracking.Problem{Message: fmt.Sprintf("%d more unknown fields", d.unknown-maxUnknown), Hint: "remove them"})
+	if d.unknownFields > maxUnknown {
+		d.problem(0, "", tracking.Problem{Message: fmt.Sprintf("%d more unknown fields", d.unknownFields-maxUnknown), Hint: "remove them"})
 	}
-	if d.list {
+	if d.isList {
 		return d.rec
 	}
 	for _, p := range d.rec.Item.Validate(d.opt.AcceptOdd) {
-		i := slices.Index(known[:], p.Field)
-		if d.wrong[i] {
+		i := slices.Index(knownFields[:], p.Field)
+		if d.hasProblem[i] {
 			continue
 		}
 		if d.at[i] == 0 {
@@ -223,46 +223,46 @@ func fieldPath(field string) string {
 }
 
 // problem adds a problem at a place of the item's text.
-func (d *decoding) problem(at int, header string, p tracking.Problem) {
+func (d *itemDecoder) problem(at int, header string, p tracking.Problem) {
 	where := d.pos.after(d.raw[:at])
 	p.Value = shorten(p.Value)
-	if i := slices.Index(known[:], p.Field); i >= 0 && !p.Note {
-		d.wrong[i] = true
+	if i := slices.Index(knownFields[:], p.Field); i >= 0 && !p.Note {
+		d.hasProblem[i] = true
 	}
 	d.rec.Problems = append(d.rec.Problems, Problem{File: d.file, Line: where.line, Column: where.char, Header: header, Problem: p})
 }
 
 // field takes one field of the item.
-func (d *decoding) field(m member) {
+func (d *itemDecoder) field(m member) {
 	switch m.key {
 	case tracking.FieldReferID:
-		if d.once(m, m.key) {
+		if d.firstTime(m, m.key) {
 			d.rec.Item.ReferID = d.identifier(m)
 		}
 	case tracking.FieldNumber:
-		if d.once(m, m.key) {
+		if d.firstTime(m, m.key) {
 			d.rec.Item.Number = d.identifier(m)
 		}
 	case tracking.FieldMetadata:
-		if d.once(m, m.key) {
+		if d.firstTime(m, m.key) {
 			d.metadata(m)
 		}
 	case errorColumn:
-		d.once(m, m.key)
+		d.firstTime(m, m.key)
 	case "data":
-		d.list = true
+		d.isList = true
 		d.problem(m.NameAt, m.key, tracking.Problem{
 			Message: "data stands where an item should",
 			Hint:    "data must be an array, and the only field of an object that is not inside another one",
 		})
 	default:
-		d.strange(m, m.key)
+		d.unknownField(m, m.key)
 	}
 }
 
-// once reports whether a known field is met for the first time.
-func (d *decoding) once(m member, path string) bool {
-	i := slices.Index(known[:], m.key)
+// firstTime reports whether a known field is met for the first time.
+func (d *itemDecoder) firstTime(m member, path string) bool {
+	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {
 		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: path + " stands twice in one object", Hint: "keep one of them"})
 		return false
@@ -271,20 +271,20 @@ func (d *decoding) once(m member, path string) bool {
 	return true
 }
 
-// strange adds the problem of a field that an item does not have.
-func (d *decoding) strange(m member, path string) {
-	if d.unknown++; d.unknown > maxUnknown {
+// unknownField adds the problem of a field that an item does not have.
+func (d *itemDecoder) unknownField(m member, path string) {
+	if d.unknownFields++; d.unknownFields > maxUnknown {
 		return
 	}
 	hint := "remove it: an item has referId, rawTrackingNumber and metadata.carrierCode"
-	if other := meant(path); other != "" && other != path {
+	if other := intendedField(path); other != "" && other != path {
 		hint = "write " + other + " if that is meant; names are taken exactly"
 	}
 	d.problem(m.NameAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
 }
 
 // metadata takes the fields of an item's metadata.
-func (d *decoding) metadata(m member) {
+func (d *itemDecoder) metadata(m member) {
 	switch m.Raw[0] {
 	case 'n':
 		return
@@ -292,34 +292,34 @@ func (d *decoding) metadata(m member) {
 	default:
 		d.problem(m.At, tracking.FieldMetadata, tracking.Problem{
 			Field: tracking.FieldMetadata, Value: string(m.Raw),
-			Message: "metadata must be an object, not " + kind(m.Raw), Hint: `write {"carrierCode": …}, or leave it out`,
+			Message: "metadata must be an object, not " + kindName(m.Raw), Hint: `write {"carrierCode": …}, or leave it out`,
 		})
 		return
 	}
 	for in := range members(d.raw, m.At) {
 		switch {
 		case in.key != tracking.FieldCarrierCode:
-			d.strange(in, tracking.FieldMetadata+"."+in.key)
-		case d.once(in, carrierCodePath) && in.Raw[0] != 'n':
+			d.unknownField(in, tracking.FieldMetadata+"."+in.key)
+		case d.firstTime(in, carrierCodePath) && in.Raw[0] != 'n':
 			d.rec.Item.CarrierCode = d.string(in, tracking.FieldCarrierCode)
 		}
 	}
 }
 
 // identifier reads referId or rawTrackingNumber.
-func (d *decoding) identifier(m member) string {
+func (d *itemDecoder) identifier(m member) string {
 	s := d.string(m, m.key)
 	if d.opt.StripSpaces {
-		s = stripped(s, d.sum)
+		s = stripCounted(s, d.sum)
 	}
 	return s
 }
 
 // string reads the text of a field.
-func (d *decoding) string(m member, field string) string {
+func (d *itemDecoder) string(m member, field string) string {
 	raw := m.Raw
 	if raw[0] != '"' {
-		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kind(raw), Hint: "put it in quotes"}
+		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kindName(raw), Hint: "put it in quotes"}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 			p.Hint = "write it in quotes where the file is made: a number can lose digits and leading zeros"
 		}
@@ -338,14 +338,14 @@ func (d *decoding) string(m member, field string) string {
 	if len(trimmed) != len(s) {
 		d.sum.Trimmed++
 	}
-	if p, gone := lost(field, trimmed, d.coded); gone && !bad {
+	if p, gone := lostCharacter(field, trimmed, d.encoding); gone && !bad {
 		d.problem(m.At, fieldPath(field), p)
 	}
 	return trimmed
 }
 
-// kind names the kind of a JSON value.
-func kind(raw []byte) string {
+// kindName names the kind of a JSON value.
+func kindName(raw []byte) string {
 	switch raw[0] {
 	case '{':
 		return "an object"
@@ -371,7 +371,7 @@ func compact(raw []byte) string {
 			b.Write(raw) // checked before, so it can't fail
 		}
 	}
-	if raw[0] != '{' || lists(raw) {
+	if raw[0] != '{' || hasData(raw) {
 		b.WriteString(`{"value":`)
 		part(raw)
 		return b.String() + "}"
@@ -391,8 +391,8 @@ func compact(raw []byte) string {
 	return b.String() + "}"
 }
 
-// lists reports whether an object has a field data.
-func lists(raw []byte) bool {
+// hasData reports whether an object has a field data.
+func hasData(raw []byte) bool {
 	for m := range members(raw, 0) {
 		if m.key == "data" {
 			return true

@@ -17,15 +17,15 @@ const maxDepth = 64
 
 const jsonHint = "fix the file, or write it anew: nothing was read from here on"
 
-// place is a position in a text.
-type place struct {
+// position is a position in a text.
+type position struct {
 	line int // physical, 1-based
 	char int // character of the line, 1-based
 }
 
 // after returns the place behind text, which begins at p. Lines end with LF,
 // CRLF or CR.
-func (p place) after(text []byte) place {
+func (p position) after(text []byte) position {
 	for {
 		n := bytes.IndexAny(text, "\r\n")
 		if n < 0 {
@@ -44,13 +44,13 @@ func (p place) after(text []byte) place {
 type jsonText struct {
 	file string
 	win  *window
-	pos  place // of the beginning of win
+	pos  position // of the beginning of win
 }
 
 func jsonSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// take passes over n bytes.
-func (t *jsonText) take(n int) {
+// discard passes over n bytes.
+func (t *jsonText) discard(n int) {
 	t.pos = t.pos.after(t.win.bytes()[:n])
 	t.win.drop(n)
 }
@@ -62,12 +62,12 @@ func (t *jsonText) fail(at int, message, hint string) error {
 	return &SyntaxError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
 }
 
-// end returns why there is no more text.
-func (t *jsonText) end() error {
+// endError returns why there is no more text.
+func (t *jsonText) endError() error {
 	if errors.Is(t.win.err, errEnd) {
 		return errEnd
 	}
-	return unread(t.file, t.win.err)
+	return readError(t.file, t.win.err)
 }
 
 // peek passes over white space and returns the byte behind it, which it does
@@ -80,16 +80,16 @@ func (t *jsonText) peek() (byte, error) {
 			n++
 		}
 		if n < len(text) {
-			t.take(n)
+			t.discard(n)
 			return text[n], nil
 		}
 		if n > 0 && text[n-1] == '\r' {
 			n-- // what follows may belong to the same line end
 		}
-		t.take(n)
+		t.discard(n)
 		if !t.win.more() {
-			t.take(len(t.win.bytes()))
-			return 0, t.end()
+			t.discard(len(t.win.bytes()))
+			return 0, t.endError()
 		}
 	}
 }
@@ -103,9 +103,9 @@ func (t *jsonText) expect() (byte, error) {
 	return c, err
 }
 
-// look returns the place of the first byte at or after from that is no white
+// peekAt returns the place of the first byte at or after from that is no white
 // space, and that byte, without taking anything; 0 at the end.
-func (t *jsonText) look(from int) (int, byte) {
+func (t *jsonText) peekAt(from int) (int, byte) {
 	for at := from; at <= MaxRecord; at++ {
 		text := t.win.fill(at + 1)
 		if at >= len(text) {
@@ -121,12 +121,12 @@ func (t *jsonText) look(from int) (int, byte) {
 // value returns the value that comes next, checked. It is not taken and is
 // valid until more text is asked for.
 func (t *jsonText) value() ([]byte, error) {
-	n, err := t.extent()
+	n, err := t.valueLength()
 	if err != nil {
 		return nil, err
 	}
 	if n > MaxRecord {
-		return nil, t.long()
+		return nil, t.tooLong()
 	}
 	raw := t.win.bytes()[:n]
 	if json.Valid(raw) {
@@ -144,14 +144,14 @@ func (t *jsonText) value() ([]byte, error) {
 	return nil, t.fail(at, message, jsonHint)
 }
 
-func (t *jsonText) long() error {
+func (t *jsonText) tooLong() error {
 	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with nothing but an array called data")
 }
 
-// extent returns the length of the value that comes next, by its brackets and
+// valueLength returns the length of the value that comes next, by its brackets and
 // quotes alone.
-func (t *jsonText) extent() (int, error) {
-	var e extent
+func (t *jsonText) valueLength() (int, error) {
+	var e valueScan
 	for {
 		text := t.win.bytes()
 		done, wrong := e.scan(text)
@@ -161,45 +161,45 @@ func (t *jsonText) extent() (int, error) {
 		case done:
 			return e.at, nil
 		case e.at > MaxRecord:
-			return 0, t.long()
+			return 0, t.tooLong()
 		case t.win.more():
 			continue
 		}
-		if err := t.end(); !errors.Is(err, errEnd) {
+		if err := t.endError(); !errors.Is(err, errEnd) {
 			return 0, err
 		}
-		if e.depth == 0 && !e.inside {
+		if e.depth == 0 && !e.inString {
 			return len(text), nil
 		}
 		return 0, t.fail(0, "the file ends inside the value that begins here", "it may have been cut off: export it again")
 	}
 }
 
-// extent is how far the end of a value has been looked for. Package jsonscan
+// valueScan is how far the end of a value has been looked for. Package jsonscan
 // can't do it: the text is neither known to be valid nor all there yet, and
 // what is wrong with it is reported at its byte.
-type extent struct {
-	at     int // the byte to look at next, or the end of the value
-	depth  int // open brackets
-	inside bool
+type valueScan struct {
+	at       int // the byte to look at next, or the end of the value
+	depth    int // open brackets
+	inString bool
 }
 
 // scan goes on to the end of the value and returns true, or to the end of
 // text. It returns what is wrong with the byte it stopped at, if anything.
-func (e *extent) scan(text []byte) (done bool, wrong string) {
+func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 	for ; e.at < len(text); e.at++ {
 		c := text[e.at]
 		switch {
-		case e.inside && c == '\\':
+		case e.inString && c == '\\':
 			e.at++
-		case e.inside && c < ' ':
+		case e.inString && c < ' ':
 			return false, "a line end or control character stands inside a string"
 		case c == '"':
-			if e.inside = !e.inside; !e.inside && e.depth == 0 {
+			if e.inString = !e.inString; !e.inString && e.depth == 0 {
 				e.at++
 				return true, ""
 			}
-		case e.inside:
+		case e.inString:
 		case c == '{' || c == '[':
 			if e.depth++; e.depth > maxDepth {
 				return false, fmt.Sprintf("brackets are nested deeper than %d", maxDepth)

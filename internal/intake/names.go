@@ -34,10 +34,10 @@ var synonyms = map[string][]string{
 	},
 }
 
-// own are the interface's names of a field, as the service spells them.
+// fieldNames are the interface's names of a field, as the service spells them.
 //
 // Interface: Resources and their fields, tracking creation item.
-var own = map[string][]string{
+var fieldNames = map[string][]string{
 	tracking.FieldReferID:     {tracking.FieldReferID},
 	tracking.FieldNumber:      {tracking.FieldNumber},
 	tracking.FieldCarrierCode: {tracking.FieldCarrierCode, carrierCodePath},
@@ -48,9 +48,9 @@ var own = map[string][]string{
 // Interface: Resources and their fields, tracking creation item.
 const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 
-// likely are parts of names, in several languages, by which a hint picks the
+// hintWords are parts of names, in several languages, by which a hint picks the
 // column to propose. Nothing is read because of them.
-var likely = map[string][]string{
+var hintWords = map[string][]string{
 	tracking.FieldReferID: {"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref", "注文", "订单", "заказ"},
 	tracking.FieldNumber: {
 		"track", "waybill", "awb", "sendung", "paket", "colis", "suivi", "envio", "envío", "seguimiento", "spedizione",
@@ -60,9 +60,9 @@ var likely = map[string][]string{
 	FieldCarrier:              {"carrier", "courier", "provider"},
 }
 
-// fold brings a name into the form in which names are compared: without case,
+// foldName brings a name into the form in which names are compared: without case,
 // white space, invisible characters and the marks that exports join words with.
-func fold(s string) string {
+func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '_' || r == '-' || r == '#' || r == '.' || unicode.IsSpace(r) || tracking.Invisible(r):
@@ -72,15 +72,15 @@ func fold(s string) string {
 	}, s)
 }
 
-// rank says how well a name fits a field: 3 for the interface's own name, 2
+// nameRank says how well a name fits a field: 3 for the interface's own name, 2
 // for the same but for case and marks, 1 for a synonym, 0 for no fit.
-func rank(field, name string) int {
-	if slices.Contains(own[field], name) {
+func nameRank(field, name string) int {
+	if slices.Contains(fieldNames[field], name) {
 		return 3
 	}
-	folded := fold(name)
-	for _, o := range own[field] {
-		if fold(o) == folded {
+	folded := foldName(name)
+	for _, o := range fieldNames[field] {
+		if foldName(o) == folded {
 			return 2
 		}
 	}
@@ -90,18 +90,18 @@ func rank(field, name string) int {
 	return 0
 }
 
-// meant returns the path of the item's field that somebody may have meant by a
+// intendedField returns the path of the item's field that somebody may have meant by a
 // JSON field's name, or "".
-func meant(name string) string {
+func intendedField(name string) string {
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
-		if rank(field, name) > 0 {
+		if nameRank(field, name) > 0 {
 			return field
 		}
 	}
-	if rank(tracking.FieldCarrierCode, name) > 0 || rank(FieldCarrier, name) > 0 {
+	if nameRank(tracking.FieldCarrierCode, name) > 0 || nameRank(FieldCarrier, name) > 0 {
 		return carrierCodePath
 	}
-	if fold(name) == tracking.FieldMetadata {
+	if foldName(name) == tracking.FieldMetadata {
 		return tracking.FieldMetadata
 	}
 	return ""

@@ -25,26 +25,26 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	win := newWindow(r)
 	head := win.fill(headSize)
 	if win.err != nil && !errors.Is(win.err, errEnd) {
-		return nil, unread(name, win.err)
+		return nil, readError(name, win.err)
 	}
 	head = head[:min(len(head), headSize)]
-	if err := foreign(name, head); err != nil {
+	if err := refuseForeign(name, head); err != nil {
 		return nil, err
 	}
-	coding, err := detect(name, head, o.Encoding)
+	coding, err := detectEncoding(name, head, o.Encoding)
 	if err != nil {
 		return nil, err
 	}
-	win.drop(coding.mark)
+	win.drop(coding.bomSize)
 	if coding.codec != nil {
 		var raw io.Reader = win
-		if coding.mark == 0 {
-			raw = &checked{r: win, e: newEvidence(coding), err: notAsked(name, o.Encoding)}
+		if coding.bomSize == 0 {
+			raw = &utf8Guard{r: win, e: newEvidence(coding), err: utf8Conflict(name, o.Encoding)}
 		}
 		win = newWindow(transform.NewReader(raw, coding.codec.NewDecoder()))
 	}
-	text := win.lead()
-	if err := marked(name, text); err != nil {
+	text := win.firstText()
+	if err := refuseMarkup(name, text); err != nil {
 		return nil, err
 	}
 	out := &Reader{name: name}
@@ -61,8 +61,8 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	return out, nil
 }
 
-// unread names the input in an error of its reader.
-func unread(name string, err error) error {
+// readError names the input in an error of its reader.
+func readError(name string, err error) error {
 	if wrong := (*EncodingError)(nil); errors.As(err, &wrong) {
 		return wrong
 	}
@@ -80,15 +80,15 @@ func (o Options) format() (Format, error) {
 	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: "the formats are auto, csv, tsv, json, jsonl"}
 }
 
-// leadSize is how much text is enough to see what it is, in bytes.
-const leadSize = 16
+// firstTextSize is how much text is enough to see what it is, in bytes.
+const firstTextSize = 16
 
-// lead brings the first text into view, after whatever white space there is,
+// firstText brings the first text into view, after whatever white space there is,
 // and returns all that is in view.
-func (w *window) lead() []byte {
+func (w *window) firstText() []byte {
 	for n := 64; ; n *= 2 {
 		text := w.fill(n)
-		if len(text) < n || n >= MaxRecord || len(bytes.TrimLeft(text, " \t\r\n")) >= leadSize {
+		if len(text) < n || n >= MaxRecord || len(bytes.TrimLeft(text, " \t\r\n")) >= firstTextSize {
 			return text
 		}
 	}

@@ -35,7 +35,7 @@ func (t *table) dialect(sep bool) dialect {
 	raw := len(t.rec.raw)
 	d := dialect{
 		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim, sep: sep,
-		eol: string(t.scan.win.bytes()[raw:t.scan.used]),
+		eol: string(t.scan.win.bytes()[raw:t.scan.recordBytes]),
 	}
 	if d.eol == "" {
 		d.eol = "\n"
@@ -43,8 +43,8 @@ func (t *table) dialect(sep bool) dialect {
 	return d
 }
 
-// alike reports whether rows of both dialects can stand in one file.
-func (d dialect) alike(other dialect) bool {
+// compatible reports whether rows of both dialects can stand in one file.
+func (d dialect) compatible(other dialect) bool {
 	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name
 }
 
@@ -95,7 +95,7 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 	case j.first == nil:
 		j.first = r
 		err = j.open(r.dialect)
-	case !j.first.dialect.alike(r.dialect):
+	case !j.first.dialect.compatible(r.dialect):
 		return &MixError{First: j.first.name, File: r.name}
 	case j.out == nil:
 		j.encode(r.dialect, unicode.IgnoreBOM)
@@ -114,7 +114,7 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 func (j *Rejects) open(d dialect) error {
 	j.encode(d, unicode.UseBOM)
 	var head string
-	if j.out == io.Writer(j.w) && (d.coding.mark > 0 || d.coding.codec != nil) {
+	if j.out == io.Writer(j.w) && (d.coding.bomSize > 0 || d.coding.codec != nil) {
 		head = utf8BOM
 	}
 	if d.sep {

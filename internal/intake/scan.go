@@ -10,32 +10,32 @@ import (
 var errLong = errors.New("record too long")
 
 // How a cell is written.
-type writing byte
+type quoting byte
 
 const (
-	bare   writing = iota // as it is
-	quoted                // between quotes, with quotes inside doubled
-	marred                // as it is, with a quote somewhere inside
+	unquoted   quoting = iota // as it is
+	quoted                    // between quotes, with quotes inside doubled
+	strayQuote                // as it is, with a quote somewhere inside
 )
 
 // cell is the place of a cell in its record, quotes included.
 type cell struct {
 	start, end int
-	how        writing
+	quoting    quoting
 }
 
 // record is one record of a CSV file as it stands there.
 type record struct {
-	raw   []byte // without line end; valid until the next one is read
-	cells []cell
-	line  int    // physical line on which it starts, 1-based
-	ended bool   // false for the last one of a file without a line end
-	fault *fault // why its cells can't be told apart; nil if they can
+	raw     []byte // without line end; valid until the next one is read
+	cells   []cell
+	line    int         // physical line on which it starts, 1-based
+	lineEnd bool        // false for the last one of a file without a line end
+	fault   *quoteFault // why its cells can't be told apart; nil if they can
 }
 
-// fault is what is wrong with the quotes of a record. The last cell of the
+// quoteFault is what is wrong with the quotes of a record. The last cell of the
 // record is then all the text from the place of the fault's cell on.
-type fault struct {
+type quoteFault struct {
 	message string
 	hint    string
 }
@@ -46,12 +46,12 @@ type fault struct {
 // an unquoted cell as it is, so that `="00123"` is a cell and a stray quote
 // can never swallow rows.
 type scanner struct {
-	win   *window
-	delim byte
-	cr    bool // lines end with CR alone
-	line  int  // physical line at the beginning of win, 1-based
-	used  int  // bytes of the last record, line end included
-	lines int  // physical lines of the last record
+	win         *window
+	delim       byte
+	cr          bool // lines end with CR alone
+	line        int  // physical line at the beginning of win, 1-based
+	recordBytes int  // bytes of the last record, line end included
+	recordLines int  // physical lines of the last record
 }
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
@@ -93,37 +93,37 @@ func (s *scanner) skipBlank() {
 // next reads the next record into rec. It returns errEnd at the end of the
 // text, errLong, or the error of the underlying reader.
 func (s *scanner) next(rec *record) error {
-	s.win.drop(s.used)
-	s.line += s.lines
-	s.used, s.lines = 0, 0
+	s.win.drop(s.recordBytes)
+	s.line += s.recordLines
+	s.recordBytes, s.recordLines = 0, 0
 	s.skipBlank()
 	end, after, err := s.lineAt(0)
 	if err != nil {
 		return err
 	}
 	rec.line, rec.fault, rec.cells = s.line, nil, rec.cells[:0]
-	s.lines = 1
+	s.recordLines = 1
 	line := s.win.bytes()[:end]
 	if bytes.IndexByte(line, '"') < 0 {
 		rec.cells = split(rec.cells, line, s.delim)
-	} else if end, after, err = s.quotes(rec, end, after); err != nil {
+	} else if end, after, err = s.splitQuoted(rec, end, after); err != nil {
 		return err
 	}
-	s.used = after
+	s.recordBytes = after
 	rec.raw = s.win.bytes()[:end]
-	rec.ended = after > end
+	rec.lineEnd = after > end
 	return nil
 }
 
 // peek returns the line behind rec, which was read last; nil if there is none.
 func (s *scanner) peek(rec *record) []byte {
-	end, _, err := s.lineAt(s.used)
+	end, _, err := s.lineAt(s.recordBytes)
 	text := s.win.bytes() // it may have moved
 	rec.raw = text[:len(rec.raw)]
 	if err != nil {
 		return nil
 	}
-	return text[s.used:end]
+	return text[s.recordBytes:end]
 }
 
 // split cuts a line without quotes into cells.
@@ -145,8 +145,8 @@ func (s *scanner) lineAt(from int) (end, after int, err error) {
 	at := from
 	for {
 		text := s.win.bytes()
-		if n := s.breakIn(text[at:]); n >= 0 {
-			end, after = s.cut(at + n)
+		if n := s.indexLineEnd(text[at:]); n >= 0 {
+			end, after = s.afterLineEnd(at + n)
 			break
 		}
 		at = len(text)
@@ -174,16 +174,16 @@ func (s *scanner) lineAt(from int) (end, after int, err error) {
 	return end, after, nil
 }
 
-func (s *scanner) breakIn(text []byte) int {
+func (s *scanner) indexLineEnd(text []byte) int {
 	if s.cr {
 		return bytes.IndexAny(text, "\r\n")
 	}
 	return bytes.IndexByte(text, '\n')
 }
 
-// cut returns the end of a line whose line end begins at end, and where the
+// afterLineEnd returns the end of a line whose line end begins at end, and where the
 // next line begins.
-func (s *scanner) cut(end int) (int, int) {
+func (s *scanner) afterLineEnd(end int) (int, int) {
 	if s.win.bytes()[end] == '\r' {
 		if text := s.win.fill(end + 2); len(text) > end+1 && text[end+1] == '\n' {
 			return end, end + 2
@@ -192,9 +192,9 @@ func (s *scanner) cut(end int) (int, int) {
 	return end, end + 1
 }
 
-// quotes cuts a record with quotes in it into cells. end and after are those
+// splitQuoted cuts a record with quotes in it into cells. end and after are those
 // of its first line; those of its last are returned.
-func (s *scanner) quotes(rec *record, end, after int) (int, int, error) {
+func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 	at := 0
 	for {
 		text := s.win.bytes()
@@ -202,20 +202,20 @@ func (s *scanner) quotes(rec *record, end, after int) (int, int, error) {
 			start := at
 			var closed bool
 			var err error
-			if at, end, after, closed, err = s.closing(at, end, after); err != nil {
+			if at, end, after, closed, err = s.closingQuote(at, end, after); err != nil {
 				return 0, 0, err
 			}
 			text = s.win.bytes()
 			stop := at
-			for stop < end && blank(text[stop]) && text[stop] != s.delim {
+			for stop < end && besideQuote(text[stop]) && text[stop] != s.delim {
 				stop++
 			}
 			if !closed || (stop < end && text[stop] != s.delim) {
-				rec.cells = append(rec.cells, cell{start: start, end: end, how: marred})
-				rec.fault = s.misquoted(rec.line, closed)
+				rec.cells = append(rec.cells, cell{start: start, end: end, quoting: strayQuote})
+				rec.fault = s.newFault(rec.line, closed)
 				return end, after, nil
 			}
-			rec.cells = append(rec.cells, cell{start: start, end: at, how: quoted})
+			rec.cells = append(rec.cells, cell{start: start, end: at, quoting: quoted})
 			at = stop
 		} else {
 			c := cell{start: at, end: end}
@@ -223,7 +223,7 @@ func (s *scanner) quotes(rec *record, end, after int) (int, int, error) {
 				c.end = at + n
 			}
 			if bytes.IndexByte(text[c.start:c.end], '"') >= 0 {
-				c.how = marred
+				c.quoting = strayQuote
 			}
 			rec.cells = append(rec.cells, c)
 			at = c.end
@@ -235,9 +235,9 @@ func (s *scanner) quotes(rec *record, end, after int) (int, int, error) {
 	}
 }
 
-// closing finds the quote that closes the one at open, and returns the place
+// closingQuote finds the quote that closes the one at open, and returns the place
 // after it and the ends of the line on which it stands.
-func (s *scanner) closing(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
+func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
 	at = open + 1
 	for {
 		text := s.win.bytes()
@@ -250,7 +250,7 @@ func (s *scanner) closing(open, end, after int) (at, lineEnd, next int, closed b
 			if err != nil {
 				return 0, 0, 0, false, err
 			}
-			s.lines++
+			s.recordLines++
 			at, end, after = after, newEnd, newAfter
 			continue
 		}
@@ -263,22 +263,22 @@ func (s *scanner) closing(open, end, after int) (at, lineEnd, next int, closed b
 	}
 }
 
-func (s *scanner) misquoted(line int, closed bool) *fault {
-	f := &fault{message: "text follows the closing quote of a cell", hint: "write a quote inside a quoted cell twice, or remove the quotes around the cell"}
+func (s *scanner) newFault(line int, closed bool) *quoteFault {
+	f := &quoteFault{message: "text follows the closing quote of a cell", hint: "write a quote inside a quoted cell twice, or remove the quotes around the cell"}
 	if !closed {
-		f = &fault{message: "the quote that opens a cell is never closed", hint: "close the quote, or write it twice inside a quoted cell"}
+		f = &quoteFault{message: "the quote that opens a cell is never closed", hint: "close the quote, or write it twice inside a quoted cell"}
 	}
-	if s.lines > 1 {
-		f.message = fmt.Sprintf("%s; the row would go on over lines %d to %d", f.message, line, line+s.lines-1)
+	if s.recordLines > 1 {
+		f.message = fmt.Sprintf("%s; the row would go on over lines %d to %d", f.message, line, line+s.recordLines-1)
 	}
 	return f
 }
 
-// blank reports whether c may stand between a closing quote and the delimiter.
-func blank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
+// besideQuote reports whether c may stand between a closing quote and the delimiter.
+func besideQuote(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// breaks counts the line ends in text.
-func (s *scanner) breaks(text []byte) int {
+// countLineEnds counts the line ends in text.
+func (s *scanner) countLineEnds(text []byte) int {
 	n := bytes.Count(text, []byte{'\n'})
 	if s.cr {
 		n += bytes.Count(text, []byte{'\r'}) - bytes.Count(text, []byte("\r\n"))

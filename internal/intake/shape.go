@@ -18,47 +18,47 @@ func (t *table) shape() (Problem, bool) {
 	}
 	switch {
 	case have > want:
-		return t.surplus()
+		return t.surplusCells()
 	case have < want:
-		return t.missing(), true
-	case !t.begun:
-		t.begun = true
+		return t.missingCells(), true
+	case !t.fullRowSeen:
+		t.fullRowSeen = true
 	}
 	return Problem{}, false
 }
 
-// widths says how many cells the record has and how many the header.
-func (t *table) widths() string {
+// widthMessage says how many cells the record has and how many the header.
+func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s where the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
-// missing is the problem of a record with fewer cells than the header.
-func (t *table) missing() Problem {
+// missingCells is the problem of a record with fewer cells than the header.
+func (t *table) missingCells() Problem {
 	if len(t.rec.cells) == 1 {
-		t.lone = t.rec.line + t.scan.lines
+		t.afterLoneCell = t.rec.line + t.scan.recordLines
 	}
 	p := tracking.Problem{
-		Message: t.widths(),
+		Message: t.widthMessage(),
 		Hint:    "complete the row; an empty cell needs its " + delimiterName(t.scan.delim) + " too",
 	}
 	switch {
 	case len(t.rec.cells) <= t.cols.last:
 		p.Message += ": nothing stands for " + show(t.cols.header[t.firstMissing()])
-	case !t.rec.ended:
+	case !t.rec.lineEnd:
 		p.Message = "the file ends inside this row: " + p.Message
 		p.Hint = "the file may have been cut off: export it again, or complete the row"
 	}
 	return t.problem(p, none)
 }
 
-// surplus finds what is wrong with the cells beyond the last column. Some
+// surplusCells finds what is wrong with the cells beyond the last column. Some
 // exports end every row with delimiters that the header lacks: empty cells are
 // passed over where all rows have the same number of them, and where the number
 // can't be text that a delimiter in an earlier cell moved there.
-func (t *table) surplus() (Problem, bool) {
+func (t *table) surplusCells() (Problem, bool) {
 	want, have := len(t.cols.header), len(t.rec.cells)
 	p := tracking.Problem{
-		Message: t.widths(),
+		Message: t.widthMessage(),
 		Hint:    "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes, or remove the extra cell",
 	}
 	for i := want; i < have; i++ {
@@ -72,38 +72,38 @@ func (t *table) surplus() (Problem, bool) {
 		}
 		return t.problem(p, i), true
 	}
-	if t.begun && have-want != t.padding || !t.inPlace() {
+	if t.fullRowSeen && have-want != t.extraCells || !t.cellsInPlace() {
 		return t.problem(p, want), true
 	}
-	t.begun, t.padding = true, have-want
+	t.fullRowSeen, t.extraCells = true, have-want
 	return Problem{}, false
 }
 
-// uneven returns an error if the record lacks the empty cells beyond the last
+// checkExtraCells returns an error if the record lacks the empty cells beyond the last
 // column that those before it have: then one of them is not what it seems.
-func (t *table) uneven() error {
-	if t.padding == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
+func (t *table) checkExtraCells() error {
+	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
 	}
 	return &SyntaxError{
 		File: t.file, Line: t.rec.line,
-		Message: fmt.Sprintf("%s and the rows before it have %d", t.widths(), len(t.cols.header)+t.padding),
+		Message: fmt.Sprintf("%s and the rows before it have %d", t.widthMessage(), len(t.cols.header)+t.extraCells),
 		hint:    "empty cells at the end are passed over only where every row has them: give every row the same number of cells",
 	}
 }
 
 // How much a cell looks like a tracking number.
 const (
-	likeNothing = iota // it is empty
+	likeEmpty = iota // it is empty
 	likeText
 	likeDigits // it has a digit
 	likeNumber
 )
 
-func (t *table) likeness(at int) int {
+func (t *table) numberLikeness(at int) int {
 	switch text := t.cell(at).text; {
 	case len(text) == 0:
-		return likeNothing
+		return likeEmpty
 	case tracking.LikeNumber(string(text)):
 		return likeNumber
 	case bytes.ContainsAny(text, "0123456789"):
@@ -112,11 +112,11 @@ func (t *table) likeness(at int) int {
 	return likeText
 }
 
-// inPlace reports whether the cells in use of a record that is too long can't
+// cellsInPlace reports whether the cells in use of a record that is too long can't
 // have moved: the number looks like one, more than any cell behind it, and
 // before the referId and the carrier code there is no column of free text.
-func (t *table) inPlace() bool {
-	number := t.likeness(t.cols.number)
+func (t *table) cellsInPlace() bool {
+	number := t.numberLikeness(t.cols.number)
 	if number < likeDigits || number < likeNumber && t.unusedBefore(t.cols.number) || t.unusedBefore(t.cols.ref) {
 		return false
 	}
@@ -124,7 +124,7 @@ func (t *table) inPlace() bool {
 		if t.inUse(i) {
 			continue
 		}
-		if t.likeness(i) >= number {
+		if t.numberLikeness(i) >= number {
 			return false
 		}
 	}
@@ -148,14 +148,14 @@ func (t *table) unusedBefore(at int) bool {
 	return false
 }
 
-// shifted adds a problem if the cell of the number holds none, and one of the
+// addShifted adds a problem if the cell of the number holds none, and one of the
 // two behind it does: delimiters too many and as many too few leave a row as
 // wide as the header.
-func (t *table) shifted(ps []Problem, number string) []Problem {
+func (t *table) addShifted(ps []Problem, number string) []Problem {
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
 		return ps
 	}
-	text := t.likeness(t.cols.number) < likeDigits
+	text := t.numberLikeness(t.cols.number) < likeDigits
 	for i := t.cols.number + 1; i < min(t.cols.number+3, len(t.cols.header)); i++ {
 		other := string(t.cell(i).text)
 		if i == t.cols.ref || !tracking.LikeNumber(other) || !text && !(tracking.Item{ReferID: other, Number: number}).Exchanged() {
@@ -170,17 +170,17 @@ func (t *table) shifted(ps []Problem, number string) []Problem {
 	return ps
 }
 
-// broken adds a problem if a line end may stand inside the first or the last
+// addBrokenRow adds a problem if a line end may stand inside the first or the last
 // cell of the record, where that is in use: the line before, or the next, is
 // one cell.
-func (t *table) broken(ps []Problem) []Problem {
+func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want {
 		return ps
 	}
 	const message = "%s has 1 cell where the header has %d: it may belong to this row"
 	p := tracking.Problem{Hint: "join the two lines, or remove the one with 1 cell"}
-	if t.inUse(0) && t.lone == t.rec.line {
+	if t.inUse(0) && t.afterLoneCell == t.rec.line {
 		p.Message = fmt.Sprintf(message, "the line before", want)
 		return append(ps, t.problem(p, 0))
 	}
@@ -194,9 +194,9 @@ func (t *table) broken(ps []Problem) []Problem {
 	return ps
 }
 
-// cut adds a note if the file may end inside the number of its last row.
-func (t *table) cut(ps []Problem, number string) []Problem {
-	if !t.rec.ended && len(number) < t.shortest {
+// addTruncated adds a note if the file may end inside the number of its last row.
+func (t *table) addTruncated(ps []Problem, number string) []Problem {
+	if !t.rec.lineEnd && len(number) < t.shortest {
 		ps = append(ps, t.problem(tracking.Problem{
 			Field: tracking.FieldNumber, Value: number, Note: true,
 			Message: "the file ends here without a line end, and every other number is longer",
@@ -220,17 +220,17 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// swallowed adds a problem if a quoted cell goes over lines that look like
+// addSwallowedRows adds a problem if a quoted cell goes over lines that look like
 // rows: its opening quote may be a mistake. If columns in use follow it, they
 // may be those of another row.
-func (t *table) swallowed(ps []Problem) []Problem {
+func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
-		n := t.scan.breaks(text)
+		n := t.scan.countLineEnds(text)
 		if n == 0 {
 			continue
 		}
-		joined := i <= max(t.cols.last, t.cols.ref) && t.joins(text, i)
+		joined := i <= max(t.cols.last, t.cols.ref) && t.joinsRows(text, i)
 		if !joined && !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
 			continue
 		}
@@ -244,10 +244,10 @@ func (t *table) swallowed(ps []Problem) []Problem {
 	return ps
 }
 
-// joins reports whether the text of a quoted cell in column at may be the end of
+// joinsRows reports whether the text of a quoted cell in column at may be the end of
 // one row and the beginning of another: it holds a tracking number, or as many
 // delimiters as the two have.
-func (t *table) joins(text []byte, at int) bool {
+func (t *table) joinsRows(text []byte, at int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	delim := []byte{t.scan.delim}
 	for _, line := range lines {

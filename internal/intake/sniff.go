@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// signature is how files of a kind begin.
-type signature struct {
+// fileSignature is how files of a kind begin.
+type fileSignature struct {
 	magic string
 	kind  string
 	hint  string
@@ -16,7 +16,7 @@ type signature struct {
 const unpack = "unpack it and read the file inside"
 
 // signatures are the kinds of file that people try and that are no text.
-var signatures = []signature{
+var signatures = []fileSignature{
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (xls)", saveAsUTF8},
 	{"\x1f\x8b", "compressed (gzip)", unpack},
 	{"BZh91AY&SY", "compressed (bzip2)", unpack},
@@ -30,9 +30,9 @@ var signatures = []signature{
 	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
 }
 
-// foreign returns an error if head is the beginning of a kind of file that is
+// refuseForeign returns an error if head is the beginning of a kind of file that is
 // known not to be a table in text.
-func foreign(file string, head []byte) error {
+func refuseForeign(file string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return zipped(file, head)
 	}
@@ -62,7 +62,7 @@ func zipped(file string, head []byte) error {
 
 // markup are the beginnings of pages and documents that are saved under a
 // table's name, in lower case.
-var markup = []signature{
+var markup = []fileSignature{
 	{"<!doctype", "a web page (HTML)", ""},
 	{"<html", "a web page (HTML)", ""},
 	{"<head", "a web page (HTML)", ""},
@@ -73,9 +73,9 @@ var markup = []signature{
 	{"<?xml", "an XML document", ""},
 }
 
-// marked returns an error if text is the beginning of a web page or an XML
+// refuseMarkup returns an error if text is the beginning of a web page or an XML
 // document.
-func marked(file string, text []byte) error {
+func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	for _, m := range markup {
 		if len(text) >= len(m.magic) && strings.EqualFold(string(text[:len(m.magic)]), m.magic) {

@@ -11,53 +11,53 @@ import (
 
 // table reads the rows of delimited text.
 type table struct {
-	file      string
-	opt       Options
-	coding    charset
-	scan      *scanner
-	rec       record
-	cols      columns
-	carrier   *carriers
-	sum       *Summary
-	misshapen bool   // the record at hand has not the shape of a row
-	begun     bool   // a row was read that has a cell for every column
-	padding   int    // empty cells that every row has beyond the last column
-	lone      int    // the line after the last record of one cell
-	shortest  int    // length of the shortest number, in bytes; 0 before the first
-	scratch   []byte // for values that are not in the text as such
+	file          string
+	opt           Options
+	coding        charset
+	scan          *scanner
+	rec           record
+	cols          columns
+	carrier       *carriers
+	sum           *Summary
+	badShape      bool   // the record at hand has not the shape of a row
+	fullRowSeen   bool   // a row was read that has a cell for every column
+	extraCells    int    // empty cells that every row has beyond the last column
+	afterLoneCell int    // the line after the last record of one cell
+	shortest      int    // length of the shortest number, in bytes; 0 before the first
+	scratch       []byte // for values that are not in the text as such
 }
 
-// value is what a cell holds.
-type value struct {
-	text    []byte // valid until the next record is read
-	trimmed bool
-	marred  bool // it holds a quote that should not be there
+// cellValue is what a cell holds.
+type cellValue struct {
+	text       []byte // valid until the next record is read
+	trimmed    bool
+	strayQuote bool // it holds a quote that should not be there
 }
 
 // cell reads the cell of a column of the record at hand. A column that the
 // record does not have is empty.
-func (t *table) cell(at int) value {
+func (t *table) cell(at int) cellValue {
 	if at < 0 || at >= len(t.rec.cells) {
-		return value{}
+		return cellValue{}
 	}
 	c := t.rec.cells[at]
 	text := t.rec.raw[c.start:c.end]
-	if c.how == bare {
+	if c.quoting == unquoted {
 		v := trim(text)
-		return value{text: v, trimmed: len(v) != len(text)}
+		return cellValue{text: v, trimmed: len(v) != len(text)}
 	}
-	if c.how == quoted {
+	if c.quoting == quoted {
 		text = text[1 : len(text)-1]
 		if bytes.IndexByte(text, '"') >= 0 {
 			t.scratch, text = unquote(t.scratch, text)
 		}
 	}
-	v := value{text: trim(text)}
+	v := cellValue{text: trim(text)}
 	v.trimmed = len(v.text) != len(text)
-	all, shown, ok := formula(t.scratch, v.text)
+	all, shown, ok := formulaText(t.scratch, v.text)
 	t.scratch = all
 	if !ok {
-		v.marred = c.how == marred
+		v.strayQuote = c.quoting == strayQuote
 		return v
 	}
 	v.text = trim(shown)
@@ -68,12 +68,12 @@ func (t *table) cell(at int) value {
 func (t *table) next() (Record, error) {
 	for {
 		if err := t.scan.next(&t.rec); err != nil {
-			return Record{}, t.ends(err)
+			return Record{}, t.endError(err)
 		}
 		if t.empty() {
 			continue
 		}
-		if err := t.uneven(); err != nil {
+		if err := t.checkExtraCells(); err != nil {
 			return Record{}, err
 		}
 		t.scratch = t.scratch[:0]
@@ -85,8 +85,8 @@ func (t *table) next() (Record, error) {
 	}
 }
 
-// ends says in the reader's words why no record follows.
-func (t *table) ends(err error) error {
+// endError says in the reader's words why no record follows.
+func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
 		return &SyntaxError{
 			File: t.file, Line: t.scan.line, Message: "the row is longer than 1 MiB",
@@ -101,7 +101,7 @@ func (t *table) ends(err error) error {
 // that they are not.
 func (t *table) empty() bool {
 	for _, c := range t.rec.raw {
-		if edge(c) && c != t.scan.delim && c != '"' {
+		if needsNoTrim(c) && c != t.scan.delim && c != '"' {
 			return false
 		}
 	}
@@ -123,16 +123,16 @@ func (t *table) empty() bool {
 func (t *table) row() Record {
 	rec := Record{File: t.file, Line: t.rec.line}
 	p, bad := t.shape()
-	if t.misshapen = bad; bad {
+	if t.badShape = bad; bad {
 		rec.Problems = []Problem{p}
 		return rec
 	}
-	ref, number := t.used(t.cols.ref), t.used(t.cols.number)
-	var named value
+	ref, number := t.usedCell(t.cols.ref), t.usedCell(t.cols.number)
+	var named cellValue
 	if t.cols.carrier == none {
-		named = t.used(t.cols.code)
+		named = t.usedCell(t.cols.code)
 	} else {
-		named = t.used(t.cols.carrier)
+		named = t.usedCell(t.cols.carrier)
 	}
 	rec.Item = t.item(ref.text, number.text)
 	if t.cols.carrier == none {
@@ -144,25 +144,25 @@ func (t *table) row() Record {
 		rec.Problems = []Problem{t.problem(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)}
 		return rec
 	}
-	rec.Problems = t.judge(rec.Item)
-	rec.Problems = t.misread(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
-	rec.Problems = t.misread(rec.Problems, tracking.FieldNumber, t.cols.number, number)
-	rec.Problems = t.carrierProblems(rec.Problems, named)
+	rec.Problems = t.validate(rec.Item)
+	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
+	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldNumber, t.cols.number, number)
+	rec.Problems = t.addCarrierProblems(rec.Problems, named)
 	if len(rec.Problems) == 0 {
-		rec.Problems = t.shifted(rec.Problems, rec.Item.Number)
+		rec.Problems = t.addShifted(rec.Problems, rec.Item.Number)
 	}
-	if t.scan.lines > 1 {
-		rec.Problems = t.swallowed(rec.Problems)
+	if t.scan.recordLines > 1 {
+		rec.Problems = t.addSwallowedRows(rec.Problems)
 	}
-	rec.Problems = t.broken(rec.Problems)
+	rec.Problems = t.addBrokenRow(rec.Problems)
 	if rec.Good() {
-		rec.Problems = t.cut(rec.Problems, rec.Item.Number)
+		rec.Problems = t.addTruncated(rec.Problems, rec.Item.Number)
 	}
 	return rec
 }
 
-// used is cell for a column in use.
-func (t *table) used(at int) value {
+// usedCell is cell for a column in use.
+func (t *table) usedCell(at int) cellValue {
 	v := t.cell(at)
 	if v.trimmed {
 		t.sum.Trimmed++
@@ -177,22 +177,22 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	both := string(t.scratch[at:])
 	it := tracking.Item{ReferID: both[:len(ref)], Number: both[len(ref):]}
 	if t.opt.StripSpaces {
-		it.ReferID, it.Number = stripped(it.ReferID, t.sum), stripped(it.Number, t.sum)
+		it.ReferID, it.Number = stripCounted(it.ReferID, t.sum), stripCounted(it.Number, t.sum)
 	}
 	return it
 }
 
-// stripped strips an identifier and counts it if that changed it.
-func stripped(s string, sum *Summary) string {
-	after := strip(s)
+// stripCounted strips an identifier and counts it if that changed it.
+func stripCounted(s string, sum *Summary) string {
+	after := stripSpaces(s)
 	if len(after) != len(s) {
 		sum.Stripped++
 	}
 	return after
 }
 
-// judge returns what is wrong with the item, placed in its columns.
-func (t *table) judge(it tracking.Item) []Problem {
+// validate returns what is wrong with the item, placed in its columns.
+func (t *table) validate(it tracking.Item) []Problem {
 	var ps []Problem
 	for _, p := range it.Validate(t.opt.AcceptOdd) {
 		at := t.cols.ref
@@ -209,26 +209,26 @@ func (t *table) judge(it tracking.Item) []Problem {
 	return ps
 }
 
-// misread adds what is wrong with the cell that a field was read from.
-func (t *table) misread(ps []Problem, field string, at int, v value) []Problem {
-	if v.marred {
+// addCellProblems adds what is wrong with the cell that a field was read from.
+func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue) []Problem {
+	if v.strayQuote {
 		ps = append(ps, t.problem(tracking.Problem{
 			Field: field, Value: string(v.text), Message: "a quote stands inside a cell that is not quoted",
 			Hint: "remove it, or put the whole cell in quotes and write the quote twice",
 		}, at))
 	}
-	if p, bad := lost(field, v.text, t.coding.name); bad {
+	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
 		ps = append(ps, t.problem(p, at))
 	}
 	return ps
 }
 
-// carrierProblems adds what is wrong with the cell of the carrier. A name is
+// addCarrierProblems adds what is wrong with the cell of the carrier. A name is
 // judged only if codes were given for names.
-func (t *table) carrierProblems(ps []Problem, v value) []Problem {
+func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 	switch {
 	case t.cols.carrier == none:
-		return t.misread(ps, tracking.FieldCarrierCode, t.cols.code, v)
+		return t.addCellProblems(ps, tracking.FieldCarrierCode, t.cols.code, v)
 	case len(t.opt.Carriers) > 0 && !utf8.Valid(v.text):
 		ps = append(ps, t.problem(tracking.Problem{
 			Field: FieldCarrier, Value: string(v.text), Message: "the carrier's name is not valid UTF-8",
@@ -249,8 +249,8 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 	if at < len(t.cols.header) {
 		out.Header = t.cols.header[at]
 	}
-	if at < len(t.rec.cells) && t.scan.lines > 1 {
-		out.Line += t.scan.breaks(t.rec.raw[:t.rec.cells[at].start])
+	if at < len(t.rec.cells) && t.scan.recordLines > 1 {
+		out.Line += t.scan.countLineEnds(t.rec.raw[:t.rec.cells[at].start])
 	}
 	return out
 }
@@ -260,15 +260,15 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 // taken for a good one by that goes into one cell, whole.
 func (t *table) text() string {
 	have, want := len(t.rec.cells), len(t.cols.header)
-	if t.rec.fault != nil || t.misshapen && have < want && have > max(t.cols.ref, t.cols.number) {
-		return t.lump()
+	if t.rec.fault != nil || t.badShape && have < want && have > max(t.cols.ref, t.cols.number) {
+		return t.oneCell()
 	}
-	padded := !t.misshapen && have > want
+	padded := !t.badShape && have > want
 	if len(t.cols.errors) == 0 && have >= want && !padded {
 		return string(t.rec.raw)
 	}
 	drop := t.cols.errors
-	if t.misshapen && have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
+	if t.badShape && have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
 		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // a row that is too long has its error at its end
 	}
 	var b []byte
@@ -285,9 +285,9 @@ func (t *table) text() string {
 	return string(t.pad(b, n))
 }
 
-// lump returns the record as text in one cell, which can't serve for both
+// oneCell returns the record as text in one cell, which can't serve for both
 // identifiers.
-func (t *table) lump() string {
+func (t *table) oneCell() string {
 	var b []byte
 	n := 1
 	if t.cols.ref == 0 && t.cols.number == 0 {

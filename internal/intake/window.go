@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	readSize   = 256 << 10 // bytes
-	maxNothing = 100       // reads in a row that bring nothing
+	readSize      = 256 << 10 // bytes
+	maxEmptyReads = 100       // reads in a row that bring nothing
 )
 
 // errEnd says that a text is at its end.
@@ -45,13 +45,13 @@ func (w *window) more() bool {
 	if w.end == len(w.buf) {
 		w.buf = append(w.buf, make([]byte, len(w.buf))...)
 	}
-	for range maxNothing {
+	for range maxEmptyReads {
 		n, err := w.r.Read(w.buf[w.end:])
 		w.end += n
 		if err == io.EOF {
 			w.err = errEnd
 		} else if err != nil {
-			w.err = failure(err)
+			w.err = hideEOF(err)
 		}
 		if n > 0 {
 			return true
@@ -64,9 +64,9 @@ func (w *window) more() bool {
 	return false
 }
 
-// failure returns the error of a reader in a form that can't be taken for the
+// hideEOF returns the error of a reader in a form that can't be taken for the
 // end of its text, even if it wraps io.EOF.
-func failure(err error) error {
+func hideEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New(err.Error())
 	}
