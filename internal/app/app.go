@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/pace"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -49,7 +47,7 @@ type Session struct {
 
 	mu     sync.Mutex // guards what follows
 	client *api.Client
-	db     *store.DB
+	store  *Store
 }
 
 // foundKey is the API key and the setting that gave it.
@@ -89,10 +87,10 @@ func (s *Session) Close() error {
 	if s.client != nil {
 		s.client.Close()
 	}
-	if s.db == nil {
+	if s.store == nil {
 		return nil
 	}
-	return s.db.Close()
+	return s.store.Close()
 }
 
 // Client returns the client of the service, with the API key read. It opens
@@ -156,7 +154,7 @@ func (s *Session) Account(ctx context.Context) string {
 		}
 		var known []string
 		if db != nil {
-			if known, err = db.AccountNames(ctx); err != nil || slices.Contains(known, s.named) {
+			if known, err = db.History.AccountNames(ctx); err != nil || slices.Contains(known, s.named) {
 				return
 			}
 		}
@@ -169,43 +167,4 @@ func (s *Session) Account(ctx context.Context) string {
 		}
 	})
 	return s.named
-}
-
-// Store returns the store, made if need be.
-func (s *Session) Store(ctx context.Context) (*store.DB, error) {
-	return s.open(ctx, store.Options{})
-}
-
-// ExistingStore returns the store, or nil and no error if there is none yet:
-// a command that only looks makes no file.
-func (s *Session) ExistingStore(ctx context.Context) (*store.DB, error) {
-	db, err := s.open(ctx, store.Options{MustExist: true})
-	if errors.Is(err, store.ErrNotThere) {
-		return nil, nil //nolint:nilnil // no store is an answer, not a failure
-	}
-	return db, err
-}
-
-func (s *Session) open(ctx context.Context, o store.Options) (*store.DB, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.db != nil {
-		return s.db, nil
-	}
-	path, err := s.Config.StorePath()
-	if err != nil {
-		return nil, err
-	}
-	db, err := store.Open(ctx, path, o)
-	if err != nil {
-		return nil, err
-	}
-	s.db = db
-	if who := db.Shared(); who != "" {
-		s.IO.Note("the store %s is shared: %s, and so change what counts as sent", db.Path(), who)
-	}
-	if copied := db.Backup(); copied != "" {
-		s.IO.Note("the store was brought up to date; as it was, it is kept in %s: whoever goes back to that forgets what was sent and received since", copied)
-	}
-	return db, nil
 }

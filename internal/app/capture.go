@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -28,13 +27,13 @@ func (d Stored) Capture() webhook.Capture {
 
 // EachStored calls f with the stored deliveries, oldest first, those whose
 // bytes were pruned too.
-func EachStored(ctx context.Context, db *store.DB, f func(Stored) error) error {
-	counts, err := db.Counts(ctx)
+func EachStored(ctx context.Context, db *Store, f func(Stored) error) error {
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}
 	for seq := int64(1); seq <= counts.Deliveries; seq++ {
-		d, err := db.Delivery(ctx, seq)
+		d, err := db.Inbox.Delivery(ctx, seq)
 		if errors.Is(err, inbox.ErrNoDelivery) {
 			continue
 		}
@@ -52,7 +51,7 @@ func EachStored(ctx context.Context, db *store.DB, f func(Stored) error) error {
 // received then. What a file says of their verdict is not believed: they are
 // judged by the scheme and the secrets of now, at the time of their receipt.
 type Importer struct {
-	Store    *store.DB
+	Store    *Store
 	Verifier *Verifier // nil: nothing is verified
 	Scheme   string    // name of its scheme
 
@@ -100,7 +99,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	if done.Known, err = i.known(ctx, d, rows, timed); err != nil || done.Known {
 		return done, err
 	}
-	receipt, err := i.Store.Put(ctx, d, rows)
+	receipt, err := i.Store.Inbox.Put(ctx, d, rows)
 	done.Events = receipt.Standing()
 	return done, err
 }
@@ -123,7 +122,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		q.Since = d.ReceivedAt
 	}
 	seen := int64(0)
-	for e, err := range i.Store.Events(ctx, q) {
+	for e, err := range i.Store.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
 		}
@@ -131,7 +130,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 			continue
 		}
 		seen = e.Delivery
-		other, err := i.Store.Delivery(ctx, e.Delivery)
+		other, err := i.Store.Inbox.Delivery(ctx, e.Delivery)
 		if err != nil {
 			return false, err
 		}
@@ -147,7 +146,7 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed b
 	if i.eventless == nil {
 		i.eventless = map[[sha256.Size]byte]bool{}
 		last := int64(0)
-		for e, err := range i.Store.Events(ctx, inbox.Query{}) {
+		for e, err := range i.Store.Inbox.Events(ctx, inbox.Query{}) {
 			if err != nil {
 				return false, err
 			}
@@ -155,7 +154,7 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed b
 				continue
 			}
 			last = e.Delivery
-			other, err := i.Store.Delivery(ctx, e.Delivery)
+			other, err := i.Store.Inbox.Delivery(ctx, e.Delivery)
 			if err != nil {
 				return false, err
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func opened(t *testing.T) *store.DB {
+func opened(t *testing.T) *app.Store {
 	t.Helper()
 	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), store.Options{})
 	if err != nil {
@@ -26,11 +26,11 @@ func opened(t *testing.T) *store.DB {
 			t.Error(err)
 		}
 	})
-	return db
+	return &app.Store{Inbox: db, Verdicts: db, Keeper: db}
 }
 
 // exported returns what a store holds, in the form of files, read again.
-func exported(t *testing.T, db *store.DB) []webhook.Capture {
+func exported(t *testing.T, db *app.Store) []webhook.Capture {
 	t.Helper()
 	var all []webhook.Capture
 	if err := app.EachStored(t.Context(), db, func(d app.Stored) error {
@@ -85,7 +85,7 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 	for _, d := range hostile() {
 		b := webhook.Decode(d.Body)
 		d.Single, d.Anomaly = b.Single, b.Anomaly
-		if _, err := from.Put(t.Context(), d, inbox.Prepare(d, b)); err != nil {
+		if _, err := from.Inbox.Put(t.Context(), d, inbox.Prepare(d, b)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,8 +95,8 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 		t.Errorf("%+v, %d known; want 5 events, none verified without a scheme", total, known)
 	}
 	for seq := range int64(len(captures)) {
-		a, errA := from.Delivery(t.Context(), seq+1)
-		b, errB := to.Delivery(t.Context(), seq+1)
+		a, errA := from.Inbox.Delivery(t.Context(), seq+1)
+		b, errB := to.Inbox.Delivery(t.Context(), seq+1)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -114,7 +114,7 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 			t.Errorf("again: %d events, %d of %d known", total.Events, known, 2*len(captures))
 		}
 	}
-	counts, err := to.Counts(t.Context())
+	counts, err := to.Inbox.Counts(t.Context())
 	if err != nil || counts.Deliveries != int64(len(captures)) {
 		t.Errorf("%d deliveries (%v); want %d", counts.Deliveries, err, len(captures))
 	}
@@ -123,12 +123,12 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 func TestImportKnowsWhatWasPruned(t *testing.T) {
 	from, to := opened(t), opened(t)
 	d := hostile()[0]
-	if _, err := from.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
+	if _, err := from.Inbox.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
 		t.Fatal(err)
 	}
 	captures := exported(t, from)
 	imported(t, &app.Importer{Store: to}, captures)
-	if _, err := to.Prune(t.Context(), time.Now()); err != nil {
+	if _, err := to.Keeper.Prune(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if total, known := imported(t, &app.Importer{Store: to}, captures); total.Events != 0 || known != 1 {
@@ -177,7 +177,7 @@ func TestImportJudgesAnew(t *testing.T) {
 	} {
 		db := opened(t)
 		imported(t, &app.Importer{Store: db, Verifier: v, Scheme: "timestamped-kv"}, []webhook.Capture{tt.c})
-		e, err := db.Event(t.Context(), 1)
+		e, err := db.Inbox.Event(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestImportWithoutTime(t *testing.T) {
 	db := opened(t)
 	before := time.Now().Truncate(time.Millisecond)
 	imported(t, &app.Importer{Store: db}, []webhook.Capture{{Sample: webhook.Sample{Request: webhook.Request{Method: "POST", Path: "/", Body: []byte(`[]`)}}}})
-	d, err := db.Delivery(t.Context(), 1)
+	d, err := db.Inbox.Delivery(t.Context(), 1)
 	if err != nil || d.ReceivedAt.Before(before) || d.ReceivedAt.After(time.Now()) {
 		t.Errorf("received %v (%v); want now", d.ReceivedAt, err)
 	}

@@ -73,7 +73,7 @@ func (s *Session) Look(ctx context.Context, account string, q tracking.Query) (V
 	var rows []ledger.TrackingStatus
 	if db != nil {
 		var findErr error
-		if rows, findErr = db.Find(ctx, account, q.ReferID, q.Number); findErr != nil {
+		if rows, findErr = db.Trackings.Find(ctx, account, q.ReferID, q.Number); findErr != nil {
 			return v, findErr
 		}
 	}
@@ -107,12 +107,12 @@ func (s *Session) Look(ctx context.Context, account string, q tracking.Query) (V
 
 // learn records what a view says of rows, and returns it with what events told
 // of them and counts more.
-func learn(ctx context.Context, db *store.DB, account string, q tracking.Query, v View, rows []ledger.TrackingStatus) (View, error) {
-	err := db.Learn(ctx, account, sightings(v, rows), v.Answer.Raw)
+func learn(ctx context.Context, db *Store, account string, q tracking.Query, v View, rows []ledger.TrackingStatus) (View, error) {
+	err := db.Trackings.Learn(ctx, account, sightings(v, rows), v.Answer.Raw)
 	if err != nil || !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return v, err
 	}
-	if rows, err = db.Find(ctx, account, q.ReferID, q.Number); err != nil {
+	if rows, err = db.Trackings.Find(ctx, account, q.ReferID, q.Number); err != nil {
 		return v, err
 	}
 	return tellNews(ctx, db, v, rows, false)

@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -17,8 +16,8 @@ const toldAhead = 10_000
 
 // Sink returns what carries the events of the store to what is known of
 // trackings.
-func (s *Session) Sink(db *store.DB) *follow.Sink {
-	return &follow.Sink{Inbox: db, Ledger: db}
+func (s *Session) Sink(db *Store) *follow.Sink {
+	return &follow.Sink{Inbox: db.Inbox, Ledger: db.Events}
 }
 
 // CatchUp carries events over that were received, by any process, and were not
@@ -29,7 +28,7 @@ func (s *Session) CatchUp(ctx context.Context) error {
 	if err != nil || db == nil {
 		return err
 	}
-	at, last, err := db.Followed(ctx)
+	at, last, err := db.Events.Followed(ctx)
 	if err != nil || at >= last {
 		return err
 	}
@@ -52,7 +51,7 @@ func (s *Session) News(ctx context.Context, account string, q tracking.Query, v 
 	if err != nil || db == nil {
 		return v, err
 	}
-	rows, err := db.Find(ctx, account, q.ReferID, q.Number)
+	rows, err := db.Trackings.Find(ctx, account, q.ReferID, q.Number)
 	if err != nil {
 		return v, err
 	}
@@ -61,7 +60,7 @@ func (s *Session) News(ctx context.Context, account string, q tracking.Query, v 
 
 // tellNews puts what was learnt from events into a view. all adds the other
 // rows too that the view does not have.
-func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.TrackingStatus, all bool) (View, error) {
+func tellNews(ctx context.Context, db *Store, v View, rows []ledger.TrackingStatus, all bool) (View, error) {
 	v.Found = slices.Clone(v.Found)
 	for _, row := range rows {
 		i := slices.IndexFunc(v.Found, func(f Found) bool {
@@ -97,9 +96,9 @@ func tellNews(ctx context.Context, db *store.DB, v View, rows []ledger.TrackingS
 }
 
 // fromEvent is a tracking as the event told it from which it was learnt.
-func fromEvent(ctx context.Context, db *store.DB, row ledger.TrackingStatus) (Found, error) {
+func fromEvent(ctx context.Context, db *Store, row ledger.TrackingStatus) (Found, error) {
 	f := remembered(row)
-	e, err := db.Event(ctx, row.Sighting.Event)
+	e, err := db.Inbox.Event(ctx, row.Sighting.Event)
 	if errors.Is(err, inbox.ErrNoEvent) {
 		return f, nil
 	}
@@ -133,14 +132,14 @@ func (s *Session) Claims(ctx context.Context, v View) error {
 		return err
 	}
 	for i := range v.Found {
-		seq, err := db.LastUnverified(ctx, v.Found[i].Number)
+		seq, err := db.Events.LastUnverified(ctx, v.Found[i].Number)
 		if err != nil {
 			return err
 		}
 		if seq == 0 {
 			continue
 		}
-		e, err := db.Event(ctx, seq)
+		e, err := db.Inbox.Event(ctx, seq)
 		if err != nil {
 			return err
 		}

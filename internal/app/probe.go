@@ -72,7 +72,7 @@ func (s *Session) KnownItems(ctx context.Context, account string) ([]tracking.It
 		return nil, err
 	}
 	var shown, others []tracking.Item
-	for st, err := range db.Statuses(ctx, account, ledger.Filter{Limit: looked}) {
+	for st, err := range db.Trackings.Statuses(ctx, account, ledger.Filter{Limit: looked}) {
 		if err != nil {
 			return nil, err
 		}

@@ -5,14 +5,13 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/listen"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // Receiver returns a receiver of deliveries that verifies as the settings
 // say. Errors are [*config.KeyError] for a scheme that is not there or can't
 // be used, and those of reading the secrets.
-func (s *Session) Receiver(db *store.DB) (*listen.Receiver, error) {
+func (s *Session) Receiver(opened *Store) (*listen.Receiver, error) {
 	w := s.Config.Webhook
 	verify, err := s.Verifier()
 	if err != nil {
@@ -22,9 +21,9 @@ func (s *Session) Receiver(db *store.DB) (*listen.Receiver, error) {
 		return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
 	}
 	o := listen.Options{
-		Store:      db,
+		Store:      opened.Inbox,
 		MaxBody:    int64(s.Config.Listen.MaxBody),
-		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: db.UnverifiedBytes},
+		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Keeper.UnverifiedBytes},
 		Log:        s.logger(),
 	}
 	if verify != nil {

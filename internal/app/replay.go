@@ -12,7 +12,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // Errand is one stored delivery that is to go to one target.
@@ -52,7 +51,7 @@ type errands struct {
 // Errands returns the deliveries of a selection, in the order in which they
 // were received. Errors are those of [NamedDeliveries], and of a known target
 // that can't be read.
-func Errands(ctx context.Context, db *store.DB, sel Selection) ([]Errand, LeftOut, error) {
+func Errands(ctx context.Context, db *Store, sel Selection) ([]Errand, LeftOut, error) {
 	e := errands{sel: sel}
 	if db == nil {
 		if len(sel.Names) > 0 {
@@ -77,8 +76,8 @@ func Errands(ctx context.Context, db *store.DB, sel Selection) ([]Errand, LeftOu
 }
 
 // know reads the known targets.
-func (e *errands) know(ctx context.Context, db *store.DB) (map[int64]*url.URL, error) {
-	sinks, err := db.Sinks(ctx)
+func (e *errands) know(ctx context.Context, db *Store) (map[int64]*url.URL, error) {
+	sinks, err := db.Outbox.Sinks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +100,9 @@ func (e *errands) know(ctx context.Context, db *store.DB) (map[int64]*url.URL, e
 }
 
 // dead takes the letters that were given up.
-func (e *errands) dead(ctx context.Context, db *store.DB, sinks map[int64]*url.URL) error {
+func (e *errands) dead(ctx context.Context, db *Store, sinks map[int64]*url.URL) error {
 	var letters []inbox.Letter
-	for l, err := range db.DeadLetters(ctx) {
+	for l, err := range db.Outbox.DeadLetters(ctx) {
 		if err != nil {
 			return err
 		}
@@ -113,7 +112,7 @@ func (e *errands) dead(ctx context.Context, db *store.DB, sinks map[int64]*url.U
 	}
 	slices.SortStableFunc(letters, func(a, b inbox.Letter) int { return cmp.Compare(a.Delivery, b.Delivery) })
 	for i, l := range letters {
-		d, err := db.Delivery(ctx, l.Delivery)
+		d, err := db.Inbox.Delivery(ctx, l.Delivery)
 		if err != nil {
 			return err
 		}
@@ -135,7 +134,7 @@ func (e *errands) dead(ctx context.Context, db *store.DB, sinks map[int64]*url.U
 }
 
 // named takes the deliveries that are named, each once.
-func (e *errands) named(ctx context.Context, db *store.DB) error {
+func (e *errands) named(ctx context.Context, db *Store) error {
 	var all []Stored
 	for _, name := range e.sel.Names {
 		found, err := NamedDeliveries(ctx, db, []string{name})
@@ -152,7 +151,7 @@ func (e *errands) named(ctx context.Context, db *store.DB) error {
 	for _, d := range all {
 		m := e.meeting()
 		if !d.Refused {
-			for row, err := range db.Events(ctx, inbox.Query{Delivery: d.Seq}) {
+			for row, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: d.Seq}) {
 				if err != nil {
 					return err
 				}
@@ -165,9 +164,9 @@ func (e *errands) named(ctx context.Context, db *store.DB) error {
 }
 
 // since takes what matches among all that was received.
-func (e *errands) since(ctx context.Context, db *store.DB) error {
+func (e *errands) since(ctx context.Context, db *Store) error {
 	met := map[int64]*meeting{}
-	for row, err := range db.Events(ctx, inbox.Query{Since: e.sel.Since}) {
+	for row, err := range db.Inbox.Events(ctx, inbox.Query{Since: e.sel.Since}) {
 		switch {
 		case err != nil:
 			return err

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/app"
 )
 
 // Goroutines that ask at once share one client and one store.
@@ -14,7 +14,7 @@ func TestSessionsAreForSeveralGoroutines(t *testing.T) {
 	s := session(t, func(http.ResponseWriter, *http.Request) {})
 	const askers = 8
 	var clients [askers]*api.Client
-	var stores [askers]*store.DB
+	var stores [askers]*app.Store
 	var all sync.WaitGroup
 	start := make(chan struct{})
 	for i := range askers {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -43,7 +42,7 @@ func (d Stored) Sample() webhook.Sample {
 // NamedDeliveries returns the deliveries that are named: by number, by
 // refused:NUMBER, or by the eventId of an event that came with them. Errors
 // are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [ErrPruned].
-func NamedDeliveries(ctx context.Context, db *store.DB, names []string) ([]Stored, error) {
+func NamedDeliveries(ctx context.Context, db *Store, names []string) ([]Stored, error) {
 	var all []Stored
 	for _, name := range names {
 		d, err := NamedDelivery(ctx, db, name)
@@ -59,7 +58,7 @@ func NamedDeliveries(ctx context.Context, db *store.DB, names []string) ([]Store
 }
 
 // NamedDelivery is [NamedDeliveries] for one, whose bytes may be gone.
-func NamedDelivery(ctx context.Context, db *store.DB, name string) (Stored, error) {
+func NamedDelivery(ctx context.Context, db *Store, name string) (Stored, error) {
 	d, err := namedDelivery(ctx, db, name)
 	if errors.Is(err, inbox.ErrNoDelivery) {
 		err = inbox.ErrNoDelivery // the number is said already
@@ -70,7 +69,7 @@ func NamedDelivery(ctx context.Context, db *store.DB, name string) (Stored, erro
 	return d, nil
 }
 
-func namedDelivery(ctx context.Context, db *store.DB, name string) (Stored, error) {
+func namedDelivery(ctx context.Context, db *Store, name string) (Stored, error) {
 	if db == nil {
 		return Stored{}, inbox.ErrNoDelivery
 	}
@@ -79,7 +78,7 @@ func namedDelivery(ctx context.Context, db *store.DB, name string) (Stored, erro
 		if err != nil {
 			return Stored{}, inbox.ErrNoDelivery
 		}
-		for d, err := range db.Refused(ctx, seq-1) {
+		for d, err := range db.Inbox.Refused(ctx, seq-1) {
 			if err != nil || d.Seq == seq {
 				return Stored{d, true}, err
 			}
@@ -88,14 +87,14 @@ func namedDelivery(ctx context.Context, db *store.DB, name string) (Stored, erro
 		return Stored{}, inbox.ErrNoDelivery
 	}
 	if seq, err := strconv.ParseInt(name, 10, 64); err == nil {
-		d, err := db.Delivery(ctx, seq)
+		d, err := db.Inbox.Delivery(ctx, seq)
 		return Stored{d, false}, err
 	}
-	for e, err := range db.Events(ctx, inbox.Query{EventID: name, Newest: true, Limit: 1}) {
+	for e, err := range db.Inbox.Events(ctx, inbox.Query{EventID: name, Newest: true, Limit: 1}) {
 		if err != nil {
 			return Stored{}, err
 		}
-		d, err := db.Delivery(ctx, e.Delivery)
+		d, err := db.Inbox.Delivery(ctx, e.Delivery)
 		return Stored{d, false}, err
 	}
 	return Stored{}, inbox.ErrNoEvent
@@ -103,16 +102,16 @@ func namedDelivery(ctx context.Context, db *store.DB, name string) (Stored, erro
 
 // EachDelivery calls f with the stored deliveries whose bytes are still there,
 // newest first, until f returns false.
-func EachDelivery(ctx context.Context, db *store.DB, f func(inbox.Delivery) (bool, error)) error {
+func EachDelivery(ctx context.Context, db *Store, f func(inbox.Delivery) (bool, error)) error {
 	if db == nil {
 		return nil
 	}
-	counts, err := db.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}
 	for seq := counts.Deliveries; seq > 0; seq-- {
-		d, err := db.Delivery(ctx, seq)
+		d, err := db.Inbox.Delivery(ctx, seq)
 		if errors.Is(err, inbox.ErrNoDelivery) || err == nil && d.Body == nil {
 			continue
 		}
@@ -128,12 +127,12 @@ func EachDelivery(ctx context.Context, db *store.DB, f func(inbox.Delivery) (boo
 
 // Refusals returns the refused deliveries of which evidence is kept, newest
 // first.
-func Refusals(ctx context.Context, db *store.DB) ([]Stored, error) {
+func Refusals(ctx context.Context, db *Store) ([]Stored, error) {
 	if db == nil {
 		return nil, nil
 	}
 	var all []Stored
-	for d, err := range db.Refused(ctx, 0) {
+	for d, err := range db.Inbox.Refused(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}
@@ -181,7 +180,7 @@ type Rejudged struct {
 
 // Rejudge verifies every stored delivery again that is not verified, at the
 // time of its receipt.
-func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier) (Rejudged, error) {
+func Rejudge(ctx context.Context, db *Store, name string, v *webhook.Verifier) (Rejudged, error) {
 	n := Rejudged{Reasons: map[webhook.Reason]int{}}
 	var open []inbox.Delivery
 	err := EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
@@ -194,7 +193,7 @@ func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier
 		return n, err
 	}
 	for _, o := range slices.Backward(open) { // oldest first: of equals the first stands
-		d, err := db.Delivery(ctx, o.Seq)
+		d, err := db.Inbox.Delivery(ctx, o.Seq)
 		if err != nil {
 			return n, err
 		}
@@ -207,7 +206,7 @@ func Rejudge(ctx context.Context, db *store.DB, name string, v *webhook.Verifier
 			n.Refused++
 			n.Reasons[verdict.Reason]++
 		}
-		receipt, err := db.Rejudge(ctx, d)
+		receipt, err := db.Verdicts.Rejudge(ctx, d)
 		if err != nil {
 			return n, err
 		}

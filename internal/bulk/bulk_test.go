@@ -70,10 +70,15 @@ func (s service) Evidence(context.Context, tracking.Item, bool) tracking.Evidenc
 	return tracking.Evidence{Why: "tells nothing"}
 }
 
+// contracts hands out a store as a run asks for it.
+func contracts(db *store.DB) bulk.Store {
+	return bulk.Store{Store: db, UnknownRows: db, Accounts: db, Trackings: db}
+}
+
 // job is a run to be carried by one worker that leaves unknown rows alone.
 func job(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{
-		Ledger: db, Service: s, Gate: pace.New(8, 0), Run: run,
+		Ledger: contracts(db), Service: s, Gate: pace.New(8, 0), Run: run,
 		Policy: bulk.Policy{Unknown: bulk.Keep, NoneTaken: true, Workers: 1},
 	}
 }
@@ -286,7 +291,7 @@ func TestNobodyGoesOnWhenOutcomesAreNotRecorded(t *testing.T) {
 		calls++
 		return &tracking.Reply{Outcome: tracking.OutcomeThrottled, RetryAfter: 30 * time.Second, Err: errors.New("throttled")}
 	}))
-	j.Ledger, j.GiveUp = fullDisk{db}, time.Minute
+	j.Ledger.Store, j.GiveUp = fullDisk{db}, time.Minute
 	began := time.Now()
 	if _, err := j.Carry(t.Context(), t.Context()); !errors.Is(err, store.ErrFull) || calls != 1 {
 		t.Errorf("err = %v after %d requests", err, calls)
@@ -312,7 +317,7 @@ func (f *fillingDisk) Settle(ctx context.Context, outcomes []ledger.Settlement) 
 func TestFullDiskWinsOverTrouble(t *testing.T) {
 	db := open(t)
 	j := job(db, stage(t, db, ledger.Async, 10, 100), replies(tracking.OutcomeUnknown))
-	j.Ledger, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
+	j.Ledger.Store, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
 	soft, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	if requests, err := j.Carry(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {

@@ -23,7 +23,7 @@ const (
 )
 
 // Store is all of the ledger that carrying a run asks for.
-type Store interface {
+type Store struct {
 	ledger.Store
 	ledger.UnknownRows
 	ledger.Accounts

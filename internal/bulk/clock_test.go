@@ -72,7 +72,7 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			db, f := open(t), &timed{fake: newFake(), absent: map[tracking.Key]time.Time{}, least: time.Hour}
 			f.create = losing(2, 5, false) // the last of them, and so another pass, comes after the first absences
 			j := proving(db, stage(t, db, ledger.Async, 10, 50), f)
-			j.Ledger, j.Settle, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
+			j.Ledger.UnknownRows, j.Settle, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
 			soft, stop := timeout(t, 5*time.Second)
 			defer stop()
 			if _, err := j.Carry(t.Context(), soft); err != nil {
@@ -102,7 +102,7 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 
 	var said []string
 	j = proving(db, run, f)
-	j.Ledger, j.Settle = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
+	j.Ledger.UnknownRows, j.Settle = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
 	j.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	soft, stop = timeout(t, 5*time.Second)
 	defer stop()

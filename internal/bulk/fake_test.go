@@ -120,7 +120,7 @@ func refused(status int, o tracking.Outcome) *tracking.Reply {
 // proving is a run to be carried as the program does by default, but for its
 // patience.
 func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
-	return &bulk.Job{Ledger: db, Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
+	return &bulk.Job{Ledger: contracts(db), Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
 		Unknown: bulk.Reconcile, NoneTaken: true, Workers: 4, MaxRejects: 100, Query: 5 * time.Second, GiveUp: 5 * time.Second,
 	}}
 }

@@ -33,7 +33,7 @@ func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	// This one is asked, and does not run.
-	asked, err := forward.Open(t.Context(), forward.Options{Store: b, Targets: []forward.Target{target}, Answers: true})
+	asked, err := forward.Open(t.Context(), forward.Options{Outbox: b, Inbox: b, Targets: []forward.Target{target}, Answers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ var errUnverified = errors.New("the delivery is not verified, and such ones are 
 
 // send reads the delivery and sends it.
 func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
-	d, err := r.f.o.Store.Delivery(ctx, l.Delivery)
+	d, err := r.f.o.Inbox.Delivery(ctx, l.Delivery)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -104,7 +104,7 @@ func pause(failures int) time.Duration {
 // whose outcome is lost would wait until this process has ended.
 func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 	for try := 1; ; try++ {
-		err := r.f.o.Store.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+		err := r.f.o.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
 		r.noting.hear(r.f.o.Trouble, fmt.Sprintf("what came of delivery %d is not stored yet, trying again", l.Delivery), err)
 		if err == nil {
 			if o.Fate == inbox.Sent || o.Fate == inbox.GivenUp {

@@ -33,7 +33,8 @@ func TestPausesGrow(t *testing.T) {
 
 // oneLetter is a store with a letter that is due again and again.
 type oneLetter struct {
-	Boxes
+	inbox.Outbox
+	Inbox
 	began time.Time
 
 	mu       sync.Mutex
@@ -101,7 +102,7 @@ func untilDead(t *testing.T, began time.Duration) *oneLetter {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	f, err := Open(ctx, Options{Store: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, Tell: func(n Notice) {
+	f, err := Open(ctx, Options{Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, Tell: func(n Notice) {
 		if n.Fate == inbox.GivenUp {
 			cancel()
 		}
@@ -182,7 +183,7 @@ func TestTroubleOfTheStore(t *testing.T) {
 		var told []string
 		var first Notice
 		f, err := Open(ctx, Options{
-			Store: o, Client: NewClient(ClientOptions{}), Targets: []Target{target},
+			Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target},
 			Tell: func(n Notice) {
 				first = n
 				cancel()

@@ -40,16 +40,16 @@ const (
 	storeTries = 5               // for an outcome, once the forwarder is to end
 )
 
-// Boxes is what a forwarder needs of the store.
-type Boxes interface {
-	inbox.Outbox
+// Inbox is what a forwarder needs of the inbox.
+type Inbox interface {
 	// Delivery returns one delivery with its body and headers.
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
 }
 
 // Options say what a [Forwarder] does.
 type Options struct {
-	Store   Boxes
+	Outbox  inbox.Outbox
+	Inbox   Inbox // where its deliveries are
 	Client  *Client
 	Targets []Target // no two alike
 
@@ -133,7 +133,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 	f := &Forwarder{o: o}
 	f.answers.open(o.Answers)
 	for _, t := range o.Targets {
-		sink, err := o.Store.OpenSink(ctx, t.Key(), o.From)
+		sink, err := o.Outbox.OpenSink(ctx, t.Key(), o.From)
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +159,7 @@ func (f *Forwarder) Sinks() []inbox.Sink {
 
 // Left returns the sinks of the targets, as they are now.
 func (f *Forwarder) Left(ctx context.Context) ([]inbox.Sink, error) {
-	all, err := f.o.Store.Sinks(ctx)
+	all, err := f.o.Outbox.Sinks(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func (r *route) read(ctx context.Context) error {
 			wait(ctx, r.inbox, time.Now().Add(poll))
 			continue
 		}
-		p, err := r.f.o.Store.Advance(ctx, r.sink.ID, pageSize, r.wants)
+		p, err := r.f.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.wants)
 		if err != nil {
 			if err := r.bear(ctx, &r.reading, "inbox not read, trying again", err); err != nil {
 				return err
@@ -250,7 +250,7 @@ func (r *route) work(ctx, flight context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		letters, due, err := r.f.o.Store.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
+		letters, due, err := r.f.o.Outbox.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
 		if err == nil && len(letters) > 0 {
 			wg.Go(func() {
 				r.carry(flight, pass, letters[0])

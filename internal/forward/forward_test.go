@@ -131,7 +131,7 @@ func (b *box) forward(o forward.Options, targets ...string) *running {
 		o.Targets = append(o.Targets, target)
 	}
 	r := &running{}
-	o.Store, o.Client = b, client(b.T, forward.ClientOptions{})
+	o.Outbox, o.Inbox, o.Client = b, b, client(b.T, forward.ClientOptions{})
 	o.Tell = func(n forward.Notice) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -591,7 +591,7 @@ func TestEndsAtOnceWhenToldTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := forward.Open(t.Context(), forward.Options{Store: b, Client: client(t, forward.ClientOptions{}), Targets: []forward.Target{target}})
+	f, err := forward.Open(t.Context(), forward.Options{Outbox: b, Inbox: b, Client: client(t, forward.ClientOptions{}), Targets: []forward.Target{target}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -620,7 +620,7 @@ func TestTheSameTargetTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := forward.Open(t.Context(), forward.Options{Store: b, Targets: []forward.Target{one, one}}); err == nil {
+	if _, err := forward.Open(t.Context(), forward.Options{Outbox: b, Inbox: b, Targets: []forward.Target{one, one}}); err == nil {
 		t.Error("taken")
 	}
 }

@@ -7,12 +7,11 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // RecoverRows makes unknown what killed processes were sending, and says so.
-func RecoverRows(ctx context.Context, s *app.Session, db *store.DB) error {
-	lost, err := db.Recover(ctx)
+func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Store) error {
+	lost, err := rows.Recover(ctx)
 	if lost > 0 {
 		s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", Plural(lost, "row"))
 	}
@@ -20,7 +19,7 @@ func RecoverRows(ctx context.Context, s *app.Session, db *store.DB) error {
 }
 
 // OpenRun opens the store and finds a run by its ID.
-func OpenRun(ctx context.Context, s *app.Session, id string) (*store.DB, int64, error) {
+func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {
 		return nil, 0, Usagef("run IDs are numbers; `waybill runs list` shows them", "%q is no run ID", id)
@@ -32,10 +31,10 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*store.DB, int64, 
 	if db == nil {
 		return nil, 0, fmt.Errorf("%w: %d", ledger.ErrNoRun, n)
 	}
-	if _, err := db.CountRows(ctx, n); err != nil {
+	if _, err := db.Runs.CountRows(ctx, n); err != nil {
 		return nil, 0, err
 	}
-	if err := RecoverRows(ctx, s, db); err != nil {
+	if err := RecoverRows(ctx, s, db.Runs); err != nil {
 		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
 	}
 	return db, n, nil

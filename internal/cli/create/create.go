@@ -221,24 +221,24 @@ func (c *creation) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.CheckKey(ctx, c.call.Session, db, c.plan.Account); err != nil {
+	if err := c.o.CheckKey(ctx, c.call.Session, db.Accounts, c.plan.Account); err != nil {
 		return err
 	}
-	if err := command.RecoverRows(ctx, c.call.Session, db); err != nil {
+	if err := command.RecoverRows(ctx, c.call.Session, db.Runs); err != nil {
 		return err
 	}
-	run, err := c.stage(ctx, db)
+	run, err := c.stage(ctx, db.Runs)
 	if err != nil {
 		return err
 	}
-	if db.New() {
-		c.call.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path())
+	if db.New {
+		c.call.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path)
 	}
 	if n := run.Tally.OtherCarrier; n > 0 {
 		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
 	}
 	k := &send.Execution{
-		Call: c.call, DB: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started, Repeat: c.again(),
+		Call: c.call, Store: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started, Repeat: c.again(),
 	}
 	return k.Execute(ctx)
 }

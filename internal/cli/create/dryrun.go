@@ -2,20 +2,17 @@ package create
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // shownRows is how many rows a dry run shows.
@@ -40,17 +37,11 @@ type dryRunResult struct {
 // dryRun stages the input in a store of its own that is thrown away, looks up
 // in the real one what is known, and shows what would be sent. It writes
 // nothing to the real store, and makes none.
-func (c *creation) dryRun(ctx context.Context) (err error) {
-	folder, err := os.MkdirTemp("", "waybill-dry-run-*")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	scratch, err := store.Open(ctx, filepath.Join(folder, "dry-run.db"), store.Options{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, scratch.Close()) }()
+func (c *creation) dryRun(ctx context.Context) error {
+	return app.WithScratchStore(ctx, func(scratch *app.Store) error { return c.dryRunIn(ctx, scratch.Runs) })
+}
+
+func (c *creation) dryRunIn(ctx context.Context, scratch ledger.Store) error {
 	run, err := c.stage(ctx, scratch)
 	if err != nil {
 		return err
@@ -77,13 +68,13 @@ func (c *creation) dryRun(ctx context.Context) (err error) {
 	return nil
 }
 
-func (c *creation) dryRow(ctx context.Context, known *store.DB, row ledger.Row, res *dryRunResult) error {
+func (c *creation) dryRow(ctx context.Context, known *app.Store, row ledger.Row, res *dryRunResult) error {
 	if row.Repeat {
 		return nil
 	}
 	send := true
 	if known != nil {
-		state, found, err := known.Lookup(ctx, c.plan.Account, row.Item.Key())
+		state, found, err := known.History.Lookup(ctx, c.plan.Account, row.Item.Key())
 		if err != nil {
 			return err
 		}

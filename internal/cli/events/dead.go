@@ -66,7 +66,7 @@ func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
-	all, err := db.Sinks(ctx)
+	all, err := db.Outbox.Sinks(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
 		sinks[k.ID] = k
 	}
 	n := 0
-	err = w.Print(c.IO, diedSince(db.DeadLetters(ctx), q.Since, o.Limit, &n))
+	err = w.Print(c.IO, diedSince(db.Outbox.DeadLetters(ctx), q.Since, o.Limit, &n))
 	if err == nil && n > 0 {
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}

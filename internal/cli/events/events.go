@@ -9,7 +9,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 func New(f *command.Factory) *cobra.Command {
@@ -27,11 +26,11 @@ func New(f *command.Factory) *cobra.Command {
 }
 
 // findEvent finds an event by its seq, or the standing one with an eventId.
-func findEvent(ctx context.Context, db *store.DB, id string) (inbox.Event, error) {
+func findEvent(ctx context.Context, box inbox.Store, id string) (inbox.Event, error) {
 	if seq, err := strconv.ParseInt(id, 10, 64); err == nil {
-		return db.Event(ctx, seq)
+		return box.Event(ctx, seq)
 	}
-	next, stop := iter.Pull2(db.Events(ctx, inbox.Query{EventID: id, Marks: []inbox.Mark{inbox.Standing}, Limit: 1}))
+	next, stop := iter.Pull2(box.Events(ctx, inbox.Query{EventID: id, Marks: []inbox.Mark{inbox.Standing}, Limit: 1}))
 	defer stop()
 	e, err, ok := next()
 	if !ok {

@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -61,7 +60,7 @@ Names of members stay. What is redacted verifies no more, and is marked
 
 // exporting writes deliveries.
 type exporting struct {
-	db       *store.DB
+	db       *app.Store
 	since    time.Time
 	filter   forward.Filter
 	filtered bool
@@ -156,7 +155,7 @@ func (e *exporting) all(ctx context.Context, ids []string) error {
 
 // matches reports whether an event of a delivery matches the filter.
 func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
-	for ev, err := range e.db.Events(ctx, inbox.Query{Delivery: delivery}) {
+	for ev, err := range e.db.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
 		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {
 			return err == nil, err
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 type eventOptions struct {
@@ -111,8 +111,8 @@ func filtered(seq iter.Seq2[inbox.Event, error], f forward.Filter, limit int) it
 }
 
 // about returns what the ledger knows of a referId that events may name.
-func about(ctx context.Context, s *app.Session, db *store.DB, referID string) (*inbox.About, error) {
-	rows, err := db.Find(ctx, s.Account(ctx), referID, "")
+func about(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.About, error) {
+	rows, err := trackings.Find(ctx, s.Account(ctx), referID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -151,11 +151,11 @@ func listEvents(ctx context.Context, c *command.Call, o eventOptions) error {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
-		if q.About, err = about(ctx, c.Session, db, o.ReferID); err != nil {
+		if q.About, err = about(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
 			return err
 		}
 	}
-	return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, filtered(db.Events(ctx, q), filter, o.Limit))
+	return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, filtered(db.Inbox.Events(ctx, q), filter, o.Limit))
 }
 
 // eventListing prints events, one line each.

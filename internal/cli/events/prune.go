@@ -55,7 +55,7 @@ func runPrune(ctx context.Context, c *command.Call, before time.Time) error {
 	}
 	var p inbox.Pruned
 	if db != nil {
-		p, err = db.Prune(ctx, before)
+		p, err = db.Keeper.Prune(ctx, before)
 	}
 	if p.Deliveries == 0 && err != nil {
 		return err
@@ -113,8 +113,8 @@ func runReadmit(ctx context.Context, c *command.Call) error {
 	}
 	var j readmittedJSON
 	if db != nil {
-		err = command.Each(db.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := app.Readmit(ctx, db, verifier, c.Config.Webhook.Scheme, d)
+		err = command.Each(db.Inbox.Refused(ctx, 0), func(d inbox.Delivery) error {
+			placed, err := app.Readmit(ctx, db.Keeper, verifier, c.Config.Webhook.Scheme, d)
 			if err != nil || placed == nil {
 				j.Refused++
 				return err

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -197,7 +196,7 @@ func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.
 
 // replaying reads stored deliveries for being sent.
 type replaying struct {
-	db       *store.DB
+	db       *app.Store
 	all      []app.Errand
 	headers  map[string][]webhook.Field // that a target gets, by its URL
 	sign     *signer
@@ -238,7 +237,7 @@ func (p *replaying) settle(ctx context.Context, res forward.Result) error {
 	default:
 		o.Problem = fmt.Sprintf("answered %d", res.Status)
 	}
-	return p.db.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+	return p.db.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
 }
 
 // replayAgain is the command that goes on behind so many sendings. Letters that

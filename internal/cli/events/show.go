@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 type showEventOptions struct {
@@ -68,7 +67,7 @@ func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, er
 	if err != nil {
 		return app.Stored{}, err
 	}
-	d, err := db.Delivery(ctx, e.Delivery)
+	d, err := db.Inbox.Delivery(ctx, e.Delivery)
 	if err == nil && d.Body == nil {
 		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
 	}
@@ -76,11 +75,11 @@ func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, er
 }
 
 // shownIn finds an event that is to be shown in a store that may be missing.
-func shownIn(ctx context.Context, db *store.DB, id string) (inbox.Event, error) {
+func shownIn(ctx context.Context, db *app.Store, id string) (inbox.Event, error) {
 	err := inbox.ErrNoEvent
 	var e inbox.Event
 	if db != nil {
-		e, err = findEvent(ctx, db, id)
+		e, err = findEvent(ctx, db.Inbox, id)
 	}
 	if err != nil {
 		if errors.Is(err, inbox.ErrNoEvent) {

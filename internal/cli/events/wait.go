@@ -118,7 +118,7 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 	if err != nil || db == nil {
 		return err
 	}
-	counts, err := db.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx)
 	w.query.After = counts.LastEvent
 	return err
 }
@@ -160,7 +160,7 @@ func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
 		if db == nil {
 			return
 		}
-		for e, err := range db.Events(ctx, w.query) {
+		for e, err := range db.Inbox.Events(ctx, w.query) {
 			if err != nil {
 				yield(e, err)
 				return

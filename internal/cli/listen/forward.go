@@ -19,7 +19,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -123,7 +122,7 @@ type forwarding struct {
 
 // openForwarding opens the sinks of all targets, and tells what waits for them.
 // ctx ends when the listener is to end.
-func openForwarding(ctx context.Context, c *command.Call, db *store.DB, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
+func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
 		return nil, err
@@ -151,7 +150,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *store.DB, receiver
 		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
-		Store: db, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		Outbox: db.Outbox, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
 		Answers: o.Ack == ackForwarded, Tell: fw.tell,
 		Trouble: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
 	})
@@ -169,7 +168,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *store.DB, receiver
 		return 200
 	})
 	warnForwarding(c.Session, targets, o.Unverified)
-	if err := fw.backlog(ctx, db, o.Skip); err != nil {
+	if err := fw.backlog(ctx, db.Outbox, o.Skip); err != nil {
 		return nil, err
 	}
 	return fw, nil
@@ -191,14 +190,14 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 }
 
 // backlog tells what waits for targets that were known before, or drops it.
-func (fw *forwarding) backlog(ctx context.Context, db *store.DB, skip bool) error {
+func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip bool) error {
 	for _, k := range fw.Sinks() {
 		to := view.SinkName(k)
 		if k.New && k.Behind == 0 {
 			continue
 		}
 		if skip {
-			dropped, err := db.SkipBacklog(ctx, k.ID)
+			dropped, err := outbox.SkipBacklog(ctx, k.ID)
 			if err != nil {
 				return err
 			}

@@ -79,7 +79,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	counts, err := db.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}

@@ -55,5 +55,5 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
-	return w.Print(c.IO, db.Runs(ctx, "", limit))
+	return w.Print(c.IO, db.History.Runs(ctx, "", limit))
 }

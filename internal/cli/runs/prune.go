@@ -48,7 +48,7 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 	}
 	var p ledger.PrunedRuns
 	if db != nil {
-		p, err = db.PruneRuns(ctx, before)
+		p, err = db.History.PruneRuns(ctx, before)
 	}
 	if p.Runs == 0 && err != nil {
 		return err

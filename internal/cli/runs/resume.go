@@ -74,7 +74,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	found, err := db.Run(ctx, id)
+	found, err := db.History.Run(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -86,10 +86,10 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+command.ShellWord(own),
 			"run %d belongs to account %s, and this is account %s", id, command.Quoted(own), command.Quoted(account))
 	}
-	if err := o.CheckKey(ctx, c.Session, db, account); err != nil {
+	if err := o.CheckKey(ctx, c.Session, db.Accounts, account); err != nil {
 		return err
 	}
-	e := &send.Execution{Call: c, DB: db, Run: found.Run, Policy: policy, Wait: o.Wait, Started: started}
+	e := &send.Execution{Call: c, Store: db, Run: found.Run, Policy: policy, Wait: o.Wait, Started: started}
 	if !policy.RetryRejected {
 		e.Repeat = c.Repeat()
 	}

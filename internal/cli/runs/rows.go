@@ -54,7 +54,7 @@ func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
 	if err != nil {
 		return err
 	}
-	return view.PrintRows(c, rowsIn(db.Rows(ctx, id), o.States))
+	return view.PrintRows(c, rowsIn(db.Runs.Rows(ctx, id), o.States))
 }
 
 // rowsIn leaves out rows in other states; no states mean all.

@@ -51,14 +51,14 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	run, err := db.Run(ctx, id)
+	run, err := db.History.Run(ctx, id)
 	if err != nil {
 		return err
 	}
 	if !o.Answers && (c.Out.Machine() || c.Out.IsCSV()) {
 		o.All = true
 	}
-	batches, left, err := listedBatches(db.Batches(ctx, id), o)
+	batches, left, err := listedBatches(db.History.Batches(ctx, id), o)
 	if err != nil {
 		return err
 	}

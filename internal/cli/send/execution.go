@@ -80,12 +80,12 @@ func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 
 // CheckKey refuses a key never seen on an account that has runs: created with
 // the key of another account, trackings would be mixed up for good.
-func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.DB, account string) error {
+func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, accounts ledger.Accounts, account string) error {
 	key, err := s.Key()
 	if err != nil {
 		return err
 	}
-	news, err := db.LookUpKey(ctx, account, key)
+	news, err := accounts.LookUpKey(ctx, account, key)
 	if err != nil {
 		return err
 	}
@@ -101,13 +101,13 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, db *store.
 	if news.Seen {
 		return nil
 	}
-	return db.TrustKey(ctx, account, key)
+	return accounts.TrustKey(ctx, account, key)
 }
 
 // Execution sends one run to the service and reports the outcome.
 type Execution struct {
 	Call    *command.Call
-	DB      *store.DB
+	Store   *app.Store
 	Run     ledger.Run
 	Policy  bulk.Policy
 	Wait    bool  // until the accepted rows are processed
@@ -131,7 +131,7 @@ func (k *Execution) Execute(ctx context.Context) error {
 }
 
 func (k *Execution) execute(ctx context.Context) error {
-	counts, err := k.DB.CountRows(ctx, k.Run.ID)
+	counts, err := k.Store.Runs.CountRows(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
@@ -178,8 +178,8 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if ask > 0 {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
-	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.DB.Path(), what)
-	others, err := k.DB.Pending(ctx, plan.Account, k.Run.ID)
+	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Store.Path, what)
+	others, err := k.Store.History.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
 		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
 	}
@@ -200,7 +200,8 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
 	learned := k.learner(ctx)
-	job := bulk.Job{Ledger: k.DB, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
+	contracts := bulk.Store{Store: k.Store.Runs, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
+	job := bulk.Job{Ledger: contracts, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled = func(b ledger.Batch, r *tracking.Reply) {
 		progress.Settled(b, r)
 		learned.add(b, r)
@@ -246,7 +247,7 @@ func (k *Execution) learner(ctx context.Context) *learner {
 		for c := range l.answers {
 			seen := l.gathered(c)
 			slices.SortStableFunc(seen, byKey)
-			if err := k.DB.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
+			if err := k.Store.Trackings.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
 				k.Call.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}

@@ -39,7 +39,7 @@ func TestFailedLookUpsAreReturned(t *testing.T) {
 	if _, err := track.Header(view.NewStatusNames(nil), t.Context(), s, app.View{}, app.Found{Tracking: tracking.Tracking{ReferID: "R1"}}); err == nil {
 		t.Error("the carrier could not be looked up, and no error says so")
 	}
-	k := &Execution{Call: &command.Call{Session: s, Cmd: &cobra.Command{}}, DB: db, Run: ledger.Run{ID: 1}}
+	k := &Execution{Call: &command.Call{Session: s, Cmd: &cobra.Command{}}, Store: db, Run: ledger.Run{ID: 1}}
 	for _, res := range []Result{{New: 2, Rejected: 1}, {New: 2, Unknown: 1}} {
 		var own *command.ExitError
 		if err := k.outcome(t.Context(), res, nil); !errors.As(err, &own) || !strings.Contains(err.Error(), "closed") {

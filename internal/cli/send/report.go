@@ -46,13 +46,13 @@ type Result struct {
 // stands for.
 func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) error {
 	soft, ctx := ctx, context.WithoutCancel(ctx)
-	counts, err := k.DB.CountRows(ctx, k.Run.ID)
+	counts, err := k.Store.Runs.CountRows(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
 	tally := k.Run.Tally
 	res := Result{
-		Run: k.runID(), StoreNew: k.DB.New(),
+		Run: k.runID(), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Duplicates: tally.Repeats, Invalid: k.Invalid,
 		Accepted: counts.Accepted, Rejected: counts.Rejected, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
 		Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
@@ -74,10 +74,10 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
 	switch {
 	case out.Format() == render.JSONL:
-		return view.PrintRows(k.Call, k.DB.Rows(ctx, k.Run.ID))
+		return view.PrintRows(k.Call, k.Store.Runs.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
-			if err := command.Each(k.DB.Statuses(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
+			if err := command.Each(k.Store.Trackings.Statuses(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
 				res.Trackings = append(res.Trackings, view.NewTrackingStatusJSON(st))
 				return nil
 			}); err != nil {
@@ -136,7 +136,7 @@ func printCounts(out *command.Output, res Result) error {
 func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) error {
 	w := &track.Waiting{S: k.Call.Session}
 	refs := map[string]int64{} // accepted rows by referId
-	for row, err := range k.DB.Rows(ctx, k.Run.ID) {
+	for row, err := range k.Store.Runs.Rows(ctx, k.Run.ID) {
 		if err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func checkedAssumptions(ctx context.Context, s *app.Session) ([]ledger.CheckedAs
 	if db == nil || err != nil {
 		return nil, err
 	}
-	return db.Assumptions(ctx, s.Account(ctx))
+	return db.Accounts.Assumptions(ctx, s.Account(ctx))
 }
 
 func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {

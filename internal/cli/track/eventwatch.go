@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -21,7 +20,7 @@ const eventPause = time.Second
 // can end the waiting for them.
 type news struct {
 	s    *app.Session
-	db   *store.DB // nil until there is one; watch's own
+	db   *app.Store // nil until there is one; watch's own
 	cond condition
 	seq  int64 // the last event that was looked at; watch's own
 
@@ -45,7 +44,7 @@ func openNews(ctx context.Context, s *app.Session, cond condition) (*news, error
 	if err := s.CatchUp(ctx); err != nil {
 		return nil, err
 	}
-	_, last, err := n.db.Followed(ctx)
+	_, last, err := n.db.Events.Followed(ctx)
 	if err == nil {
 		err = n.readKinds(ctx, last)
 	}
@@ -85,14 +84,14 @@ func (n *news) read(ctx context.Context) (bool, error) {
 			return false, err
 		}
 	}
-	_, last, err := n.db.Followed(ctx)
+	_, last, err := n.db.Events.Followed(ctx)
 	if err != nil || last == n.seq {
 		return false, err
 	}
 	if err := n.s.Sink(n.db).CatchUp(ctx); err != nil {
 		return false, err
 	}
-	keys, err := n.db.UpdatedByEvents(ctx, n.s.Account(ctx), n.seq)
+	keys, err := n.db.Events.UpdatedByEvents(ctx, n.s.Account(ctx), n.seq)
 	if err != nil {
 		return false, err
 	}
@@ -119,7 +118,7 @@ func (n *news) readKinds(ctx context.Context, last int64) error {
 		return nil
 	}
 	q := inbox.Query{After: n.seq, Before: last + 1, Kind: n.cond.event, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Standing}}
-	for e, err := range n.db.Events(ctx, q) {
+	for e, err := range n.db.Inbox.Events(ctx, q) {
 		if err != nil {
 			return err
 		}

@@ -9,9 +9,9 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -88,7 +88,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	}
 	var beside claims
 	err = w.Print(c.IO, func(yield func(ledger.TrackingStatus, error) bool) {
-		for st, err := range db.Statuses(ctx, c.Account(ctx), f) {
+		for st, err := range db.Trackings.Statuses(ctx, c.Account(ctx), f) {
 			beside.add(st.Unverified)
 			if !yield(st, err) {
 				return
@@ -98,7 +98,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	if err != nil {
 		return err
 	}
-	return beside.tell(ctx, c.IO, n, db)
+	return beside.tell(ctx, c.IO, n, db.Inbox)
 }
 
 // nothingListed says which account nothing is known of: one store may hold
@@ -131,9 +131,9 @@ func (c *claims) add(seq int64) {
 }
 
 // tell tells of them beside the list, so that nobody takes them for what is known.
-func (c *claims) tell(ctx context.Context, io *term.IO, n view.StatusNames, db *store.DB) error {
+func (c *claims) tell(ctx context.Context, io *term.IO, n view.StatusNames, box inbox.Store) error {
 	for _, seq := range c.seqs {
-		e, err := db.Event(ctx, seq)
+		e, err := box.Event(ctx, seq)
 		if err != nil {
 			return err
 		}

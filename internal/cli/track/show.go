@@ -73,7 +73,7 @@ func (o *refOptions) queries(ctx context.Context, s *app.Session) ([]api.Query, 
 		return nil, err
 	}
 	seen := map[string]bool{}
-	for row, err := range db.Rows(ctx, id) {
+	for row, err := range db.Runs.Rows(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -246,7 +246,7 @@ func tellClaims(ctx context.Context, s *app.Session, n view.StatusNames, all []L
 	if err != nil || db == nil {
 		return err
 	}
-	return beside.tell(ctx, s.IO, n, db)
+	return beside.tell(ctx, s.IO, n, db.Inbox)
 }
 
 // named adds to an error which REF it is about.
@@ -358,7 +358,7 @@ func carrierOf(ctx context.Context, s *app.Session, f app.Found) (string, error)
 	if err != nil || db == nil {
 		return "", err
 	}
-	rows, err := db.Find(ctx, s.Account(ctx), f.ReferID, f.Number)
+	rows, err := db.Trackings.Find(ctx, s.Account(ctx), f.ReferID, f.Number)
 	for _, row := range rows {
 		if tracking.SameNumber(row.Item.Number, f.Number) && row.Item.CarrierCode != "" {
 			return row.Item.CarrierCode, err

@@ -99,7 +99,7 @@ func retryAbsent(ctx context.Context, c *command.Call, all []Looked) string {
 		if !errors.Is(l.Err, tracking.ErrAbsent) {
 			continue
 		}
-		rows, err := db.Find(ctx, c.Account(ctx), l.Query.ReferID, l.Query.Number)
+		rows, err := db.Trackings.Find(ctx, c.Account(ctx), l.Query.ReferID, l.Query.Number)
 		if i := slices.IndexFunc(rows, func(st ledger.TrackingStatus) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
 			return c.CommandLine("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
 		}
@@ -282,7 +282,7 @@ func (w *Waiting) created(ctx context.Context, q api.Query) (bool, error) {
 	if err != nil || db == nil {
 		return false, err
 	}
-	rows, err := db.Find(ctx, w.S.Account(ctx), q.ReferID, q.Number)
+	rows, err := db.Trackings.Find(ctx, w.S.Account(ctx), q.ReferID, q.Number)
 	if err != nil {
 		return false, err
 	}

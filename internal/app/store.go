@@ -1,0 +1,96 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// Store is an open store, contract by contract: who uses one asks for the
+// contract, not for the store. Its contracts are safe for several goroutines.
+type Store struct {
+	Runs      ledger.Store
+	Unknown   ledger.UnknownRows
+	History   ledger.History
+	Accounts  ledger.Accounts
+	Trackings ledger.Trackings
+	Events    ledger.EventFollower
+
+	Inbox    inbox.Store
+	Verdicts inbox.Verdicts
+	Keeper   inbox.Keeper
+	Outbox   inbox.Outbox
+
+	Path string // of its file
+	New  bool   // this process made it
+
+	// Close closes all of them.
+	Close func() error
+}
+
+// newStore returns the contracts that db keeps.
+func newStore(db *store.DB) *Store {
+	return &Store{
+		Runs: db, Unknown: db, History: db, Accounts: db, Trackings: db, Events: db,
+		Inbox: db, Verdicts: db, Keeper: db, Outbox: db,
+		Path: db.Path(), New: db.New(), Close: db.Close,
+	}
+}
+
+// Store returns the store, made if need be. It is closed with the session.
+func (s *Session) Store(ctx context.Context) (*Store, error) {
+	return s.open(ctx, store.Options{})
+}
+
+// ExistingStore returns the store, or nil and no error if there is none yet:
+// a command that only reads makes no file.
+func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
+	opened, err := s.open(ctx, store.Options{MustExist: true})
+	if errors.Is(err, store.ErrNotThere) {
+		return nil, nil //nolint:nilnil // no store is an answer, not a failure
+	}
+	return opened, err
+}
+
+func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store != nil {
+		return s.store, nil
+	}
+	path, err := s.Config.StorePath()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	s.store = newStore(db)
+	if who := db.Shared(); who != "" {
+		s.IO.Note("the store %s is shared: %s, and so change what counts as sent", db.Path(), who)
+	}
+	if copied := db.Backup(); copied != "" {
+		s.IO.Note("the store was brought up to date; as it was, it is kept in %s: whoever goes back to that forgets what was sent and received since", copied)
+	}
+	return s.store, nil
+}
+
+// WithScratchStore calls use with an empty store that is removed afterwards.
+func WithScratchStore(ctx context.Context, use func(*Store) error) (err error) {
+	folder, err := os.MkdirTemp("", "waybill-scratch-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	db, err := store.Open(ctx, filepath.Join(folder, "scratch.db"), store.Options{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(newStore(db)), db.Close())
+}
