@@ -21,7 +21,8 @@ var rooms = map[string][]string{
 	// Edges: one foreign technology each.
 	"internal/term":      {},
 	"internal/render":    {"internal/term"},
-	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/tracking", "internal/webhook"},
+	"internal/shell":     {},
+	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
 	"internal/buildinfo": {},
 	"internal/disk":      {},
 
@@ -30,7 +31,7 @@ var rooms = map[string][]string{
 	"internal/inbox":  {"internal/webhook"},
 
 	// Adapters.
-	"internal/intake":    {"internal/jsonscan", "internal/tracking"},
+	"internal/intake":    {"internal/jsonscan", "internal/shell", "internal/tracking"},
 	"internal/api":       {"internal/tracking"},
 	"internal/sandbox":   {"internal/tracking", "internal/webhook"},
 	"internal/store":     {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
@@ -77,7 +78,7 @@ func commands(own ...string) []string {
 
 // program lists what the composition may put together.
 var program = []string{
-	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace",
+	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/shell",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // Tree returns the whole command tree for those who document it. Running it
@@ -73,7 +74,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	unknown := (*pflag.NotExistError)(nil)
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Contains(cmd.Use, " ") {
-		word := command.ShellWord("-" + unknown.GetSpecifiedShortnames())
+		word := shell.Word("-" + unknown.GetSpecifiedShortnames())
 		hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
 	}
 	return &command.UsageError{Err: err, Hint: hint}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,18 +21,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-func TestPosixWordIsReadBackAsOneWord(t *testing.T) {
-	for _, s := range []string{"orders.csv", "my orders.csv", "", "it's", `a"b`, "$HOME", "`id`", "a\nb", "*", "#1", "~x", "-o", "übung.csv", "a\\b", "!x"} {
-		out, err := exec.Command("sh", "-c", "printf %s "+command.PosixWord(s)).Output()
-		if err != nil || string(out) != s {
-			t.Errorf("posixWord(%q) = %s; the shell reads %q (%v)", s, command.PosixWord(s), out, err)
-		}
-	}
-	if got := command.PosixWord("orders-1.csv"); got != "orders-1.csv" {
-		t.Errorf("a plain word was quoted: %s", got)
-	}
-}
 
 func TestWorstFollowsThePrecedence(t *testing.T) {
 	tests := []struct {

@@ -4,7 +4,8 @@ package config
 
 import (
 	"io/fs"
-	"strings"
+
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // strangers says who besides the owner may read or change the file; nothing if
@@ -17,14 +18,4 @@ func strangers(_ string, info fs.FileInfo) (string, error) {
 }
 
 // closing is the command that takes the file away from others.
-func closing(path string) string { return "chmod 600 " + shellWord(path) }
-
-func shellWord(s string) string {
-	odd := func(r rune) bool {
-		return !strings.ContainsRune("/._-+=:,@%", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
-	}
-	if s != "" && s[0] != '-' && !strings.ContainsFunc(s, odd) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
+func closing(path string) string { return "chmod 600 " + shell.Word(path) }

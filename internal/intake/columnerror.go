@@ -2,10 +2,10 @@ package intake
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -43,12 +43,10 @@ func (e *ColumnError) Error() string {
 }
 
 // Hint gives the exact flags to type.
-func (e *ColumnError) Hint() string { return e.hint(runtime.GOOS == "windows") }
-
-func (e *ColumnError) hint(windows bool) string {
+func (e *ColumnError) Hint() string {
 	flags := make([]string, len(e.Maps))
 	for i, m := range e.Maps {
-		flags[i] = "--map " + m.Field + "=" + shellWord(m.Header, windows)
+		flags[i] = "--map " + m.Field + "=" + shell.Word(m.Header)
 	}
 	switch {
 	case len(flags) == 0 && len(e.Found) > 1:
@@ -56,9 +54,9 @@ func (e *ColumnError) hint(windows bool) string {
 	case len(flags) == 0:
 		return "name the columns in the first line, such as referId and rawTrackingNumber"
 	case len(e.Found) > 1:
-		return "choose one: " + strings.Join(flags, " or ")
+		return "add " + strings.Join(flags, " or ")
 	}
-	return "say which column it is, such as " + strings.Join(flags, " ")
+	return "add " + strings.Join(flags, " ")
 }
 
 // fail makes the error for fields that can't be placed; found are the columns
@@ -138,21 +136,4 @@ func (r *resolver) propose(field string, taken []bool) int {
 // typable reports whether a name can be typed as it is shown.
 func typable(name string) bool {
 	return name != "" && len(name) <= maxValue && graphic(name)
-}
-
-// shellWord quotes s as one word for a POSIX shell, or for the shells of
-// Windows, none of which needs it for plain names.
-func shellWord(s string, windows bool) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:@+", r)
-	}
-	switch {
-	case s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }):
-		return s
-	case windows && !strings.ContainsAny(s, "\"$%`"):
-		return `"` + s + `"`
-	case windows:
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -10,25 +10,6 @@ import (
 	"testing"
 )
 
-func TestShellWord(t *testing.T) {
-	for _, tt := range []struct{ in, posix, windows string }{
-		{"Order", "Order", "Order"},
-		{"Order No", "'Order No'", `"Order No"`},
-		{"it's", `'it'\''s'`, `"it's"`},
-		{`5" $x`, `'5" $x'`, `'5" $x'`},
-		{"", "''", `""`},
-		{"a;rm", "'a;rm'", `"a;rm"`},
-		{"Größe", "'Größe'", `"Größe"`},
-	} {
-		if got := shellWord(tt.in, false); got != tt.posix {
-			t.Errorf("%q: got %s, want %s", tt.in, got, tt.posix)
-		}
-		if got := shellWord(tt.in, true); got != tt.windows {
-			t.Errorf("%q on Windows: got %s, want %s", tt.in, got, tt.windows)
-		}
-	}
-}
-
 func TestColumnErrors(t *testing.T) {
 	for _, tt := range []struct {
 		header  string
@@ -39,22 +20,22 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"Bestellnummer,Sendungsnummer,Betrag", nil,
 			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Bestellnummer", "Sendungsnummer", "Betrag"`,
-			"say which column it is, such as --map referId=Bestellnummer --map rawTrackingNumber=Sendungsnummer",
+			"add --map referId=Bestellnummer --map rawTrackingNumber=Sendungsnummer",
 		},
 		{
 			"Nº de suivi,Commande client", nil,
 			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Nº de suivi", "Commande client"`,
-			"say which column it is, such as --map referId='Commande client' --map rawTrackingNumber='Nº de suivi'",
+			"add --map referId='Commande client' --map rawTrackingNumber='Nº de suivi'",
 		},
 		{
 			"Order ID,Pat's box", nil,
 			`in.csv:1: no column for rawTrackingNumber; the header is: "Order ID", "Pat's box"`,
-			`say which column it is, such as --map rawTrackingNumber='Pat'\''s box'`,
+			`add --map rawTrackingNumber='Pat'\''s box'`,
 		},
 		{
 			"Order,Reference,AWB", nil,
 			`in.csv:1: 2 columns could be referId; the header is: "Order", "Reference", "AWB"`,
-			"choose one: --map referId=Order or --map referId=Reference",
+			"add --map referId=Order or --map referId=Reference",
 		},
 		{
 			"Order No,Order No,AWB", nil,
@@ -64,25 +45,25 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"referId,rawTrackingNumber,carrierCode,metadata.carrierCode", nil,
 			`in.csv:1: 2 columns could be carrierCode; the header is: "referId", "rawTrackingNumber", "carrierCode", "metadata.carrierCode"`,
-			"choose one: --map carrierCode=carrierCode or --map carrierCode=metadata.carrierCode",
+			"add --map carrierCode=carrierCode or --map carrierCode=metadata.carrierCode",
 		},
 		{
 			"Order,AWB",
 			map[string]string{"referId": "Order Nr"},
 			`in.csv:1: no column is called "Order Nr", which --map gives for referId; the header is: "Order", "AWB"`,
-			"say which column it is, such as --map referId=Order",
+			"add --map referId=Order",
 		},
 		{
 			"Order,AWB",
 			map[string]string{"rawTrackingNumber": ""},
 			`in.csv:1: no column is called "", which --map gives for rawTrackingNumber; the header is: "Order", "AWB"`,
-			"say which column it is, such as --map rawTrackingNumber=AWB",
+			"add --map rawTrackingNumber=AWB",
 		},
 		{
 			"a-b,a_b,AWB",
 			map[string]string{"referId": "A B"},
 			`in.csv:1: 2 columns are called "A B", which --map gives for referId; the header is: "a-b", "a_b", "AWB"`,
-			"choose one: --map referId=a-b or --map referId=a_b",
+			"add --map referId=a-b or --map referId=a_b",
 		},
 		{
 			"Order,\x1b]52:c:x\x07 \u202eAWB", nil,
@@ -92,7 +73,7 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"A1,1Z999", nil,
 			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "A1", "1Z999"`,
-			"say which column it is, such as --map referId=A1 --map rawTrackingNumber=1Z999",
+			"add --map referId=A1 --map rawTrackingNumber=1Z999",
 		},
 		{
 			"A1", nil,
@@ -109,8 +90,8 @@ func TestColumnErrors(t *testing.T) {
 		if err.Error() != tt.message {
 			t.Errorf("%s:\n got %s\nwant %s", tt.header, err, tt.message)
 		}
-		if columns.hint(false) != tt.hint {
-			t.Errorf("%s: hint\n got %s\nwant %s", tt.header, columns.hint(false), tt.hint)
+		if columns.Hint() != tt.hint {
+			t.Errorf("%s: hint\n got %s\nwant %s", tt.header, columns.Hint(), tt.hint)
 		}
 	}
 }

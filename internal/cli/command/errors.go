@@ -156,32 +156,11 @@ func HintOf(err error) string {
 	if e := (*config.KeyError)(nil); errors.As(err, &e) {
 		return e.Hint
 	}
-	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
-		return columnHint(e)
-	}
 	var hinter interface{ Hint() string }
 	if errors.As(err, &hinter) {
 		return hinter.Hint()
 	}
 	return ""
-}
-
-// columnHint is the exact flag to type.
-func columnHint(e *intake.ColumnError) string {
-	if len(e.Maps) == 0 {
-		return e.Hint()
-	}
-	hint := "add "
-	for i, m := range e.Maps {
-		if i > 0 {
-			hint += " or "
-			if len(e.Found) == 0 {
-				hint = hint[:len(hint)-len(" or ")] + " "
-			}
-		}
-		hint += "--map " + m.Field + "=" + ShellWord(m.Header)
-	}
-	return hint
 }
 
 // Finish reports an error, once, and returns the exit status.
@@ -215,7 +194,7 @@ func placeOf(err error) *term.Issue {
 		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
 	}
 	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
-		return &term.Issue{File: e.File, Line: e.Line, Message: e.Error(), Hint: columnHint(e)}
+		return &term.Issue{File: e.File, Line: e.Line, Message: e.Error(), Hint: e.Hint()}
 	}
 	if e := (*intake.EncodingError)(nil); errors.As(err, &e) {
 		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}

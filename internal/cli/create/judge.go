@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -46,7 +47,7 @@ func (c *creation) summaryNotes(s input.SourceSummary) {
 			list = append(list[:most], fmt.Sprintf("and %d more names", len(s.LeftOut)-most))
 		}
 		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
-			rows, strings.Join(list, ", "), command.ShellWord(s.LeftOut[0].Name))
+			rows, strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
 	}
 	if s.Trimmed > 0 {
 		note("white space cut from around %d values", s.Trimmed)

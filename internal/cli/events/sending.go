@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -157,7 +158,7 @@ func (k *signer) sign(m webhook.Request) (webhook.Request, error) {
 // usage makes an error of a scheme that can't sign any delivery one of the line.
 func (k *signer) usage(err error) error {
 	if errors.Is(err, webhook.ErrUnsignable) {
-		return command.Usagef("`waybill signature schemes show "+command.ShellWord(k.name)+"` shows it", "scheme %q: %w", k.name, err)
+		return command.Usagef("`waybill signature schemes show "+shell.Word(k.name)+"` shows it", "scheme %q: %w", k.name, err)
 	}
 	return signature.SchemeUsage(k.name, err)
 }

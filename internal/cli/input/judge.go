@@ -7,6 +7,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -94,7 +95,7 @@ func ExchangedText(s SourceSummary) string {
 		return text + "; exchange the two fields if that is so"
 	}
 	return fmt.Sprintf("%s; if the columns are exchanged, add --map %s=%s --map %s=%s", text,
-		tracking.FieldReferID, command.ShellWord(s.Number), tracking.FieldNumber, command.ShellWord(s.ReferID))
+		tracking.FieldReferID, shell.Word(s.Number), tracking.FieldNumber, shell.Word(s.ReferID))
 }
 
 func QuotedList(names []string) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/send"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // resumeOptions is what a resume or retry is to do.
@@ -83,7 +84,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	}
 	account := c.Account(ctx)
 	if own := found.Plan.Account; own != account {
-		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+command.ShellWord(own),
+		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shell.Word(own),
 			"run %d belongs to account %s, and this is account %s", id, command.Quoted(own), command.Quoted(account))
 	}
 	if err := o.CheckKey(ctx, c.Session, db.Accounts, account); err != nil {

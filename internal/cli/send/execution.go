@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -91,7 +92,7 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, accounts l
 	}
 	others := slices.DeleteFunc(news.Others, func(other string) bool { return config.OtherPort(account, other) })
 	if len(others) > 0 && !news.Seen && !o.SeparateAccount {
-		return command.Usagef("pass --account "+command.ShellWord(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
+		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
 			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
 	}
 	if news.HasRuns && !news.Seen && !o.SameAccount {

@@ -22,6 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/sandbox"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -317,7 +318,7 @@ func delivered(events []view.Event) int {
 
 // step shows a command as it would be typed, and runs it.
 func (d *demonstration) step(ctx context.Context, words ...string) error {
-	d.say("\n$ %s", command.CommandLine(append([]string{"waybill"}, words...)...))
+	d.say("\n$ %s", shell.Line(append([]string{"waybill"}, words...)...))
 	io := d.f.App.IO
 	if d.out.Machine() {
 		io = term.New(strings.NewReader(""), discard{}, discard{}, term.Facts{})

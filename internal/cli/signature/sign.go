@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -64,7 +65,7 @@ func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	out, err := webhook.Sign(scheme, secrets[0], d.Request, d.At)
 	switch {
 	case errors.Is(err, webhook.ErrUnsignable), errors.Is(err, webhook.ErrUnsignedPart):
-		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + command.ShellWord(name) + "` shows what is signed; add it to the body or with --header"}
+		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + shell.Word(name) + "` shows what is signed; add it to the body or with --header"}
 	case err != nil:
 		return SchemeUsage(name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -214,7 +215,7 @@ func onlyOneOf(ids []string, files ...string) error {
 // asUsage makes an error of a scheme that can't be used one of the line.
 func SchemeUsage(name string, err error) error {
 	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
-		return command.Usagef("`waybill signature schemes show "+command.ShellWord(name)+"` shows it", "scheme %q: %w", name, err)
+		return command.Usagef("`waybill signature schemes show "+shell.Word(name)+"` shows it", "scheme %q: %w", name, err)
 	}
 	return err
 }
