@@ -26,6 +26,10 @@ func TestWideInterfacesProof(t *testing.T) {
 		{"five", inFile("internal/a/a.go", "package a\n"+wide(5)), nil},
 		{"six", inFile("internal/a/a.go", "package a\n"+wide(6)), []string{"internal/a/a.go:2: interface I has 6"}},
 		{"five and one taken in", inFile("internal/a/a.go", "package a\n"+wide(5)+"type J interface { I; N() }"), []string{"internal/a/a.go:9: interface J has 6"}},
+		{"five and one of another package taken in", map[string]string{
+			"internal/a/a.go": "package a\n" + wide(5),
+			"internal/b/b.go": "package b\nimport \"" + module + "/internal/a\"\ntype J interface { a.I; N() }",
+		}, []string{"internal/b/b.go:3: interface J has 6"}},
 		{"a foreign one taken in", inFile("internal/a/a.go", "package a\nimport \"io\"\ntype J interface { io.Closer; A(); B(); C(); D() }"), nil},
 		{"eight in a contract", inFile("internal/inbox/a.go", "package inbox\n"+wide(8)), nil},
 		{"nine in a contract", inFile("internal/ledger/a.go", "package ledger\n"+wide(9)), []string{"internal/ledger/a.go:2: interface I has 9"}},

@@ -6,6 +6,7 @@ import (
 	"go/build/constraint"
 	"go/token"
 	"io/fs"
+	"path"
 	"regexp"
 	"slices"
 	"testing"
@@ -20,7 +21,7 @@ const (
 )
 
 var (
-	contracts = []string{"internal/ledger", "internal/inbox", "internal/storetest"}
+	contracts = []string{"internal/ledger", "internal/inbox"}
 
 	// buildTags lists the words that a build constraint may use. Another would
 	// hide code from the tests.
@@ -56,27 +57,37 @@ func longWinded(share int) rule {
 
 func wideInterfaces(t *tree) []problem {
 	var out []problem
-	for _, r := range t.rooms {
+	declared := interfaces{}
+	t.each(func(r *room, f *file) {
+		for _, spec := range typeSpecs(f) {
+			if it, ok := spec.Type.(*ast.InterfaceType); ok {
+				declared[typeName{path.Join(module, r.path), spec.Name.Name}] = declaration{r, it}
+			}
+		}
+	})
+	for name, d := range declared {
 		most := mostMethods
-		if slices.Contains(contracts, r.path) {
+		if slices.Contains(contracts, d.room.path) {
 			most = contractMethods
 		}
-		declared := map[string]*ast.InterfaceType{}
-		for _, f := range r.files {
-			for _, spec := range typeSpecs(f) {
-				if it, ok := spec.Type.(*ast.InterfaceType); ok && !f.test {
-					declared[spec.Name.Name] = it
-				}
-			}
-		}
-		for name, it := range declared {
-			if n := methods(declared, it); n > most {
-				out = append(out, t.at(it, "interface %s has %d methods; %d are the most", name, n, most))
-			}
+		if n := declared.methods(name); n > most {
+			out = append(out, t.at(d.it, "interface %s has %d methods; %d are the most", name.name, n, most))
 		}
 	}
 	return out
 }
+
+// typeName is a type by its package's import path and its name.
+type typeName struct{ pkg, name string }
+
+// declaration is an interface and the package that declares it.
+type declaration struct {
+	room *room
+	it   *ast.InterfaceType
+}
+
+// interfaces are those that the project declares.
+type interfaces map[typeName]declaration
 
 func typeSpecs(f *file) []*ast.TypeSpec {
 	var out []*ast.TypeSpec
@@ -90,18 +101,26 @@ func typeSpecs(f *file) []*ast.TypeSpec {
 	return out
 }
 
-// methods counts the methods of an interface. Those of one that it takes in
-// count too where its package declares it; one of another package counts as one.
-func methods(declared map[string]*ast.InterfaceType, it *ast.InterfaceType) int {
+// methods counts the methods of an interface, those of the interfaces that it
+// embeds included. One that is not of this project counts as one.
+func (all interfaces) methods(name typeName) int {
+	d, ours := all[name]
+	if !ours {
+		return 1
+	}
 	n := 0
-	for _, m := range it.Methods.List {
-		id, embeds := m.Type.(*ast.Ident)
-		switch {
-		case embeds && declared[id.Name] != nil:
-			n += methods(declared, declared[id.Name])
-		default:
-			n += max(len(m.Names), 1)
+	for _, m := range d.it.Methods.List {
+		if len(m.Names) > 0 {
+			n += len(m.Names)
+			continue
 		}
+		embedded := typeName{pkg: name.pkg}
+		if id, ok := m.Type.(*ast.Ident); ok {
+			embedded.name = id.Name
+		} else {
+			embedded.pkg, embedded.name = d.room.selected(m.Type)
+		}
+		n += all.methods(embedded)
 	}
 	return n
 }

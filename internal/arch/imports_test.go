@@ -1,6 +1,7 @@
 package arch
 
 import (
+	"go/ast"
 	"maps"
 	"path"
 	"slices"
@@ -132,9 +133,18 @@ var (
 	stillPure = []string{"net/mail", "net/netip", "net/textproto", "net/url"}
 )
 
-func TestRooms(t *testing.T)  { hold(t, wrongRooms(rooms)) }
-func TestOwners(t *testing.T) { hold(t, wrongOwners(owners)) }
-func TestNouns(t *testing.T)  { hold(t, impureNouns) }
+// concreteStores lists the packages of stores. Who uses one knows the contracts
+// alone: besides the store itself, only knowsStores names more of it than its
+// errors. Tests may.
+var (
+	concreteStores = []string{"internal/store"}
+	knowsStores    = "internal/app"
+)
+
+func TestRooms(t *testing.T)           { hold(t, wrongRooms(rooms)) }
+func TestOwners(t *testing.T)          { hold(t, wrongOwners(owners)) }
+func TestNouns(t *testing.T)           { hold(t, impureNouns) }
+func TestNoConcreteStore(t *testing.T) { hold(t, namedStores) }
 
 // wrongRooms finds packages that the table doesn't list, lines of the table
 // that no package answers to, and imports between rooms that it doesn't allow.
@@ -236,6 +246,20 @@ func impureNouns(t *tree) []problem {
 			at.text = r.path + " is a noun: it does no I/O, so it may not import " + imported
 			out = append(out, at)
 		}
+	})
+	return out
+}
+
+// namedStores finds what names a concrete store.
+func namedStores(t *tree) []problem {
+	var out []problem
+	t.inspect(func(r *room, _ *file, n ast.Node) {
+		pkg, name := r.selected(n)
+		ours, ok := strings.CutPrefix(pkg, module+"/")
+		if !ok || !slices.Contains(concreteStores, ours) || r.path == knowsStores || strings.HasPrefix(name, "Err") {
+			return
+		}
+		out = append(out, t.at(n, "%s names %s.%s: ask for a contract of ledger or inbox", r.path, path.Base(ours), name))
 	})
 	return out
 }
@@ -346,5 +370,20 @@ func TestNounsProof(t *testing.T) {
 		}, []string{"internal/tracking/t.go:1: internal/tracking is a noun"}},
 		{"tests may", map[string]string{"internal/webhook/w_test.go": `package webhook; import _ "os"`}, nil},
 		{"so may others", map[string]string{"internal/api/a.go": `package api; import _ "os"`}, nil},
+	})
+}
+
+func TestNoConcreteStoreProof(t *testing.T) {
+	uses := func(name, expr string) map[string]string {
+		return map[string]string{name: "package p; import db \"" + module + "/internal/store\"\n" + expr}
+	}
+	prove(t, namedStores, []proof{
+		{"its type", uses("internal/cli/runs/r.go", "func f(*db.DB) {}"), []string{"internal/cli/runs/r.go:2: internal/cli/runs names store.DB"}},
+		{"in a use case", uses("internal/bulk/b.go", "type job struct { s db.DB }"), []string{"internal/bulk/b.go:2: internal/bulk names store.DB"}},
+		{"its constructor", uses("internal/query/q.go", "var _, _ = db.Open(nil, db.Options{})"), []string{"internal/query/q.go:2: internal/query names store.O", "internal/query/q.go:2: internal/query names store.O"}},
+		{"its errors", uses("internal/cli/command/errors.go", "var _, _ = db.ErrFull, (*db.Error)(nil)"), nil},
+		{"where it is opened", uses("internal/app/store.go", "func f(*db.DB) {}"), nil},
+		{"tests may", uses("internal/bulk/b_test.go", "func f(*db.DB) {}"), nil},
+		{"itself", map[string]string{"internal/store/s.go": "package store; type DB struct{}; func f(*DB) {}"}, nil},
 	})
 }

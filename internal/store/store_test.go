@@ -29,19 +29,24 @@ func (d *DB) abandon() error {
 
 func harness() storetest.Harness {
 	return storetest.Harness{
+		Place: func(t testing.TB) string { return filepath.Join(t.TempDir(), "waybill.db") },
 		Open: func(t testing.TB, path string) storetest.Store {
 			t.Helper()
 			d, err := Open(t.Context(), path, Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return storetest.Store{Trackings: d, Deliveries: d}
+			return storetest.Store{
+				Trackings:  storetest.Trackings{Store: d, UnknownRows: d, History: d, Accounts: d, Trackings: d, EventFollower: d},
+				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Keeper: d, Outbox: d},
+				Close:      d.Close,
+			}
 		},
 		Kill: func(t testing.TB, s storetest.Store) {
 			t.Helper()
-			d, ok := s.Trackings.(*DB)
+			d, ok := s.Trackings.Store.(*DB)
 			if !ok {
-				t.Fatalf("%T is not ours", s)
+				t.Fatalf("%T is not ours", s.Trackings.Store)
 			}
 			if err := d.abandon(); err != nil {
 				t.Fatal(err)

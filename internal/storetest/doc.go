@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,21 +20,21 @@ import (
 type Store struct {
 	Trackings
 	Deliveries
+	Close func() error
 }
 
-// Trackings is what a store keeps of trackings. Close closes all of the store.
-type Trackings interface {
+// Trackings is what a store keeps of trackings.
+type Trackings struct {
 	ledger.Store
 	ledger.UnknownRows
 	ledger.History
 	ledger.Accounts
 	ledger.Trackings
 	ledger.EventFollower
-	Close() error
 }
 
 // Deliveries is what a store keeps of deliveries.
-type Deliveries interface {
+type Deliveries struct {
 	inbox.Store
 	inbox.Verdicts
 	inbox.Keeper
@@ -44,30 +43,32 @@ type Deliveries interface {
 
 // Harness is how the suites get at stores.
 type Harness struct {
-	// Open opens the store at path, and makes it if there is none. Each call
+	// Place returns a place for a store, where there is none yet.
+	Place func(t testing.TB) string
+	// Open opens the store at a place, and makes it if there is none. Each call
 	// stands for a process of its own. It calls t.Fatal if it can't.
-	Open func(t testing.TB, path string) Store
+	Open func(t testing.TB, place string) Store
 	// Kill ends a store as the death of its process would: nothing is written
 	// and nothing cleared away.
 	Kill func(t testing.TB, s Store)
-	// Check calls t.Error if what the store at path holds is damaged.
-	Check func(t testing.TB, path string)
+	// Check calls t.Error if what the store at a place holds is damaged.
+	Check func(t testing.TB, place string)
 }
 
 const account = "https://api.example.test"
 
-// world is one store on disk and a process that has it open.
+// world is one store and a process that has it open.
 type world struct {
 	testing.TB
-	h    Harness
-	path string
+	h     Harness
+	place string
 	Store
 }
 
 func newWorld(t testing.TB, h Harness) *world {
 	t.Helper()
-	w := &world{TB: t, h: h, path: filepath.Join(t.TempDir(), "waybill.db")}
-	t.Cleanup(func() { h.Check(t, w.path) })
+	w := &world{TB: t, h: h, place: h.Place(t)}
+	t.Cleanup(func() { h.Check(t, w.place) })
 	w.Store = w.open()
 	return w
 }
@@ -75,7 +76,7 @@ func newWorld(t testing.TB, h Harness) *world {
 // open opens the store once more, as another process would.
 func (w *world) open() Store {
 	w.Helper()
-	s := w.h.Open(w, w.path)
+	s := w.h.Open(w, w.place)
 	w.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			w.Errorf("close: %v", err)
