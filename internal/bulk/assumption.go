@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// assumptionSample is how many rows of a batch are asked for to check an
+	// assumptionSample is how many rows of a batch are queried to check an
 	// assumption.
 	assumptionSample = 3
-	// showWait is how long the service has to show what it stored, before it is
-	// asked.
-	showWait = time.Second
+	// visibleAfter is how long the service has to show what it stored.
+	visibleAfter = time.Second
 )
 
-// standing is what is known of an assumption.
-type standing int
+// assumptionState says whether an assumption was checked, and the result.
+type assumptionState int
 
 const (
-	unchecked standing = iota
+	unchecked assumptionState = iota
 	holds
-	fails // or it can't be found out: rows that depend on it are unknown
+	fails // or can't be checked: rows that depend on it are unknown
 )
 
-// assumptions are those of a run's account. A worker that meets an unchecked
-// one leaves the rows unknown and ends the sending; they are checked before
-// anything is sent again.
+// assumptions are those of a run's account. A worker whose answer depends on an
+// unchecked one makes the rows unknown and ends the sending; the assumption is
+// checked before anything is sent again.
 type assumptions struct {
-	standings map[ledger.Assumption]standing // changed between two rounds only
-	recheck   bool                           // rows wait for one
-	named     map[int64]bool                 // waiting batches whose answer named the bad rows
+	assumptionStates map[ledger.Assumption]assumptionState // changed between rounds only
+	checkPending     bool                                  // unknown rows may wait for a check
+	namesRefused     map[int64]bool                        // waiting batches whose answer named the refused rows
 }
 
-// assumption returns what has to hold for the service to have stored nothing
-// of a batch with that reply; empty if nothing has to.
-func assumption(r *tracking.Reply) ledger.Assumption {
+// assumptionOf returns the assumption by which the service stored nothing of a
+// batch with that reply; empty if it needs none.
+func assumptionOf(r *tracking.Reply) ledger.Assumption {
 	switch {
 	case r.Outcome == tracking.OutcomeThrottled:
 		return ledger.ThrottledNotStored
@@ -52,8 +51,8 @@ func assumption(r *tracking.Reply) ledger.Assumption {
 	}
 }
 
-// assumptionText says an assumption's case, for a sentence.
-func assumptionText(a ledger.Assumption) string {
+// describeAssumption is the relative clause that describes such a batch.
+func describeAssumption(a ledger.Assumption) string {
 	switch a {
 	case ledger.ThrottledNotStored:
 		return "that was answered with a request for a pause"
@@ -64,41 +63,41 @@ func assumptionText(a ledger.Assumption) string {
 	}
 }
 
-// depend makes the rows of a batch unknown if it does not hold, or is not
-// known, that the service stored none of them.
-func (d *dispatch) depend(s *ledger.Settlement, r *tracking.Reply) {
-	a := assumption(r)
-	switch d.standings[a] {
+// applyAssumption makes the rows of a batch unknown unless the assumption that
+// the service stored none of them is known to hold.
+func (d *dispatch) applyAssumption(s *ledger.Settlement, r *tracking.Reply) {
+	a := assumptionOf(r)
+	switch d.assumptionStates[a] {
 	case holds:
 		return
 	case unchecked:
 		s.Assumption = a
 		d.mu.Lock()
-		d.named[s.Batch] = len(s.Rows) > 0
+		d.namesRefused[s.Batch] = len(s.Rows) > 0
 		d.mu.Unlock()
 	}
 	s.State, s.Halve = ledger.Unknown, false
 	s.Reason += "; whether the service stored rows of the batch all the same is asked first"
 }
 
-// loadAssumptions reads what was checked before.
+// loadAssumptions reads the checked assumptions of the account.
 func (j *Job) loadAssumptions(ctx context.Context) error {
 	checked, err := j.Ledger.Assumptions(ctx, j.Run.Plan.Account)
-	j.standings, j.named = map[ledger.Assumption]standing{}, map[int64]bool{}
+	j.assumptionStates, j.namesRefused = map[ledger.Assumption]assumptionState{}, map[int64]bool{}
 	for _, c := range checked {
-		j.standings[c.Assumption] = fails
+		j.assumptionStates[c.Assumption] = fails
 		if c.Holds {
-			j.standings[c.Assumption] = holds
+			j.assumptionStates[c.Assumption] = holds
 		}
 	}
-	j.recheck = true // an earlier command may have left rows
+	j.checkPending = true // an earlier command may have left rows
 	return err
 }
 
-// checkAssumptions checks the assumptions that unknown rows wait for, once
-// each, and makes pending the rows of those that hold.
+// checkAssumptions checks each assumption that unknown rows wait for, and makes
+// the rows pending if it holds.
 func (j *Job) checkAssumptions(ctx context.Context) error {
-	if !j.recheck {
+	if !j.checkPending {
 		return nil
 	}
 	waiting := map[ledger.Assumption][]ledger.UnknownRow{}
@@ -111,28 +110,28 @@ func (j *Job) checkAssumptions(ctx context.Context) error {
 		}
 	}
 	for a, rows := range waiting {
-		if j.standings[a] == unchecked {
-			is, err := j.check(ctx, a, firstBatch(rows))
+		if j.assumptionStates[a] == unchecked {
+			is, err := j.checkAssumption(ctx, a, firstBatch(rows))
 			if err != nil {
 				return err
 			}
-			j.standings[a] = is
+			j.assumptionStates[a] = is
 		}
-		if err := j.depended(ctx, a, rows); err != nil {
+		if err := j.releaseDependent(ctx, a, rows); err != nil {
 			return err
 		}
 	}
-	j.recheck = false
+	j.checkPending = false
 	return nil
 }
 
-// depended makes rows pending whose assumption holds, in halves of their batch
-// if rows were the reason and nobody knows which. The others are asked for one
-// by one, and go again in smaller batches.
-func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.UnknownRow) error {
-	if j.standings[a] == fails {
+// releaseDependent makes rows pending whose assumption holds, in halves of their
+// batch if rows were refused and the answer did not name them. If it fails, the
+// rows are queried one by one, and are sent in smaller batches.
+func (j *Job) releaseDependent(ctx context.Context, a ledger.Assumption, rows []ledger.UnknownRow) error {
+	if j.assumptionStates[a] == fails {
 		if a != ledger.ThrottledNotStored {
-			j.shrink(len(firstBatch(rows)))
+			j.lowerMaxBatch(len(firstBatch(rows)))
 		}
 		return nil
 	}
@@ -143,7 +142,7 @@ func (j *Job) depended(ctx context.Context, a ledger.Assumption, rows []ledger.U
 		}
 		rows = rows[len(part):]
 		halves := [][]ledger.UnknownRow{part}
-		if n := (len(part) + 1) / 2; a != ledger.ThrottledNotStored && !j.named[part[0].Batch] {
+		if n := (len(part) + 1) / 2; a != ledger.ThrottledNotStored && !j.namesRefused[part[0].Batch] {
 			halves = [][]ledger.UnknownRow{part[:n], part[n:]}
 		}
 		for _, half := range halves {
@@ -161,17 +160,17 @@ func (j *Job) release(ctx context.Context, rows []ledger.UnknownRow) error {
 	for i, x := range rows {
 		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 	}
-	return (&pass{Job: j}).resolve(context.WithoutCancel(ctx), ledger.Pending, found)
+	return (&reconcilePass{Job: j}).resolve(context.WithoutCancel(ctx), ledger.Pending, found)
 }
 
-// shrink halves the batches of the rounds to come, after one of so many rows.
-func (j *Job) shrink(rows int) {
-	if half := (rows + 1) / 2; j.most == 0 || half < j.most {
-		j.most = half
+// lowerMaxBatch limits the batches of later rounds to half of rows.
+func (j *Job) lowerMaxBatch(rows int) {
+	if half := (rows + 1) / 2; j.maxBatch == 0 || half < j.maxBatch {
+		j.maxBatch = half
 	}
 }
 
-// firstBatch returns those of the rows that are in the batch of the first.
+// firstBatch returns the leading rows that are in one batch.
 func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	for i, x := range rows {
 		if x.Batch != rows[0].Batch {
@@ -181,22 +180,22 @@ func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return rows
 }
 
-// sample returns the first, the middle and the last row of a batch: the service
-// may have stored a part of it.
-func sample(rows []ledger.UnknownRow) []ledger.UnknownRow {
+// sampleRows returns the first, the middle and the last row of a batch: the
+// service may have stored a part of it.
+func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	if len(rows) <= assumptionSample {
 		return rows
 	}
 	return []ledger.UnknownRow{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
 }
 
-// check asks for rows of a batch, and records what that shows. A row that is
-// there after a conflict may have been there before, so that nothing is
-// recorded then. The error is one of asking, and the assumption as it was.
-func (j *Job) check(ctx context.Context, a ledger.Assumption, batch []ledger.UnknownRow) (standing, error) {
-	rows := sample(batch)
-	j.say("first batch of this account %s: asking the service for %d of its rows before any goes again", assumptionText(a), len(rows))
-	if err := pace.Sleep(ctx, showWait); err != nil {
+// checkAssumption queries rows of a batch, and records the result. A row that is
+// found after a conflict may be older, so that nothing is recorded then. When a
+// query fails, the assumption stays unchecked.
+func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []ledger.UnknownRow) (assumptionState, error) {
+	rows := sampleRows(batch)
+	j.note("first batch of this account %s: asking the service for %d of its rows before any goes again", describeAssumption(a), len(rows))
+	if err := pace.Sleep(ctx, visibleAfter); err != nil {
 		return unchecked, err
 	}
 	proofs := make([]*proof, len(rows))
@@ -207,42 +206,41 @@ func (j *Job) check(ctx context.Context, a ledger.Assumption, batch []ledger.Unk
 		}
 		proofs[i] = &found
 	}
-	if err := (&pass{Job: j}).weigh(ctx, proofs); err != nil {
+	if err := (&reconcilePass{Job: j}).dropUnprovenProcessing(ctx, proofs); err != nil {
 		return unchecked, err
 	}
-	seen := map[verdict]bool{}
+	seen := map[conclusion]bool{}
 	for _, p := range proofs {
-		seen[p.verdict] = true
+		seen[p.conclusion] = true
 	}
 	switch {
 	case seen[present] && a == ledger.ConflictNotStored:
-		j.say("the service has rows of a batch %s: its rows are asked for one by one", assumptionText(a))
+		j.note("the service has rows of a batch %s: its rows are asked for one by one", describeAssumption(a))
 		return fails, nil
 	case seen[present]:
 		j.warn("the service has stored rows of a batch %s; from now on rows of such batches are unknown until the service is asked for them (account %s; `waybill probe` shows it)",
-			assumptionText(a), j.Run.Plan.Account)
+			describeAssumption(a), j.Run.Plan.Account)
 		return fails, j.recordAssumption(ctx, a, false)
 	}
-	shown, err := j.showsAccepted(ctx)
+	shown, err := j.findsAccepted(ctx)
 	switch {
 	case err != nil:
 		return unchecked, err
-	case shown && !seen[busy]:
+	case shown && !seen[processing]:
 		return holds, j.recordAssumption(ctx, a, true)
-	case seen[busy] || seen[undecided]:
-		j.warn("whether the service stores rows of a batch %s can't be found out: its rows are asked for one by one (`waybill probe` learns what its answers mean)", assumptionText(a))
+	case seen[processing] || seen[inconclusive]:
+		j.warn("whether the service stores rows of a batch %s can't be found out: its rows are asked for one by one (`waybill probe` learns what its answers mean)", describeAssumption(a))
 		return fails, nil
 	}
-	return holds, nil // the service says so twice, but was never seen to show a row
+	return holds, nil // absent, though no query ever found a row
 }
 
 func (j *Job) recordAssumption(ctx context.Context, a ledger.Assumption, holds bool) error {
 	return j.Ledger.RecordAssumption(context.WithoutCancel(ctx), j.Run.Plan.Account, ledger.CheckedAssumption{Assumption: a, Holds: holds, Checked: time.Now()})
 }
 
-// showsAccepted reports whether a query was seen to show a row of the account
-// that the service has.
-func (j *Job) showsAccepted(ctx context.Context) (bool, error) {
+// findsAccepted reports whether a query ever found an accepted row of the account.
+func (j *Job) findsAccepted(ctx context.Context) (bool, error) {
 	account := j.Run.Plan.Account
 	if done, err := j.Ledger.Contacted(ctx, account); done || err != nil {
 		return done, err
@@ -251,7 +249,7 @@ func (j *Job) showsAccepted(ctx context.Context) (bool, error) {
 	if err != nil || len(known) == 0 {
 		return false, err
 	}
-	e, err := j.ask(ctx, known[0].Item, false)
+	e, err := j.query(ctx, known[0].Item, false)
 	if found := e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && known[0].Siblings == 0; !found || err != nil {
 		return false, err
 	}

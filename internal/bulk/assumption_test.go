@@ -110,7 +110,7 @@ func TestAnAssumptionThatHoldsCostsThreeQueries(t *testing.T) {
 			f.create = tt.create("x3")
 			next := proving(db, stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("x", 20)...), f)
 			synctest.Test(t, func(t *testing.T) {
-				if _, err := next.Carry(t.Context(), t.Context()); err != nil {
+				if _, err := next.Execute(t.Context(), t.Context()); err != nil {
 					t.Error(err)
 				}
 			})
@@ -160,8 +160,8 @@ func TestAnAssumptionIsCheckedBeforeRowsGoAgain(t *testing.T) {
 	}
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := proving(db, run, f)
-	j.Query = 0
-	if _, err := j.Carry(t.Context(), t.Context()); err == nil {
+	j.QueryTimeout = 0
+	if _, err := j.Execute(t.Context(), t.Context()); err == nil {
 		t.Error("no error")
 	}
 	if c := counts(t, db, run); c != (ledger.Counts{Unknown: 10}) || len(f.sizes) != 1 {

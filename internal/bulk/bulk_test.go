@@ -52,7 +52,7 @@ func rows(n int) iter.Seq2[ledger.Entry, error] {
 
 func stage(t *testing.T, db *store.DB, mode ledger.Mode, size, n int) ledger.Run {
 	t.Helper()
-	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n), bulk.Vetting{})
+	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n), bulk.StageChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func contracts(db *store.DB) bulk.Store {
 func job(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{
 		Ledger: contracts(db), Service: s, Gate: pace.New(8, 0), Run: run,
-		Policy: bulk.Policy{Unknown: bulk.Keep, NoneTaken: true, Workers: 1},
+		Policy: bulk.Policy{Unknown: bulk.Keep, RefusedMeansNone: true, Workers: 1},
 	}
 }
 
@@ -121,7 +121,7 @@ func TestEveryOutcomeIsSettled(t *testing.T) {
 			db := open(t)
 			holding(t, db)
 			run := stage(t, db, ledger.Async, 10, 50)
-			requests, err := job(db, run, replies(tt.outcome)).Carry(t.Context(), t.Context())
+			requests, err := job(db, run, replies(tt.outcome)).Execute(t.Context(), t.Context())
 			var stop *bulk.StopError
 			if errors.As(err, &stop) != tt.stops || (err != nil) != tt.stops {
 				t.Errorf("err = %v; want a StopError: %v", err, tt.stops)
@@ -157,7 +157,7 @@ func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
 				}
 			}
 		}
-		if _, err := j.Carry(t.Context(), t.Context()); err != nil || done != 40 {
+		if _, err := j.Execute(t.Context(), t.Context()); err != nil || done != 40 {
 			t.Errorf("err = %v, %d rows reported; want 40", err, done)
 		}
 	}
@@ -178,7 +178,7 @@ func TestNoBatchIsSentTwiceByManyWorkers(t *testing.T) {
 			return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 		}))
 		j.Workers = 8
-		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+		if _, err := j.Execute(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for refer, n := range seen {
@@ -203,7 +203,7 @@ func TestSoftEndLetsRequestsEndAndGivesTheRestBack(t *testing.T) {
 			t.Error("the request under way was ended")
 		}
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
-	})).Carry(t.Context(), soft)
+	})).Execute(t.Context(), soft)
 	if !errors.Is(err, stopped) {
 		t.Errorf("err = %v; want the cause", err)
 	}
@@ -219,7 +219,7 @@ func TestHardEndIsStillRecorded(t *testing.T) {
 	_, err := job(db, run, service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
 		stop()
 		return &tracking.Reply{Outcome: tracking.OutcomeUnknown, Err: ctx.Err()}
-	})).Carry(hard, hard)
+	})).Execute(hard, hard)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
@@ -233,7 +233,7 @@ func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 10)
 	if _, err := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted, Refused: []tracking.RowVerdict{{Key: items[3].Key(), Reason: "bad number"}}}
-	})).Carry(t.Context(), t.Context()); err != nil {
+	})).Execute(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for row, err := range db.Rows(t.Context(), run.ID) {
@@ -269,7 +269,7 @@ func TestDoubtfulRowsOfABatch(t *testing.T) {
 			}}
 		}))
 		j.MaxRejects = 2
-		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+		if _, err := j.Execute(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if c := counts(t, db, run); c != want {
@@ -291,9 +291,9 @@ func TestNobodyGoesOnWhenOutcomesAreNotRecorded(t *testing.T) {
 		calls++
 		return &tracking.Reply{Outcome: tracking.OutcomeThrottled, RetryAfter: 30 * time.Second, Err: errors.New("throttled")}
 	}))
-	j.Ledger.Store, j.GiveUp = fullDisk{db}, time.Minute
+	j.Ledger.Store, j.GiveUpAfter = fullDisk{db}, time.Minute
 	began := time.Now()
-	if _, err := j.Carry(t.Context(), t.Context()); !errors.Is(err, store.ErrFull) || calls != 1 {
+	if _, err := j.Execute(t.Context(), t.Context()); !errors.Is(err, store.ErrFull) || calls != 1 {
 		t.Errorf("err = %v after %d requests", err, calls)
 	}
 	if took := time.Since(began); took > 15*time.Second {
@@ -320,7 +320,7 @@ func TestFullDiskWinsOverTrouble(t *testing.T) {
 	j.Ledger.Store, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
 	soft, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
-	if requests, err := j.Carry(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {
+	if requests, err := j.Execute(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {
 		t.Errorf("err = %v after %d requests", err, requests)
 	}
 }
@@ -336,7 +336,7 @@ func TestSomebodyElsesRowsAreNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		j := job(db, run, replies(tracking.OutcomeAccepted))
-		_, err := j.Carry(t.Context(), t.Context())
+		_, err := j.Execute(t.Context(), t.Context())
 		if took := time.Since(began); err != nil || took < time.Minute || took > time.Hour {
 			t.Errorf("gave up after %s: %v", took, err)
 		}
@@ -366,11 +366,11 @@ func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 	}
 	db := open(t)
 	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000}
-	if _, err := bulk.Stage(t.Context(), db, plan, failing, bulk.Vetting{}); !errors.Is(err, boom) {
+	if _, err := bulk.Stage(t.Context(), db, plan, failing, bulk.StageChecks{}); !errors.Is(err, boom) {
 		t.Errorf("err = %v; want boom", err)
 	}
 	var conflicts []ledger.Conflict
-	vetting := bulk.Vetting{
+	vetting := bulk.StageChecks{
 		Conflict: func(c ledger.Conflict) error { conflicts = append(conflicts, c); return nil },
 		Staged:   func() error { return boom },
 	}

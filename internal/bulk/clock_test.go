@@ -75,7 +75,7 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			j.Ledger.UnknownRows, j.Settle, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
 			soft, stop := timeout(t, 5*time.Second)
 			defer stop()
-			if _, err := j.Carry(t.Context(), soft); err != nil {
+			if _, err := j.Execute(t.Context(), soft); err != nil {
 				t.Error(err)
 			}
 			if c := counts(t, db, j.Run); c != (ledger.Counts{Accepted: 50}) || f.twice() > 0 {
@@ -98,16 +98,16 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 	j.Settle = time.Hour
 	soft, stop := timeout(t, 500*time.Millisecond)
 	defer stop()
-	_, _ = j.Carry(t.Context(), soft)
+	_, _ = j.Execute(t.Context(), soft)
 
 	var said []string
 	j = proving(db, run, f)
 	j.Ledger.UnknownRows, j.Settle = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
-	j.Say = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	j.Note = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	soft, stop = timeout(t, 5*time.Second)
 	defer stop()
 	began := time.Now()
-	if _, err := j.Carry(t.Context(), soft); err != nil {
+	if _, err := j.Execute(t.Context(), soft); err != nil {
 		t.Error(err)
 	}
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 20}) {

@@ -45,8 +45,8 @@ func TestFirstRowThatIsNotShownStopsTheRun(t *testing.T) {
 	f.blind = true
 	run := stage(t, db, ledger.Async, 10, 35)
 	j := proving(db, run, f)
-	j.Canary, j.Query = true, time.Second
-	_, err := j.Carry(t.Context(), t.Context())
+	j.Canary, j.QueryTimeout = true, time.Second
+	_, err := j.Execute(t.Context(), t.Context())
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown {
 		t.Errorf("err = %v", err)
@@ -95,7 +95,7 @@ func TestPauseBeyondPatienceStops(t *testing.T) {
 			return false, r
 		}
 		soft, end := timeout(t, 10*time.Second)
-		_, err := proving(db, stage(t, db, ledger.Async, 10, 50), f).Carry(t.Context(), soft)
+		_, err := proving(db, stage(t, db, ledger.Async, 10, 50), f).Execute(t.Context(), soft)
 		end()
 		var stop *bulk.StopError
 		if !errors.As(err, &stop) || stop.Cause != o {
@@ -130,7 +130,7 @@ func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				j := proving(db, run, f)
-				j.Canary, j.Query, j.GiveUp = tt.canary, 15*time.Second, 2*time.Minute
+				j.Canary, j.QueryTimeout, j.GiveUpAfter = tt.canary, 15*time.Second, 2*time.Minute
 				carry(t, j, db, tt.want)
 			})
 		})
@@ -148,11 +148,11 @@ func TestPausesBetweenQueriesEnd(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		j := proving(db, run, f)
-		j.Query, j.GiveUp = 15*time.Second, 2*time.Minute
+		j.QueryTimeout, j.GiveUpAfter = 15*time.Second, 2*time.Minute
 		began := time.Now()
-		_, err := j.Carry(t.Context(), t.Context())
+		_, err := j.Execute(t.Context(), t.Context())
 		var stop *bulk.StopError
-		if took := time.Since(began); !errors.As(err, &stop) || stop.Cause != tracking.OutcomeThrottled || took < j.GiveUp || took > 2*j.GiveUp {
+		if took := time.Since(began); !errors.As(err, &stop) || stop.Cause != tracking.OutcomeThrottled || took < j.GiveUpAfter || took > 2*j.GiveUpAfter {
 			t.Errorf("stopped after %s: %v", took, err)
 		}
 	})

@@ -121,14 +121,14 @@ func refused(status int, o tracking.Outcome) *tracking.Reply {
 // patience.
 func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{Ledger: contracts(db), Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
-		Unknown: bulk.Reconcile, NoneTaken: true, Workers: 4, MaxRejects: 100, Query: 5 * time.Second, GiveUp: 5 * time.Second,
+		Unknown: bulk.Reconcile, RefusedMeansNone: true, Workers: 4, MaxRejects: 100, QueryTimeout: 5 * time.Second, GiveUpAfter: 5 * time.Second,
 	}}
 }
 
 // carry carries a run and checks what it comes to.
 func carry(t *testing.T, j *bulk.Job, db *store.DB, want ledger.Counts) {
 	t.Helper()
-	if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+	if _, err := j.Execute(t.Context(), t.Context()); err != nil {
 		t.Errorf("carry: %v", err)
 	}
 	if got := counts(t, db, j.Run); got != want {
@@ -164,7 +164,7 @@ func stageItems(t *testing.T, db *store.DB, plan ledger.Plan, items ...tracking.
 				return
 			}
 		}
-	}, bulk.Vetting{})
+	}, bulk.StageChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}

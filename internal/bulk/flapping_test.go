@@ -74,7 +74,7 @@ func TestFlappingQueriesDoubleNothingThatIsQuestioned(t *testing.T) {
 	for range 6 {
 		j := proving(db, run, b)
 		j.RetryAbsent = true
-		if _, err := j.Carry(t.Context(), t.Context()); err != nil {
+		if _, err := j.Execute(t.Context(), t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestFlappingQueriesDoubleNothing(t *testing.T) {
 		carry(t, j, db, ledger.Counts{Unknown: 300})
 		b.absent(t, 0.5)
 		for range 12 {
-			if _, err := proving(db, run, b).Carry(t.Context(), t.Context()); err != nil {
+			if _, err := proving(db, run, b).Execute(t.Context(), t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -10,87 +10,85 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// verdict is what the answers about one row prove.
-type verdict int
+// conclusion is what the answers to the queries for one row prove.
+type conclusion int
 
 const (
-	undecided verdict = iota
-	present           // the service has it
-	absent            // it says that it has not
-	busy              // the order is being worked on: which of its rows is not told
+	inconclusive conclusion = iota
+	present                 // the service has it
+	absent                  // the service says that it does not have it
+	processing              // it works on the referId, and does not say on which number
 )
 
-// proof is what was found out about one row.
+// proof is the result of the queries for one row.
 type proof struct {
-	verdict  verdict
-	alone    bool   // it holds only while no other row has this referId
-	byNumber bool   // the absence was told of its number, not of its referId
-	look     string // of the absence
-	why      string // why it is not decided
-	answered time.Time
+	conclusion   conclusion
+	ifNoSiblings bool   // it counts only while no other row has this referId
+	byNumber     bool   // the absence is of its number, not of its referId
+	fingerprint  string // of the absence
+	why          string // why it is inconclusive
+	answered     time.Time
 }
 
-// prove asks the service for a row: by its referId, and where that does not
-// decide, by its number. The error is a [*StopError], or the cause of ctx.
+// prove queries a row: by its referId, and if that proves nothing, by its number. The error is a [*StopError], or the cause of ctx.
 //
-// Presence is an answer that names the number, or Processing while the account
-// holds no other row of that referId. Of a row that was never sent from here,
-// and so may be one of several that another machine sent, only the first.
-// beforeNumber is called before the row is asked for by its number; its error
-// ends that.
+// Present means that an answer names the number, or is "Processing" while the
+// account has no other row of that referId. The latter does not count for a row
+// that was never sent from here: another machine may have sent several.
+// beforeNumber is called before the query by number; its error ends prove.
 func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
 	var p proof
-	first, err := j.ask(ctx, x.Item, false)
+	first, err := j.query(ctx, x.Item, false)
 	p.answered = time.Now()
 	if err != nil {
 		return p, err
 	}
 	switch first.Presence {
 	case tracking.PresenceNamed:
-		p.verdict = present
+		p.conclusion = present
 		return p, nil
 	case tracking.PresenceAbsent:
-		p.verdict, p.look = absent, first.Fingerprint
+		p.conclusion, p.fingerprint = absent, first.Fingerprint
 		return p, nil
 	case tracking.PresenceProcessing:
 		if x.Siblings == 0 && !x.Unsent {
-			p.verdict, p.alone = present, true
+			p.conclusion, p.ifNoSiblings = present, true
 			return p, nil
 		}
 	}
 	if err := beforeNumber(); err != nil {
 		return p, err
 	}
-	second, err := j.ask(ctx, x.Item, true)
+	second, err := j.query(ctx, x.Item, true)
 	p.answered = time.Now()
 	if err != nil {
 		return p, err
 	}
 	switch {
 	case second.Presence == tracking.PresenceNamed && (second.Own || j.onlyHolder(ctx, x.Item)):
-		p.verdict = present
+		p.conclusion = present
 	case second.Presence == tracking.PresenceNamed:
 		p.why = "the service has this number, but does not tell for which of the orders that have it"
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
-		p.verdict, p.why = busy, "the service is still working on this referId and does not tell which of its numbers it has"
+		p.conclusion, p.why = processing, "the service is still working on this referId and does not tell which of its numbers it has"
 	case second.Presence == tracking.PresenceAbsent:
-		p.verdict, p.byNumber, p.look = absent, true, second.Fingerprint
+		p.conclusion, p.byNumber, p.fingerprint = absent, true, second.Fingerprint
 	default:
-		p.why = said(first) + " (asked by referId); " + said(second) + " (asked by number)"
+		p.why = describeEvidence(first) + " (asked by referId); " + describeEvidence(second) + " (asked by number)"
 	}
 	return p, nil
 }
 
-// ask asks for an item until an answer comes, with growing pauses. An error
+// query queries an item until an answer comes, with growing pauses. The error
 // says why none came; it is a [*StopError] or the cause of ctx.
-func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
-	for retry := pace.NewRetry(j.Query); ; {
+func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
+	for retry := pace.NewRetry(j.QueryTimeout); ; {
 		pass, err := j.Gate.Enter(ctx)
 		if err != nil {
 			return tracking.Evidence{}, err
 		}
 		e := j.Service.Evidence(ctx, item, byNumber)
-		tell(pass, e)
+		endPass(pass, e)
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)
@@ -98,9 +96,9 @@ func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (track
 			return e, &StopError{Cause: tracking.OutcomeUnauthorized, Why: "stopped: the API key was refused", Err: e.Err}
 		case e.Err == nil || !e.Passing && !e.Unconnected:
 			return e, nil
-		case e.Throttled && j.spent(e.RetryAfter):
+		case e.Throttled && j.outOfPatience(e.RetryAfter):
 			return e, &StopError{Cause: tracking.OutcomeThrottled, Why: "stopped: the service keeps asking for a pause", Err: e.Err}
-		case e.Throttled: // the gate waits; pauses that the service asks for are not its failure
+		case e.Throttled: // the gate waits; pauses that the service asks for are no failure
 			retry.Restart()
 		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: "stopped: no answer about rows of unknown outcome", Err: e.Err}
@@ -108,8 +106,8 @@ func (j *Job) ask(ctx context.Context, item tracking.Item, byNumber bool) (track
 	}
 }
 
-// tell ends a pass with what an answer to a query says of the service.
-func tell(pass *pace.Pass, e tracking.Evidence) {
+// endPass ends a pass with what an answer to a query says of the service.
+func endPass(pass *pace.Pass, e tracking.Evidence) {
 	switch {
 	case e.Err == nil:
 		pass.Success()
@@ -122,8 +120,7 @@ func tell(pass *pace.Pass, e tracking.Evidence) {
 	}
 }
 
-// onlyHolder reports whether no other referId of the account has the number of
-// item.
+// onlyHolder reports whether no other referId of the account has the number.
 func (j *Job) onlyHolder(ctx context.Context, item tracking.Item) bool {
 	rows, err := j.Ledger.Find(ctx, j.Run.Plan.Account, "", item.Number)
 	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })

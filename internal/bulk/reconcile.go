@@ -15,46 +15,44 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Sizes and patience of asking for unknown rows.
+// Limits of reconciling unknown rows.
 const (
-	// pageRows is how many rows are asked for before what was found out is
-	// recorded.
-	pageRows    = 1000
-	askedAtOnce = 8 // by worker
-	// mostControls is how many accepted rows are asked for, before and after
-	// the rows of a page, to see that the service finds what it has.
-	mostControls = 3
-	// mostOdd is how many passes may meet absences that look different every
-	// time.
-	mostOdd = 5
-	// busyPause and busyPatience are for rows of orders that the service is
-	// still working on.
-	busyPause    = 2 * time.Second
-	busyPatience = time.Minute
+	// pageRows is how many rows are queried before the results are recorded.
+	pageRows         = 1000
+	queriesPerWorker = 8
+	// maxControls is how many accepted rows are queried before and after the rows
+	// of a page, to see that the service finds what it has.
+	maxControls = 3
+	// maxFlappingPasses is how many passes may find absences whose fingerprint
+	// changed.
+	maxFlappingPasses = 5
+	// processingPoll is the pause between two queries for referIds that the service
+	// is still working on, processingPatience how long they go on.
+	processingPoll     = 2 * time.Second
+	processingPatience = time.Minute
 )
 
-// pass is one asking for every unknown row of a run's input.
-type pass struct {
+// reconcilePass queries every unknown row of a run's input once.
+type reconcilePass struct {
 	*Job
-	left      int64              // rows that are unknown still
-	absent    int64              // of them those whose absence was proven once
-	busy      int64              // of them those of an order being worked on
-	unproven  int64              // of them those absent while the ledger had no control
-	lone      *ledger.Resolution // makes one of those pending: the one to send alone, see ResendOne
-	odd       int64              // of the absent ones those whose earlier absence does not count
-	due       time.Time          // when the first absence can be proven again
-	announced bool
-	// missed is, by whether it was by number, the first query of the pass that
-	// did not find a control, and its answer.
-	missed map[bool]string
-	// flapped says that a row was found that was absent before.
-	flapped bool
+	unknown         int64              // rows still unknown
+	absent          int64              // of them: absence proven once
+	processing      int64              // of them: the service works on their referId
+	uncontrolled    int64              // of them: absent, and the ledger had no control
+	resendable      *ledger.Resolution // makes one of the uncontrolled rows pending, see ResendOne
+	changedAbsences int64              // of absent: the earlier absence does not count
+	absenceDue      time.Time          // when the first absence can be proven again
+	announced       bool
+	// missedControl is the first query of the pass that did not find a control, and
+	// its answer, by whether it was a query by number.
+	missedControl map[bool]string
+	flapped       bool // a row was found that was absent before
 }
 
-// reconcile asks for every unknown row that can be decided now, and records
+// reconcileUnknown queries every unknown row that can be decided now, and records
 // what is proven.
-func (j *Job) reconcile(ctx context.Context) (*pass, error) {
-	p := &pass{Job: j, missed: map[bool]string{}}
+func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
+	p := &reconcilePass{Job: j, missedControl: map[bool]string{}}
 	if !j.Unknown.Asks() {
 		return p, nil
 	}
@@ -65,12 +63,12 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 		}
 		if !x.AbsentSince.IsZero() {
 			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
-				p.stays(due)
+				p.keepAbsent(due)
 				continue
 			}
 		}
 		if page = append(page, x); len(page) == pageRows {
-			if err := p.ask(ctx, page); err != nil {
+			if err := p.resolvePage(ctx, page); err != nil {
 				return p, err
 			}
 			page = page[:0]
@@ -79,13 +77,13 @@ func (j *Job) reconcile(ctx context.Context) (*pass, error) {
 	if len(page) == 0 {
 		return p, nil
 	}
-	err := p.ask(ctx, page)
+	err := p.resolvePage(ctx, page)
 	return p, err
 }
 
-// absentSince returns when a row's absence was first proven, by a clock that
-// nobody sets: what this process measured. Of an absence that an earlier one
-// noted, the age is read off the clock once, and one in the future is from now.
+// absentSince returns when a row's absence was first proven, by the monotonic
+// clock. Of an absence that an earlier process recorded, the age is read from the
+// wall clock once; one in the future counts from now.
 func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	since, ok := j.absences[x.Row]
 	if ok {
@@ -93,49 +91,43 @@ func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	}
 	since = time.Now()
 	age := since.Sub(x.AbsentSince)
-	if age < 0 && !j.setBack {
-		j.setBack = true
-		j.say("the clock was set back since the service was asked last: --settle counts from now")
+	if age < 0 && !j.clockNoted {
+		j.clockNoted = true
+		j.note("the clock was set back since the service was asked last: --settle counts from now")
 	}
 	since = since.Add(-max(age, 0))
-	j.noteAbsence(x.Row, since)
+	j.absences[x.Row] = since
 	return since
 }
 
-func (j *Job) noteAbsence(row int64, since time.Time) {
-	if j.absences == nil {
-		j.absences = map[int64]time.Time{}
-	}
-	j.absences[row] = since
-}
-
-// stays counts a row whose absence was proven once, and can be again from due.
-func (p *pass) stays(due time.Time) {
-	p.left++
+// keepAbsent counts a row whose absence was proven once, and can be proven again
+// from due on.
+func (p *reconcilePass) keepAbsent(due time.Time) {
+	p.unknown++
 	p.absent++
-	if p.due.IsZero() || due.Before(p.due) {
-		p.due = due
+	if p.absenceDue.IsZero() || due.Before(p.absenceDue) {
+		p.absenceDue = due
 	}
 }
 
-// ask asks for the rows of a page and records what is proven. When asking
-// fails, what was proven before is recorded all the same.
-func (p *pass) ask(ctx context.Context, page []ledger.UnknownRow) error {
+// resolvePage queries the rows of a page and records what is proven, also when a
+// query fails.
+func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) error {
 	if !p.announced {
 		p.announced = true
-		p.say("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
+		p.note("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
 	}
-	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, mostControls)
+	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, maxControls)
 	if err != nil {
 		return err
 	}
-	if err := p.control(ctx, controls, false); err != nil {
+	if err := p.queryControls(ctx, controls, false); err != nil {
 		return err
 	}
 	proofs := make([]*proof, len(page))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(askedAtOnce * p.workers()) // most of them wait at the gate, or for another try
-	controlNumbers := sync.OnceValue(func() error { return p.control(gctx, controls, true) })
+	g.SetLimit(queriesPerWorker * p.workers()) // most of them wait at the gate, or before a retry
+	controlNumbers := sync.OnceValue(func() error { return p.queryControls(gctx, controls, true) })
 	for i, x := range page {
 		g.Go(func() error {
 			found, err := p.prove(gctx, x, controlNumbers)
@@ -145,42 +137,41 @@ func (p *pass) ask(ctx context.Context, page []ledger.UnknownRow) error {
 			return err
 		})
 	}
-	failed := firstOf(g.Wait(), p.weigh(ctx, proofs))
+	failed := firstError(g.Wait(), p.dropUnprovenProcessing(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
-		return firstOf(err, failed)
+		return firstError(err, failed)
 	}
 	for _, byNumber := range []bool{false, true} {
-		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.verdict == absent && f.byNumber == byNumber }) {
+		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.conclusion == absent && f.byNumber == byNumber }) {
 			continue
 		}
-		if err := p.control(ctx, controls, byNumber); err != nil {
+		if err := p.queryControls(ctx, controls, byNumber); err != nil {
 			return err
 		}
 	}
 	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, len(controls) > 0)
 }
 
-// weigh takes back the proofs that are the service's word that it is working
-// on a referId, if it says so of one that nobody created too, or that can't be
-// found out.
-func (p *pass) weigh(ctx context.Context, proofs []*proof) error {
-	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.alone }) {
+// dropUnprovenProcessing drops proofs by an answer "Processing", if the service
+// answers so about a referId that nobody created too, or that query fails.
+func (p *reconcilePass) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
+	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
 		return nil
 	}
-	e, err := p.Job.ask(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
+	e, err := p.Job.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
 	for i, f := range proofs {
 		switch {
-		case f == nil || !f.alone:
+		case f == nil || !f.ifNoSiblings:
 		case err != nil:
 			proofs[i] = nil
 		case e.Presence == tracking.PresenceProcessing:
-			proofs[i] = &proof{verdict: busy, why: "the service says that it is working on this referId, but says so of one that nobody created too"}
+			proofs[i] = &proof{conclusion: processing, why: "the service says that it is working on this referId, but says so of one that nobody created too"}
 		}
 	}
 	return err
 }
 
-func firstOf(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -190,18 +181,18 @@ func firstOf(errs ...error) error {
 }
 
 // resolvePresent records the rows that the service has.
-func (p *pass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
+func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
 	var found []ledger.Resolution
 	for i, x := range page {
-		if f := proofs[i]; f != nil && f.verdict == present {
+		if f := proofs[i]; f != nil && f.conclusion == present {
 			p.flapped = p.flapped || !x.AbsentSince.IsZero()
-			found = append(found, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: f.alone})
+			found = append(found, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings})
 		}
 	}
 	return p.resolve(ctx, ledger.Accepted, found)
 }
 
-func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
+func (p *reconcilePass) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -221,14 +212,14 @@ func (p *pass) resolve(ctx context.Context, state ledger.State, found []ledger.R
 }
 
 // resolveOthers records absences, and why the other rows stay unknown.
-func (p *pass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
+func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
 	var again, stay []ledger.Resolution
 	for i, x := range page {
 		f := proofs[i]
-		if f == nil || f.verdict == present {
+		if f == nil || f.conclusion == present {
 			continue
 		}
-		found := p.finding(x, f, controlled)
+		found := p.resolution(x, f, controlled)
 		if found.State == ledger.Pending {
 			again = append(again, found)
 		} else {
@@ -241,68 +232,67 @@ func (p *pass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proo
 	return p.resolve(ctx, ledger.Unknown, stay)
 }
 
-// finding says what a proof that does not show the row means for it.
-// controlled says that there were rows to see by that absence proves something.
+// resolution says what a proof other than present means for a row. controlled
+// says that the ledger had controls: without them absence proves nothing.
 //
-// An earlier absence counts no more once a control was not found, or a row was
-// that had been absent too: the service does not always find what it has.
-func (p *pass) finding(x ledger.UnknownRow, f *proof, controlled bool) ledger.Resolution {
+// An earlier absence counts no more once a control was not found, or an absent
+// row was found: the service does not always find what it has.
+func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled bool) ledger.Resolution {
 	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	delete(p.absences, x.Row)
 	switch {
-	case f.verdict == busy:
-		p.left++
-		p.busy++
+	case f.conclusion == processing:
+		p.unknown++
+		p.processing++
 		return found
-	case f.verdict == undecided:
-		p.left++
+	case f.conclusion == inconclusive:
+		p.unknown++
 		return found
 	case !controlled:
-		p.left++
-		p.unproven++
-		if p.lone == nil && !f.byNumber {
-			p.lone = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
+		p.unknown++
+		p.uncontrolled++
+		if p.resendable == nil && !f.byNumber {
+			p.resendable = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 		}
-		found.Reason = "the service says it has no such tracking (" + f.look + "), but the account has no accepted row to show that it finds what it has" +
+		found.Reason = "the service says it has no such tracking (" + f.fingerprint + "), but the account has no accepted row to show that it finds what it has" +
 			"; --unknown resend-one sends one row alone to see"
 		return found
-	case p.missed[f.byNumber] != "":
-		p.left++
-		found.Reason = p.whyMissed(f)
+	case p.missedControl[f.byNumber] != "":
+		p.unknown++
+		found.Reason = p.missedReason(f)
 		return found
-	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.look && !p.flapped:
+	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.fingerprint && !p.flapped:
 		found.State, found.Reason = ledger.Pending, ""
 		return found
 	}
 	if !x.AbsentSince.IsZero() {
-		p.odd++
+		p.changedAbsences++
 	}
-	p.noteAbsence(x.Row, f.answered)
-	p.stays(f.answered.Add(p.Settle))
-	found.AbsentSince, found.Fingerprint = f.answered, f.look
-	found.Reason = "the service said once that it has no such tracking (" + f.look + "); it is asked again after --settle, and the row is sent again only if it says so twice"
+	p.absences[x.Row] = f.answered
+	p.keepAbsent(f.answered.Add(p.Settle))
+	found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
+	found.Reason = "the service said once that it has no such tracking (" + f.fingerprint + "); it is asked again after --settle, and the row is sent again only if it says so twice"
 	return found
 }
 
-// whyMissed says why an absence proves nothing while a control is not found.
-func (p *pass) whyMissed(f *proof) string {
+// missedReason says why an absence proves nothing: a control was not found.
+func (p *reconcilePass) missedReason(f *proof) string {
 	if f.byNumber {
-		return "the service says it has no such number (" + f.look + "), but a row known as accepted is not found by its number either: " + p.missed[true] +
+		return "the service says it has no such number (" + f.fingerprint + "), but a row known as accepted is not found by its number either: " + p.missedControl[true] +
 			"; set query.tracking_number_param (`waybill probe` finds it)"
 	}
-	return "the service says it has no such tracking (" + f.look + "), but a row known as accepted is not found either: " + p.missed[false]
+	return "the service says it has no such tracking (" + f.fingerprint + "), but a row known as accepted is not found either: " + p.missedControl[false]
 }
 
-// control asks for rows known as accepted, and notes the first that is not
-// found. An absence proves something only while all of them are found by the
-// same kind of query, before and after: a service that misses some of what it
-// has may miss the absent row too.
-func (p *pass) control(ctx context.Context, controls []ledger.UnknownRow, byNumber bool) error {
+// queryControls queries accepted rows, and records the first that is not found.
+// An absence counts only if the same kind of query finds all of them, before and
+// after: a service that misses some of what it has may miss the absent row too.
+func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, byNumber bool) error {
 	for _, x := range controls {
-		if p.missed[byNumber] != "" {
+		if p.missedControl[byNumber] != "" {
 			return nil
 		}
-		e, err := p.Job.ask(ctx, x.Item, byNumber)
+		e, err := p.Job.query(ctx, x.Item, byNumber)
 		if err != nil {
 			return err
 		}
@@ -313,35 +303,35 @@ func (p *pass) control(ctx context.Context, controls []ledger.UnknownRow, byNumb
 		if byNumber {
 			by = "number " + tracking.Quote(x.Item.Number)
 		}
-		p.missed[byNumber] = fmt.Sprintf("%s, asked for %s of run %d (if that was never created, `waybill runs retry %d --absent` finds out)", said(e), by, x.Run, x.Run)
+		p.missedControl[byNumber] = fmt.Sprintf("%s, asked for %s of run %d (if that was never created, `waybill runs retry %d --absent` finds out)", describeEvidence(e), by, x.Run, x.Run)
 	}
 	return nil
 }
 
-// again reports whether a further pass, at once, can know more than this one.
-func (p *pass) again(ctx context.Context) (bool, error) {
-	if p.unproven == 0 {
+// canContinue reports whether another pass, at once, can prove more.
+func (p *reconcilePass) canContinue(ctx context.Context) (bool, error) {
+	if p.uncontrolled == 0 {
 		return false, nil
 	}
 	known, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, 1)
 	return len(known) > 0, err
 }
 
-// wait waits until a further pass can know more, and reports whether any can.
-func (p *pass) wait(ctx context.Context) (bool, error) {
-	if p.odd > 0 {
-		p.odds++
+// waitForNext waits until another pass can prove more, and reports whether one can.
+func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
+	if p.changedAbsences > 0 {
+		p.flappingPasses++
 	}
-	until := p.due
-	if p.absent == 0 || p.odds > mostOdd {
+	until := p.absenceDue
+	if p.absent == 0 || p.flappingPasses > maxFlappingPasses {
 		until = time.Time{}
 	}
-	if p.busy > 0 {
-		if p.busySince.IsZero() {
-			p.busySince = time.Now()
+	if p.processing > 0 {
+		if p.processingSince.IsZero() {
+			p.processingSince = time.Now()
 		}
-		if soon := time.Now().Add(busyPause); soon.Before(p.busySince.Add(busyPatience)) && (until.IsZero() || soon.Before(until)) {
-			return true, pace.Sleep(ctx, busyPause)
+		if soon := time.Now().Add(processingPoll); soon.Before(p.processingSince.Add(processingPatience)) && (until.IsZero() || soon.Before(until)) {
+			return true, pace.Sleep(ctx, processingPoll)
 		}
 	}
 	if until.IsZero() {
@@ -349,7 +339,7 @@ func (p *pass) wait(ctx context.Context) (bool, error) {
 	}
 	left := time.Until(until)
 	if left > time.Second {
-		p.say("%d rows are not there yet: asking again in %s (--settle), before they are sent again", p.absent, left.Round(time.Second))
+		p.note("%d rows are not there yet: asking again in %s (--settle), before they are sent again", p.absent, left.Round(time.Second))
 	}
 	return true, pace.Sleep(ctx, left)
 }

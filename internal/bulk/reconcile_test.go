@@ -90,7 +90,7 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	j.Settle = time.Hour
 	soft, stop := timeout(t, 500*time.Millisecond)
 	defer stop()
-	if _, err := j.Carry(t.Context(), soft); !errors.Is(err, soft.Err()) {
+	if _, err := j.Execute(t.Context(), soft); !errors.Is(err, soft.Err()) {
 		t.Errorf("err = %v", err)
 	}
 	n := 0
@@ -151,7 +151,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 		j := proving(db, run, f)
 		j.Settle = time.Hour
 		soft, stop := timeout(t, 300*time.Millisecond)
-		_, _ = j.Carry(t.Context(), soft)
+		_, _ = j.Execute(t.Context(), soft)
 		stop()
 		j = proving(db, run, f)
 		f.misses = misses
@@ -225,7 +225,7 @@ func TestProcessingTellsNothingOfASibling(t *testing.T) {
 			j := proving(db, run, f)
 			soft, stop := timeout(t, time.Second) // it would wait for the order to be worked out
 			defer stop()
-			_, _ = j.Carry(t.Context(), soft)
+			_, _ = j.Execute(t.Context(), soft)
 			if got := counts(t, db, run); got != tt.want || f.twice() > 0 {
 				t.Errorf("%+v, %d twice; want %+v", got, f.twice(), tt.want)
 			}
@@ -239,7 +239,7 @@ func TestProcessingOfEverythingProvesNothing(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 20)
 	soft, stop := timeout(t, time.Second) // it would wait for them to be worked out
 	defer stop()
-	_, _ = proving(db, run, f).Carry(t.Context(), soft)
+	_, _ = proving(db, run, f).Execute(t.Context(), soft)
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 10, Unknown: 10}) {
 		t.Errorf("%+v; want those unknown that were lost", c)
 	}
@@ -303,7 +303,7 @@ func TestTroubleIsAskedAboutAndGoesOn(t *testing.T) {
 	}
 	f.create = losing(0, 1000, false)
 	more := stageItems(t, db, ledger.Plan{BatchSize: 1}, manyItems("x", 60)...)
-	_, err := proving(db, more, f).Carry(t.Context(), t.Context())
+	_, err := proving(db, more, f).Execute(t.Context(), t.Context())
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown || len(f.created) != 200 {
 		t.Errorf("err = %v, %d created", err, len(f.created))
@@ -348,7 +348,7 @@ func TestRowsThatAreLostEveryTimeAreNotSentForEver(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 50)
 	soft, end := timeout(t, 20*time.Second)
 	defer end()
-	_, err := proving(db, run, f).Carry(t.Context(), soft)
+	_, err := proving(db, run, f).Execute(t.Context(), soft)
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown || len(f.sizes) > 15 {
 		t.Errorf("err = %v after %d requests", err, len(f.sizes))

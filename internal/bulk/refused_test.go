@@ -64,7 +64,7 @@ func TestMaxRejectsStops(t *testing.T) {
 	run := stage(t, db, ledger.Async, 64, 640)
 	j := proving(db, run, f)
 	j.MaxRejects = 5
-	_, err := j.Carry(t.Context(), t.Context())
+	_, err := j.Execute(t.Context(), t.Context())
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || !strings.Contains(stop.Why, "max-rejects") {
 		t.Errorf("err = %v", err)
@@ -105,7 +105,7 @@ func TestRefusedMayMeanSomeWereTaken(t *testing.T) {
 	}
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := proving(db, run, f)
-	j.NoneTaken = false
+	j.RefusedMeansNone = false
 	carry(t, j, db, ledger.Counts{Accepted: 10})
 	if f.twice() > 0 {
 		t.Errorf("%d rows were created twice", f.twice())
@@ -175,10 +175,10 @@ func TestBadRowAmongRowsThatMayHaveBeenTaken(t *testing.T) {
 	f.create = poison("R3")
 	run := stage(t, db, ledger.Async, 10, 40)
 	j := proving(db, run, f)
-	j.NoneTaken = false
+	j.RefusedMeansNone = false
 	soft, stop := timeout(t, 20*time.Second)
 	defer stop()
-	if _, err := j.Carry(t.Context(), soft); err != nil {
+	if _, err := j.Execute(t.Context(), soft); err != nil {
 		t.Error(err)
 	}
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 39, Rejected: 1}) || len(f.sizes) > 15 || f.twice() > 0 {
@@ -198,7 +198,7 @@ func TestEverythingTooLargeStops(t *testing.T) {
 			run := stage(t, db, ledger.Async, 10, 200)
 			j := proving(db, run, f)
 			j.Canary = canary
-			_, err := j.Carry(t.Context(), t.Context())
+			_, err := j.Execute(t.Context(), t.Context())
 			var stop *bulk.StopError
 			if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeTooLarge || !strings.Contains(stop.Why, "one row") {
 				t.Errorf("err = %v", err)
@@ -232,10 +232,10 @@ func TestLoneConflictDoesNotWaitOutALongPause(t *testing.T) {
 		}
 		return took()
 	}))
-	j.Workers, j.Query = 2, 100*time.Millisecond
+	j.Workers, j.QueryTimeout = 2, 100*time.Millisecond
 	hard, end := timeout(t, 10*time.Second)
 	defer end()
-	_, err := j.Carry(hard, hard)
+	_, err := j.Execute(hard, hard)
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeThrottled || hard.Err() != nil {
 		t.Errorf("err = %v, %v", err, hard.Err())

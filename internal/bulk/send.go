@@ -11,125 +11,125 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Batches that are claimed, or settled, in one commit: an fsync for every 40
-// rows would cost more than the rest.
+// Batches that are claimed, or settled, in one transaction: an fsync for every
+// 40 rows would cost more than the rest.
 const (
-	claimsAsync = 1
-	claimsSync  = 32
-	mostSettled = 32
+	claimAsync = 1
+	claimSync  = 32
+	maxSettle  = 32
 )
 
-// dispatch returns what sends the run's rows from now on.
+// dispatch returns a dispatch of the run's pending rows.
 func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
-	d := &dispatch{Job: j, claims: claimsAsync, size: j.Run.Plan.BatchSize, outcomes: make(chan outcome, j.workers())}
+	d := &dispatch{Job: j, claimSize: claimAsync, maxRows: j.Run.Plan.BatchSize, sent: make(chan sentBatch, j.workers())}
 	if j.Run.Plan.Mode == ledger.Sync {
-		d.claims = claimsSync
+		d.claimSize = claimSync
 	}
-	d.news = sync.NewCond(&d.mu)
+	d.recorded = sync.NewCond(&d.mu)
 	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Account, j.Run.Plan.Mode)
 	if err != nil {
 		return nil, err
 	}
-	d.limit(limit)
-	d.limit(j.most)
-	d.lowered = false
+	d.lowerMaxRows(limit)
+	d.lowerMaxRows(j.maxBatch)
+	d.maxRowsLowered = false
 	return d, nil
 }
 
-// send sends every pending row of the run's input.
-func (j *Job) send(ctx, soft context.Context) error {
+// sendPending sends every pending row of the run's input.
+func (j *Job) sendPending(ctx, soft context.Context) error {
 	d, err := j.dispatch(soft)
 	if err != nil {
 		return err
 	}
-	if err := d.contact(ctx, soft); err != nil {
+	if err := d.makeContact(ctx, soft); err != nil {
 		return err
 	}
-	if err := d.all(ctx, soft); err != nil || d.heard || d.lost == nil || !j.Unknown.Asks() {
+	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !j.Unknown.Asks() {
 		return err
 	}
-	if j.troubles++; j.troubles > mostTroubles {
-		return stopped(d.lost, "stopped: the same rows go unanswered every time")
+	if j.unknownStreaks++; j.unknownStreaks > maxUnknownStreaks {
+		return stopFor(d.lastUnknown, "stopped: the same rows go unanswered every time")
 	}
 	return nil
 }
 
 func (j *Job) workers() int { return max(j.Workers, 1) }
 
-// outcome is a batch and what came of it.
-type outcome struct {
-	batch ledger.Batch
-	reply *tracking.Reply
-	found ledger.Settlement
+// sentBatch is a batch with its reply.
+type sentBatch struct {
+	batch      ledger.Batch
+	reply      *tracking.Reply
+	settlement ledger.Settlement
 }
 
-// dispatch hands claimed batches to workers and keeps what they share.
+// dispatch sends pending batches and holds what its workers share.
 //
-// Workers send; one goroutine records outcomes, several in one commit, while
-// they go on. A worker that finds nothing to send waits while others are
-// sending, for a batch may come back in halves.
+// Workers send; meanwhile one goroutine records outcomes, several in one
+// transaction. A worker without a batch waits while others send: a batch may
+// become pending again in halves.
 type dispatch struct {
 	*Job
-	claims   int
-	outcomes chan outcome
+	claimSize int
+	sent      chan sentBatch
 
-	claiming sync.Mutex     // held for the queue
-	queue    []ledger.Batch // claimed with others and not sent
+	claiming sync.Mutex     // guards queue
+	queue    []ledger.Batch // claimed and not sent
 
-	mu       sync.Mutex
-	news     *sync.Cond // an outcome was recorded, or it all ends
-	size     int        // rows that one request may carry
-	lowered  bool       // size is less than the ledger knows
-	open     int        // batches claimed and not settled
-	changes  int        // outcomes recorded
-	ended    bool
-	unknowns int             // in a row
-	heard    bool            // a request had an answer that can be believed
-	lost     *tracking.Reply // the last of unknown outcome
+	mu             sync.Mutex
+	recorded       *sync.Cond // signals that settled or ended changed
+	maxRows        int        // rows in one request
+	maxRowsLowered bool       // the ledger has a higher limit
+	inFlight       int        // batches claimed and not settled
+	settled        int        // batches settled
+	ended          bool
+	unknownInRow   int             // in a row
+	answered       bool            // a request had a credible answer
+	lastUnknown    *tracking.Reply // of the last unknown outcome
 }
 
-// all runs the workers until nothing is left to send, and returns why they
-// stopped if something is.
-func (d *dispatch) all(ctx, soft context.Context) error {
+// sendAll runs the workers until no batch is pending, and returns why they
+// stopped earlier.
+func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	soft, cancel := context.WithCancel(soft)
 	defer cancel()
 	g, gctx := errgroup.WithContext(soft)
-	defer context.AfterFunc(gctx, d.end)()
+	defer context.AfterFunc(gctx, d.wakeAll)()
 	settled := make(chan error, 1)
-	go func() { settled <- d.settleAll(context.WithoutCancel(ctx), cancel) }()
+	go func() { settled <- d.recordAll(context.WithoutCancel(ctx), cancel) }()
 	for range d.workers() {
-		g.Go(func() error { return d.work(ctx, gctx) })
+		g.Go(func() error { return d.runWorker(ctx, gctx) })
 	}
 	err := g.Wait()
-	close(d.outcomes)
+	close(d.sent)
 	if e := <-settled; e != nil {
-		return e // whatever stopped the others: nobody can go on
+		return e // whatever stopped the workers
 	}
-	return firstOf(d.giveBack(context.WithoutCancel(ctx)), err)
+	return firstError(d.returnQueue(context.WithoutCancel(ctx)), err)
 }
 
-// end wakes up those who wait for others.
-func (d *dispatch) end() {
+// wakeAll ends the waits for other workers.
+func (d *dispatch) wakeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = true
-	d.news.Broadcast()
+	d.recorded.Broadcast()
 }
 
-// work sends one batch after the other until there is none, soft ends, or an
-// answer stops the run.
-func (d *dispatch) work(ctx, soft context.Context) error {
+// runWorker sends batch after batch until none is left, soft ends, or an answer
+// stops the run.
+func (d *dispatch) runWorker(ctx, soft context.Context) error {
 	for {
-		b, pass, err := d.next(soft)
+		b, pass, err := d.nextBatch(soft)
 		if pass == nil || err != nil {
 			return err
 		}
 		reply := d.Service.Create(ctx, b.Items())
-		stop := d.learn(pass, reply)
-		o := outcome{b, reply, d.settlement(ctx, soft, b, reply)}
-		d.outcomes <- o
+		stop := d.adapt(pass, reply)
+		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
+		d.sent <- o
 		if stop == nil {
-			stop = d.react(ctx, o)
+			stop = d.applyOutcome(ctx, o)
 		}
 		if stop != nil {
 			return stop
@@ -137,49 +137,49 @@ func (d *dispatch) work(ctx, soft context.Context) error {
 	}
 }
 
-// next returns a claimed batch and leave to send it. There is no pass when
-// nothing is left to send, or soft has ended.
-func (d *dispatch) next(soft context.Context) (ledger.Batch, *pace.Pass, error) {
+// nextBatch returns a claimed batch and the pass to send it. The pass is nil when
+// no batch is left, or soft has ended.
+func (d *dispatch) nextBatch(soft context.Context) (ledger.Batch, *pace.Pass, error) {
 	for {
-		before := d.recorded()
+		before := d.settledCount()
 		pass, err := d.Gate.Enter(soft)
 		if err != nil {
-			return ledger.Batch{}, nil, nil //nolint:nilerr // stopping is not this worker's failure
+			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is no failure
 		}
-		b, ok, err := d.claim(context.WithoutCancel(soft))
+		b, ok, err := d.claimOne(context.WithoutCancel(soft))
 		if ok {
 			return b, pass, nil
 		}
 		pass.Release()
-		if err != nil || !d.await(before) {
+		if err != nil || !d.waitForSettled(before) {
 			return ledger.Batch{}, nil, err
 		}
 	}
 }
 
-// recorded returns how many outcomes were recorded.
-func (d *dispatch) recorded() int {
+// settledCount returns how many batches were settled.
+func (d *dispatch) settledCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.changes
+	return d.settled
 }
 
-// await returns true when more outcomes are recorded than before, and false
-// when no batch is under way any more.
-func (d *dispatch) await(before int) bool {
+// waitForSettled returns true when more batches are settled than before, and
+// false when none is in flight any more.
+func (d *dispatch) waitForSettled(before int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.changes == before && d.open > 0 && !d.ended {
-		d.news.Wait()
+	for d.settled == before && d.inFlight > 0 && !d.ended {
+		d.recorded.Wait()
 	}
-	return d.changes != before && !d.ended
+	return d.settled != before && !d.ended
 }
 
-// claim returns a batch of the run, and false when no more is pending. Where
-// one is claimed at a time, workers do so side by side.
-func (d *dispatch) claim(ctx context.Context) (ledger.Batch, bool, error) {
-	if d.claims == 1 {
-		some, err := d.claimSome(ctx, 1, d.limit(0))
+// claimOne returns a batch of the run, and false when none is pending. Where one
+// is claimed at a time, workers claim concurrently.
+func (d *dispatch) claimOne(ctx context.Context) (ledger.Batch, bool, error) {
+	if d.claimSize == 1 {
+		some, err := d.claimBatches(ctx, 1, d.lowerMaxRows(0))
 		if err != nil || len(some) == 0 {
 			return ledger.Batch{}, false, err
 		}
@@ -189,7 +189,7 @@ func (d *dispatch) claim(ctx context.Context) (ledger.Batch, bool, error) {
 	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
 		var err error
-		if d.queue, err = d.claimSome(ctx, d.claims, d.limit(0)); err != nil || len(d.queue) == 0 {
+		if d.queue, err = d.claimBatches(ctx, d.claimSize, d.lowerMaxRows(0)); err != nil || len(d.queue) == 0 {
 			return ledger.Batch{}, false, err
 		}
 	}
@@ -198,9 +198,9 @@ func (d *dispatch) claim(ctx context.Context) (ledger.Batch, bool, error) {
 	return b, true, nil
 }
 
-// claimSome claims up to n batches of up to size rows that are pending in the
-// run, or else in the runs of others.
-func (d *dispatch) claimSome(ctx context.Context, n, size int) ([]ledger.Batch, error) {
+// claimBatches claims up to n batches of up to size rows that are pending in the
+// run, or adopts some of other runs.
+func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batch, error) {
 	claimed, err := d.Ledger.Claim(ctx, d.Run.ID, n, size)
 	if err == nil && len(claimed) == 0 {
 		var adopted int64
@@ -210,28 +210,27 @@ func (d *dispatch) claimSome(ctx context.Context, n, size int) ([]ledger.Batch, 
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.open += len(claimed)
+	d.inFlight += len(claimed)
 	return claimed, err
 }
 
-// limit lowers how many rows one request may carry, unless rows is 0, and
-// returns it.
-func (d *dispatch) limit(rows int) int {
+// lowerMaxRows lowers maxRows to rows, unless that is 0, and returns maxRows.
+func (d *dispatch) lowerMaxRows(rows int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if rows > 0 && rows < d.size {
-		d.size, d.lowered = rows, true
+	if rows > 0 && rows < d.maxRows {
+		d.maxRows, d.maxRowsLowered = rows, true
 	}
-	return d.size
+	return d.maxRows
 }
 
-// settleAll records outcomes as they come, those that came meanwhile together.
-// When it can't, it ends the sending, and tries those of requests under way
-// all the same. It returns the last error: that names where all answers are.
-func (d *dispatch) settleAll(ctx context.Context, end func()) error {
+// recordAll records batches as they are sent. When that fails, it ends the
+// sending, and still tries to record requests in flight. It returns the last
+// error: that one names the file with all answers.
+func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	var failed error
-	for o := range d.outcomes {
-		if err := d.record(ctx, d.gathered(o)); err != nil {
+	for o := range d.sent {
+		if err := d.record(ctx, d.collectSent(o)); err != nil {
 			failed = err
 			end()
 		}
@@ -239,12 +238,12 @@ func (d *dispatch) settleAll(ctx context.Context, end func()) error {
 	return failed
 }
 
-// gathered returns an outcome with those that came after it.
-func (d *dispatch) gathered(o outcome) []outcome {
-	some := []outcome{o}
-	for len(some) < mostSettled {
+// collectSent returns a sent batch with those that are waiting too.
+func (d *dispatch) collectSent(o sentBatch) []sentBatch {
+	some := []sentBatch{o}
+	for len(some) < maxSettle {
 		select {
-		case next, ok := <-d.outcomes:
+		case next, ok := <-d.sent:
 			if !ok {
 				return some
 			}
@@ -256,11 +255,11 @@ func (d *dispatch) gathered(o outcome) []outcome {
 	return some
 }
 
-// record puts outcomes on disk and then reports them.
-func (d *dispatch) record(ctx context.Context, some []outcome) error {
+// record settles batches in the ledger and then reports them.
+func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	all := make([]ledger.Settlement, len(some))
 	for i, o := range some {
-		all[i] = o.found
+		all[i] = o.settlement
 	}
 	if err := d.Ledger.Settle(ctx, all); err != nil {
 		return err
@@ -272,14 +271,14 @@ func (d *dispatch) record(ctx context.Context, some []outcome) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.changes += len(some)
-	d.open -= len(some)
-	d.news.Broadcast()
+	d.settled += len(some)
+	d.inFlight -= len(some)
+	d.recorded.Broadcast()
 	return nil
 }
 
-// giveBack makes batches pending again that were claimed and not sent.
-func (d *dispatch) giveBack(ctx context.Context) error {
+// returnQueue makes batches pending again that were claimed and not sent.
+func (d *dispatch) returnQueue(ctx context.Context) error {
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
@@ -294,7 +293,7 @@ func (d *dispatch) giveBack(ctx context.Context) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.queue, d.open, d.changes = nil, d.open-len(back), d.changes+len(back)
-	d.news.Broadcast()
+	d.queue, d.inFlight, d.settled = nil, d.inFlight-len(back), d.settled+len(back)
+	d.recorded.Broadcast()
 	return nil
 }

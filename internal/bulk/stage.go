@@ -1,9 +1,9 @@
-// Package bulk carries rows to the service: it stages an input whole, then
-// sends what is pending in batches and settles what came of each.
+// Package bulk sends rows to the service: it stages a whole input, sends pending
+// rows in batches, and settles each batch by its answer.
 //
-// The order of writes is the promise. A batch is on disk as sending before its
-// first byte leaves, and its outcome is on disk before anybody hears of it.
-// What may have arrived is never sent again.
+// The order of writes is the guarantee. A batch is on disk as sending before its
+// first byte leaves, and its outcome is on disk before it is reported. Rows that
+// may have arrived are never sent again without proof.
 package bulk
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// stageChunk is how many entries are handed to the ledger at once. The more
-// there are, the fewer pages of its index are written twice.
+// stageChunk is how many entries the ledger gets at once. The more there are, the
+// fewer pages of its index are written twice.
 const stageChunk = 16384
 
-// Vetting is what else decides about an input while it is staged. Either may
-// be nil.
-type Vetting struct {
+// StageChecks are further checks of an input while it is staged. Either may be
+// nil.
+type StageChecks struct {
 	// Conflict gets every record that contradicts an earlier one, in the order
 	// of the input. The record is left out; an error ends the staging.
 	Conflict func(ledger.Conflict) error
@@ -34,9 +34,9 @@ type Stager interface {
 	Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error)
 }
 
-// Stage brings every entry into the ledger and opens the run, or leaves
-// nothing behind: on the first error of src or of v, and when ctx ends.
-func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v Vetting) (run ledger.Run, err error) {
+// Stage adds every entry to the ledger and opens the run. On the first error of
+// src or of the checks, and when ctx ends, it leaves nothing behind.
+func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err
@@ -57,15 +57,15 @@ func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[le
 	return staging.Open(ctx)
 }
 
-// fill hands the entries to the ledger in chunks: while one is written, the
-// next is read.
+// fill adds the entries to the ledger in chunks: while one is written, the next
+// is read.
 func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entry, error], conflict func(ledger.Conflict) error) error {
 	a := adder{staging: staging, conflict: conflict, chunks: make(chan []ledger.Entry), ended: make(chan struct{})}
 	go a.run(ctx)
 	err := a.feed(src)
 	close(a.chunks)
 	<-a.ended
-	return firstOf(a.err, err)
+	return firstError(a.err, err)
 }
 
 // adder adds chunks as they come, until one fails.

@@ -248,7 +248,7 @@ func (c *creation) send(ctx context.Context) error {
 func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
 	found := &conflicts{c: c}
 	defer found.close()
-	return bulk.Stage(ctx, patientStager{db, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.Vetting{Conflict: found.add, Staged: func() error {
+	return bulk.Stage(ctx, patientStager{db, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
 		if err := c.in.Unchanged(); err != nil {
 			return err
 		}

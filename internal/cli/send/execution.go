@@ -55,26 +55,26 @@ func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 	if err != nil {
 		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
 	}
-	ways := []bulk.Unknown{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}
-	if !slices.Contains(ways, bulk.Unknown(o.Unknown)) {
+	ways := []bulk.UnknownAction{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}
+	if !slices.Contains(ways, bulk.UnknownAction(o.Unknown)) {
 		return bulk.Policy{}, command.Usagef("use one of reconcile, resend-one, resend, keep", "--unknown %s", o.Unknown)
 	}
 	if o.MaxRejects < 0 {
 		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
 	}
-	if o.CheckFirst && !bulk.Unknown(o.Unknown).Asks() {
+	if o.CheckFirst && !bulk.UnknownAction(o.Unknown).Asks() {
 		return bulk.Policy{}, command.Usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
 	}
-	if o.RetryAbsent && !bulk.Unknown(o.Unknown).Asks() {
+	if o.RetryAbsent && !bulk.UnknownAction(o.Unknown).Asks() {
 		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
 	}
 	canary, err := cmd.Flags().GetBool("canary")
 	p := bulk.Policy{
-		Unknown: bulk.Unknown(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
-		NoneTaken: cfg.Bulk.RefusedMeansNone, GiveUp: connectPatience, Query: command.QueryTimeout, Workers: cfg.Concurrency,
+		Unknown: bulk.UnknownAction(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
+		RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectPatience, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
-		p.GiveUp, p.Query = cfg.Timeout, cfg.Timeout
+		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
 	}
 	return p, err
 }
@@ -193,7 +193,7 @@ func Calls(rows int64, batch int) int64 {
 }
 
 // send sends the rows of the run that remain, and shows progress. The errors are
-// those of [bulk.Job.Carry].
+// those of [bulk.Job.Execute].
 func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err error) {
 	service, err := k.Call.Service(k.Run.Plan.Mode)
 	if err != nil {
@@ -208,9 +208,9 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 		learned.add(b, r)
 	}
 	job.Resolved = progress.Resolved
-	job.Say = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
+	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
-	requests, err = job.Carry(k.Call.Hard(ctx), ctx)
+	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
 	k.unprovable = job.Unprovable()
 	progress.Stop()
 	learned.end()

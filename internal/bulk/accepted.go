@@ -1,0 +1,66 @@
+package bulk
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// reasonMissing is why an accepted row became unknown.
+const reasonMissing = "accepted, but the service says that it has no such tracking"
+
+// checkAccepted queries every accepted row of the run's input, and makes those
+// unknown that the service does not have: a 2xx answer to a create may have been
+// false. They are sent again by the same proof as all unknown rows.
+func (j *Job) checkAccepted(ctx context.Context) error {
+	j.note("asking the service about accepted rows (run %d)", j.Run.ID)
+	var absent int64
+	var page []ledger.UnknownRow
+	check := func() error {
+		n, err := j.checkAcceptedPage(ctx, page)
+		absent, page = absent+n, page[:0]
+		return err
+	}
+	for x, err := range j.Ledger.Accepted(ctx, j.Run.ID) {
+		if err != nil {
+			return err
+		}
+		if page = append(page, x); len(page) == pageRows {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+	}
+	err := check()
+	j.note("%d accepted rows are not found", absent)
+	return err
+}
+
+// checkAcceptedPage queries the rows of a page and returns how many it made
+// unknown, also when a query fails.
+func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
+	missing := make([]bool, len(page))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(queriesPerWorker * j.workers())
+	for i, x := range page {
+		g.Go(func() error {
+			found, err := j.prove(gctx, x, func() error { return nil })
+			missing[i] = err == nil && found.conclusion == absent
+			return err
+		})
+	}
+	failed := g.Wait()
+	var rows []ledger.UnknownRow
+	for i, x := range page {
+		if missing[i] {
+			rows = append(rows, x)
+		}
+	}
+	if len(rows) == 0 {
+		return 0, failed
+	}
+	n, err := j.Ledger.MarkUnknown(context.WithoutCancel(ctx), rows, reasonMissing)
+	return n, firstError(err, failed)
+}

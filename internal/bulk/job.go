@@ -1,0 +1,277 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Limits of patience.
+const (
+	// maxUnknownStreaks is how often a run continues, once the rows were queried,
+	// after several unknown outcomes in a row or when it had no other.
+	maxUnknownStreaks = 5
+	// otherPoll is the pause between two checks of rows that another process sends,
+	// otherPatience how long they may stay as they are.
+	otherPoll     = 250 * time.Millisecond
+	otherPatience = 10 * time.Minute
+)
+
+// Store is what executing a run needs of the ledger.
+type Store struct {
+	ledger.Store
+	ledger.UnknownRows
+	ledger.Accounts
+	ledger.Trackings
+}
+
+// Service is the tracking service. Each call is one request.
+type Service interface {
+	Create(ctx context.Context, items []tracking.Item) *tracking.Reply
+	// Evidence queries an item by its referId, or by its number.
+	Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence
+}
+
+// UnknownAction says what is done about rows of unknown outcome.
+type UnknownAction string
+
+// The actions. All but Reconcile are the user's decision: nothing proves that
+// resending creates no second tracking.
+const (
+	Reconcile UnknownAction = "reconcile"  // query the service, and go by proof
+	ResendOne UnknownAction = "resend-one" // likewise; if no row of the account was ever accepted, send one again as the control
+	Resend    UnknownAction = "resend"     // send them again
+	Keep      UnknownAction = "keep"       // leave them as they are
+)
+
+// Asks reports whether the service is queried for unknown rows.
+func (u UnknownAction) Asks() bool { return u == Reconcile || u == ResendOne }
+
+// Policy is how a run is executed.
+type Policy struct {
+	Unknown       UnknownAction
+	Settle        time.Duration // between the two proofs of an absence
+	RetryRejected bool          // rejected rows of the input are sent again
+	// RetryAbsent queries accepted rows of the input too: those that the service
+	// does not have become unknown.
+	RetryAbsent bool
+	// Canary sends one row alone, and queries it, before the first run of an
+	// account with more than one batch.
+	Canary     bool
+	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
+	// RefusedMeansNone says that the service stored no row of a batch that it
+	// refused because of rows; otherwise its rows are unknown.
+	RefusedMeansNone bool
+	// GiveUpAfter is how long to go on without a connection, or while the service
+	// asks for pauses only.
+	GiveUpAfter time.Duration
+	// QueryTimeout is how long one query is retried, and how long the service may
+	// take to show the first row of an account.
+	QueryTimeout time.Duration
+	Workers      int
+}
+
+// Observer is called as things happen. Any of its functions may be nil.
+type Observer struct {
+	// Settled is called with every batch after its outcome is on disk, by one
+	// goroutine.
+	Settled func(ledger.Batch, *tracking.Reply)
+	// Resolved is called with the number of unknown rows that got that state.
+	Resolved func(state ledger.State, rows int64)
+	// Note is called with a message about what is going to take time.
+	Note func(format string, args ...any)
+	// Warn is called with a message about a service that breaks an assumption.
+	Warn func(format string, args ...any)
+}
+
+// Job is one run to be executed.
+type Job struct {
+	Ledger  Store
+	Service Service
+	Gate    *pace.Gate
+	Run     ledger.Run
+	Policy
+	Observer
+
+	requests        int64
+	rejected        int64
+	unknownStreaks  int                 // see maxUnknownStreaks
+	flappingPasses  int                 // see maxFlappingPasses
+	maxBatch        int                 // rows in one request from the next round on; 0 for no limit
+	processingSince time.Time           // see processingPatience
+	absences        map[int64]time.Time // see absentSince
+	clockNoted      bool                // the user knows that the clock was set back
+	resentOne       bool                // see ResendOne
+	unprovable      bool                // see Unprovable
+	assumptions
+}
+
+// StopError says why a run stopped before all its rows were settled. What is
+// left is pending or unknown.
+type StopError struct {
+	// Cause is the outcome it stopped on.
+	Cause tracking.Outcome
+	Why   string
+	Err   error // nil if there is no more to say
+	// mayContinue says that the run continues once the unknown rows were queried.
+	mayContinue bool
+	// checkFirst says that the run continues once an assumption was checked.
+	checkFirst bool
+}
+
+func (e *StopError) Error() string {
+	if e.Err == nil {
+		return e.Why
+	}
+	return fmt.Sprintf("%s: %v", e.Why, e.Err)
+}
+
+// Unwrap returns what was wrong with the answer.
+func (e *StopError) Unwrap() error { return e.Err }
+
+// Execute queries unknown rows of the run's input, sends pending ones, and waits
+// for those that other processes send, until no more can be done. It returns nil
+// then, whatever the states of the rows; a [*StopError] when it stopped early; or
+// the error of the ledger. When soft ends, it starts nothing more, waits for
+// requests under way, and returns the cause of soft; ctx ends those too, and their
+// rows are unknown. requests is how many creates left this machine.
+func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
+	j.absences = map[int64]time.Time{}
+	err = firstError(j.loadAssumptions(soft), j.reopen(soft))
+	if err == nil && j.RetryAbsent {
+		err = j.checkAccepted(soft)
+	}
+	for more := true; more && err == nil; {
+		more, err = j.round(ctx, soft)
+	}
+	if soft.Err() != nil && (err == nil || errors.Is(err, soft.Err())) {
+		err = context.Cause(soft)
+	}
+	return j.requests, err
+}
+
+// Unprovable reports, after Execute, whether rows stay unknown because no row of
+// the account was ever accepted. [ResendOne] solves that.
+func (j *Job) Unprovable() bool { return j.unprovable }
+
+// reopen makes the rows pending that the user wants to send again.
+func (j *Job) reopen(ctx context.Context) error {
+	for state, wanted := range map[ledger.State]bool{ledger.Rejected: j.RetryRejected, ledger.Unknown: j.Unknown == Resend} {
+		if !wanted {
+			continue
+		}
+		n, err := j.Ledger.Reopen(ctx, j.Run.ID, state)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			j.note("%d %s rows are sent again", n, state)
+		}
+	}
+	return nil
+}
+
+// round queries unknown rows once and sends all pending ones. It reports whether
+// another round can do more, and waits until then.
+func (j *Job) round(ctx, soft context.Context) (bool, error) {
+	if _, err := j.Ledger.Recover(soft); err != nil {
+		return false, err
+	}
+	if err := j.checkAssumptions(soft); err != nil {
+		return false, err
+	}
+	p, err := j.reconcileUnknown(soft)
+	if err != nil {
+		return false, err
+	}
+	err = j.sendPending(ctx, soft)
+	var stop *StopError
+	switch {
+	case errors.As(err, &stop) && stop.checkFirst:
+		return true, nil
+	case errors.As(err, &stop) && stop.mayContinue && j.Unknown.Asks() && j.unknownStreaks < maxUnknownStreaks:
+		j.unknownStreaks++
+		j.note("%s: asking what became of the rows", stop.Why)
+		return true, nil
+	case err != nil || soft.Err() != nil:
+		return false, err
+	}
+	return j.nextRound(ctx, soft, p)
+}
+
+// nextRound reports whether another round can do more, and waits until it can.
+func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, error) {
+	c, err := j.Ledger.CountRows(soft, j.Run.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case c.Pending > 0:
+		return true, nil
+	case c.Sending > 0:
+		return j.waitForOthers(soft, c)
+	case c.Unknown == 0 || !j.Unknown.Asks():
+		return false, nil
+	case c.Unknown > p.unknown:
+		return true, nil // rows became unknown since
+	}
+	if again, err := p.canContinue(soft); again || err != nil {
+		return again, err
+	}
+	j.unprovable = p.resendable != nil
+	if j.unprovable && j.Unknown == ResendOne && !j.resentOne {
+		j.resentOne = true
+		return true, j.resendOne(ctx, soft, *p.resendable)
+	}
+	return p.waitForNext(soft)
+}
+
+// waitForOthers waits until rows that another process sends have an outcome, or
+// that process has died. It reports false if nothing changes for otherPatience:
+// the process may be suspended.
+func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
+	j.note("another waybill is sending %d rows of this input: waiting for their outcome", was.Sending)
+	for since := time.Now(); time.Since(since) < otherPatience; {
+		if err := pace.Sleep(ctx, otherPoll); err != nil {
+			return false, err
+		}
+		if _, err := j.Ledger.Recover(ctx); err != nil {
+			return false, err
+		}
+		c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+		if err != nil || c.Sending == 0 || c.Pending > 0 {
+			return true, err
+		}
+		if c != was {
+			was, since = c, time.Now()
+		}
+	}
+	j.note("the other waybill got nowhere for %s: not waiting any longer", otherPatience)
+	return false, nil
+}
+
+// outOfPatience reports whether no request succeeded for GiveUpAfter, or none will
+// before a pause of retryAfter has ended.
+func (j *Job) outOfPatience(retryAfter time.Duration) bool {
+	waited := time.Duration(0)
+	if since := j.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
+		waited = time.Since(since)
+	}
+	return waited+retryAfter >= j.GiveUpAfter
+}
+
+func (j *Job) note(format string, args ...any) {
+	if j.Note != nil {
+		j.Note(format, args...)
+	}
+}
+
+func (j *Job) warn(format string, args ...any) {
+	if j.Warn != nil {
+		j.Warn(format, args...)
+	}
+}
