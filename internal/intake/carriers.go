@@ -13,7 +13,7 @@ type carriers struct {
 	uncounted int64               // rows with names that were not taken into names
 }
 
-// carrier is what became of one spelling of a name.
+// carrier is the result for one spelling of a name.
 type carrier struct {
 	code     string
 	unmapped bool  // no code is known

@@ -30,12 +30,11 @@ func trimText(s string) string {
 	return string(trim([]byte(s)))
 }
 
-// needsNoTrim reports whether a value that begins or ends with c needs no trimming
-// there.
+// needsNoTrim reports whether c, at an end of a value, is not white space.
 func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// stripSpaces removes the spaces inside an identifier. Line ends and tabs stay and
-// are found by its validation: they stand between two values rather than
+// stripSpaces removes the spaces inside an identifier. Line ends and tabs stay
+// and are found by its validation: they stand between two values rather than
 // within one.
 func stripSpaces(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -61,8 +60,8 @@ func unquote(dst, b []byte) (all, text []byte) {
 	}
 }
 
-// formulaText returns what b shows in a spreadsheet if it is of the form ="…",
-// by which identifiers are kept from being read as numbers.
+// formulaText returns the text of a formula ="…", which exports write to keep
+// spreadsheets from reading identifiers as numbers.
 func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
 		return dst, nil, false
@@ -78,8 +77,8 @@ func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 	return dst, text, true
 }
 
-// lostCharacter returns a problem if s holds U+FFFD, the sign of a character that was
-// lost before.
+// lostCharacter returns a problem if s contains U+FFFD, which replaces a
+// character that was lost when the file was made or decoded.
 func lostCharacter[T string | []byte](field string, s T, encoding string) (tracking.Problem, bool) {
 	const sign = string(utf8.RuneError)
 	for i := 0; i+len(sign) <= len(s); i++ {

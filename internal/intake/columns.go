@@ -110,8 +110,8 @@ func fields(given map[string]string) (map[string]string, error) {
 	return byName, nil
 }
 
-// byName finds the column with a given name: the very same, else the only one
-// that is the same but for case and marks.
+// byName finds the column with a given name: exactly, else the only one that is
+// equal without case and punctuation.
 func (r *resolver) byName(field, name string) (int, error) {
 	match := func(same func(string) bool) []int {
 		var at []int
@@ -147,8 +147,8 @@ func (r *resolver) byRank(field string) (int, error) {
 	return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
 }
 
-// bestColumns returns the columns whose names fit a field best. A column that was
-// given by name for one field serves another only by its own name.
+// bestColumns returns the columns whose names fit a field best. A column that
+// was given by name for one field serves another only by its own name.
 func (r *resolver) bestColumns(field string) []int {
 	var at []int
 	highest := 1
@@ -165,8 +165,8 @@ func (r *resolver) bestColumns(field string) []int {
 	return at
 }
 
-// carrierColumns finds the column of codes or, if there is none, the one of names;
-// a given one wins. Names that nothing can be made of may be ambiguous.
+// carrierColumns finds the column of codes or, if there is none, the one of
+// names; a given one wins. Names that nothing can be made of may be ambiguous.
 func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name int, err error) {
 	if at, ok := given[FieldCarrier]; ok {
 		return none, at, nil

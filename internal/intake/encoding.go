@@ -10,7 +10,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Names of the encodings that are told apart here.
+// Names of the encodings that are detected.
 const (
 	utf8Name    = "utf-8"
 	utf16leName = "utf-16le"
@@ -28,13 +28,13 @@ type charset struct {
 	codec   encoding.Encoding // nil for UTF-8, whose bytes are taken as they are
 }
 
-// headSize is how many bytes are looked at to tell what an input is.
+// headSize is how many bytes decide what an input is.
 const headSize = 4096
 
 const saveAsUTF8 = "save the sheet as CSV UTF-8 and read that file"
 
-// detectEncoding tells the charset of an input from its first bytes and from the
-// encoding that was asked for.
+// detectEncoding returns the charset of an input by its first bytes and the
+// encoding that was given.
 func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	named, err := lookupEncoding(asked)
 	if err != nil {
@@ -63,8 +63,8 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	return charset{name: utf8Name}, nil
 }
 
-// byBOM tells the charset of an input by its byte order mark. Without one the
-// mark is 0 bytes long.
+// byBOM returns the charset of an input by its byte order mark, without one a
+// charset with bomSize 0.
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -81,8 +81,8 @@ func byBOM(file string, head []byte) (charset, error) {
 	return charset{}, nil
 }
 
-// encodingConflict says that the bytes of an input show another encoding than the
-// one that was asked for.
+// encodingConflict returns the error for an input whose bytes are in another
+// encoding than the one that was given.
 func encodingConflict(file, asked, reason, name string) error {
 	return &EncodingError{
 		File: file, Reason: "the text " + reason + ", and --encoding is " + show(asked),
@@ -98,7 +98,8 @@ func utf16(order unicode.Endianness) encoding.Encoding {
 	return unicode.UTF16(order, unicode.IgnoreBOM)
 }
 
-// lookupEncoding finds an encoding by any name that web pages or IANA know it by.
+// lookupEncoding finds an encoding by any name that web pages or IANA know it
+// by.
 func lookupEncoding(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil

@@ -34,7 +34,7 @@ var synonyms = map[string][]string{
 	},
 }
 
-// fieldNames are the interface's names of a field, as the service spells them.
+// fieldNames are the names of a field in the service's interface.
 //
 // Interface: Resources and their fields, tracking creation item.
 var fieldNames = map[string][]string{
@@ -48,8 +48,8 @@ var fieldNames = map[string][]string{
 // Interface: Resources and their fields, tracking creation item.
 const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 
-// hintWords are parts of names, in several languages, by which a hint picks the
-// column to propose. Nothing is read because of them.
+// hintWords are parts of names, in several languages. A hint uses them to
+// propose a column; they never decide what is read.
 var hintWords = map[string][]string{
 	tracking.FieldReferID: {"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref", "注文", "订单", "заказ"},
 	tracking.FieldNumber: {
@@ -60,8 +60,8 @@ var hintWords = map[string][]string{
 	FieldCarrier:              {"carrier", "courier", "provider"},
 }
 
-// foldName brings a name into the form in which names are compared: without case,
-// white space, invisible characters and the marks that exports join words with.
+// foldName returns a name as names are compared: without case, white space,
+// invisible characters and the punctuation that exports join words with.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -72,8 +72,8 @@ func foldName(s string) string {
 	}, s)
 }
 
-// nameRank says how well a name fits a field: 3 for the interface's own name, 2
-// for the same but for case and marks, 1 for a synonym, 0 for no fit.
+// nameRank returns how well a name fits a field: 3 for the interface's name, 2
+// for one that is equal without case and punctuation, 1 for a synonym, else 0.
 func nameRank(field, name string) int {
 	if slices.Contains(fieldNames[field], name) {
 		return 3
@@ -90,8 +90,8 @@ func nameRank(field, name string) int {
 	return 0
 }
 
-// intendedField returns the path of the item's field that somebody may have meant by a
-// JSON field's name, or "".
+// intendedField returns the path of the item's field that an unknown JSON name
+// may be meant for, or "".
 func intendedField(name string) string {
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
 		if nameRank(field, name) > 0 {

@@ -10,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// delimiters are those that a header is searched for, the commonest first.
+// delimiters are the delimiters that a header may have, the most common first.
 const delimiters = ",;\t|"
 
 // emptyTable is an input without a header.
@@ -59,8 +59,8 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	return nil
 }
 
-// preamble decides how lines end, passes over what stands before the header,
-// and returns the delimiter that a line such as sep=; gives, or 0.
+// preamble finds out how lines end, drops the lines before the header, and
+// returns the delimiter of a line such as sep=;, or 0.
 func (t *table) preamble() (sep byte, err error) {
 	first, err := t.firstLine()
 	if err != nil {
@@ -147,8 +147,8 @@ func (t *table) wrap(err error) error {
 	return readError(t.file, err)
 }
 
-// firstLine returns what comes next up to a line end outside quotes or, if the
-// quotes do not match, up to any line end.
+// firstLine returns the text up to the next line end outside quotes or, if the
+// quotes do not match, up to the next line end.
 func (t *table) firstLine() ([]byte, error) {
 	win := t.scan.win
 	for {
@@ -186,9 +186,9 @@ func lineBreak(text []byte, outside bool) int {
 	return -1
 }
 
-// guessDelimiter returns the delimiter that a header uses: the one that stands in it
-// most often outside quotes. Between equals, the name of the file decides,
-// then how many fields the columns would be found for.
+// guessDelimiter returns the delimiter of a header: the most frequent one
+// outside quotes. Of equals, the file's extension decides, then the number of
+// fields that it finds columns for.
 func guessDelimiter(header []byte, file string) byte {
 	var count [len(delimiters)]int
 	inside, most := false, 0
@@ -220,7 +220,8 @@ func guessDelimiter(header []byte, file string) byte {
 	return best
 }
 
-// countFields counts the identifiers for which a header cut at delim has a column.
+// countFields counts the identifiers for which a header split at delim has a
+// column.
 func countFields(header []byte, delim byte) int {
 	n := 0
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {

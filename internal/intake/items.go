@@ -27,10 +27,10 @@ const (
 type items struct {
 	jsonText
 	opt          Options
-	encoding     string // the encoding
+	encoding     string
 	sum          *Summary
 	state        jsonState
-	afterElement bool // the array at hand had a value already
+	afterElement bool // the current array had a value already
 }
 
 // openJSON sets r up to read items.
@@ -47,8 +47,8 @@ func openJSON(r *Reader, win *window, coding charset, o Options) error {
 	return nil
 }
 
-// dataPrefix returns the length of what stands before the first item if the text
-// goes on with an object that begins with an array data, else 0.
+// dataPrefix returns the length of the text before the first item if the text
+// continues with an object that begins with an array named data, else 0.
 func (it *items) dataPrefix() int {
 	const key = `"data"`
 	at, _ := it.peekAt(1)
@@ -99,8 +99,8 @@ func (it *items) next() (Record, error) {
 	}
 }
 
-// separator passes over what stands before the next element of the array at
-// hand, or over its end; then it returns true.
+// separator drops what precedes the next element of the current array. At its
+// end it drops that and returns true.
 func (it *items) separator() (done bool, err error) {
 	c, err := it.expect()
 	if err != nil {
@@ -130,7 +130,7 @@ func (it *items) separator() (done bool, err error) {
 	return false, nil
 }
 
-// unwrap passes over the end of an object whose data was read.
+// unwrap drops the end of an object whose data was read.
 func (it *items) unwrap() error {
 	c, err := it.expect()
 	if err != nil {
@@ -175,7 +175,7 @@ func (it *items) record() (Record, error) {
 // knownFields are the fields that an item may have.
 var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
 
-// itemDecoder is one item on its way out of its text.
+// itemDecoder decodes one item.
 type itemDecoder struct {
 	*items
 	raw           []byte
@@ -260,7 +260,8 @@ func (d *itemDecoder) field(m member) {
 	}
 }
 
-// firstTime reports whether a known field is met for the first time.
+// firstTime reports whether a known field was not read before; a repeated one
+// becomes a problem.
 func (d *itemDecoder) firstTime(m member, path string) bool {
 	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {
@@ -271,7 +272,7 @@ func (d *itemDecoder) firstTime(m member, path string) bool {
 	return true
 }
 
-// unknownField adds the problem of a field that an item does not have.
+// unknownField adds a problem for a field that items do not have.
 func (d *itemDecoder) unknownField(m member, path string) {
 	if d.unknownFields++; d.unknownFields > maxUnknown {
 		return
@@ -362,8 +363,8 @@ func kindName(raw []byte) string {
 }
 
 // compact returns an item's text on one line without its field waybillError. A
-// value that is not an object, or would be taken for a list of items, becomes
-// a field of one.
+// value that is not an object, or that would be read as a list of items,
+// becomes the field "value" of an object.
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	part := func(raw []byte) {

@@ -40,7 +40,7 @@ func (p position) after(text []byte) position {
 	}
 }
 
-// jsonText is a text of JSON values that is read from its beginning.
+// jsonText reads a sequence of JSON values as a stream.
 type jsonText struct {
 	file string
 	win  *window
@@ -49,7 +49,7 @@ type jsonText struct {
 
 func jsonSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// discard passes over n bytes.
+// discard drops the first n bytes.
 func (t *jsonText) discard(n int) {
 	t.pos = t.pos.after(t.win.bytes()[:n])
 	t.win.drop(n)
@@ -70,8 +70,8 @@ func (t *jsonText) endError() error {
 	return readError(t.file, t.win.err)
 }
 
-// peek passes over white space and returns the byte behind it, which it does
-// not take. It returns errEnd at the end of the text.
+// peek drops white space and returns the next byte, which stays. It returns
+// errEnd at the end of the text.
 func (t *jsonText) peek() (byte, error) {
 	for {
 		text := t.win.bytes()
@@ -94,7 +94,7 @@ func (t *jsonText) peek() (byte, error) {
 	}
 }
 
-// expect is peek where the text may not end.
+// expect is peek where the end of the text is an error.
 func (t *jsonText) expect() (byte, error) {
 	c, err := t.peek()
 	if errors.Is(err, errEnd) {
@@ -103,8 +103,8 @@ func (t *jsonText) expect() (byte, error) {
 	return c, err
 }
 
-// peekAt returns the place of the first byte at or after from that is no white
-// space, and that byte, without taking anything; 0 at the end.
+// peekAt returns the offset of the first byte at or after from that is not
+// white space, and that byte, 0 at the end. It drops nothing.
 func (t *jsonText) peekAt(from int) (int, byte) {
 	for at := from; at <= MaxRecord; at++ {
 		text := t.win.fill(at + 1)
@@ -118,8 +118,8 @@ func (t *jsonText) peekAt(from int) (int, byte) {
 	return MaxRecord, 0
 }
 
-// value returns the value that comes next, checked. It is not taken and is
-// valid until more text is asked for.
+// value returns the next value, which is valid JSON. It is not dropped; its
+// bytes are valid until the window moves.
 func (t *jsonText) value() ([]byte, error) {
 	n, err := t.valueLength()
 	if err != nil {
@@ -148,8 +148,8 @@ func (t *jsonText) tooLong() error {
 	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with nothing but an array called data")
 }
 
-// valueLength returns the length of the value that comes next, by its brackets and
-// quotes alone.
+// valueLength returns the length of the next value, by its brackets and quotes
+// alone.
 func (t *jsonText) valueLength() (int, error) {
 	var e valueScan
 	for {
@@ -175,17 +175,17 @@ func (t *jsonText) valueLength() (int, error) {
 	}
 }
 
-// valueScan is how far the end of a value has been looked for. Package jsonscan
-// can't do it: the text is neither known to be valid nor all there yet, and
-// what is wrong with it is reported at its byte.
+// valueScan is a resumable search for the end of a value. Package jsonscan
+// can't do it: the text is not yet validated nor completely read, and an error
+// is reported at its byte.
 type valueScan struct {
-	at       int // the byte to look at next, or the end of the value
+	at       int // next byte to scan, or the end of the value
 	depth    int // open brackets
 	inString bool
 }
 
-// scan goes on to the end of the value and returns true, or to the end of
-// text. It returns what is wrong with the byte it stopped at, if anything.
+// scan continues to the end of the value and returns true, or to the end of
+// text. wrong is the error at the byte where it stopped, if any.
 func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 	for ; e.at < len(text); e.at++ {
 		c := text[e.at]
@@ -219,7 +219,7 @@ func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 // member is one field of an object.
 type member struct {
 	jsonscan.Value
-	key string // the name; as it is written if it is not valid
+	key string // the name; as written if it is not Unicode text
 }
 
 // members returns the fields of the object that begins at i, in text that is
@@ -245,9 +245,9 @@ func key(raw []byte) string {
 	return s
 }
 
-// text returns what a JSON string says. One that is not Unicode text is
-// returned as it is written: surrogate says that half a character stands in it
-// as an escape, bad that it is not UTF-8.
+// text returns the text of a JSON string. One that is not Unicode text is
+// returned as written: surrogate means that it has an unpaired \u escape, bad
+// that it is not UTF-8.
 func text(raw []byte) (s string, surrogate, bad bool) {
 	s, valid := jsonscan.Text(raw)
 	if valid {

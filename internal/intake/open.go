@@ -9,9 +9,9 @@ import (
 	"golang.org/x/text/transform"
 )
 
-// Open tells what r holds by its first bytes and returns a reader of its rows,
-// at its first data row. name is shown in errors, and decides where the
-// content could be read either way. r is not closed.
+// Open detects the format of r by its first bytes and returns a reader at its
+// first data row. name is shown in errors, and decides where the content fits
+// two formats. r is not closed.
 //
 // The errors are [*FormatError], [*EncodingError], [*OptionError],
 // [*ColumnError], [*SyntaxError] and those of r. An input without rows is no
@@ -61,7 +61,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	return out, nil
 }
 
-// readError names the input in an error of its reader.
+// readError adds the name of the input to an error of its reader.
 func readError(name string, err error) error {
 	if wrong := (*EncodingError)(nil); errors.As(err, &wrong) {
 		return wrong
@@ -80,11 +80,11 @@ func (o Options) format() (Format, error) {
 	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: "the formats are auto, csv, tsv, json, jsonl"}
 }
 
-// firstTextSize is how much text is enough to see what it is, in bytes.
+// firstTextSize is how many bytes of text decide the format.
 const firstTextSize = 16
 
-// firstText brings the first text into view, after whatever white space there is,
-// and returns all that is in view.
+// firstText fills the window with the first text after white space, and returns
+// the window.
 func (w *window) firstText() []byte {
 	for n := 64; ; n *= 2 {
 		text := w.fill(n)

@@ -18,23 +18,23 @@ const (
 	strayQuote                // as it is, with a quote somewhere inside
 )
 
-// cell is the place of a cell in its record, quotes included.
+// cell is the range of a cell in its record, quotes included.
 type cell struct {
 	start, end int
 	quoting    quoting
 }
 
-// record is one record of a CSV file as it stands there.
+// record is one record of a CSV file as written.
 type record struct {
 	raw     []byte // without line end; valid until the next one is read
 	cells   []cell
 	line    int         // physical line on which it starts, 1-based
 	lineEnd bool        // false for the last one of a file without a line end
-	fault   *quoteFault // why its cells can't be told apart; nil if they can
+	fault   *quoteFault // why it can't be split into cells; nil if it can
 }
 
-// quoteFault is what is wrong with the quotes of a record. The last cell of the
-// record is then all the text from the place of the fault's cell on.
+// quoteFault is an error in the quotes of a record. The last cell of the record
+// is then all text from the faulty cell on.
 type quoteFault struct {
 	message string
 	hint    string
@@ -56,18 +56,18 @@ type scanner struct {
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
 
-// skip passes over a line that ends at after.
+// skip drops a line that ends at after.
 func (s *scanner) skip(after int) {
 	s.win.drop(after)
 	s.line++
 }
 
-// skipBlank passes over lines of nothing but spaces. A line end is taken once
-// what follows it is known, since CRLF is one.
+// skipBlank drops lines of spaces. It drops a line end only once the next byte
+// is known, since CRLF is one line end.
 func (s *scanner) skipBlank() {
 	for {
 		text := s.win.bytes()
-		line := 0 // where the line at hand begins
+		line := 0 // where the current line begins
 		for i := 0; i < len(text); i++ {
 			c := text[i]
 			switch {
@@ -126,7 +126,7 @@ func (s *scanner) peek(rec *record) []byte {
 	return text[s.recordBytes:end]
 }
 
-// split cuts a line without quotes into cells.
+// split splits a line without quotes into cells.
 func split(cells []cell, line []byte, delim byte) []cell {
 	at := 0
 	for {
@@ -181,8 +181,8 @@ func (s *scanner) indexLineEnd(text []byte) int {
 	return bytes.IndexByte(text, '\n')
 }
 
-// afterLineEnd returns the end of a line whose line end begins at end, and where the
-// next line begins.
+// afterLineEnd returns end, where a line end begins, and where the next line
+// begins.
 func (s *scanner) afterLineEnd(end int) (int, int) {
 	if s.win.bytes()[end] == '\r' {
 		if text := s.win.fill(end + 2); len(text) > end+1 && text[end+1] == '\n' {
@@ -192,8 +192,8 @@ func (s *scanner) afterLineEnd(end int) (int, int) {
 	return end, end + 1
 }
 
-// splitQuoted cuts a record with quotes in it into cells. end and after are those
-// of its first line; those of its last are returned.
+// splitQuoted splits a record with quotes into cells. end and after are those
+// of its first line; those of its last line are returned.
 func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 	at := 0
 	for {
@@ -235,8 +235,8 @@ func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 	}
 }
 
-// closingQuote finds the quote that closes the one at open, and returns the place
-// after it and the ends of the line on which it stands.
+// closingQuote finds the quote that closes the one at open. It returns the
+// offset after it and the ends of its line.
 func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
 	at = open + 1
 	for {
@@ -274,7 +274,8 @@ func (s *scanner) newFault(line int, closed bool) *quoteFault {
 	return f
 }
 
-// besideQuote reports whether c may stand between a closing quote and the delimiter.
+// besideQuote reports whether c may stand between a closing quote and the
+// delimiter.
 func besideQuote(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
 // countLineEnds counts the line ends in text.

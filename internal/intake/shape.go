@@ -8,8 +8,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// shape returns what is wrong with the cells of a record as a whole: then it
-// can't be told which cell is which.
+// shape returns the problem of a record whose cells can't be assigned to
+// columns.
 func (t *table) shape() (Problem, bool) {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if f := t.rec.fault; f != nil {
@@ -32,7 +32,8 @@ func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s where the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
-// missingCells is the problem of a record with fewer cells than the header.
+// missingCells returns the problem of a record with fewer cells than the
+// header.
 func (t *table) missingCells() Problem {
 	if len(t.rec.cells) == 1 {
 		t.afterLoneCell = t.rec.line + t.scan.recordLines
@@ -51,10 +52,10 @@ func (t *table) missingCells() Problem {
 	return t.problem(p, none)
 }
 
-// surplusCells finds what is wrong with the cells beyond the last column. Some
-// exports end every row with delimiters that the header lacks: empty cells are
-// passed over where all rows have the same number of them, and where the number
-// can't be text that a delimiter in an earlier cell moved there.
+// surplusCells returns the problem of cells beyond the last column. Some
+// exports end every row with delimiters that the header lacks. So empty cells
+// are ignored if all rows have the same number of them and the tracking number
+// can't have moved because of a delimiter in an earlier cell.
 func (t *table) surplusCells() (Problem, bool) {
 	want, have := len(t.cols.header), len(t.rec.cells)
 	p := tracking.Problem{
@@ -79,8 +80,9 @@ func (t *table) surplusCells() (Problem, bool) {
 	return Problem{}, false
 }
 
-// checkExtraCells returns an error if the record lacks the empty cells beyond the last
-// column that those before it have: then one of them is not what it seems.
+// checkExtraCells returns an error if the record lacks the empty cells beyond
+// the last column that earlier records have: cells may have moved in one of
+// them.
 func (t *table) checkExtraCells() error {
 	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
@@ -92,7 +94,7 @@ func (t *table) checkExtraCells() error {
 	}
 }
 
-// How much a cell looks like a tracking number.
+// Likeness of a cell to a tracking number, in ascending order.
 const (
 	likeEmpty = iota // it is empty
 	likeText
@@ -112,9 +114,9 @@ func (t *table) numberLikeness(at int) int {
 	return likeText
 }
 
-// cellsInPlace reports whether the cells in use of a record that is too long can't
-// have moved: the number looks like one, more than any cell behind it, and
-// before the referId and the carrier code there is no column of free text.
+// cellsInPlace reports whether the used cells of a record with surplus cells
+// can't have moved: the number looks like one, more than any cell after it, and
+// no unused column precedes the referId or the carrier code.
 func (t *table) cellsInPlace() bool {
 	number := t.numberLikeness(t.cols.number)
 	if number < likeDigits || number < likeNumber && t.unusedBefore(t.cols.number) || t.unusedBefore(t.cols.ref) {
@@ -148,8 +150,8 @@ func (t *table) unusedBefore(at int) bool {
 	return false
 }
 
-// addShifted adds a problem if the cell of the number holds none, and one of the
-// two behind it does: delimiters too many and as many too few leave a row as
+// addShifted adds a problem if the number's cell has no number, and one of the
+// next two cells has: an extra delimiter and a missing one leave the row as
 // wide as the header.
 func (t *table) addShifted(ps []Problem, number string) []Problem {
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
@@ -170,9 +172,9 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 	return ps
 }
 
-// addBrokenRow adds a problem if a line end may stand inside the first or the last
-// cell of the record, where that is in use: the line before, or the next, is
-// one cell.
+// addBrokenRow adds a problem if a line end may have split the first or the
+// last cell of the record, where that is in use: the line before, or the next,
+// has one cell.
 func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want {
@@ -194,7 +196,8 @@ func (t *table) addBrokenRow(ps []Problem) []Problem {
 	return ps
 }
 
-// addTruncated adds a note if the file may end inside the number of its last row.
+// addTruncated adds a note if the file may have been cut off inside the number
+// of its last row.
 func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	if !t.rec.lineEnd && len(number) < t.shortest {
 		ps = append(ps, t.problem(tracking.Problem{
@@ -209,7 +212,7 @@ func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	return ps
 }
 
-// firstMissing returns the first column in use that the record does not reach.
+// firstMissing returns the first used column that the record does not have.
 func (t *table) firstMissing() int {
 	first := t.cols.last
 	for _, at := range []int{t.cols.ref, t.cols.number, t.cols.code} {
@@ -220,9 +223,9 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// addSwallowedRows adds a problem if a quoted cell goes over lines that look like
-// rows: its opening quote may be a mistake. If columns in use follow it, they
-// may be those of another row.
+// addSwallowedRows adds a problem if a quoted cell contains lines that look
+// like rows: its opening quote may be a mistake. It is an error if used columns
+// follow, which may belong to another row, else a note.
 func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
@@ -244,9 +247,9 @@ func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	return ps
 }
 
-// joinsRows reports whether the text of a quoted cell in column at may be the end of
-// one row and the beginning of another: it holds a tracking number, or as many
-// delimiters as the two have.
+// joinsRows reports whether the text of a quoted cell in column at may be the
+// end of one row and the start of another: it contains a tracking number, or as
+// many delimiters as the two rows have there.
 func (t *table) joinsRows(text []byte, at int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	delim := []byte{t.scan.delim}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// fileSignature is how files of a kind begin.
+// fileSignature is the magic bytes of a kind of file.
 type fileSignature struct {
 	magic string
 	kind  string
@@ -15,7 +15,7 @@ type fileSignature struct {
 
 const unpack = "unpack it and read the file inside"
 
-// signatures are the kinds of file that people try and that are no text.
+// signatures are the kinds of binary file that are given by mistake.
 var signatures = []fileSignature{
 	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (xls)", saveAsUTF8},
 	{"\x1f\x8b", "compressed (gzip)", unpack},
@@ -30,8 +30,8 @@ var signatures = []fileSignature{
 	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
 }
 
-// refuseForeign returns an error if head is the beginning of a kind of file that is
-// known not to be a table in text.
+// refuseForeign returns an error if head is the beginning of a kind of file
+// that is known not to be a table in text.
 func refuseForeign(file string, head []byte) error {
 	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
 		return zipped(file, head)
@@ -73,8 +73,8 @@ var markup = []fileSignature{
 	{"<?xml", "an XML document", ""},
 }
 
-// refuseMarkup returns an error if text is the beginning of a web page or an XML
-// document.
+// refuseMarkup returns an error if text is the beginning of a web page or an
+// XML document.
 func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	for _, m := range markup {

@@ -19,7 +19,7 @@ type table struct {
 	cols          columns
 	carrier       *carriers
 	sum           *Summary
-	badShape      bool   // the record at hand has not the shape of a row
+	badShape      bool   // the current record is not a row of the table
 	fullRowSeen   bool   // a row was read that has a cell for every column
 	extraCells    int    // empty cells that every row has beyond the last column
 	afterLoneCell int    // the line after the last record of one cell
@@ -31,11 +31,11 @@ type table struct {
 type cellValue struct {
 	text       []byte // valid until the next record is read
 	trimmed    bool
-	strayQuote bool // it holds a quote that should not be there
+	strayQuote bool // it has a quote that should be doubled or removed
 }
 
-// cell reads the cell of a column of the record at hand. A column that the
-// record does not have is empty.
+// cell returns the value of a column of the current record, empty if the record
+// does not have it.
 func (t *table) cell(at int) cellValue {
 	if at < 0 || at >= len(t.rec.cells) {
 		return cellValue{}
@@ -85,7 +85,7 @@ func (t *table) next() (Record, error) {
 	}
 }
 
-// endError says in the reader's words why no record follows.
+// endError returns the error for the reason why no record follows.
 func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
 		return &SyntaxError{
@@ -96,9 +96,8 @@ func (t *table) endError(err error) error {
 	return t.wrap(err)
 }
 
-// empty reports whether the record has nothing in any cell, and counts it
-// unless it is a blank line. The bytes tell: most records show at the first
-// that they are not.
+// empty reports whether all cells of the record are empty, and counts it unless
+// it is a blank line. For most records the first byte decides.
 func (t *table) empty() bool {
 	for _, c := range t.rec.raw {
 		if needsNoTrim(c) && c != t.scan.delim && c != '"' {
@@ -119,7 +118,7 @@ func (t *table) empty() bool {
 	return true
 }
 
-// row makes a record of the scanned one.
+// row converts the scanned record.
 func (t *table) row() Record {
 	rec := Record{File: t.file, Line: t.rec.line}
 	p, bad := t.shape()
@@ -182,7 +181,7 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	return it
 }
 
-// stripCounted strips an identifier and counts it if that changed it.
+// stripCounted strips the spaces of an identifier, and counts it if it changed.
 func stripCounted(s string, sum *Summary) string {
 	after := stripSpaces(s)
 	if len(after) != len(s) {
@@ -191,7 +190,7 @@ func stripCounted(s string, sum *Summary) string {
 	return after
 }
 
-// validate returns what is wrong with the item, placed in its columns.
+// validate returns the problems of the item, each with its column.
 func (t *table) validate(it tracking.Item) []Problem {
 	var ps []Problem
 	for _, p := range it.Validate(t.opt.AcceptOdd) {
@@ -209,7 +208,7 @@ func (t *table) validate(it tracking.Item) []Problem {
 	return ps
 }
 
-// addCellProblems adds what is wrong with the cell that a field was read from.
+// addCellProblems adds the problems of the cell that a field was read from.
 func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue) []Problem {
 	if v.strayQuote {
 		ps = append(ps, t.problem(tracking.Problem{
@@ -223,8 +222,8 @@ func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue)
 	return ps
 }
 
-// addCarrierProblems adds what is wrong with the cell of the carrier. A name is
-// judged only if codes were given for names.
+// addCarrierProblems adds the problems of the carrier's cell. A name is checked
+// only if codes were given for names.
 func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 	switch {
 	case t.cols.carrier == none:
@@ -238,7 +237,7 @@ func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 	return ps
 }
 
-// problem places p in the column at, or in the whole row for none.
+// problem returns p with its file, line and column; the whole row for none.
 func (t *table) problem(p tracking.Problem, at int) Problem {
 	p.Value = shorten(p.Value)
 	out := Problem{File: t.file, Line: t.rec.line, Problem: p}
@@ -255,9 +254,9 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 	return out
 }
 
-// text returns the record as it stands in the file, without the columns called
-// waybillError, as wide as the header without them. A record that would be
-// taken for a good one by that goes into one cell, whole.
+// text returns the record as written, without the columns called waybillError
+// and padded to the width of the header without them. A record that padding
+// would make a good one goes into one cell.
 func (t *table) text() string {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if t.rec.fault != nil || t.badShape && have < want && have > max(t.cols.ref, t.cols.number) {
@@ -269,7 +268,7 @@ func (t *table) text() string {
 	}
 	drop := t.cols.errors
 	if t.badShape && have > want && len(drop) > 0 && drop[len(drop)-1] == want-1 {
-		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // a row that is too long has its error at its end
+		drop = append(slices.Clone(drop[:len(drop)-1]), have-1) // the error of a row that is too long is its last cell
 	}
 	var b []byte
 	n := 0
@@ -285,8 +284,8 @@ func (t *table) text() string {
 	return string(t.pad(b, n))
 }
 
-// oneCell returns the record as text in one cell, which can't serve for both
-// identifiers.
+// oneCell returns the record as text in one cell, so that it can't be read as
+// both identifiers.
 func (t *table) oneCell() string {
 	var b []byte
 	n := 1

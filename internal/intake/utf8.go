@@ -7,10 +7,10 @@ import (
 	"golang.org/x/text/encoding/charmap"
 )
 
-// utf8Evidence tells UTF-8 from another encoding that was asked for, by the bytes
-// of an input.
+// utf8Evidence collects from the bytes of an input whether it is UTF-8 although
+// another encoding was given.
 type utf8Evidence struct {
-	needed  int    // characters of several bytes that are no coincidence
+	needed  int    // multi-byte characters that prove UTF-8
 	found   int    // such characters
 	invalid bool   // some bytes are not UTF-8, or are those of UTF-16
 	rest    []byte // the beginning of a character, up to 3 bytes
@@ -27,7 +27,7 @@ func newEvidence(against charset) *utf8Evidence {
 	return &utf8Evidence{needed: 4}
 }
 
-// add takes the next bytes into account.
+// add reads the next bytes.
 func (e *utf8Evidence) add(p []byte) {
 	if e.invalid {
 		return

@@ -7,14 +7,13 @@ import (
 
 const (
 	readSize      = 256 << 10 // bytes
-	maxEmptyReads = 100       // reads in a row that bring nothing
+	maxEmptyReads = 100       // empty reads in a row
 )
 
 // errEnd says that a text is at its end.
 var errEnd = errors.New("end of text")
 
-// window is the part of a stream that is being looked at. It grows as far as
-// its user asks for more.
+// window is a buffered part of a stream. It grows when its user asks for more.
 type window struct {
 	r          io.Reader
 	buf        []byte
@@ -26,14 +25,13 @@ func newWindow(r io.Reader) *window {
 	return &window{r: r, buf: make([]byte, readSize)}
 }
 
-// bytes returns what is in view. It is valid until more is called.
+// bytes returns the bytes of the window, valid until more is called.
 func (w *window) bytes() []byte { return w.buf[w.start:w.end] }
 
-// drop takes the first n bytes out of view.
+// drop removes the first n bytes.
 func (w *window) drop(n int) { w.start += n }
 
-// more brings further bytes into view. It returns false when there are none;
-// err then says why.
+// more reads further bytes. It returns false when there are none; err says why.
 func (w *window) more() bool {
 	if w.err != nil {
 		return false
@@ -64,8 +62,7 @@ func (w *window) more() bool {
 	return false
 }
 
-// hideEOF returns the error of a reader in a form that can't be taken for the
-// end of its text, even if it wraps io.EOF.
+// hideEOF returns err as one that is not io.EOF and does not wrap it.
 func hideEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return errors.New(err.Error())
@@ -73,14 +70,14 @@ func hideEOF(err error) error {
 	return err
 }
 
-// fill brings n bytes into view, or as many as there are.
+// fill reads until the window has n bytes, or as many as there are.
 func (w *window) fill(n int) []byte {
 	for len(w.bytes()) < n && w.more() {
 	}
 	return w.bytes()
 }
 
-// Read gives what is in view, then what comes after it, as it arrives.
+// Read returns the bytes of the window, then the rest of the stream.
 func (w *window) Read(p []byte) (int, error) {
 	if w.start == w.end && !w.more() {
 		if errors.Is(w.err, errEnd) {

@@ -32,11 +32,11 @@ func ParsePointer(s string) (Pointer, bool) {
 
 // String returns the pointer as [ParsePointer] reads it.
 func (p Pointer) String() string {
-	var s string
+	var s strings.Builder
 	for _, part := range p {
-		s += "/" + Escape(part)
+		s.WriteString("/" + Escape(part))
 	}
-	return s
+	return s.String()
 }
 
 // Escape returns a name as a part of a pointer.

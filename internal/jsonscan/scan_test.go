@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func TestValues(t *testing.T) {
 	var got []member
 	for v := range jsonscan.Values(raw, 1) {
 		got = append(got, member{string(v.Name), string(v.Raw), v.Depth})
-		if string(raw[v.At:v.At+len(v.Raw)]) != string(v.Raw) || string(raw[v.NameAt:v.NameAt+len(v.Name)]) != string(v.Name) {
+		if !bytes.Equal(raw[v.At:v.At+len(v.Raw)], v.Raw) || !bytes.Equal(raw[v.NameAt:v.NameAt+len(v.Name)], v.Name) {
 			t.Errorf("%s and its name are not at %d and %d", v.Raw, v.At, v.NameAt)
 		}
 	}
@@ -130,7 +131,7 @@ func follow(t *testing.T, raw []byte, v jsonscan.Value, p jsonscan.Pointer) {
 			t.Errorf("%s named %q: got %v", m.Name, name, !valid)
 		}
 		if valid {
-			follow(t, raw, m, append(p[:len(p):len(p)], name))
+			follow(t, raw, m, append(slices.Clip(p), name))
 		}
 	}
 }

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Candidate is a scheme that samples match.
+// Candidate is a scheme that at least one sample matches.
 type Candidate struct {
 	Scheme   Scheme
 	Strength Strength
 	Secrets  []int  // which secrets matched a sample, from 0, ascending
 	Matched  []bool // which samples match
-	// Obstacle says why the scheme verifies nothing as things are: the secret
-	// has space around it, or bodies are changed on their way. Empty if it does.
+	// Obstacle says why the scheme verifies no delivery yet: the secret has
+	// other white space, or a proxy changes bodies. Empty if it verifies them.
 	Obstacle string
-	// Stale says that no sample verifies at the time when it was received: each
-	// was signed too long before. Empty if one does, or none has a time.
+	// Stale says that every sample was outside the tolerance when it was
+	// received. Empty if one was inside, or none has a time.
 	Stale string
-	Open  []string // what the samples that match do not decide, in words
+	Open  []string // what the matching samples leave undecided, in words
 
-	proven Strength // Strength, without the parts that were the same in every sample that matches
+	proven Strength // Strength of the parts that differed between matching samples
 }
 
-// staleness says of deliveries that match a scheme how far their times are out
-// of what it allows, nothing if one is not.
+// staleness says how far matching deliveries are outside the tolerance; it is
+// empty if one is inside.
 func staleness(matching []Verdict, tolerance time.Duration) string {
 	var nearest time.Duration
 	for i, v := range matching {
@@ -48,8 +48,8 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 		span(nearest.Abs().Truncate(time.Second)), side, span(tolerance))
 }
 
-// prove finds what the samples that match prove of the scheme s of c. It is
-// false if a part was empty in all of them: nothing shows then that it is signed.
+// prove sets what the matching samples prove of the scheme s of c. It is false
+// if a part was empty in all of them, as nothing shows then that it is signed.
 func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 	seen := make([]map[string]bool, len(s.parts))
 	matching := 0
@@ -92,11 +92,11 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 
 func (c Candidate) matchesAll() bool { return !slices.Contains(c.Matched, false) }
 
-// conclusive reports whether nothing better is to be looked for.
+// conclusive reports whether the search can end here.
 func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != StrengthKeyless }
 
-// compare puts the better candidate first: what matches more, proves more, and
-// is simpler.
+// compare orders candidates, the best first: more matches, a stronger proof, a
+// simpler scheme.
 func (c Candidate) compare(o Candidate) int {
 	hits := func(c Candidate) int {
 		n := 0
@@ -131,7 +131,7 @@ func (c Candidate) compare(o Candidate) int {
 		cmp.Compare(hits(o), hits(c)),
 		cmp.Compare(rewritten(c), rewritten(o)),
 		cmp.Compare(c.proven.rank(), o.proven.rank()),
-		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of two that prove the same, the one that claims less
+		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of equal proofs, the scheme that claims less
 		cmp.Compare(hash(c.Scheme), hash(o.Scheme)),
 		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
 		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),

@@ -27,7 +27,7 @@ type Capture struct {
 
 	From string // address of the sender, empty if not told
 
-	// What the writer says of it, which nobody who reads it believes.
+	// Claims of the writer. Readers do not trust them.
 	Delivery string // its name in the store it comes from
 	Verified string
 }
@@ -88,8 +88,8 @@ func (c Capture) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// textOrBytes returns s as text if JSON can hold it, and not at the cost of
-// more room than its bytes would take, else as bytes.
+// textOrBytes returns s as text if JSON can hold it without being longer than
+// its base64, else as bytes.
 func textOrBytes(s string) (string, []byte) {
 	controls := 0 // each takes six characters
 	for i := range len(s) {
@@ -145,7 +145,7 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// decodeError returns an error of decoding without the names of Go.
+// decodeError returns an error of decoding without names of Go types.
 func decodeError(err error) error {
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {

@@ -11,9 +11,9 @@ import (
 // ErrUnsigned says that there is no signature to alter.
 var ErrUnsigned = errors.New("there is no signature")
 
-// CorruptSignatures returns r with one character of each of its signatures altered: they
-// keep their form, and are wrong. pick chooses from 0 to n-1. Errors are
-// [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
+// CorruptSignatures returns r with one character of each signature changed. The
+// signatures keep their form, and are wrong. pick chooses from 0 to n-1. Errors
+// are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
 func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, error) {
 	c, bad := compile(s)
 	if bad != nil {
@@ -49,7 +49,7 @@ func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, erro
 	return r, nil
 }
 
-// alter alters the signatures in a value, and returns how many there were.
+// alter changes the signatures in a value, and returns how many there were.
 func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
 	sig := c.scheme.Signature
 	between, within := sig.separators()
@@ -70,9 +70,9 @@ func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
 	return strings.Join(items, between), altered
 }
 
-// alterEntry alters a digit in the first half of a signature. The last digit
-// of base64 may hold bits that count for nothing. 0 and 1 are digits of hex and
-// of base64, and fine in a token.
+// alterEntry changes a digit in the first half of a signature, as the last
+// digit of base64 may have unused bits. 0 and 1 are digits of hex and base64,
+// and valid in a token.
 func alterEntry(entry, prefix string, pick func(n int) int) (string, int) {
 	digits, ok := strings.CutPrefix(entry, prefix)
 	if !ok || digits == "" {

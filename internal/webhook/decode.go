@@ -9,26 +9,26 @@ import (
 )
 
 // MaxDepth is how many levels of objects and arrays an event may have; the
-// documented one has four. Deeper ones are kept as anomalies, unread, so that
-// whoever reads events later need not fear them.
+// documented one has four. Deeper ones are kept unread, as
+// anomalies, so that no later reader can overflow its stack.
 const MaxDepth = 200
 
 // maxElements is how many elements an array of that many bytes may have to be
-// taken for events: far more than events that hold anything could be. Without
-// it, a few megabytes of nothing would become gigabytes of rows.
+// read as events. Real events are larger; without the limit a few megabytes of
+// empty elements would become gigabytes of rows.
 func maxElements(size int) int { return 10_000 + size/128 }
 
 const notObject = "not an object"
 
-// Batch is what a body holds. Every element of it is in Events or in Odd.
+// Batch is the content of a body. Every element is in Events or in Fragments.
 type Batch struct {
 	Events    []Event    // in order
-	Fragments []Fragment // in order; what is no event
+	Fragments []Fragment // in order; what is not an event
 	Single    bool       // the body was one object instead of an array
-	Anomaly   string     // what is wrong with the body as a whole, empty if nothing; then it is the only Fragment
+	Anomaly   string     // what is wrong with the whole body, empty if nothing; the body is then the only Fragment
 }
 
-// Fragment is a part of a body that is no event.
+// Fragment is a part of a body that is not an event.
 type Fragment struct {
 	Index   int    // place in the array, from 0
 	Offset  int    // bytes from the start of the body
@@ -37,9 +37,9 @@ type Fragment struct {
 }
 
 // Decode splits a body into its events. It never fails and loses nothing: what
-// it can't read is in Odd with its place, if need be the whole body, as
-// when it has more than 10,000 elements and one for every 128 bytes. The events
-// refer to the bytes of body, which must not change while they are in use.
+// it can't read is in Fragments with its offset: the whole body if that is not
+// JSON, or has more than 10,000 elements and one for every 128 bytes. Events
+// share the bytes of body, which must not change while they are in use.
 //
 // Interface: Events.
 // Assumed: a body of one object instead of an array is one event.
@@ -78,7 +78,7 @@ func unreadable(body []byte, why string) Batch {
 	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
 }
 
-// add takes e in as an event if it is one.
+// add adds e as an event, or as a fragment if it is not one.
 func (b *Batch) add(e jsonscan.Value, index int) {
 	odd := Fragment{Index: index, Offset: e.At, Length: len(e.Raw)}
 	switch {
@@ -95,7 +95,7 @@ func (b *Batch) add(e jsonscan.Value, index int) {
 	b.Fragments = append(b.Fragments, odd)
 }
 
-// syntax says in words why body is not JSON.
+// syntax returns why body is not JSON.
 func syntax(body []byte) string {
 	var raw json.RawMessage
 	var se *json.SyntaxError

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Cause says in one word why a delivery did not verify, as far as it can be
-// shown. All but the last were proven: with that changed, it verifies.
+// Cause is why a delivery did not verify. All causes but the last are proven:
+// the delivery verifies once the cause is removed.
 type Cause string
 
 // The causes.
@@ -72,14 +72,14 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	return result, nil
 }
 
-// diagnoser tries out one delivery.
+// diagnoser tries changes of a scheme on one delivery.
 type diagnoser struct {
 	scheme          Scheme
 	secrets, others []Secret
 	sample          Sample
 }
 
-// matches reports whether the delivery was signed so, whatever its time.
+// matches reports whether r was signed in s with one of secrets, at any time.
 func (x *diagnoser) matches(s Scheme, secrets []Secret, r Request) bool {
 	var usable []Secret
 	for _, secret := range secrets {
@@ -209,8 +209,8 @@ func (s Signature) form() string {
 	return text
 }
 
-// otherEntries says what stands where the signature should be, if there is
-// something, but no entry with the tag.
+// otherEntries describes the value at the signature's source if there is one,
+// but without an entry that has the tag.
 func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	from, _ := parseSource(x.scheme.Signature.From)
 	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {
@@ -228,7 +228,7 @@ func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	return true
 }
 
-// notExplained says what can be said when nothing that was tried verifies.
+// notExplained describes a delivery for which no change was found.
 func (x *diagnoser) notExplained(d *Diagnosis) {
 	d.Cause = CauseNotExplained
 	from := x.scheme.Signature.From

@@ -78,7 +78,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-func TestRehearse(t *testing.T) {
+func TestSelfTest(t *testing.T) {
 	var all []webhook.Scheme
 	for _, p := range webhook.Presets() {
 		all = append(all, p.Scheme)
@@ -97,7 +97,7 @@ func TestRehearse(t *testing.T) {
 		{Signed: "{json:/a}", Signature: webhook.Signature{From: "json:/a/b"}},
 	} {
 		if _, err := webhook.SelfTest(s, at); !errors.Is(err, webhook.ErrSelfTest) {
-			t.Errorf("%+v: %v; want ErrRehearsal", s, err)
+			t.Errorf("%+v: %v; want ErrSelfTest", s, err)
 		}
 	}
 	var bad *webhook.SchemeError

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// entries are the signatures of a delivery, decoded, each as long as the hash,
-// and the timestamps that stood beside them.
+// entries are the decoded signatures of a delivery, each with the length of the
+// hash, and the timestamps beside them.
 type entries struct {
 	macs       [][]byte
 	timestamps []string
 }
 
-// entries takes the signature's value apart. Entries under other tags, and,
-// beside one that is good, entries that are not, are passed over: a sender
+// entries splits and decodes the signature's value. It ignores entries with
+// other tags and, if one entry is well-formed, those that are not: a sender
 // that changes its keys or its procedure lists both.
 func (c *compiled) entries(d *delivery) (entries, Reason) {
 	value, times := d.find(c.signature)
@@ -52,8 +52,8 @@ func (c *compiled) entries(d *delivery) (entries, Reason) {
 	return e, ""
 }
 
-// separators returns what stands between entries and within them; nothing in
-// a format that has one entry.
+// separators returns what separates entries, and tag and value within one; both
+// are empty in a format with a single entry.
 func (s Signature) separators() (between, within string) {
 	switch s.Format {
 	case FormatList:
@@ -65,7 +65,7 @@ func (s Signature) separators() (between, within string) {
 	}
 }
 
-// split returns the entries that carry the tag, and the timestamps.
+// split returns the values with the scheme's tag, and the timestamps.
 func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
 	between, within := c.scheme.Signature.separators()
 	if between == "" {

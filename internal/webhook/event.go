@@ -66,7 +66,7 @@ func uuid(s string) ([]byte, bool) {
 	return key, err == nil
 }
 
-// fieldReader takes fields out of objects and notes what is odd.
+// fieldReader reads fields of objects and collects anomalies.
 type fieldReader struct {
 	anomalies []string
 }
@@ -74,8 +74,8 @@ type fieldReader struct {
 func (r *fieldReader) note(words string) { r.anomalies = append(r.anomalies, words) }
 
 // pick returns the values of those members of an object, nil where there is
-// none. One that stands twice with different values counts as none: to take
-// either would be a guess.
+// none. A name with two different values counts as absent, as either could be
+// the right one.
 func (r *fieldReader) pick(obj []byte, names ...string) [][]byte {
 	values := make([][]byte, len(names))
 	if len(obj) == 0 || obj[0] != '{' {
@@ -102,7 +102,7 @@ func (r *fieldReader) pick(obj []byte, names ...string) [][]byte {
 	return values
 }
 
-// text returns what a member says, empty if it is absent or null.
+// text returns the text of a scalar member, empty if it is absent or null.
 func (r *fieldReader) text(name string, raw []byte) string {
 	if raw == nil || raw[0] == 'n' {
 		return ""
@@ -118,7 +118,8 @@ func (r *fieldReader) text(name string, raw []byte) string {
 	return s
 }
 
-// id is text, but nothing that could stand for two identifiers.
+// id returns the eventId, empty if it has an anomaly: two events could get the
+// same one.
 func (r *fieldReader) id(raw []byte) string {
 	s := r.text("eventId", raw)
 	if slices.ContainsFunc(r.anomalies, func(words string) bool { return strings.HasPrefix(words, "eventId ") }) {
@@ -143,8 +144,8 @@ func (r *fieldReader) literal(name string, raw []byte) string {
 }
 
 // DecodeEvent reads one event from the bytes of its object, such as the Raw of
-// an earlier one. Its Index and Offset are 0. It never fails: of what is no
-// object it returns an Event with nothing but Raw and Anomaly.
+// an earlier one. Its Index and Offset are 0. It never fails: for what
+// is not an object it returns an Event with Raw and Anomaly alone.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {

@@ -21,14 +21,15 @@ type Secret struct {
 // String returns ***.
 func (Secret) String() string { return "***" }
 
-// Format writes *** whatever the verb, so that no way of printing shows the value.
+// Format writes *** whatever the verb, so that no way of printing shows the
+// value.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 
 // MarshalText returns ***; encoders and loggers use it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// InClear returns what of secrets a delivery in this scheme may show: each as
-// it is and, of a token, as the key that is made of it.
+// InClear returns the secrets that a delivery in this scheme may contain: each
+// as it is and, for a token, the key derived from it.
 func (s Scheme) InClear(secrets []Secret) []Secret {
 	all := slices.Clone(secrets)
 	for _, secret := range secrets {
@@ -43,8 +44,7 @@ func (s Scheme) InClear(secrets []Secret) []Secret {
 	return all
 }
 
-// derive returns the key that a secret stands for. field names the secret in
-// an error.
+// derive returns the key of a secret. field names the secret in an error.
 func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 	if s.Name != "" {
 		field += " (" + s.Name + ")"

@@ -13,21 +13,21 @@ import (
 	"time"
 )
 
-// LearnFrom is how many deliveries with different bodies a scheme must match
-// before it is taken for the sender's.
+// LearnFrom is how many deliveries with different bodies a scheme must match to
+// be accepted as the sender's.
 const LearnFrom = 3
 
 // Bounds of a search.
 const (
-	learnSeeds  = 20      // deliveries that are searched from the ground up
-	learnWhole  = 3       // of these, on the first budget; the others share half as much once more
+	learnSeeds  = 20      // deliveries that schemes are searched in
+	learnWhole  = 3       // of these on the whole budget; the others share half of one
 	learnTrials = 500_000 // ways of signing that are tried
 	learnBytes  = 1 << 30 // that are hashed on the way
 	minToken    = 8       // bytes of a secret that is looked for in clear
 )
 
-// ErrControl says that a search found the deliveries to be signed with a
-// secret that was made up. What it finds is worth nothing then.
+// ErrControl says that a search found a scheme for a control secret, which
+// nobody has. Its other results are then not credible.
 var ErrControl = errors.New("the search found a scheme for a secret that was made up")
 
 // Sample is a delivery to learn from.
@@ -35,15 +35,15 @@ type Sample struct {
 	Request
 
 	At       time.Time // when it was received; zero if that is not known
-	Redacted bool      // what it held was masked, see [Redactor]: no signature fits it any more
+	Redacted bool      // values were masked, see [Redactor], so no signature matches
 }
 
-// LearnResult is what was learnt from samples.
+// LearnResult is the result of [Learn].
 type LearnResult struct {
 	Candidates []Candidate // schemes that every sample matches, best first
-	Partial    []Candidate // without a candidate that takes a secret: schemes that some samples match, best first
+	Partial    []Candidate // schemes that some samples match, best first; empty if a candidate with a secret was found
 	Bodies     int         // how many different bodies the samples have
-	Untried    []string    // places in the first delivery that were not tried, as there are too many
+	Untried    []string    // sources in the first delivery beyond the limits of a search
 	Incomplete bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
@@ -123,13 +123,13 @@ func differentBodies(samples []Sample) int {
 	return len(bodies)
 }
 
-// learner is one search.
+// learner is one call of [Learn].
 type learner struct {
 	ctx        context.Context //nolint:containedctx // a search is one call
 	samples    []Sample
 	secrets    []Secret
 	url        string
-	commonOnly bool // only the commonest templates
+	commonOnly bool // try the most common templates only
 	budget     *budget
 }
 
@@ -140,7 +140,7 @@ func (t *learner) seeds() []Sample {
 	return seeds[:min(len(seeds), learnSeeds)]
 }
 
-// search returns what matches one delivery, checked against all.
+// search returns the schemes that match r, each checked against all samples.
 func (t *learner) search(r Request) ([]Candidate, error) {
 	schemes, err := t.schemes(r, t.secrets)
 	if err != nil || len(schemes) == 0 {
@@ -164,8 +164,8 @@ func (t *learner) search(r Request) ([]Candidate, error) {
 	return all, nil
 }
 
-// resolveEncoding checks a scheme and, where the first sample left the alphabet of the
-// signature open, takes the one that fits them all.
+// resolveEncoding checks a scheme. Where the first sample fits both alphabets
+// of base64, it takes the one that all samples fit.
 func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 	either, ok := t.check(s)
 	if !ok || s.Signature.Encoding != EncodingBase64Any {
@@ -260,7 +260,8 @@ func (t *learner) patterns(kind string) []string {
 	}
 }
 
-// schemesOfKind returns the schemes of one kind for one value that may be a signature.
+// schemesOfKind returns the schemes of one kind for one value that may be a
+// signature.
 func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
 		return nil, nil // no scheme has it
@@ -291,7 +292,7 @@ func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs,
 	return all, nil
 }
 
-// matchingKeys returns the keys that sign d in a scheme.
+// matchingKeys returns the keys with which the scheme verifies d.
 func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	c, bad := compile(s)
 	if bad != nil {
@@ -317,16 +318,16 @@ func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	return hits
 }
 
-// derivedKey is a key and how it is made of its secret.
+// derivedKey is a key and the settings that derive it from its secret.
 type derivedKey struct {
 	form  Key
 	bytes []byte
 }
 
-// namedPrefix is how some senders begin their secrets.
+// namedPrefix matches the prefix that some senders give their secrets.
 var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
 
-// keysOf returns every key that secrets may stand for, each once.
+// keysOf returns the distinct keys that can be derived from secrets.
 func keysOf(secrets []Secret) []derivedKey {
 	var all []derivedKey
 	for _, secret := range secrets {
@@ -344,7 +345,7 @@ func keysOf(secrets []Secret) []derivedKey {
 	return all
 }
 
-// tokens returns the schemes in which r shows one of secrets in clear.
+// tokens returns the schemes in which r carries one of secrets in clear.
 func tokens(r Request, secrets []Secret) []Scheme {
 	var all []Scheme
 	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
@@ -364,7 +365,8 @@ func tokens(r Request, secrets []Secret) []Scheme {
 	return all
 }
 
-// controlSecrets returns secrets of the same form that nobody has.
+// controlSecrets returns secrets that no sender has, in the form of the given
+// ones: a search that finds a scheme for them is wrong.
 func controlSecrets(secrets []Secret) []Secret {
 	all := make([]Secret, len(secrets))
 	for i, s := range secrets {
@@ -374,9 +376,9 @@ func controlSecrets(secrets []Secret) []Secret {
 	return all
 }
 
-// searchAltered looks for schemes that only match other secrets or bodies than
-// there are: without the space around a secret, or as a body may have been
-// before somebody wrote it anew.
+// searchAltered searches for schemes that match altered secrets or bodies: with
+// other white space around a secret, or a body as it may have been before a
+// proxy rewrote it.
 func (t *learner) searchAltered() ([]Candidate, error) {
 	for _, form := range secretVariants() {
 		o := *t
@@ -398,7 +400,8 @@ func (t *learner) searchAltered() ([]Candidate, error) {
 	return nil, nil
 }
 
-// searchWithObstacle searches once, and says of what it finds why it does not verify.
+// searchWithObstacle searches one delivery, and sets the obstacle of what it
+// finds.
 func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	t.commonOnly = true
 	seeds := t.seeds()
@@ -412,8 +415,8 @@ func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	return found, err
 }
 
-// undoAll returns samples as they may have been before, and whether that is
-// different.
+// undoAll returns samples as they may have been signed, and whether any body
+// differs.
 func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	before := slices.Clone(samples)
 	changed := false
@@ -425,7 +428,7 @@ func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	return before, changed
 }
 
-// secretVariant is a way in which a secret may differ from the sender's.
+// secretVariant is a way in which a secret may differ from the sender's copy.
 type secretVariant struct {
 	difference string
 	apply      func([]Secret) []Secret

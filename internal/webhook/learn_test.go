@@ -272,7 +272,8 @@ func TestParseCaptures(t *testing.T) {
 	}
 }
 
-// From deliveries that nobody signed nothing keyed is learnt, whatever they hold.
+// From deliveries that nobody signed nothing keyed is learnt, whatever they
+// hold.
 func FuzzLearn(f *testing.F) {
 	f.Add("X-Signature", "t=1614265330,v1="+hexMAC("k", body), "a=1&sig="+hexMAC("k", body), body)
 	f.Add("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac("k", body)), "", `{"sign":"`+hexMAC("k", "1")+`","ts":1614265330}`)

@@ -10,8 +10,8 @@ import (
 // Patterns of what senders sign. A capital stands for a placeholder: B the
 // body or a part of it, T the timestamp, I another value of the delivery, K
 // the secret, M the method, P the path, U the public URL, V the version that
-// stands before the signature. All else stands for itself. The order is that
-// of preference among equals.
+// stands before the signature. Other characters are literal. Of equal
+// candidates, the earlier pattern is preferred.
 var (
 	hmacPatterns = []string{
 		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T", "B&T",
@@ -30,26 +30,26 @@ var (
 	keylessPatterns = []string{"B"}
 )
 
-// signedInputs are the values of a delivery that may be signed beside its body.
+// signedInputs are the values of a delivery that may be among what is signed.
 type signedInputs struct {
 	body           []string    // {body} and parts of it
-	timestamps     []Timestamp // outside the body, and beside a signature only if it is read so
+	timestamps     []Timestamp // outside the body
 	bodyTimestamps []Timestamp // in the body
 	values         []string    // placeholders of other values outside the body
 	bodyValues     []string    // and in the body
 	versions       []string    // versions
 	url            string
 
-	untried []string // places of values that are too many to be tried
+	untried []string // sources beyond the limits
 }
 
-// transportHeaders lists headers that the way sets, not the sender.
+// transportHeaders are headers that clients and proxies set, never signed.
 var transportHeaders = []string{
 	"accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding", "content-length", "content-type", "cookie",
 	"forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent", "via", "x-real-ip", "cdn-loop",
 }
 
-// signedInputsOf returns what may be signed in r if its signature is read as l.
+// signedInputsOf returns what may be signed in r by the signature l.
 func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInputs {
 	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
 	for _, v := range l.timestamps {
@@ -66,7 +66,7 @@ func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInp
 	}
 	for _, v := range queryValues(r, false) {
 		if v.from != l.signature.From && len(v.text) <= maxValueSize {
-			m.values = append(m.values, "{"+v.from+"}") // a timestamp in the query can be signed, but not judged
+			m.values = append(m.values, "{"+v.from+"}") // a timestamp in the query can be signed, but not checked
 		}
 	}
 	for _, v := range bodyValues(r.Body) {
@@ -82,7 +82,7 @@ func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInp
 	return m
 }
 
-// untriedSources returns the places of r that no search tries: there are too many.
+// untriedSources returns the sources in r beyond the limits of a search.
 func untriedSources(r Request) []string {
 	all := signedInputsOf(r, signatureCandidate{}, "").untried
 	for _, l := range allSignatureCandidates(r)[len(signatureCandidates(r)):] {
@@ -92,7 +92,7 @@ func untriedSources(r Request) []string {
 	return slices.Compact(all)
 }
 
-// limit returns up to n of some placeholders, and notes the others.
+// limit returns the first n placeholders, and adds the others to untried.
 func (m *signedInputs) limit(placeholders []string, n int) []string {
 	n = min(n, len(placeholders))
 	for _, p := range placeholders[n:] {
@@ -137,15 +137,14 @@ func timeUnit(s string) (string, bool) {
 	return "", false
 }
 
-// template is a template to try, and where its timestamp stands.
+// template is a template to try, with the source of its timestamp.
 type template struct {
 	signed    string
 	timestamp Timestamp
 }
 
-// templates yields every way to fill patterns with what a delivery has. Values
-// of the body are tried where the body itself is not signed, which would cover
-// them.
+// templates yields every template that patterns make of the inputs. Values of
+// the body are used only where the body itself is not signed.
 func (m signedInputs) templates(patterns []string) iter.Seq[template] {
 	return func(yield func(template) bool) {
 		for _, p := range patterns {
@@ -160,8 +159,8 @@ func (m signedInputs) templates(patterns []string) iter.Seq[template] {
 	}
 }
 
-// timestampsFor returns the timestamps to try in a pattern, an empty one if it has
-// none.
+// timestampsFor returns the timestamps to try in a pattern, an empty one if it
+// has none.
 func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	switch {
 	case !strings.Contains(pattern, "T"):
@@ -173,7 +172,7 @@ func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	}
 }
 
-// expand yields what a pattern may stand for.
+// expand yields the templates that a pattern makes.
 func (m signedInputs) expand(pattern string) iter.Seq[string] {
 	pieces := m.values
 	if !strings.Contains(pattern, "B") {
@@ -192,8 +191,8 @@ func (m signedInputs) expand(pattern string) iter.Seq[string] {
 	}
 }
 
-// choices returns what a capital may stand for in a pattern; one empty choice
-// if the pattern lacks it.
+// choices returns the values for a capital of a pattern; one empty value if the
+// pattern does not have it.
 func choices(pattern, capital string, values []string) []string {
 	if !strings.Contains(pattern, capital) {
 		return []string{""}
@@ -201,7 +200,8 @@ func choices(pattern, capital string, values []string) []string {
 	return values
 }
 
-// substitute returns a pattern with its placeholders, empty if one has no value.
+// substitute returns a pattern with its placeholders, empty if one of them has
+// no value.
 func (m signedInputs) substitute(pattern, body, piece, version string) string {
 	var out strings.Builder
 	for _, c := range pattern {

@@ -23,8 +23,8 @@ const longSegment = 16
 // of texts.
 const minSecretInside = 4
 
-// Redactor masks what a delivery holds, so that it can be shown to others: it
-// keeps how it is built, and what is known to be harmless.
+// Redactor masks the values of a delivery, so that it can be shown to others.
+// It keeps the structure and what is known to be harmless.
 //
 // Of the body these texts and numbers stay: event, eventId, times, status and
 // its names, transitTime, carrierCode. Tracking numbers, order numbers and the
@@ -38,7 +38,7 @@ const minSecretInside = 4
 // Names of members stay, whatever they say.
 type Redactor struct {
 	Secrets []string
-	Key     []byte // random; made-up identifiers are derived with it
+	Key     []byte // random; aliases are derived with it
 
 	// Fold returns identifiers that are the same, but written differently, in
 	// one form; nil if none are.
@@ -58,8 +58,8 @@ func (r Redactor) Redact(c Capture) Capture {
 	return c
 }
 
-// holdsSecret reports whether s is one of the secrets, or holds one that is
-// not too short to be there by chance.
+// holdsSecret reports whether s is one of the secrets, or contains one of at
+// least minSecretInside bytes.
 func (r Redactor) holdsSecret(s string) bool {
 	return slices.ContainsFunc(r.Secrets, func(secret string) bool {
 		return secret != "" && s == secret || len(secret) >= minSecretInside && strings.Contains(s, secret)

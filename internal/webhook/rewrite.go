@@ -9,15 +9,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// bodyRewrite is one way in which a body may have been written anew between
-// being signed and being received.
+// bodyRewrite is one way in which a body may have been changed between signing
+// and receipt.
 type bodyRewrite struct {
 	name string
-	undo func([]byte) ([]byte, bool) // what may have been signed; false if it doesn't apply
+	undo func([]byte) ([]byte, bool) // returns what may have been signed; false if it does not apply
 }
 
-// bodyRewrites returns the ways that are tried. The service signs no such form
-// of a body on purpose; a proxy, a framework or an editor makes them.
+// bodyRewrites returns the changes to try. Proxies, frameworks and editors make
+// them.
 func bodyRewrites() []bodyRewrite {
 	plain := func(f func([]byte) []byte) func([]byte) ([]byte, bool) {
 		return func(b []byte) ([]byte, bool) { return f(b), true }
@@ -55,8 +55,8 @@ func chain(steps ...func([]byte) ([]byte, bool)) func([]byte) ([]byte, bool) {
 	}
 }
 
-// compact returns JSON without white space between its parts. What the
-// strings and numbers in it are written like stays.
+// compact returns JSON without white space between its tokens. Strings and
+// numbers stay as they are written.
 func compact(b []byte) ([]byte, bool) {
 	var out bytes.Buffer
 	err := json.Compact(&out, b)

@@ -11,21 +11,23 @@ import (
 	"time"
 )
 
-// ErrSelfTest says that a scheme does not do what it should: its settings
-// pass the check, but do not go together.
+// ErrSelfTest says that a scheme passes its check, but does not protect
+// deliveries as it claims: its settings contradict each other.
 var ErrSelfTest = errors.New("the scheme fails its own test")
 
+// errSourcesConflict says that two sources in the body exclude each other.
 var errSourcesConflict = errors.New("places in the body contradict each other")
 
-// SelfTest makes a delivery up, signs it with a secret that is made up, and
-// returns it. It is an error if it then does not verify, or if it does with
-// another secret, with another body though the body is covered, or long after.
+// SelfTest signs a synthetic delivery with a test secret, verifies it, and
+// returns it. The error is a [*SchemeError], or [ErrSelfTest] if the delivery
+// does not verify, or still verifies with another secret, after the tolerance,
+// or with another body where the scheme covers the body.
 func SelfTest(s Scheme, at time.Time) (Request, error) {
 	c, bad := compile(s)
 	if bad != nil {
 		return Request{}, bad
 	}
-	secret := c.scheme.Key.testSecret("a secret for rehearsal")
+	secret := c.scheme.Key.testSecret("a secret for the self-test")
 	r, err := c.testDelivery(secret, at)
 	if err != nil {
 		return r, err
@@ -55,7 +57,7 @@ func SelfTest(s Scheme, at time.Time) (Request, error) {
 	return r, nil
 }
 
-// testSecret returns a secret of that text in the form that the key wants.
+// testSecret returns a secret with that text, encoded as the key requires.
 func (k Key) testSecret(text string) Secret {
 	switch k.Encoding {
 	case EncodingBase64:
@@ -66,7 +68,7 @@ func (k Key) testSecret(text string) Secret {
 	return Secret{Name: "made up", Value: []byte(k.StripPrefix + text)}
 }
 
-// testDelivery returns a signed delivery that has all that the scheme asks for.
+// testDelivery returns a signed delivery with every part that the scheme reads.
 func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	r := Request{Method: "POST", Path: "/", Header: []Field{{"Content-Type", "application/json"}}}
 	if has(c.parts, slotForm) {
@@ -86,7 +88,7 @@ func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 		r.Header, r.RawQuery = append(r.Header, out.Header...), out.RawQuery
 		return r, nil
 	}
-	// A signature inside the body does not cover it: it is put in afterwards.
+	// A signature inside the body does not cover the body: add it last.
 	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{}}
 	stamp, err := m.setTimestamp(at)
 	if err != nil {
@@ -112,8 +114,7 @@ func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	return r, err
 }
 
-// testBody returns a JSON body that has a value in every place that the
-// scheme names.
+// testBody returns a JSON body with a value at each source of the scheme.
 func (c *compiled) testBody(at time.Time, signature string) ([]byte, error) {
 	var root any
 	ok := true
@@ -138,8 +139,8 @@ func (c *compiled) testBody(at time.Time, signature string) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// putTestValue puts a value into JSON at the parts of a pointer; false if something
-// else stands in the way.
+// putTestValue sets the value at a pointer, and creates objects and arrays on
+// the way; false if another value is there.
 func putTestValue(at any, parts []string, value string) (any, bool) {
 	if len(parts) == 0 {
 		_, isText := at.(string)

@@ -28,7 +28,7 @@ type Signed struct {
 
 // Sign returns what a sender using s with secret, at that time, would add to r.
 // A header or query parameter that is signed and is not in r, such as a
-// delivery's id, is made up from a hash of the body, so that it stays the same
+// delivery's id, is derived from a hash of the body, so that it stays the same
 // when the delivery is sent again. A timestamp inside the body is taken as it
 // stands there.
 func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
@@ -64,7 +64,7 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	return m.out, nil
 }
 
-// Apply returns r as it is sent with what was added.
+// Apply returns r with the additions.
 func (s Signed) Apply(r Request) Request {
 	r.RawQuery, r.Header = s.RawQuery, slices.Clone(r.Header)
 	for _, f := range s.Header {
@@ -79,14 +79,14 @@ func (s Signed) Apply(r Request) Request {
 	return r
 }
 
-// signer puts a signed request together.
+// signer builds a signed request.
 type signer struct {
 	c   *compiled
-	d   *delivery // the request as far as it is made
+	d   *delivery // the request so far
 	out Signed
 }
 
-// setTimestamp returns the timestamp to sign, and puts it where it belongs.
+// setTimestamp returns the timestamp to sign, and adds it to the request.
 func (m *signer) setTimestamp(at time.Time) (string, error) {
 	now := formatTime(at, m.c.scheme.Timestamp.Unit)
 	switch m.c.timestamp.kind {
@@ -125,7 +125,7 @@ func (m *signer) addMissing() error {
 	return nil
 }
 
-// signatureValue returns what stands where the signature belongs.
+// signatureValue returns the whole value at the signature's source.
 func (m *signer) signatureValue(encoded, stamp string) string {
 	sig := m.c.scheme.Signature
 	between, within := sig.separators()
@@ -139,7 +139,7 @@ func (m *signer) signatureValue(encoded, stamp string) string {
 	return entry
 }
 
-// put puts a value in its place, instead of what stood there.
+// put sets a header or query parameter.
 func (m *signer) put(p source, value string) {
 	if p.kind == sourceQuery {
 		m.d.RawQuery = setParameter(m.d.RawQuery, p.name, value)

@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Bounds of what a search looks at in one delivery. They keep a body that was
-// made for it from costing more than a search is worth.
+// Limits of what a search reads of one delivery. They bound its cost for bodies
+// built to be expensive.
 const (
 	maxScalars    = 200 // values of a body
 	maxBodyDepth  = 5   // levels of a body
@@ -24,13 +24,13 @@ const (
 	maxValueSize  = 256 // bytes of such a value
 )
 
-// locatedValue is a value of a delivery and where it stands.
+// locatedValue is a value of a delivery with its source.
 type locatedValue struct {
 	from string // as in signature.from
 	text string
 }
 
-// headerValues returns the headers of r that stand there once.
+// headerValues returns the headers of r whose names are not repeated.
 func headerValues(r Request) []locatedValue {
 	var all []locatedValue
 	for _, f := range r.Header {
@@ -41,8 +41,8 @@ func headerValues(r Request) []locatedValue {
 	return all
 }
 
-// queryValues returns the parameters of the query that stand there once,
-// without their escapes if bare.
+// queryValues returns the query parameters of r whose names are not repeated.
+// bare removes their percent escapes.
 func queryValues(r Request, bare bool) []locatedValue {
 	var all []locatedValue
 	for pair := range strings.SplitSeq(r.RawQuery, "&") {
@@ -64,8 +64,8 @@ func queryValues(r Request, bare bool) []locatedValue {
 	return all
 }
 
-// bodyValues returns the texts, numbers and booleans of a JSON body, of arrays
-// those of the first element alone: a delivery may hold one event or many.
+// bodyValues returns the strings, numbers and booleans of a JSON body. Of an
+// array it reads the first element only, as a delivery has one event or many.
 func bodyValues(body []byte) []locatedValue {
 	if !json.Valid(body) {
 		return nil
@@ -96,20 +96,22 @@ func bodyValues(body []byte) []locatedValue {
 	return all
 }
 
-// signatureCandidate is a value that has the form of a signature, and which form that is.
+// signatureCandidate is a value in the form of a signature, with that form.
 type signatureCandidate struct {
 	signature  Signature
 	algorithm  string
 	timestamps []locatedValue // in kv and list: the other entries, at sig:K
 }
 
-// signatureCandidates returns the ways to read a value of r as a signature that are tried.
+// signatureCandidates returns the likeliest maxCandidates ways to read a value
+// of r as a signature.
 func signatureCandidates(r Request) []signatureCandidate {
 	all := allSignatureCandidates(r)
 	return all[:min(len(all), maxCandidates)]
 }
 
-// allSignatureCandidates returns every such way. What is called a signature stands first.
+// allSignatureCandidates returns every way to read a value of r as a signature.
+// Values with the name of a signature come first.
 func allSignatureCandidates(r Request) []signatureCandidate {
 	var all []signatureCandidate
 	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
@@ -121,15 +123,15 @@ func allSignatureCandidates(r Request) []signatureCandidate {
 	return all
 }
 
-// holdsSecret reports whether one of secrets, such as the API key, stands in text
-// that would be a part of a scheme. Schemes are shown.
+// holdsSecret reports whether text contains one of secrets, such as the API
+// key. Text of a scheme must not: schemes are shown.
 func holdsSecret(text string, secrets []Secret) bool {
 	return slices.ContainsFunc(secrets, func(s Secret) bool {
 		return len(s.Value) >= minToken && strings.Contains(text, string(s.Value))
 	})
 }
 
-// holdsSecret likewise looks at all that a scheme would take from l.
+// holdsSecret reports whether a scheme made of l would contain one of secrets.
 func (l signatureCandidate) holdsSecret(secrets []Secret) bool {
 	return holdsSecret(l.signature.Prefix, secrets) || holdsSecret(l.signature.Tag, secrets) ||
 		slices.ContainsFunc(l.timestamps, func(f locatedValue) bool { return holdsSecret(f.from, secrets) })
@@ -146,6 +148,7 @@ func (l signatureCandidate) nameRank() int {
 	return 1
 }
 
+// signatureCandidates returns the ways to read v as a signature.
 func (v locatedValue) signatureCandidates() []signatureCandidate {
 	var all []signatureCandidate
 	for _, format := range []string{FormatKV, FormatList} {
@@ -168,7 +171,8 @@ func (v locatedValue) signatureCandidates() []signatureCandidate {
 	return all
 }
 
-// entryCandidates reads a value as one with several entries.
+// entryCandidates returns the ways to read v as a list of entries in the format
+// of s; none if it is not such a list.
 func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	between, within := s.separators()
 	if between == within || !strings.Contains(v.text, between) && (s.Format != FormatList || between != " ") {
@@ -200,8 +204,8 @@ func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	return all
 }
 
-// prefixes returns what may stand before a signature: nothing, or a word and
-// what parts it from the signature.
+// prefixes returns the possible prefixes of a signature: the empty one, and
+// each word that ends in a separator.
 func prefixes(s string) []string {
 	all := []string{""}
 	for i := range min(len(s), 40) {
@@ -212,10 +216,10 @@ func prefixes(s string) []string {
 	return all
 }
 
-// hashForm is how the bytes of a hash are written, and which hash is so long.
+// hashForm is the encoding of a hash, and an algorithm with its length.
 type hashForm struct{ encoding, algorithm string }
 
-// hashForms returns the forms that s has.
+// hashForms returns the forms in which s can be a hash.
 func hashForms(s string) []hashForm {
 	var all []hashForm
 	add := func(encoding string, b []byte, err error) {

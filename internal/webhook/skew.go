@@ -12,12 +12,11 @@ const (
 	skewSpread   = time.Minute
 )
 
-// Skew reports whether the last verdicts, oldest first, mean that the clock
-// here or the sender's is wrong, and by how much: above 0 the sender's is
-// ahead. That is so when three deliveries in a row were authentic, signed at
-// different times, and refused for their time alone, each off by about the
-// same. One delivery sent again and again, as an attacker or a queue would,
-// says nothing of clocks.
+// Skew reports whether the last verdicts, oldest first, show that a clock is
+// wrong, and by how much: above 0 the sender's is ahead. It takes three
+// authentic deliveries in a row, signed at different times, refused for their
+// timestamps alone and by about the same skew. Repeats of one delivery, as of a
+// queue or an attacker, show nothing.
 func Skew(last []Verdict) (time.Duration, bool) {
 	if len(last) < skewVerdicts {
 		return 0, false

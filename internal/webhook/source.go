@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// sourceKind is the kind of place that a value is taken from.
+// sourceKind is the part of a delivery that a value is read from.
 type sourceKind int
 
 const (
@@ -16,10 +16,10 @@ const (
 	sourceHeader
 	sourceQuery
 	sourceJSON
-	sourceSibling // a sibling of the signature, in list and kv
+	sourceSibling // another entry beside the signature, in list and kv
 )
 
-// source is where one value of a delivery stands.
+// source says where to read one value of a delivery.
 type source struct {
 	kind sourceKind
 	name string // of a header, parameter or sibling
@@ -58,7 +58,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// same reports whether two places are one.
+// same reports whether two sources are the same. Header names have no case.
 func (p source) same(other source) bool {
 	if p.kind == sourceHeader && other.kind == sourceHeader {
 		return strings.EqualFold(p.name, other.name)
@@ -66,14 +66,14 @@ func (p source) same(other source) bool {
 	return p.kind == other.kind && p.name == other.name
 }
 
-// delivery is a request while it is being looked at.
+// delivery is a request with what was found out about its body.
 type delivery struct {
 	Request
-	isJSON *bool // whether the body is JSON, once it was asked
+	isJSON *bool // whether the body is JSON; nil until needed
 }
 
-// find returns the value at p and how often it is there. Values of the query
-// keep their percent escapes.
+// find returns the value at p and how often it is there, 0 for never. Values of
+// the query keep their percent escapes.
 func (d *delivery) find(p source) (value []byte, times int) {
 	switch p.kind {
 	case sourceHeader:
@@ -91,7 +91,8 @@ func (d *delivery) find(p source) (value []byte, times int) {
 	}
 }
 
-// parameter returns the value of a parameter as it stands in the query.
+// parameter returns the first value of a query parameter with its escapes, and
+// how often the name is there.
 func (d *delivery) parameter(name string) (value []byte, times int) {
 	for pair := range strings.SplitSeq(d.RawQuery, "&") {
 		key, escaped, _ := strings.Cut(pair, "=")
@@ -106,7 +107,8 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 }
 
 // pointer returns the value in the body that a JSON pointer names: the text of
-// a string, else the literal. Null, and text that is not clean, is not there.
+// a string, else the literal. Null counts as absent, and so does text that is
+// not valid Unicode.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if d.isJSON == nil {
 		valid := json.Valid(d.Body)

@@ -13,23 +13,23 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// KindDelivered is the one kind of event that is shown.
+// KindDelivered is the only kind of event that the interface shows.
 //
 // Interface: Events.
 const KindDelivered = "router.delivered"
 
-// syntheticStatus is the status of made-up events of any other kind.
+// syntheticStatus is the status of synthetic events of other kinds.
 const syntheticStatus = 9000
 
-// SyntheticEvents says what made-up events are like. They are the same whenever Seed, At
-// and the rest are.
+// SyntheticEvents makes deliveries for tests of a receiver. Equal fields make
+// equal deliveries.
 //
 // Assumed: kinds, statuses and names other than delivered are not shown; those
 // of other kinds are invented, and Set replaces them.
 type SyntheticEvents struct {
 	Kind   string    // of the event; empty for [KindDelivered]
-	Number string    // tracking number; empty for one of its own for each
-	At     time.Time // when the first happened; each other 1 ms after the one before
+	Number string    // tracking number; empty for a new one in each event
+	At     time.Time // time of the first event; each next one is 1 ms later
 	Seed   uint64
 	Set    []Change
 }
@@ -40,11 +40,10 @@ type Change struct {
 	literal []byte // JSON
 }
 
-// ErrChange says that a change can't be read, or does not go with the event.
+// ErrChange says that a change can't be read, or does not fit the event.
 var ErrChange = errors.New("write it as /POINTER=VALUE, a JSON pointer into the event")
 
-// ParseChange reads POINTER=VALUE. The value is JSON if it can be read so, and
-// else a text.
+// ParseChange reads POINTER=VALUE. A value that is not JSON is a string.
 func ParseChange(text string) (Change, error) {
 	pointer, value, ok := strings.Cut(text, "=")
 	path, valid := jsonscan.ParsePointer(pointer)
@@ -58,7 +57,7 @@ func ParseChange(text string) (Change, error) {
 	return Change{path, literal}, err
 }
 
-// value returns the value to set, each time anew.
+// value returns a new copy of the value to set.
 func (c Change) value() (v any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(c.literal))
 	dec.UseNumber()
@@ -132,7 +131,7 @@ func checkpoint(text string, at time.Time) map[string]any {
 	}
 }
 
-// id returns a UUID that follows from the seed, what it is for, and n.
+// id returns a UUID derived from the seed, its purpose and n.
 func (m SyntheticEvents) id(what string, n int) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", m.Seed, what, n))
 	b := sum[:16]
@@ -140,8 +139,8 @@ func (m SyntheticEvents) id(what string, n int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// setAt returns in with a value at a path. Objects on the way are made; an
-// element of an array must be there, or be the next, which - names too.
+// setAt returns in with a value at a path. It creates missing objects. An index
+// must exist or be the next one, which - stands for too.
 func setAt(in any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil

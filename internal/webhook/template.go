@@ -23,9 +23,9 @@ const (
 
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
 
-// part is one piece of a template: text, or a placeholder. Templates are cut
-// into parts before anything of a request is known, so nothing that a sender
-// writes can be taken for a placeholder.
+// part is one piece of a template: text, or a placeholder. Templates are
+// parsed before any request is read, so no text of a sender can become a
+// placeholder.
 type part struct {
 	slot   slot
 	text   string // of slotPlace: the placeholder without its braces

@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// Verifier says of deliveries whether they were signed in one scheme with any
-// of some secrets. It does not change and is safe for concurrent use.
+// Verifier checks whether deliveries were signed in one scheme with any of some
+// secrets. It is immutable and safe for concurrent use.
 type Verifier struct {
 	scheme *compiled
 	names  []string
 	keys   [][]byte
 }
 
-// Verdict is what a [Verifier] says of one delivery.
+// Verdict is the result of a [Verifier] for one delivery.
 type Verdict struct {
 	OK                bool
 	Reason            Reason        // why not; empty if OK
@@ -48,8 +48,8 @@ func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify says whether r is authentic at the time now. A timestamp is judged
-// last, so that a clock that is wrong is told from a secret that is.
+// Verify says whether r is authentic at the time now. The timestamp is
+// checked last, so that a wrong clock can be told from a wrong secret.
 func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	no := func(why Reason) Verdict { return Verdict{Reason: why, SecretIndex: -1} }
 	if len(r.Body) == 0 {
@@ -69,8 +69,8 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	return verdict
 }
 
-// readSigned returns the signatures of a delivery, its timestamp, and the bytes of
-// each part that is signed.
+// readSigned returns the signatures of a delivery, its timestamp, and the bytes
+// of each part that is signed.
 func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
 	e, why := c.entries(d)
 	if why == "" {
@@ -82,8 +82,9 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces 
 	return e.macs, stamp, pieces, why
 }
 
-// match returns which secret made one of macs, -1 if none did. It takes the
-// same time wherever they match: every secret meets every entry.
+// match returns the index of the secret that made one of macs, -1 if none did.
+// It compares every secret with every entry, so its time does not depend on
+// which of them match.
 func (v *Verifier) match(pieces, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
@@ -105,13 +106,15 @@ func (v *Verifier) match(pieces, macs [][]byte) int {
 	return index
 }
 
-// tokenDigest makes tokens equally long, so that comparing them tells no length.
+// tokenDigest returns a hash of a token. Hashes have one length, so comparing
+// them reveals none.
 func tokenDigest(token []byte) []byte {
 	sum := sha256.Sum256(token)
 	return sum[:]
 }
 
-// readTimestamp returns the timestamp as it was sent, nil if the scheme has none.
+// readTimestamp returns the timestamp as it was sent, nil if the scheme has
+// none.
 func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 	switch c.timestamp.kind {
 	case sourceNone:
@@ -133,7 +136,8 @@ func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 	}
 }
 
-// checkTime takes an authentic delivery's verdict back if its time is not right.
+// checkTime refuses an authentic delivery whose timestamp is malformed or
+// beyond the tolerance.
 func (c *compiled) checkTime(v *Verdict, stamp string, now time.Time) {
 	if c.timestamp.kind == sourceNone {
 		return

@@ -208,7 +208,8 @@ func TestVerifyBadDeliveries(t *testing.T) {
 	}
 }
 
-// strayBits sets bits of the last digit before the padding that stand for no byte.
+// strayBits sets bits of the last digit before the padding that stand for no
+// byte.
 func strayBits(s string) string {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	i := len(strings.TrimRight(s, "=")) - 1
