@@ -100,3 +100,31 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	}
 	return secrets, nil
 }
+
+// APIKeySecret returns the API key as a secret that deliveries may be signed
+// with, if there is one. Its name is what webhook.secrets can hold, or
+// `api_key` for one that is written in the user file.
+//
+// Assumed: which secret signs is not shown; some services use the API key.
+func (s *Session) APIKeySecret() (webhook.Secret, bool) {
+	if s.Config.APIKeyFromStdin() {
+		return webhook.Secret{}, false // standard input may hold the delivery
+	}
+	key, err := s.apiKey()
+	if err != nil {
+		return webhook.Secret{}, false
+	}
+	name := "api_key"
+	if file := s.Config.APIKeyFile(); file != "" {
+		name = "file:" + file
+	} else if key.origin.Level == config.FromEnv {
+		name = "env:" + key.origin.Name
+	}
+	return webhook.Secret{Name: name, Value: []byte(key.secret.Reveal())}, true
+}
+
+// EditUser changes the user file, in the profile that is in force, and returns
+// its path. What the environment sets stays in force over it.
+func (s *Session) EditUser(changes ...config.Change) (string, error) {
+	return config.EditUser(s.sources, s.Config.Profile, changes...)
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -55,6 +56,16 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 		return nil, nil //nolint:nilnil // no store is an answer, not a failure
 	}
 	return opened, err
+}
+
+// Received returns the deliveries that were received, none if there is no store
+// yet.
+func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
+	opened, err := s.ExistingStore(ctx)
+	if err != nil || opened == nil {
+		return replay.Empty{}, err
+	}
+	return opened.Inbox, nil
 }
 
 func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {

@@ -43,6 +43,7 @@ var rooms = map[string][]string{
 	"internal/poll":    {"internal/tracking", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
+	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/tracking", "internal/webhook"},
 
 	// Composition.
@@ -83,7 +84,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
-	"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/follow",
+	"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
 }
 
 // tests marks a dependency that only tests may import.

@@ -18,7 +18,7 @@ func (r *route) carry(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
 	a, err := r.send(ctx, l)
 	learn(pass, a, err)
 	now := time.Now()
-	o := inbox.Outcome{Fate: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: problem(a, err)}
+	o := inbox.Outcome{Fate: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: Problem(a, err)}
 	switch {
 	case err != nil && (ctx.Err() != nil || passes(err)):
 		o.Fate = inbox.Returned
@@ -74,8 +74,8 @@ func learn(pass *pace.Pass, a Answer, err error) {
 	}
 }
 
-// problem says why a try failed, empty if it did not.
-func problem(a Answer, err error) string {
+// Problem says why a try failed, empty if it did not.
+func Problem(a Answer, err error) string {
 	switch {
 	case err != nil:
 		return err.Error()

@@ -65,6 +65,15 @@ func (d Delivery) Request() webhook.Request {
 	return webhook.Request{Method: d.Method, Path: d.Path, RawQuery: d.RawQuery, Header: d.Header, Body: d.Body}
 }
 
+// Judged returns d as a verdict by a scheme leaves it: verified or not, and why.
+func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
+	d.Verified, d.Scheme, d.Reason, d.SecretName, d.BodyAuthenticated = No, scheme, v.Reason, v.SecretName, v.BodyAuthenticated
+	if v.OK {
+		d.Verified = Yes
+	}
+	return d
+}
+
 // Mark says how an event relates to those that were stored before.
 type Mark string
 
@@ -114,6 +123,14 @@ type Event struct {
 
 	Data json.RawMessage // its data member; nil if it had none, or once pruned
 	Raw  json.RawMessage // its bytes as received; nil once pruned
+}
+
+// Decode reads d's body. It returns d with Single and Anomaly set, and its rows,
+// see [Prepare].
+func Decode(d Delivery) (Delivery, []Event) {
+	batch := webhook.Decode(d.Body)
+	d.Single, d.Anomaly = batch.Single, batch.Anomaly
+	return d, Prepare(d, batch)
 }
 
 // Prepare returns the rows that a decoded body makes, in the order of their

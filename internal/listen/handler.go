@@ -105,7 +105,11 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 // accept verifies a delivery, stores it and answers, in this order.
 func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte) {
 	d := newDelivery(req, body)
-	r.verify(&d)
+	if r.o.Verify != nil {
+		v := r.o.Verify(d.Request(), d.ReceivedAt)
+		d = d.Judged(r.o.Scheme, v)
+		r.skew.observe(v)
+	}
 	if r.o.Enforce && d.Verified != inbox.Yes {
 		r.refuse(w, req, d)
 		return
@@ -140,9 +144,8 @@ func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, 
 			return inbox.Receipt{}, errUnverifiedLimit
 		}
 	}
-	batch := webhook.Decode(d.Body)
-	d.Single, d.Anomaly = batch.Single, batch.Anomaly
-	return r.o.Store.Put(ctx, d, inbox.Prepare(d, batch))
+	d, rows := inbox.Decode(d)
+	return r.o.Store.Put(ctx, d, rows)
 }
 
 // newDelivery returns the delivery that a request is. Of the header, package
@@ -174,20 +177,6 @@ func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 		}
 	}
 	return d
-}
-
-// verify records in d whether it is authentic.
-func (r *Receiver) verify(d *inbox.Delivery) {
-	if r.o.Verify == nil {
-		return
-	}
-	v := r.o.Verify(d.Request(), d.ReceivedAt)
-	d.Scheme, d.SecretName, d.BodyAuthenticated, d.Reason = r.o.Scheme, v.SecretName, v.BodyAuthenticated, v.Reason
-	d.Verified = inbox.No
-	if v.OK {
-		d.Verified = inbox.Yes
-	}
-	r.skew.observe(v)
 }
 
 // refuse keeps evidence of d, within limits, and answers 401.

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -55,7 +56,7 @@ func outcomes() []outcome {
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
-		{is(app.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
+		{is(replay.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
 		{is(api.ErrUndecided), Unknown, "see the answer with -o json; `query.absent` in the configuration tells what \"no such tracking\" looks like"},
 		{As[*api.AnswerError], Unknown, "see the answer with --debug; check base_url"},

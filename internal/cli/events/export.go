@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -60,7 +61,7 @@ Names of members stay. What is redacted verifies no more, and is marked
 
 // exporting writes deliveries.
 type exporting struct {
-	db       *app.Store
+	in       replay.Inbox
 	since    time.Time
 	filter   forward.Filter
 	filtered bool
@@ -94,7 +95,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions, ids []s
 			return err
 		}
 	}
-	if e.db, err = call.ExistingStore(ctx); err != nil {
+	if e.in, err = call.Received(ctx); err != nil {
 		return err
 	}
 	call.Out.Whole()
@@ -127,20 +128,17 @@ func redactor(s *app.Session) (*webhook.Redactor, error) {
 func (e *exporting) all(ctx context.Context, ids []string) error {
 	if len(ids) > 0 {
 		for _, id := range ids {
-			named, err := app.NamedDeliveries(ctx, e.db, []string{id})
+			d, err := replay.FindWhole(ctx, e.in, id)
 			if err != nil {
 				return err
 			}
-			if err := e.one(named[0]); err != nil {
+			if err := e.one(d); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if e.db == nil {
-		return nil
-	}
-	return app.EachStored(ctx, e.db, func(d app.Stored) error {
+	return command.Each(replay.Deliveries(ctx, e.in, false), func(d replay.Delivery) error {
 		if d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
 			return nil
 		}
@@ -155,7 +153,7 @@ func (e *exporting) all(ctx context.Context, ids []string) error {
 
 // matches reports whether an event of a delivery matches the filter.
 func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
-	for ev, err := range e.db.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
+	for ev, err := range e.in.Events(ctx, inbox.Query{Delivery: delivery}) {
 		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {
 			return err == nil, err
 		}
@@ -163,7 +161,7 @@ func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
 	return false, nil
 }
 
-func (e *exporting) one(d app.Stored) error {
+func (e *exporting) one(d replay.Delivery) error {
 	if d.Body == nil {
 		e.pruned++
 		return nil

@@ -12,11 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -75,7 +75,10 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	if err != nil {
 		return err
 	}
-	imp := &app.Importer{Store: db, Verifier: verifier, Scheme: c.Config.Webhook.Scheme}
+	imp := &replay.Importer{Store: db.Inbox, Scheme: c.Config.Webhook.Scheme}
+	if verifier != nil {
+		imp.Verifier = verifier
+	}
 	p := command.NewProgress(c.IO, "importing", "deliveries", total)
 	j, err := importCaptures(ctx, in, imp, p)
 	p.Stop()
@@ -100,7 +103,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 }
 
 // importCaptures imports input that was found to be good.
-func importCaptures(ctx context.Context, in *input.Input, imp *app.Importer, p *command.Progress) (importedJSON, error) {
+func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, p *command.Progress) (importedJSON, error) {
 	var j importedJSON
 	for line, err := range captureLines(in) {
 		if err == nil {

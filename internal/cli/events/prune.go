@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 )
 
 func newPrune(f *command.Factory) *cobra.Command {
@@ -114,7 +114,7 @@ func runReadmit(ctx context.Context, c *command.Call) error {
 	var j readmittedJSON
 	if db != nil {
 		err = command.Each(db.Inbox.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := app.Readmit(ctx, db.Keeper, verifier, c.Config.Webhook.Scheme, d)
+			placed, err := replay.Readmit(ctx, db.Keeper, c.Config.Webhook.Scheme, verifier, d)
 			if err != nil || placed == nil {
 				j.Refused++
 				return err

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
-	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -65,11 +64,11 @@ anew. Only verified deliveries go, but for those named by ID, or with
 }
 
 // selection reads which deliveries are meant.
-func (o replayOptions) selection(names []string) (app.Selection, error) {
-	sel := app.Selection{Names: names, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
+func (o replayOptions) selection(ids []string) (replay.Selection, error) {
+	sel := replay.Selection{IDs: ids, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
 	matching := o.Since != "" || o.Filter != "" || o.Until != 0
 	ways := 0
-	for _, way := range []bool{len(names) > 0, o.Dead, matching} {
+	for _, way := range []bool{len(ids) > 0, o.Dead, matching} {
 		if way {
 			ways++
 		}
@@ -95,8 +94,8 @@ func (o replayOptions) selection(names []string) (app.Selection, error) {
 	return sel, err
 }
 
-func runReplay(ctx context.Context, c *command.Call, o replayOptions, names []string) error {
-	sel, err := o.selection(names)
+func runReplay(ctx context.Context, c *command.Call, o replayOptions, ids []string) error {
+	sel, err := o.selection(ids)
 	if err != nil {
 		return err
 	}
@@ -119,7 +118,12 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions, names []st
 	if err != nil {
 		return err
 	}
-	all, left, err := app.Errands(ctx, db, sel)
+	var in replay.Inbox = replay.Empty{}
+	var out replay.Outbox
+	if db != nil {
+		in, out = db.Inbox, db.Outbox
+	}
+	all, left, err := replay.Select(ctx, in, out, sel)
 	if err != nil {
 		return err
 	}
@@ -134,12 +138,12 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions, names []st
 	if err != nil {
 		return err
 	}
-	p := &replaying{db: db, all: all, headers: headers, sign: sign, withhold: withhold}
-	k.kind, k.Load = "replay", p.load
-	k.label = func(i int) string { return "delivery " + all[i].Name }
-	k.json = func(j *sentJSON, i int) { j.Delivery, j.Attempt = all[i].Name, all[i].Attempt+1+j.Copy }
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: all, Headers: headers, Sign: sign.sign, Withhold: withhold}
+	k.kind, k.Load = "replay", sender.Load
+	k.label = func(i int) string { return "delivery " + all[i].ID }
+	k.json = func(j *sentJSON, i int) { j.Delivery, j.Attempt = all[i].ID, all[i].Attempt+1+j.Copy }
 	if !o.Corrupt {
-		k.after = func(res forward.Result) error { return p.settle(ctx, res) }
+		k.after = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}
 	k.again = func(next int) string { return replayAgain(c, sel, all, k.Faults, next) }
 	if !c.Cmd.Flags().Changed("seed") && (o.Reorder || k.Faults.Drop > 0 || k.Faults.Delay > 0 || o.Corrupt) {
@@ -149,7 +153,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions, names []st
 }
 
 // headersOf returns what each target of the deliveries gets, by its URL.
-func headersOf(c *command.Call, values []string, all []app.Errand) (map[string][]webhook.Field, error) {
+func headersOf(c *command.Call, values []string, all []replay.Item) (map[string][]webhook.Field, error) {
 	var targets []forward.Target
 	for _, e := range all {
 		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == e.To.String() }) {
@@ -166,12 +170,12 @@ func headersOf(c *command.Call, values []string, all []app.Errand) (map[string][
 
 // saySelection says what of the deliveries that were asked for is not sent, and
 // what is odd about the others.
-func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.LeftOut) error {
+func saySelection(s *app.Session, sel replay.Selection, all []replay.Item, left replay.LeftOut) error {
 	if left.Unverified > 0 {
 		s.IO.Note("left out, because not verified: %s; --forward-unverified sends them too", view.Deliveries(left.Unverified))
 	}
-	if left.Homeless > 0 {
-		s.IO.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Homeless))
+	if left.Unwanted > 0 {
+		s.IO.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Unwanted))
 	}
 	switch {
 	case len(all) == 0 && sel.Dead:
@@ -179,13 +183,13 @@ func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.
 			s.IO.Note("nothing was given up")
 		}
 		return nil
-	case len(all) == 0 && left.Homeless > 0:
+	case len(all) == 0 && left.Unwanted > 0:
 		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")
 	case len(all) == 0:
 		return command.Usagef("`waybill events list --limit 0` shows what there is", "no delivery matches")
 	}
-	if i := slices.IndexFunc(all, func(e app.Errand) bool { return !e.Verified }); i >= 0 && len(sel.Names) > 0 {
-		s.IO.Warning("not verified: delivery %s", all[i].Name)
+	if i := slices.IndexFunc(all, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(sel.IDs) > 0 {
+		s.IO.Warning("not verified: delivery %s", all[i].ID)
 	}
 	warnClear(s, all)
 	if sel.Dead && all[0].Letter == nil {
@@ -194,64 +198,18 @@ func saySelection(s *app.Session, sel app.Selection, all []app.Errand, left app.
 	return nil
 }
 
-// replaying reads stored deliveries for being sent.
-type replaying struct {
-	db       *app.Store
-	all      []app.Errand
-	headers  map[string][]webhook.Field // that a target gets, by its URL
-	sign     *signer
-	withhold func(webhook.Field) bool
-}
-
-func (p *replaying) load(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
-	e := p.all[step.Index]
-	parcel := forward.Parcel{To: e.To}
-	found, err := app.NamedDelivery(ctx, p.db, e.Name)
-	if err != nil {
-		return parcel, err
-	}
-	d := found.Delivery
-	if found.Refused {
-		d.Seq = 0 // of its own kind
-	}
-	if parcel.Message, err = forward.Message(d, e.To, e.Attempt+1+step.Copy, p.withhold); err != nil {
-		return parcel, err
-	}
-	m, err := p.sign.sign(parcel.Message)
-	parcel.Message = forward.WithHeaders(m, p.headers[e.To.String()])
-	return parcel, err
-}
-
-// settle notes what became of a letter that was given up.
-func (p *replaying) settle(ctx context.Context, res forward.Result) error {
-	l := p.all[res.Index].Letter
-	if l == nil {
-		return nil
-	}
-	o := inbox.Outcome{Fate: inbox.GivenUp, Now: time.Now(), Status: res.Status, Reply: res.Reply}
-	switch {
-	case res.Err != nil:
-		o.Problem = res.Err.Error()
-	case res.Status/100 == 2:
-		o.Fate = inbox.Sent
-	default:
-		o.Problem = fmt.Sprintf("answered %d", res.Status)
-	}
-	return p.db.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
-}
-
 // replayAgain is the command that goes on behind so many sendings. Letters that
 // were taken are no longer dead, so that the same command goes on with the others.
-func replayAgain(c *command.Call, sel app.Selection, all []app.Errand, f forward.Faults, next int) string {
+func replayAgain(c *command.Call, sel replay.Selection, all []replay.Item, f forward.Faults, next int) string {
 	set := map[string]string{"seed": strconv.FormatUint(f.Seed, 10), "skip": strconv.Itoa(next)}
 	switch {
 	case sel.Dead && all[0].Letter != nil:
 		set["skip"] = "0"
-	case len(sel.Names) == 0:
-		set["until"] = all[len(all)-1].Name
+	case len(sel.IDs) == 0:
+		set["until"] = all[len(all)-1].ID
 		if !sel.Since.IsZero() {
 			set["since"] = sel.Since.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	return anew(c, sel.Names, set)
+	return anew(c, sel.IDs, set)
 }

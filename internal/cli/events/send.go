@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -125,7 +126,7 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if p.sign != nil {
 		k.Scheme = p.sign.scheme
 	}
-	warnClear(c.Session, []app.Errand{{To: to}})
+	warnClear(c.Session, []replay.Item{{To: to}})
 	k.kind, k.Load = "send", p.parcel
 	k.label = func(int) string { return p.label() }
 	k.json = func(j *sentJSON, _ int) { j.EventID = p.eventID }

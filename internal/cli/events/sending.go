@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -198,7 +199,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 }
 
 // warnClear warns of targets that would get deliveries unencrypted.
-func warnClear(s *app.Session, all []app.Errand) {
+func warnClear(s *app.Session, all []replay.Item) {
 	told := map[string]bool{}
 	for _, e := range all {
 		t := forward.Target{URL: e.To}

@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 )
 
 type showEventOptions struct {
@@ -55,39 +55,23 @@ two, refused:N names a refused delivery.`,
 }
 
 // shownStored returns the delivery of an event, or a refused one.
-func shownStored(ctx context.Context, s *app.Session, id string) (app.Stored, error) {
-	db, err := s.ExistingStore(ctx)
+func shownStored(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
+	in, err := s.Received(ctx)
 	if err != nil {
-		return app.Stored{}, err
+		return replay.Delivery{}, err
 	}
-	if strings.HasPrefix(id, app.RefusedPrefix) {
-		return app.NamedDelivery(ctx, db, id)
+	if strings.HasPrefix(id, replay.RefusedPrefix) {
+		return replay.Find(ctx, in, id)
 	}
-	e, err := shownIn(ctx, db, id)
+	e, err := replay.FindEvent(ctx, in, id)
 	if err != nil {
-		return app.Stored{}, err
+		return replay.Delivery{}, err
 	}
-	d, err := db.Inbox.Delivery(ctx, e.Delivery)
+	d, err := in.Delivery(ctx, e.Delivery)
 	if err == nil && d.Body == nil {
 		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
 	}
-	return app.Stored{Delivery: d}, err
-}
-
-// shownIn finds an event that is to be shown in a store that may be missing.
-func shownIn(ctx context.Context, db *app.Store, id string) (inbox.Event, error) {
-	err := inbox.ErrNoEvent
-	var e inbox.Event
-	if db != nil {
-		e, err = findEvent(ctx, db.Inbox, id)
-	}
-	if err != nil {
-		if errors.Is(err, inbox.ErrNoEvent) {
-			err = inbox.ErrNoEvent // the ID is said already
-		}
-		return e, fmt.Errorf("event %q: %w", id, err)
-	}
-	return e, nil
+	return replay.Delivery{Delivery: d}, err
 }
 
 func showBody(ctx context.Context, c *command.Call, id string) error {
@@ -117,11 +101,11 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 }
 
 func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) error {
-	db, err := c.ExistingStore(ctx)
+	in, err := c.Received(ctx)
 	if err != nil {
 		return err
 	}
-	e, err := shownIn(ctx, db, id)
+	e, err := replay.FindEvent(ctx, in, id)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -106,17 +107,14 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []str
 	}
 	if len(ids) == 0 {
 		d, err := newestUnverified(ctx, s)
-		return d.Name(), d.Sample(), err
+		return d.ID(), d.Sample(), err
 	}
-	db, err := s.ExistingStore(ctx)
+	in, err := s.Received(ctx)
 	if err != nil {
 		return "", webhook.Sample{}, err
 	}
-	named, err := app.NamedDeliveries(ctx, db, ids)
-	if err != nil {
-		return "", webhook.Sample{}, err
-	}
-	return named[0].Name(), named[0].Sample(), nil
+	d, err := replay.FindWhole(ctx, in, ids[0])
+	return d.ID(), d.Sample(), err
 }
 
 func printExplanation(c *command.Call, j explanationJSON, fits *webhook.Scheme) error {

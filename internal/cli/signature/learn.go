@@ -13,8 +13,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -171,31 +171,32 @@ func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, id
 		}
 		return all, err
 	}
-	db, err := s.ExistingStore(ctx)
+	in, err := s.Received(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []webhook.Sample
 	seen := map[string]bool{}
-	add := func(d app.Stored) bool {
+	add := func(d replay.Delivery) bool {
 		if body := string(d.Body); len(ids) > 0 || !seen[body] {
 			seen[body] = true
-			all, l.names = append(all, d.Sample()), append(l.names, d.Name())
+			all, l.names = append(all, d.Sample()), append(l.names, d.ID())
 		}
 		return len(all) < o.Last
 	}
-	if len(ids) > 0 {
-		named, err := app.NamedDeliveries(ctx, db, ids)
-		for _, d := range named {
-			add(d)
+	for d, err := range replay.Whole(ctx, in, ids...) {
+		if err != nil {
+			return nil, err
 		}
-		return all, err
+		if !add(d) && len(ids) == 0 {
+			break
+		}
 	}
-	if err := app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) { return add(app.Stored{Delivery: d}), nil }); err != nil || len(all) > 0 {
-		return all, err
+	if len(all) > 0 {
+		return all, nil
 	}
 	// A scheme that is wrong and enforced refuses every genuine delivery.
-	refused, err := app.Refusals(ctx, db)
+	refused, err := replay.Refused(ctx, in)
 	for _, d := range refused {
 		if !add(d) {
 			break
@@ -340,7 +341,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, resu
 	if err != nil || db == nil {
 		return err
 	}
-	n, err := app.Rejudge(ctx, db, o.Pin, v)
+	n, err := replay.Reverify(ctx, db.Inbox, db.Verdicts, o.Pin, v)
 	result.Rejudged = (*rejudgedJSON)(&n)
 	return err
 }
@@ -437,7 +438,7 @@ func printNextStep(call *command.Call, l lesson, j learnJSON) {
 				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
 			}
 		}
-		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, app.RefusedPrefix) }) {
+		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, replay.RefusedPrefix) }) {
 			call.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
 		}
 		call.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")

@@ -5,10 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -51,22 +50,24 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.ExistingStore(ctx)
+	in, err := c.Received(ctx)
 	if err != nil {
 		return err
 	}
 	j := promotionJSON{Scheme: name, Failing: []verdictJSON{}}
-	err = app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
+	for d, err := range replay.Whole(ctx, in) {
+		if err != nil {
+			return err
+		}
 		j.Checked++
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
-			j.Failing = append(j.Failing, newVerdictJSON(app.Stored{Delivery: d}.Name(), name, d.ReceivedAt, verdict))
+			j.Failing = append(j.Failing, newVerdictJSON(d.ID(), name, d.ReceivedAt, verdict))
 		}
-		return j.Checked < last, nil
-	})
-	switch {
-	case err != nil:
-		return err
-	case j.Checked == 0:
+		if j.Checked == last {
+			break
+		}
+	}
+	if j.Checked == 0 {
 		return command.Usagef("`waybill listen` receives deliveries", "there are no stored deliveries to judge by")
 	}
 	failed := j.failure(c)
@@ -76,7 +77,11 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 		}
 		j.Promoted = true
 		warnOverridden(c.Session, "webhook.scheme", "webhook.verify")
-		if _, err := app.Rejudge(ctx, db, name, v); err != nil {
+		db, err := c.ExistingStore(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := replay.Reverify(ctx, in, db.Verdicts, name, v); err != nil {
 			return err
 		}
 	}

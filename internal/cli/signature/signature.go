@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -169,23 +170,22 @@ func unverified(hint, next, format string, args ...any) error {
 
 // newestUnverified returns the delivery received last among those that are
 // not verified, refused ones too. The error for none is a usage error.
-func newestUnverified(ctx context.Context, s *app.Session) (app.Stored, error) {
-	db, err := s.ExistingStore(ctx)
+func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, error) {
+	in, err := s.Received(ctx)
 	if err != nil {
-		return app.Stored{}, err
+		return replay.Delivery{}, err
 	}
-	var newest app.Stored
-	err = app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
-		if d.Verified == inbox.Yes {
-			return true, nil
+	var newest replay.Delivery
+	for d, err := range replay.Whole(ctx, in) {
+		if err != nil {
+			return newest, err
 		}
-		newest = app.Stored{Delivery: d}
-		return false, nil
-	})
-	if err != nil {
-		return newest, err
+		if d.Verified != inbox.Yes {
+			newest = d
+			break
+		}
 	}
-	refused, err := app.Refusals(ctx, db)
+	refused, err := replay.Refused(ctx, in)
 	if err != nil {
 		return newest, err
 	}

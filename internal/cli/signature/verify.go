@@ -10,8 +10,8 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -146,21 +146,13 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []strin
 		}
 		return err
 	}
-	db, err := s.ExistingStore(ctx)
+	in, err := s.Received(ctx)
 	if err != nil {
 		return err
 	}
-	if len(ids) > 0 {
-		named, err := app.NamedDeliveries(ctx, db, ids)
-		for _, d := range named {
-			judge(d.Name(), d.Sample())
-		}
-		return err
-	}
-	return app.EachDelivery(ctx, db, func(d inbox.Delivery) (bool, error) {
-		st := app.Stored{Delivery: d}
-		judge(st.Name(), st.Sample())
-		return true, nil
+	return command.Each(replay.Whole(ctx, in, ids...), func(d replay.Delivery) error {
+		judge(d.ID(), d.Sample())
+		return nil
 	})
 }
 

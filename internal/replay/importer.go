@@ -1,11 +1,10 @@
-package app
+package replay
 
 import (
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -14,46 +13,24 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// redactedMark is what is odd about a delivery that was imported redacted.
+// redactedMark ends the anomaly of a delivery that was imported redacted.
 const redactedMark = "redacted"
 
 // Capture is the delivery as it is exported.
-func (d Stored) Capture() webhook.Capture {
+func (d Delivery) Capture() webhook.Capture {
 	return webhook.Capture{
 		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt, Redacted: strings.HasSuffix(d.Anomaly, redactedMark)},
-		From:   d.RemoteAddr, Delivery: d.Name(), Verified: string(d.Verified),
+		From:   d.RemoteAddr, Delivery: d.ID(), Verified: string(d.Verified),
 	}
 }
 
-// EachStored calls f with the stored deliveries, oldest first, those whose
-// bytes were pruned too.
-func EachStored(ctx context.Context, db *Store, f func(Stored) error) error {
-	counts, err := db.Inbox.Counts(ctx)
-	if err != nil {
-		return err
-	}
-	for seq := int64(1); seq <= counts.Deliveries; seq++ {
-		d, err := db.Inbox.Delivery(ctx, seq)
-		if errors.Is(err, inbox.ErrNoDelivery) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if err := f(Stored{Delivery: d}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Importer brings deliveries from files into a store, as if they had been
-// received then. What a file says of their verdict is not believed: they are
-// judged by the scheme and the secrets of now, at the time of their receipt.
+// Importer adds deliveries from files to a store, as if they had been received
+// then. What a file says of being verified is not believed: each is verified by
+// the scheme and the secrets of now, at the time of its receipt.
 type Importer struct {
-	Store    *Store
-	Verifier *Verifier // nil: nothing is verified
-	Scheme   string    // name of its scheme
+	Store    inbox.Store
+	Verifier Verifier // nil: nothing is verified
+	Scheme   string   // name of its scheme
 
 	eventless map[[sha256.Size]byte]bool // deliveries of the store without events; nil before it was read
 }
@@ -79,19 +56,13 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	}
 	d.ReceivedAt = d.ReceivedAt.UTC().Truncate(time.Millisecond) // as it is stored
 	if i.Verifier != nil {
-		v := i.Verifier.Verify(d.Request(), d.ReceivedAt)
-		d.Verified, d.Scheme, d.Reason, d.SecretName, d.BodyAuthenticated = inbox.No, i.Scheme, v.Reason, v.SecretName, v.BodyAuthenticated
-		if v.OK {
-			d.Verified = inbox.Yes
-		}
+		d = verify(d, i.Scheme, i.Verifier)
 	}
-	batch := webhook.Decode(d.Body)
-	d.Single, d.Anomaly = batch.Single, batch.Anomaly
-	rows := inbox.Prepare(d, batch)
+	d, rows := inbox.Decode(d)
 	if c.Redacted {
-		d.Anomaly = odd(d.Anomaly)
+		d.Anomaly = addRedacted(d.Anomaly)
 		for n := range rows {
-			rows[n].Anomaly = odd(rows[n].Anomaly)
+			rows[n].Anomaly = addRedacted(rows[n].Anomaly)
 		}
 	}
 	done := Imported{Verified: d.Verified == inbox.Yes, Redacted: c.Redacted}
@@ -99,19 +70,19 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	if done.Known, err = i.known(ctx, d, rows, timed); err != nil || done.Known {
 		return done, err
 	}
-	receipt, err := i.Store.Inbox.Put(ctx, d, rows)
+	receipt, err := i.Store.Put(ctx, d, rows)
 	done.Events = receipt.Standing()
 	return done, err
 }
 
-// odd adds the mark of a redacted delivery to what else is odd.
-func odd(anomaly string) string {
+// addRedacted adds the mark of a redacted delivery to an anomaly.
+func addRedacted(anomaly string) string {
 	return strings.TrimPrefix(anomaly+"; "+redactedMark, "; ")
 }
 
 // known reports whether the store holds the delivery; timed: received at the
-// same time. One with an event is found by that event; the others are few, and
-// remembered.
+// same time. A delivery with an eventId is found by it. The others are few: their
+// fingerprints are held in memory.
 func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, timed bool) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {
@@ -122,7 +93,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		q.Since = d.ReceivedAt
 	}
 	seen := int64(0)
-	for e, err := range i.Store.Inbox.Events(ctx, q) {
+	for e, err := range i.Store.Events(ctx, q) {
 		if err != nil {
 			return false, err
 		}
@@ -130,7 +101,7 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 			continue
 		}
 		seen = e.Delivery
-		other, err := i.Store.Inbox.Delivery(ctx, e.Delivery)
+		other, err := i.Store.Delivery(ctx, e.Delivery)
 		if err != nil {
 			return false, err
 		}
@@ -146,7 +117,7 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed b
 	if i.eventless == nil {
 		i.eventless = map[[sha256.Size]byte]bool{}
 		last := int64(0)
-		for e, err := range i.Store.Inbox.Events(ctx, inbox.Query{}) {
+		for e, err := range i.Store.Events(ctx, inbox.Query{}) {
 			if err != nil {
 				return false, err
 			}
@@ -154,7 +125,7 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed b
 				continue
 			}
 			last = e.Delivery
-			other, err := i.Store.Inbox.Delivery(ctx, e.Delivery)
+			other, err := i.Store.Delivery(ctx, e.Delivery)
 			if err != nil {
 				return false, err
 			}

@@ -1,4 +1,4 @@
-package app_test
+package replay_test
 
 import (
 	"encoding/json"
@@ -8,14 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func opened(t *testing.T) *app.Store {
+func opened(t *testing.T) *store.DB {
 	t.Helper()
 	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), store.Options{})
 	if err != nil {
@@ -26,28 +25,31 @@ func opened(t *testing.T) *app.Store {
 			t.Error(err)
 		}
 	})
-	return &app.Store{Inbox: db, Verdicts: db, Keeper: db}
+	return db
 }
 
 // exported returns what a store holds, in the form of files, read again.
-func exported(t *testing.T, db *app.Store) []webhook.Capture {
+func exported(t *testing.T, db *store.DB) []webhook.Capture {
 	t.Helper()
 	var all []webhook.Capture
-	if err := app.EachStored(t.Context(), db, func(d app.Stored) error {
+	for d, err := range replay.Deliveries(t.Context(), db, false) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		line, err := json.Marshal(d.Capture())
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		var c webhook.Capture
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatal(err)
+		}
 		all = append(all, c)
-		return json.Unmarshal(line, &all[len(all)-1])
-	}); err != nil {
-		t.Fatal(err)
 	}
 	return all
 }
 
-func imported(t *testing.T, i *app.Importer, all []webhook.Capture) (total app.Imported, known int) {
+func imported(t *testing.T, i *replay.Importer, all []webhook.Capture) (total replay.Imported, known int) {
 	t.Helper()
 	for _, c := range all {
 		done, err := i.Import(t.Context(), c)
@@ -85,18 +87,18 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 	for _, d := range hostile() {
 		b := webhook.Decode(d.Body)
 		d.Single, d.Anomaly = b.Single, b.Anomaly
-		if _, err := from.Inbox.Put(t.Context(), d, inbox.Prepare(d, b)); err != nil {
+		if _, err := from.Put(t.Context(), d, inbox.Prepare(d, b)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	captures := exported(t, from)
-	total, known := imported(t, &app.Importer{Store: to}, captures)
+	total, known := imported(t, &replay.Importer{Store: to}, captures)
 	if total.Events != 5 || known != 0 || total.Verified {
 		t.Errorf("%+v, %d known; want 5 events, none verified without a scheme", total, known)
 	}
 	for seq := range int64(len(captures)) {
-		a, errA := from.Inbox.Delivery(t.Context(), seq+1)
-		b, errB := to.Inbox.Delivery(t.Context(), seq+1)
+		a, errA := from.Delivery(t.Context(), seq+1)
+		b, errB := to.Delivery(t.Context(), seq+1)
 		if errA != nil || errB != nil {
 			t.Fatal(errA, errB)
 		}
@@ -110,11 +112,11 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 	}
 	// Again, in another process and twice in one: nothing is added.
 	for range 2 {
-		if total, known := imported(t, &app.Importer{Store: to}, append(captures, captures...)); total.Events != 0 || known != 2*len(captures) {
+		if total, known := imported(t, &replay.Importer{Store: to}, append(captures, captures...)); total.Events != 0 || known != 2*len(captures) {
 			t.Errorf("again: %d events, %d of %d known", total.Events, known, 2*len(captures))
 		}
 	}
-	counts, err := to.Inbox.Counts(t.Context())
+	counts, err := to.Counts(t.Context())
 	if err != nil || counts.Deliveries != int64(len(captures)) {
 		t.Errorf("%d deliveries (%v); want %d", counts.Deliveries, err, len(captures))
 	}
@@ -123,20 +125,20 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 func TestImportKnowsWhatWasPruned(t *testing.T) {
 	from, to := opened(t), opened(t)
 	d := hostile()[0]
-	if _, err := from.Inbox.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
+	if _, err := from.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
 		t.Fatal(err)
 	}
 	captures := exported(t, from)
-	imported(t, &app.Importer{Store: to}, captures)
-	if _, err := to.Keeper.Prune(t.Context(), time.Now()); err != nil {
+	imported(t, &replay.Importer{Store: to}, captures)
+	if _, err := to.Prune(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if total, known := imported(t, &app.Importer{Store: to}, captures); total.Events != 0 || known != 1 {
+	if total, known := imported(t, &replay.Importer{Store: to}, captures); total.Events != 0 || known != 1 {
 		t.Errorf("%d events, %d known; want the delivery known by what was kept of it", total.Events, known)
 	}
 	// The same event at another time is another delivery, and no other event.
 	captures[0].At = captures[0].At.Add(time.Hour)
-	if total, known := imported(t, &app.Importer{Store: to}, captures); total.Events != 0 || known != 0 {
+	if total, known := imported(t, &replay.Importer{Store: to}, captures); total.Events != 0 || known != 0 {
 		t.Errorf("an hour later: %d events, %d known; want none of both", total.Events, known)
 	}
 }
@@ -159,8 +161,7 @@ func TestImportJudgesAnew(t *testing.T) {
 	late := good
 	late.At = at.Add(time.Hour)
 	masked := webhook.Redactor{Key: []byte("k")}.Redact(good)
-	s := verifying(t, "timestamped-kv", "s3cret")
-	v, err := s.Verifier()
+	v, err := webhook.NewVerifier(scheme.Scheme, []webhook.Secret{{Value: []byte("s3cret")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,8 +177,8 @@ func TestImportJudgesAnew(t *testing.T) {
 		"redacted":           {masked, inbox.No, webhook.ReasonSignatureMalformed, "redacted"},
 	} {
 		db := opened(t)
-		imported(t, &app.Importer{Store: db, Verifier: v, Scheme: "timestamped-kv"}, []webhook.Capture{tt.c})
-		e, err := db.Inbox.Event(t.Context(), 1)
+		imported(t, &replay.Importer{Store: db, Verifier: v, Scheme: "timestamped-kv"}, []webhook.Capture{tt.c})
+		e, err := db.Event(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,23 +195,9 @@ func TestImportJudgesAnew(t *testing.T) {
 func TestImportWithoutTime(t *testing.T) {
 	db := opened(t)
 	before := time.Now().Truncate(time.Millisecond)
-	imported(t, &app.Importer{Store: db}, []webhook.Capture{{Sample: webhook.Sample{Request: webhook.Request{Method: "POST", Path: "/", Body: []byte(`[]`)}}}})
-	d, err := db.Inbox.Delivery(t.Context(), 1)
+	imported(t, &replay.Importer{Store: db}, []webhook.Capture{{Sample: webhook.Sample{Request: webhook.Request{Method: "POST", Path: "/", Body: []byte(`[]`)}}}})
+	d, err := db.Delivery(t.Context(), 1)
 	if err != nil || d.ReceivedAt.Before(before) || d.ReceivedAt.After(time.Now()) {
 		t.Errorf("received %v (%v); want now", d.ReceivedAt, err)
 	}
-}
-
-// verifying returns a session that verifies by a preset with one secret.
-func verifying(t *testing.T, scheme, secret string) *app.Session {
-	t.Helper()
-	dir := t.TempDir()
-	a := &app.App{Sources: func([]config.Flag) config.Sources {
-		return config.Sources{Env: []string{"WAYBILL_WEBHOOK_SCHEME=" + scheme, "WAYBILL_WEBHOOK_SECRET=" + secret}, WorkDir: dir, Home: dir}
-	}}
-	s, err := a.Session(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
 }

@@ -1,0 +1,235 @@
+package replay
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Outbox is what is known of targets, see [inbox.Outbox].
+type Outbox interface {
+	Sinks(ctx context.Context) ([]inbox.Sink, error)
+	DeadLetters(ctx context.Context) iter.Seq2[inbox.Letter, error]
+	SettleLetter(ctx context.Context, letter int64, o inbox.Outcome) error
+}
+
+// Item is one stored delivery that is sent again to one target.
+type Item struct {
+	ID       string   // of the delivery, see [Find]
+	To       *url.URL // its target
+	Verified bool
+	Letter   *inbox.Letter // that was given up, if To is its target; nil for none
+	Attempt  int           // how often sending it to there was begun before, as far as is known; at least 1
+}
+
+// Selection says which deliveries are sent again, and where to.
+type Selection struct {
+	IDs        []string // these, see [Find]
+	Dead       bool     // else those that were given up
+	Since      time.Time
+	Until      int64 // up to the delivery of that number; 0 for no bound
+	Filter     forward.Filter
+	Unverified bool     // those that did not verify too; those with an ID go anyway
+	To         *url.URL // nil for the known targets that accept them
+}
+
+// LeftOut counts deliveries that were selected and are not sent.
+type LeftOut struct {
+	Unverified int
+	Unwanted   int // that no known target accepts
+}
+
+// selector collects items.
+type selector struct {
+	sel     Selection
+	in      Inbox
+	out     Outbox
+	targets []forward.Target   // the known ones
+	urls    map[int64]*url.URL // of the known ones, by sink
+	items   []Item
+	leftOut LeftOut
+}
+
+// Select returns the items of a selection, in the order in which their
+// deliveries were received. out is nil if nothing was ever stored. Errors are
+// those of [FindWhole], and of a known target that can't be read.
+func Select(ctx context.Context, in Inbox, out Outbox, sel Selection) ([]Item, LeftOut, error) {
+	s := selector{sel: sel, in: in, out: out, urls: map[int64]*url.URL{}}
+	add := s.addMatching
+	switch {
+	case sel.Dead:
+		add = s.addDead
+	case len(sel.IDs) > 0:
+		add = s.addNamed
+	}
+	if out != nil {
+		if err := s.readTargets(ctx); err != nil {
+			return nil, LeftOut{}, err
+		}
+	}
+	err := add(ctx)
+	return s.items, s.leftOut, err
+}
+
+// readTargets reads the known targets.
+func (s *selector) readTargets(ctx context.Context) error {
+	sinks, err := s.out.Sinks(ctx)
+	if err != nil {
+		return err
+	}
+	for _, k := range sinks {
+		if k.Name != forward.SinkName {
+			continue
+		}
+		var t forward.Target
+		if t.URL, err = forward.ParseURL(k.URL); err != nil {
+			return fmt.Errorf("known target: %w", err)
+		}
+		if t.Filter, err = forward.ParseFilter(k.Filter); err != nil {
+			return fmt.Errorf("known target %s: %w", t.Show(), err)
+		}
+		s.urls[k.ID] = t.URL
+		s.targets = append(s.targets, t)
+	}
+	return nil
+}
+
+// addDead adds what was given up.
+func (s *selector) addDead(ctx context.Context) error {
+	if s.out == nil {
+		return nil
+	}
+	var letters []inbox.Letter
+	for l, err := range s.out.DeadLetters(ctx) {
+		if err != nil {
+			return err
+		}
+		if s.urls[l.Sink] != nil {
+			letters = append(letters, l)
+		}
+	}
+	slices.SortStableFunc(letters, func(a, b inbox.Letter) int { return cmp.Compare(a.Delivery, b.Delivery) })
+	for i, l := range letters {
+		d, err := s.in.Delivery(ctx, l.Delivery)
+		if err != nil {
+			return err
+		}
+		verified := d.Verified == inbox.Yes
+		if !verified && !s.sel.Unverified {
+			s.leftOut.Unverified++
+			continue
+		}
+		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Letter: &letters[i], Attempt: max(l.Attempt, l.Failures, 1)}
+		if to := s.sel.To; to != nil && to.String() != item.To.String() {
+			item.To, item.Letter, item.Attempt = to, nil, 1
+		}
+		// Of several letters about one delivery to one target, those that can be settled go.
+		n := len(s.items)
+		if repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String(); !repeated || item.Letter != nil {
+			s.items = append(s.items, item)
+		}
+	}
+	return nil
+}
+
+// addNamed adds the deliveries with an ID, each once.
+func (s *selector) addNamed(ctx context.Context) error {
+	var all []Delivery
+	for _, id := range s.sel.IDs {
+		d, err := FindWhole(ctx, s.in, id)
+		if err != nil {
+			return err
+		}
+		d.Body, d.Header = nil, nil // read again when it is sent
+		if !slices.ContainsFunc(all, func(other Delivery) bool { return other.ID() == d.ID() }) {
+			all = append(all, d)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Delivery) int { return cmp.Or(a.ReceivedAt.Compare(b.ReceivedAt), cmp.Compare(a.Seq, b.Seq)) })
+	for _, d := range all {
+		m := s.newMatch()
+		if !d.Refused {
+			for row, err := range s.in.Events(ctx, inbox.Query{Delivery: d.Seq}) {
+				if err != nil {
+					return err
+				}
+				m.add(s, row)
+			}
+		}
+		s.add(d.ID(), d.Verified == inbox.Yes, m)
+	}
+	return nil
+}
+
+// addMatching adds what matches among all that was received.
+func (s *selector) addMatching(ctx context.Context) error {
+	found := map[int64]*match{}
+	for row, err := range s.in.Events(ctx, inbox.Query{Since: s.sel.Since}) {
+		switch {
+		case err != nil:
+			return err
+		case s.sel.Until > 0 && row.Delivery > s.sel.Until:
+			continue
+		case found[row.Delivery] == nil:
+			found[row.Delivery] = s.newMatch()
+		}
+		found[row.Delivery].add(s, row)
+	}
+	for _, seq := range slices.Sorted(maps.Keys(found)) {
+		switch m := found[seq]; {
+		case !m.selected:
+		case !m.verified && !s.sel.Unverified:
+			s.leftOut.Unverified++
+		default:
+			s.add(strconv.FormatInt(seq, 10), m.verified, m)
+		}
+	}
+	return nil
+}
+
+// match is what the rows of a delivery match.
+type match struct {
+	selected, verified bool
+	accepted           []bool // by which of the known targets
+}
+
+func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(s.targets))} }
+
+func (m *match) add(s *selector, row inbox.Event) {
+	m.selected = m.selected || s.sel.Filter.Match(row)
+	m.verified = m.verified || row.Verified == inbox.Yes
+	if row.Mark != inbox.Standing && row.Mark != inbox.Superseded {
+		return
+	}
+	for i, t := range s.targets {
+		m.accepted[i] = m.accepted[i] || t.Filter.Match(row)
+	}
+}
+
+// add adds an item for the selected target, or for each known one that accepts
+// the delivery.
+func (s *selector) add(id string, verified bool, m *match) {
+	if s.sel.To != nil {
+		s.items = append(s.items, Item{ID: id, To: s.sel.To, Verified: verified, Attempt: 1})
+		return
+	}
+	n := len(s.items)
+	for i, t := range s.targets {
+		added := func(other Item) bool { return other.To.String() == t.URL.String() }
+		if m.accepted[i] && !slices.ContainsFunc(s.items[n:], added) { // two filters of one URL
+			s.items = append(s.items, Item{ID: id, To: t.URL, Verified: verified, Attempt: 1})
+		}
+	}
+	if len(s.items) == n {
+		s.leftOut.Unwanted++
+	}
+}

@@ -1,0 +1,53 @@
+package replay
+
+import (
+	"context"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Sender reads items for a [forward.Series] and records what came of them.
+type Sender struct {
+	Inbox    Inbox
+	Outbox   Outbox // nil if no item has a letter
+	Items    []Item
+	Headers  map[string][]webhook.Field // that a target gets, by its URL
+	Withhold func(webhook.Field) bool   // headers that no target gets
+	Sign     func(webhook.Request) (webhook.Request, error)
+}
+
+// Load returns what a step of the series sends.
+func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+	item := s.Items[step.Index]
+	parcel := forward.Parcel{To: item.To}
+	found, err := Find(ctx, s.Inbox, item.ID)
+	if err != nil {
+		return parcel, err
+	}
+	d := found.Delivery
+	if found.Refused {
+		d.Seq = 0 // a number of its own kind, which no target is given
+	}
+	if parcel.Message, err = forward.Message(d, item.To, item.Attempt+1+step.Copy, s.Withhold); err != nil {
+		return parcel, err
+	}
+	signed, err := s.Sign(parcel.Message)
+	parcel.Message = forward.WithHeaders(signed, s.Headers[item.To.String()])
+	return parcel, err
+}
+
+// Settle records what came of an item that had been given up.
+func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
+	l := s.Items[res.Index].Letter
+	if l == nil {
+		return nil
+	}
+	o := inbox.Outcome{Fate: inbox.Sent, Now: time.Now(), Status: res.Status, Reply: res.Reply, Problem: forward.Problem(res.Answer, res.Err)}
+	if o.Problem != "" {
+		o.Fate = inbox.GivenUp
+	}
+	return s.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+}
