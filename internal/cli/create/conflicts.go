@@ -9,7 +9,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -17,10 +17,10 @@ import (
 )
 
 // conflicts are the records of an input that contradict earlier ones, as
-// staging finds them. However many there are, only the first are held: those
-// that go to the rejects wait in a file.
+// staging finds them. Only the first are held; those that go to the rejects wait
+// in a file.
 type conflicts struct {
-	c     *creation
+	in    *checkedInput
 	file  *os.File // nil while there is nothing in it
 	w     *bufio.Writer
 	marks *gob.Encoder // of entries, in the order of the input
@@ -30,8 +30,8 @@ type conflicts struct {
 // add notes a record that is left out.
 func (x *conflicts) add(conflict ledger.Conflict) error {
 	x.n++
-	x.c.judged.Problem(x.c.conflictProblem(conflict))
-	if x.c.o.Rejects == "" {
+	x.in.judged.Problem(conflictProblem(x.in.Names(), conflict))
+	if x.in.rejects == "" {
 		return nil
 	}
 	if x.file == nil {
@@ -57,24 +57,19 @@ func (x *conflicts) report(ctx context.Context) error {
 	if x.n == 0 {
 		return nil
 	}
-	c := x.c
-	c.judged.Invalid += x.n
-	c.judged.Valid -= x.n
+	x.in.judged.Invalid += x.n
+	x.in.judged.Valid -= x.n
 	if x.file != nil {
-		if err := x.reject(ctx); err != nil {
+		if err := x.rewriteRejects(ctx); err != nil {
 			return err
 		}
 	}
-	bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
-	if !c.o.SkipInvalid {
-		return bad
-	}
-	c.call.IO.WarningWith(bad.Warning())
-	return nil
+	return x.in.refuseOrWarn()
 }
 
-// reject writes the rejects file anew, with the records that staging found.
-func (x *conflicts) reject(ctx context.Context) error {
+// rewriteRejects writes the rejects file again, with the records that staging
+// found.
+func (x *conflicts) rewriteRejects(ctx context.Context) error {
 	if err := x.w.Flush(); err != nil {
 		return fmt.Errorf("keep the rows for --rejects: %w", err)
 	}
@@ -86,18 +81,18 @@ func (x *conflicts) reject(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rejects, err := x.c.rejectsFile(ctx)
+	rejects, err := x.in.newRejects(ctx)
 	if err != nil {
 		return err
 	}
 	defer rejects.Discard()
-	for i, src := range x.c.in.Sources {
-		err := src.Read(x.c.in.Options, func(r *intake.Reader, rec intake.Record) error {
+	for i, src := range x.in.Sources {
+		err := src.Read(x.in.Options, func(r *intake.Reader, rec intake.Record) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 			if next != nil && rec.Good() && *next == (ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}) {
-				rec.Problems = append(rec.Problems, contradicts(src.Name, rec))
+				rec.Problems = append(rec.Problems, contradiction(src.Name, rec.Line, rec.Item, "the same tracking stands in the input with another carrier code"))
 				if next, err = nextMark(marks); err != nil {
 					return err
 				}
@@ -129,9 +124,19 @@ func nextMark(marks *gob.Decoder) (*ledger.Entry, error) {
 	return &e, nil
 }
 
-// contradicts is the problem of a record that contradicts an earlier one.
-func contradicts(file string, rec intake.Record) intake.Problem {
-	return intake.Problem{File: file, Line: rec.Line, Header: tracking.FieldCarrierCode, Problem: tracking.Problem{
-		Field: tracking.FieldCarrierCode, Value: rec.Item.CarrierCode, Message: "the same tracking stands in the input with another carrier code",
-	}}
+// contradiction is the problem of an item that contradicts an earlier one.
+func contradiction(file string, line int, item tracking.Item, message string) intake.Problem {
+	return intake.Problem{
+		File: file, Line: line, Header: tracking.FieldCarrierCode,
+		Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: item.CarrierCode, Message: message},
+	}
+}
+
+// conflictProblem is the problem of a conflict, with the place of the earlier
+// item.
+func conflictProblem(files []string, c ledger.Conflict) intake.Problem {
+	p := contradiction(files[c.Entry.File], c.Entry.Line, c.Entry.Item,
+		fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))
+	p.Problem.Hint = "keep one of the two"
+	return p
 }

@@ -1,21 +1,18 @@
+// Package create holds the command that creates trackings: it judges an input
+// whole, stages it in the ledger and sends what is pending.
 package create
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -31,6 +28,7 @@ type createOptions struct {
 	send.PolicyOptions
 }
 
+// New returns the command that creates trackings.
 func New(f *command.Factory) *cobra.Command {
 	var o createOptions
 	cmd := &cobra.Command{
@@ -53,11 +51,7 @@ for more of that, and "waybill help input" for what is read.`,
 	}
 	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 		o.Files = args
-		policy, err := o.Policy(cmd, c.Config)
-		if err != nil {
-			return err
-		}
-		return runCreate(ctx, c, o, policy)
+		return runCreate(ctx, c, o)
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -78,33 +72,53 @@ for more of that, and "waybill help input" for what is read.`,
 	return cmd
 }
 
-// creation is one create on its way.
+// creation is one create.
 type creation struct {
 	call    *command.Call
 	o       createOptions
-	in      *input.Input
+	in      *checkedInput
 	plan    ledger.Plan
 	policy  bulk.Policy
-	judged  input.Judgement
 	started time.Time
 }
 
-func runCreate(ctx context.Context, call *command.Call, o createOptions, policy bulk.Policy) error {
-	c := &creation{call: call, o: o, policy: policy, started: time.Now()}
-	if err := c.prepare(ctx); err != nil {
+func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
+	c := &creation{call: call, o: o, started: time.Now()}
+	var err error
+	if c.policy, err = o.Policy(call.Config); err != nil {
+		return err
+	}
+	if c.in, err = openInput(ctx, call, o); err != nil {
 		return err
 	}
 	defer c.in.Close()
-	return send.WithNextCommand(c.create(ctx), c.again())
-}
-
-// create judges the input and sends it.
-func (c *creation) create(ctx context.Context) error {
-	if err := c.judge(ctx); err != nil {
+	if c.plan, err = newPlan(call.Config, o, c.in.Names()); err != nil {
 		return err
 	}
-	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
-		return c.nothing()
+	return send.WithNextCommand(c.execute(ctx), c.in.repeat)
+}
+
+// newPlan returns how the rows of the files are to be sent.
+func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, error) {
+	plan := ledger.Plan{Files: files, Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: o.CheckFirst}
+	if o.Sync {
+		plan.Mode, plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
+	}
+	if n := cfg.BatchSize; n > plan.BatchSize {
+		return plan, cfg.Refuse("batch_size", fmt.Sprintf("%d is more than the %d rows that one %s request may carry", n, plan.BatchSize, plan.Mode), "use a smaller --batch-size, or none")
+	} else if n > 0 {
+		plan.BatchSize = n
+	}
+	return plan, nil
+}
+
+// execute judges the input and sends it.
+func (c *creation) execute(ctx context.Context) error {
+	if err := c.in.judge(ctx); err != nil {
+		return err
+	}
+	if c.in.judged.Valid == 0 && c.in.judged.Invalid == 0 {
+		return c.reportNoRows()
 	}
 	c.plan.Account = c.call.Account(ctx)
 	if c.o.DryRun {
@@ -113,104 +127,17 @@ func (c *creation) create(ctx context.Context) error {
 	return c.send(ctx)
 }
 
-// prepare reads the line and opens the input.
-func (c *creation) prepare(ctx context.Context) error {
-	if err := c.lineUp(ctx); err != nil {
-		return err
+// reportNoRows ends a create of an input without rows.
+func (c *creation) reportNoRows() error {
+	if !c.o.AllowEmpty {
+		return command.Usagef("check the export, or pass --allow-empty if that is fine", "%s: no data rows", c.plan.Files[0])
 	}
-	cfg := c.call.Config
-	c.in.Skip = c.o.SkipInvalid
-	c.in.Options = intake.Options{
-		Map: cfg.Map, Encoding: cfg.Encoding, StripSpaces: cfg.StripSpaces, Carriers: cfg.Carriers,
-		Format: intake.Format(c.o.Format), KeepText: c.o.Rejects != "",
-		AcceptOdd: c.o.AcceptOdd,
-	}
-	c.plan = ledger.Plan{Files: c.in.Names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: c.o.CheckFirst}
-	if c.o.Sync {
-		c.plan.Mode, c.plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
-	}
-	if n := cfg.BatchSize; n > c.plan.BatchSize {
-		return cfg.Refuse("batch_size", fmt.Sprintf("%d is more than the %d rows that one %s request may carry", n, c.plan.BatchSize, c.plan.Mode), "use a smaller --batch-size, or none")
-	} else if n > 0 {
-		c.plan.BatchSize = n
+	c.call.IO.Note("no data rows, nothing to do")
+	if c.call.Out.Machine() {
+		return c.call.Out.Object(send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)})
 	}
 	return nil
 }
-
-// lineUp finds out where the rows come from.
-func (c *creation) lineUp(ctx context.Context) (err error) {
-	o := c.o
-	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
-	switch {
-	case single && len(o.Files) > 0:
-		return command.Usagef("give either files or one row by flags", "files and --refer-id/--tracking-number exclude each other")
-	case single && (o.ReferID == "" || o.Number == ""):
-		return command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "one row needs both --refer-id and --tracking-number")
-	case single:
-		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
-		c.in = &input.Input{Sources: []input.Source{{Name: "command line", Row: &item}}}
-		return nil
-	case len(o.Files) == 0:
-		return command.Usagef("waybill create orders.csv, or `waybill create -` to read standard input", "no input")
-	}
-	stdin := 0
-	for _, f := range o.Files {
-		if f == command.StdinName {
-			stdin++
-		}
-	}
-	switch {
-	case stdin > 1:
-		return command.Usagef("name `-` once", "standard input can be read only once")
-	case stdin == 1 && c.call.Config.APIKeyFromStdin():
-		return command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
-	}
-	c.in, err = input.NewOpener(c.call.Session).Open(ctx, o.Files)
-	return err
-}
-
-// judge reads the input whole and reports what is wrong with it.
-func (c *creation) judge(ctx context.Context) error {
-	rejects, err := c.rejectsFile(ctx)
-	if err != nil {
-		return err
-	}
-	defer rejects.Discard()
-	c.judged, err = c.in.Judge(ctx, rejects.Rows)
-	if changed := c.in.Unchanged(); changed != nil && ctx.Err() == nil {
-		err = changed
-	}
-	if err != nil {
-		return err
-	}
-	c.notes()
-	if c.judged.Invalid == 0 {
-		return nil
-	}
-	if err := rejects.Commit(); err != nil {
-		return err
-	}
-	bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.again()}
-	if !c.o.SkipInvalid || c.judged.Valid == 0 {
-		return bad
-	}
-	c.call.IO.WarningWith(bad.Warning())
-	return nil
-}
-
-// nothing ends a create of an input without rows.
-func (c *creation) nothing() error {
-	if c.o.AllowEmpty {
-		c.call.IO.Note("no data rows, nothing to do")
-		if c.call.Out.Machine() {
-			return c.call.Out.Object(send.Result{ElapsedSeconds: c.elapsed()})
-		}
-		return nil
-	}
-	return command.Usagef("check the export, or pass --allow-empty if that is fine", "%s: no data rows", c.in.Names()[0])
-}
-
-func (c *creation) elapsed() float64 { return command.ElapsedSeconds(c.started) }
 
 // send stages the input, sends what is pending and reports the outcome.
 func (c *creation) send(ctx context.Context) error {
@@ -238,60 +165,7 @@ func (c *creation) send(ctx context.Context) error {
 		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
 	}
 	k := &send.Execution{
-		Call: c.call, Store: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.judged.Invalid, Started: c.started, Repeat: c.again(),
+		Call: c.call, Store: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.in.judged.Invalid, Started: c.started, Repeat: c.in.repeat,
 	}
 	return k.Execute(ctx)
-}
-
-// stage brings the input into the ledger. Rows that contradict each other are
-// found here, and left out with --skip-invalid.
-func (c *creation) stage(ctx context.Context, db bulk.Stager) (ledger.Run, error) {
-	found := &conflicts{c: c}
-	defer found.close()
-	return bulk.Stage(ctx, patientStager{db, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
-		if err := c.in.Unchanged(); err != nil {
-			return err
-		}
-		return found.report(ctx)
-	}})
-}
-
-// Bounds of the wait for another process that stages its input.
-const (
-	stagingNotice   = time.Second      // a longer wait is announced
-	stagingPatience = 10 * time.Minute // unless --timeout says otherwise
-)
-
-// patientStager announces whom it waits for, and bounds the wait.
-type patientStager struct {
-	bulk.Stager
-	s *app.Session
-}
-
-// Stage is that of the stager, within the bound.
-func (p patientStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
-	most := cmp.Or(p.s.Config.Timeout, stagingPatience)
-	staging, err := p.within(ctx, min(most, stagingNotice), plan)
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || most <= stagingNotice {
-		return staging, err
-	}
-	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
-		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(most), busy)
-	}
-	return p.within(ctx, most-stagingNotice, plan)
-}
-
-func (p patientStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return p.Stager.Stage(ctx, plan)
-}
-
-// again is this command, or nothing if it can't be typed again to the same
-// effect.
-func (c *creation) again() string {
-	if !c.in.Repeatable() {
-		return ""
-	}
-	return c.call.Repeat()
 }

@@ -1,8 +1,10 @@
 package create
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -50,45 +52,44 @@ func (c *creation) dryRunIn(ctx context.Context, scratch ledger.Store) error {
 	if err != nil {
 		return err
 	}
+	judged := c.in.judged
 	res := dryRunResult{
-		DryRun: true, Read: c.judged.Read, Duplicates: run.Tally.Repeats, Invalid: c.judged.Invalid,
+		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
 	}
-	err = command.Each(scratch.Rows(ctx, run.ID), func(row ledger.Row) error { return c.dryRow(ctx, known, row, &res) })
+	err = command.Each(scratch.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
+		if row.Repeat {
+			return nil
+		}
+		state, found := ledger.Pending, false
+		if known != nil {
+			state, found, err = known.History.Lookup(ctx, c.plan.Account, row.Item.Key())
+		}
+		res.add(row, found, !found || state == ledger.Pending)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	res.Batches = send.Calls(res.Rows, c.plan.BatchSize)
-	if err := c.printDryRun(res); err != nil {
+	if err := printDryRun(c.call, res); err != nil {
 		return err
 	}
-	if c.judged.Invalid > 0 {
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(c.judged))}
+	if judged.Invalid > 0 {
+		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(judged))}
 	}
 	return nil
 }
 
-func (c *creation) dryRow(ctx context.Context, known *app.Store, row ledger.Row, res *dryRunResult) error {
-	if row.Repeat {
-		return nil
-	}
-	send := true
-	if known != nil {
-		state, found, err := known.History.Lookup(ctx, c.plan.Account, row.Item.Key())
-		if err != nil {
-			return err
-		}
-		send = !found || state == ledger.Pending
-		if found {
-			res.Already++
-		} else {
-			res.New++
-		}
+// add counts a row: whether the store has it, and whether it would be sent.
+func (res *dryRunResult) add(row ledger.Row, known, sent bool) {
+	if known {
+		res.Already++
 	} else {
 		res.New++
 	}
-	if !send {
-		return nil
+	if !sent {
+		return
 	}
 	res.Rows++
 	res.Carriers[row.Item.CarrierCode]++
@@ -96,11 +97,10 @@ func (c *creation) dryRow(ctx context.Context, known *app.Store, row ledger.Row,
 		row.State = ledger.Pending
 		res.FirstRows = append(res.FirstRows, view.NewRow(row))
 	}
-	return nil
 }
 
-func (c *creation) printDryRun(res dryRunResult) error {
-	out := c.call.Out
+func printDryRun(c *command.Call, res dryRunResult) error {
+	out := c.Out
 	if out.Machine() {
 		return out.Object(res)
 	}
@@ -124,29 +124,18 @@ func (c *creation) printDryRun(res dryRunResult) error {
 	if err := rows.Flush(); err != nil {
 		return err
 	}
-	c.call.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
+	c.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
 	return nil
 }
 
 // carrierCounts lists carrier codes, most rows first.
 func carrierCounts(carriers map[string]int64) string {
-	codes := make([]string, 0, len(carriers))
-	for code := range carriers {
-		codes = append(codes, code)
-	}
-	slices.SortFunc(codes, func(a, b string) int {
-		if n := carriers[b] - carriers[a]; n != 0 {
-			return int(n)
-		}
-		return strings.Compare(a, b)
+	codes := slices.SortedFunc(maps.Keys(carriers), func(a, b string) int {
+		return cmp.Or(cmp.Compare(carriers[b], carriers[a]), cmp.Compare(a, b))
 	})
 	parts := make([]string, len(codes))
 	for i, code := range codes {
-		name := code
-		if name == "" {
-			name = "found by the service"
-		}
-		parts[i] = fmt.Sprintf("%s %d", name, carriers[code])
+		parts[i] = fmt.Sprintf("%s %d", cmp.Or(code, "found by the service"), carriers[code])
 	}
 	return strings.Join(parts, ", ")
 }

@@ -2,90 +2,118 @@ package create
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/intake"
-	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// notes tells what was noticed on good rows and what is not used.
-func (c *creation) notes() {
-	for _, p := range c.judged.Notes {
-		c.call.IO.Note("%s", input.ProblemLine(p))
-	}
-	if n := c.judged.MoreNotes; n > 0 {
-		c.call.IO.Note("%d more rows with such notes", n)
-	}
-	for _, s := range c.judged.Summaries {
-		c.summaryNotes(s)
-	}
+// checkedInput is the input of a create, and what was found out about its rows.
+type checkedInput struct {
+	*input.Input
+
+	io      *term.IO
+	rejects string // file for bad rows; empty for none
+	repeat  string // this command; empty if repeating it can't read the same
+	judged  input.Judgement
 }
 
-func (c *creation) summaryNotes(s input.SourceSummary) {
-	note := func(format string, args ...any) { c.call.IO.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
-	if len(s.Hidden) > 0 {
-		note("column names read without the invisible characters in them: %s", input.QuotedList(s.Hidden))
+// openInput opens what the line names. The caller closes it.
+func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedInput, error) {
+	sources, err := resolveSources(ctx, c, o)
+	if err != nil {
+		return nil, err
 	}
-	if len(s.Ignored) > 0 {
-		note("columns not used and not stored: %s", input.QuotedList(s.Ignored))
+	in := &checkedInput{Input: sources, io: c.IO, rejects: o.Rejects}
+	if in.Repeatable() {
+		in.repeat = c.Repeat()
 	}
-	if len(s.LeftOut) > 0 {
-		var rows int64
-		var list []string
-		for _, l := range s.LeftOut {
-			rows += l.Rows
-			list = append(list, fmt.Sprintf("%s (%d)", command.Quoted(l.Name), l.Rows))
+	in.Skip = o.SkipInvalid
+	in.Options = intake.Options{
+		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
+		Format: intake.Format(o.Format), KeepText: o.Rejects != "", AcceptOdd: o.AcceptOdd,
+	}
+	return in, nil
+}
+
+// resolveSources finds out where the rows come from, and opens it.
+func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*input.Input, error) {
+	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
+	switch {
+	case single && len(o.Files) > 0:
+		return nil, command.Usagef("give either files or one row by flags", "files and --refer-id/--tracking-number exclude each other")
+	case single && (o.ReferID == "" || o.Number == ""):
+		return nil, command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "one row needs both --refer-id and --tracking-number")
+	case single:
+		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
+		return &input.Input{Sources: []input.Source{{Name: "command line", Row: &item}}}, nil
+	case len(o.Files) == 0:
+		return nil, command.Usagef("waybill create orders.csv, or `waybill create -` to read standard input", "no input")
+	}
+	stdin := 0
+	for _, f := range o.Files {
+		if f == command.StdinName {
+			stdin++
 		}
-		rows += s.LeftOutMore
-		const most = 8
-		if len(list) > most {
-			list = append(list[:most], fmt.Sprintf("and %d more names", len(s.LeftOut)-most))
-		}
-		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
-			rows, strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
 	}
-	if s.Trimmed > 0 {
-		note("white space cut from around %d values", s.Trimmed)
+	switch {
+	case stdin > 1:
+		return nil, command.Usagef("name `-` once", "standard input can be read only once")
+	case stdin == 1 && c.Config.APIKeyFromStdin():
+		return nil, command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
 	}
-	if s.Stripped > 0 {
-		note("spaces removed from inside %d identifiers", s.Stripped)
-	}
-	if s.Exchanged*2 > s.Rows {
-		c.call.IO.Warning("%s", input.ExchangedText(s))
-	}
-	if s.Empty > 0 {
-		note("%d rows without any value passed over", s.Empty)
-	}
+	return input.NewOpener(c.Session).Open(ctx, o.Files)
 }
 
-func (c *creation) conflictProblem(conflict ledger.Conflict) intake.Problem {
-	files := c.in.Names()
-	return intake.Problem{
-		File: files[conflict.Entry.File], Line: conflict.Entry.Line, Header: tracking.FieldCarrierCode,
-		Problem: tracking.Problem{
-			Field: tracking.FieldCarrierCode, Value: conflict.Entry.Item.CarrierCode,
-			Message: fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s",
-				files[conflict.First.File], conflict.First.Line, command.Quoted(conflict.First.Item.CarrierCode)),
-			Hint: "keep one of the two",
-		},
+// judge reads the input whole and reports what is wrong with it.
+func (in *checkedInput) judge(ctx context.Context) error {
+	rejects, err := in.newRejects(ctx)
+	if err != nil {
+		return err
 	}
+	defer rejects.Discard()
+	in.judged, err = in.Judge(ctx, rejects.Rows)
+	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
+		err = changed
+	}
+	if err != nil {
+		return err
+	}
+	printNotes(in.io, in.judged)
+	if in.judged.Invalid == 0 {
+		return nil
+	}
+	if err := rejects.Commit(); err != nil {
+		return err
+	}
+	return in.refuseOrWarn()
 }
 
-func (c *creation) rejectsFile(ctx context.Context) (*input.RejectsFile, error) {
-	if c.o.Rejects == "" {
+// refuseOrWarn is the error of an input with bad rows; where they are left out
+// and others remain, it warns instead.
+func (in *checkedInput) refuseOrWarn() error {
+	bad := &input.BadRowsError{Judged: in.judged, Rejects: in.rejects, Resume: in.repeat}
+	if !in.Skip || in.judged.Valid == 0 {
+		return bad
+	}
+	in.io.WarningWith(bad.Warning())
+	return nil
+}
+
+// newRejects begins the file for bad rows; without --rejects it is one that does
+// nothing.
+func (in *checkedInput) newRejects(ctx context.Context) (*input.RejectsFile, error) {
+	if in.rejects == "" {
 		return &input.RejectsFile{}, nil
 	}
-	for _, src := range c.in.Sources {
-		if input.SameFile(src.Name, c.o.Rejects) {
-			return nil, command.Usagef("choose another name", "--rejects %s is the input itself", c.o.Rejects)
+	for _, src := range in.Sources {
+		if input.SameFile(src.Name, in.rejects) {
+			return nil, command.Usagef("choose another name", "--rejects %s is the input itself", in.rejects)
 		}
 	}
-	f, err := command.NewAtomicFile(ctx, c.o.Rejects)
+	f, err := command.NewAtomicFile(ctx, in.rejects)
 	if err != nil {
 		return nil, err
 	}

@@ -66,7 +66,7 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 
 // runResume continues a run that is in the ledger.
 func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
-	policy, err := o.Policy(c.Cmd, c.Config)
+	policy, err := o.Policy(c.Config)
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,7 @@ type PolicyOptions struct {
 	RetryRejected   bool
 	RetryAbsent     bool
 	CheckFirst      bool
+	Canary          bool
 }
 
 // Flags adds the flags that every command which sends has.
@@ -44,13 +45,13 @@ func (o *PolicyOptions) Flags(cmd *cobra.Command) {
 	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend-one, resend or keep")
 	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
-	f.Bool("canary", true, "an account's first row goes alone and is asked for")
+	f.BoolVar(&o.Canary, "canary", true, "an account's first row goes alone and is asked for")
 	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
 	f.BoolVar(&o.SeparateAccount, "separate-account", false, "this API key is another account's too, and this one is apart from it")
 }
 
 // Policy reads the flags.
-func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Policy, error) {
+func (o *PolicyOptions) Policy(cfg config.Config) (bulk.Policy, error) {
 	settle, err := config.ParseDuration(o.Settle)
 	if err != nil {
 		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
@@ -68,15 +69,14 @@ func (o *PolicyOptions) Policy(cmd *cobra.Command, cfg config.Config) (bulk.Poli
 	if o.RetryAbsent && !bulk.UnknownAction(o.Unknown).Asks() {
 		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
 	}
-	canary, err := cmd.Flags().GetBool("canary")
 	p := bulk.Policy{
-		Unknown: bulk.UnknownAction(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: canary,
+		Unknown: bulk.UnknownAction(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: o.Canary,
 		RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectPatience, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
 		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
 	}
-	return p, err
+	return p, nil
 }
 
 // CheckKey refuses a key never seen on an account that has runs: created with
@@ -86,20 +86,20 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, accounts l
 	if err != nil {
 		return err
 	}
-	news, err := accounts.LookUpKey(ctx, account, key)
+	known, err := accounts.LookUpKey(ctx, account, key)
 	if err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(news.Others, func(other string) bool { return config.OtherPort(account, other) })
-	if len(others) > 0 && !news.Seen && !o.SeparateAccount {
+	others := slices.DeleteFunc(known.Others, func(other string) bool { return config.OtherPort(account, other) })
+	if len(others) > 0 && !known.Seen && !o.SeparateAccount {
 		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
 			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
 	}
-	if news.HasRuns && !news.Seen && !o.SameAccount {
+	if known.HasRuns && !known.Seen && !o.SameAccount {
 		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
 			"this API key was never used for account %q, which has runs in this store", account)
 	}
-	if news.Seen {
+	if known.Seen {
 		return nil
 	}
 	return accounts.TrustKey(ctx, account, key)

@@ -1,0 +1,61 @@
+package create
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// printNotes says what was noticed on good rows, and what is not used.
+func printNotes(io *term.IO, j input.Judgement) {
+	for _, p := range j.Notes {
+		io.Note("%s", input.ProblemLine(p))
+	}
+	if n := j.MoreNotes; n > 0 {
+		io.Note("%d more rows with such notes", n)
+	}
+	for _, s := range j.Summaries {
+		printSummaryNotes(io, s)
+	}
+}
+
+func printSummaryNotes(io *term.IO, s input.SourceSummary) {
+	note := func(format string, args ...any) { io.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
+	if len(s.Hidden) > 0 {
+		note("column names read without the invisible characters in them: %s", input.QuotedList(s.Hidden))
+	}
+	if len(s.Ignored) > 0 {
+		note("columns not used and not stored: %s", input.QuotedList(s.Ignored))
+	}
+	if len(s.LeftOut) > 0 {
+		var rows int64
+		var list []string
+		for _, l := range s.LeftOut {
+			rows += l.Rows
+			list = append(list, fmt.Sprintf("%s (%d)", command.Quoted(l.Name), l.Rows))
+		}
+		rows += s.LeftOutMore
+		const most = 8
+		if len(list) > most {
+			list = append(list[:most], fmt.Sprintf("and %d more names", len(s.LeftOut)-most))
+		}
+		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
+			rows, strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
+	}
+	if s.Trimmed > 0 {
+		note("white space cut from around %d values", s.Trimmed)
+	}
+	if s.Stripped > 0 {
+		note("spaces removed from inside %d identifiers", s.Stripped)
+	}
+	if s.Exchanged*2 > s.Rows {
+		io.Warning("%s", input.ExchangedText(s))
+	}
+	if s.Empty > 0 {
+		note("%d rows without any value passed over", s.Empty)
+	}
+}

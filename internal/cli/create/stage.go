@@ -1,0 +1,57 @@
+package create
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// stage brings the input into the ledger. Rows that contradict each other are
+// found here, and left out with --skip-invalid.
+func (c *creation) stage(ctx context.Context, stager bulk.Stager) (ledger.Run, error) {
+	found := &conflicts{in: c.in}
+	defer found.close()
+	return bulk.Stage(ctx, patientStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
+		if err := c.in.Unchanged(); err != nil {
+			return err
+		}
+		return found.report(ctx)
+	}})
+}
+
+// Bounds of the wait for another process that stages its input.
+const (
+	stagingNotice   = time.Second      // a longer wait is announced
+	stagingPatience = 10 * time.Minute // unless --timeout says otherwise
+)
+
+// patientStager announces whom it waits for, and bounds the wait.
+type patientStager struct {
+	bulk.Stager
+	s *app.Session
+}
+
+// Stage is that of the stager, within the bound.
+func (p patientStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	most := cmp.Or(p.s.Config.Timeout, stagingPatience)
+	staging, err := p.within(ctx, min(most, stagingNotice), plan)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || most <= stagingNotice {
+		return staging, err
+	}
+	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
+		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(most), busy)
+	}
+	return p.within(ctx, most-stagingNotice, plan)
+}
+
+func (p patientStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return p.Stager.Stage(ctx, plan)
+}
