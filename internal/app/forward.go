@@ -18,7 +18,7 @@ func (s *Session) ForwardClient(anyhow bool) (*forward.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, Anyhow: anyhow}), nil
+	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: anyhow}), nil
 }
 
 // leastHeld is how long a secret must be, in bytes, to be looked for within a

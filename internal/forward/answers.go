@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// keptAnswers is how many answers are kept for those who have not asked yet.
-const keptAnswers = 4096
+// maxAnswers is how many answers are kept for callers that have not asked yet.
+const maxAnswers = 4096
 
-// answerPoll is how often it is looked whether another process has sent a
-// delivery whose answer is waited for.
-const answerPoll = time.Second
+// answerPollInterval is how often the outbox is checked for what another process
+// sent.
+const answerPollInterval = time.Second
 
-// answers brings what a target said of a delivery to whoever waits for it,
-// before or afterwards.
+// answers passes the status that a target answered to the caller that waits for
+// it, before or afterwards.
 type answers struct {
 	mu      sync.Mutex
-	on      bool
+	enabled bool
 	status  map[int64]int
 	order   []int64 // of status, oldest first
 	waiting map[int64]chan int
 }
 
-func (a *answers) open(on bool) {
-	a.on, a.status, a.waiting = on, map[int64]int{}, map[int64]chan int{}
+func (a *answers) init(on bool) {
+	a.enabled, a.status, a.waiting = on, map[int64]int{}, map[int64]chan int{}
 }
 
-// give notes a status for a delivery. The first one counts.
-func (a *answers) give(seq int64, status int) {
+// put records the status for a delivery. The first one counts.
+func (a *answers) put(seq int64, status int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.on {
+	if !a.enabled {
 		return
 	}
 	if c, ok := a.waiting[seq]; ok {
@@ -46,15 +46,15 @@ func (a *answers) give(seq int64, status int) {
 	}
 	a.status[seq] = status
 	a.order = append(a.order, seq)
-	if len(a.order) > keptAnswers {
+	if len(a.order) > maxAnswers {
 		delete(a.status, a.order[0])
 		a.order = a.order[1:]
 	}
 }
 
-// ask returns the status for a delivery, or 504 when ctx ends. elsewhere says
-// what another process gave, and whether any did.
-func (a *answers) ask(ctx context.Context, seq int64, elsewhere func() (int, bool)) int {
+// wait returns the status for a delivery, or 504 when ctx ends. elsewhere returns
+// the status that another process recorded, and whether there is one.
+func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bool)) int {
 	a.mu.Lock()
 	if status, ok := a.status[seq]; ok {
 		delete(a.status, seq)
@@ -69,13 +69,13 @@ func (a *answers) ask(ctx context.Context, seq int64, elsewhere func() (int, boo
 		delete(a.waiting, seq)
 		a.mu.Unlock()
 	}()
-	look := time.NewTicker(answerPoll)
-	defer look.Stop()
+	poll := time.NewTicker(answerPollInterval)
+	defer poll.Stop()
 	for {
 		select {
 		case status := <-c:
 			return status
-		case <-look.C:
+		case <-poll.C:
 			if status, ok := elsewhere(); ok {
 				return status
 			}
@@ -85,13 +85,13 @@ func (a *answers) ask(ctx context.Context, seq int64, elsewhere func() (int, boo
 	}
 }
 
-// Answer waits until a delivery that was just stored was tried once, by
-// whatever process, and returns the status that the target answered: 200 if it
-// is not for the target, 502 if no answer came, 504 if ctx ended first. It is
-// for a forwarder with exactly one target, with the option Answers.
+// Answer waits until any process has tried once to send a delivery that was just
+// stored, and returns the status that the target answered: 200 if the target
+// does not accept it, 502 if no answer came, 504 if ctx ended first. The
+// forwarder must have exactly one target and the option Answers.
 func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
 	f.Wake()
-	return f.answers.ask(ctx, seq, func() (int, bool) {
+	return f.answers.wait(ctx, seq, func() (int, bool) {
 		l, done, err := f.o.Outbox.LetterOf(ctx, f.routes[0].sink.ID, seq)
 		switch {
 		case err != nil || l == nil && !done || l != nil && l.Failures == 0:
@@ -106,8 +106,9 @@ func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
 	})
 }
 
-// statusOf is what the sender of a delivery is told of a try.
-func statusOf(a Answer, err error) int {
+// answerStatus returns the status that the sender of a delivery gets for an
+// attempt.
+func answerStatus(a Answer, err error) int {
 	switch {
 	case err == nil:
 		return a.Status

@@ -25,12 +25,12 @@ var ErrUnreachable = errors.New("no connection")
 
 // Limits of an exchange with a target.
 const (
-	dialTimeout = 5 * time.Second
-	replyTime   = 2 * time.Second  // for the body of the answer, once its header is there
-	idleTime    = 30 * time.Second // a connection is kept for the next request
-	maxIdle     = 16               // connections kept, of all targets
-	maxAnswer   = 64 << 10         // bytes of an answer's header, and again of its body
-	maxReply    = 1 << 10          // bytes of an answer's body that are kept
+	dialTimeout  = 5 * time.Second
+	replyTimeout = 2 * time.Second  // for the body of the answer, once its header is there
+	idleTimeout  = 30 * time.Second // a connection is kept for the next request
+	maxIdle      = 16               // connections kept, of all targets
+	maxAnswer    = 64 << 10         // bytes of an answer's header, and again of its body
+	maxReply     = 1 << 10          // bytes of an answer's body that are kept
 )
 
 // DefaultTimeout is how long an exchange may take unless set otherwise.
@@ -38,9 +38,9 @@ const DefaultTimeout = 30 * time.Second
 
 // ClientOptions say how targets are spoken to.
 type ClientOptions struct {
-	Timeout time.Duration  // of a whole exchange; 0 is [DefaultTimeout]
-	Roots   *x509.CertPool // nil for the system's authorities
-	Anyhow  bool           // addresses that are otherwise forbidden, see [ErrForbidden], are dialled too
+	Timeout        time.Duration  // of a whole exchange; 0 is [DefaultTimeout]
+	Roots          *x509.CertPool // nil for the system's authorities
+	AllowForbidden bool           // addresses that are otherwise forbidden, see [ErrForbidden], are dialled too
 }
 
 // Client sends requests as they are: header names keep their letters and their
@@ -51,17 +51,17 @@ type Client struct {
 	dialer net.Dialer
 
 	mu   sync.Mutex
-	idle []*wire
+	idle []*targetConn
 }
 
-// wire is a connection to a target.
-type wire struct {
+// targetConn is a connection to a target.
+type targetConn struct {
 	net.Conn
-	to    string // scheme and address
-	limit *io.LimitedReader
-	r     *bufio.Reader
-	used  bool
-	since time.Time // it is idle
+	target    string // scheme and address
+	limit     *io.LimitedReader
+	r         *bufio.Reader
+	reused    bool
+	idleSince time.Time // it is idle
 }
 
 // NewClient returns a client. It opens no connection.
@@ -70,8 +70,8 @@ func NewClient(o ClientOptions) *Client {
 		o.Timeout = DefaultTimeout
 	}
 	c := &Client{o: o, dialer: net.Dialer{Timeout: dialTimeout}}
-	if !o.Anyhow {
-		c.dialer.Control = guard
+	if !o.AllowForbidden {
+		c.dialer.Control = refuseForbidden
 	}
 	return c
 }
@@ -100,7 +100,7 @@ type Answer struct {
 // after which nobody knows whether the target has the request.
 func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answer, error) {
 	began := time.Now()
-	head, err := encode(m, to.Host)
+	head, err := encodeHead(m, to.Host)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -111,8 +111,8 @@ func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answ
 		if err != nil {
 			return Answer{Took: time.Since(began)}, err
 		}
-		reused := w.used
-		a, stale, err := c.exchange(ctx, w, m.Method, head, m.Body)
+		reused := w.reused
+		a, stale, err := c.roundTrip(ctx, w, m.Method, head, m.Body)
 		a.Took = time.Since(began)
 		if reused && stale && ctx.Err() == nil {
 			continue // the target had closed the connection meanwhile
@@ -125,9 +125,9 @@ func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answ
 }
 
 // connect returns a kept connection, or a new one.
-func (c *Client) connect(ctx context.Context, to *url.URL) (*wire, error) {
+func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) {
 	name := to.Scheme + "://" + address(to)
-	if w := c.kept(name); w != nil {
+	if w := c.takeIdle(name); w != nil {
 		return w, nil
 	}
 	conn, err := c.dialer.DialContext(ctx, "tcp", address(to))
@@ -147,19 +147,19 @@ func (c *Client) connect(ctx context.Context, to *url.URL) (*wire, error) {
 		conn = secure
 	}
 	limit := &io.LimitedReader{R: conn}
-	return &wire{Conn: conn, to: name, limit: limit, r: bufio.NewReader(limit)}, nil
+	return &targetConn{Conn: conn, target: name, limit: limit, r: bufio.NewReader(limit)}, nil
 }
 
-// kept takes a connection that was kept, nil if there is none.
-func (c *Client) kept(name string) *wire {
+// takeIdle takes a connection that was kept, nil if there is none.
+func (c *Client) takeIdle(name string) *targetConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, w := range slices.Backward(c.idle) {
-		if w.to != name {
+		if w.target != name {
 			continue
 		}
 		c.idle = slices.Delete(c.idle, i, i+1)
-		if time.Since(w.since) < idleTime {
+		if time.Since(w.idleSince) < idleTimeout {
 			return w
 		}
 		_ = w.Conn.Close()
@@ -167,10 +167,10 @@ func (c *Client) kept(name string) *wire {
 	return nil
 }
 
-// keep keeps a connection for the next request, within bounds.
-func (c *Client) keep(w *wire) {
+// putIdle keeps a connection for the next request, within bounds.
+func (c *Client) putIdle(w *targetConn) {
 	_ = w.SetDeadline(time.Time{})
-	w.used, w.since = true, time.Now()
+	w.reused, w.idleSince = true, time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.idle = append(c.idle, w)
@@ -180,9 +180,9 @@ func (c *Client) keep(w *wire) {
 	}
 }
 
-// exchange sends a request on w and reads the answer. stale is true if the
+// roundTrip sends a request on w and reads the answer. stale is true if the
 // connection ended without a byte of an answer.
-func (c *Client) exchange(ctx context.Context, w *wire, method string, head, body []byte) (a Answer, stale bool, err error) {
+func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, head, body []byte) (a Answer, stale bool, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // if it can't be set, the connection is gone
 	defer stop()
 	parts := net.Buffers{head, body}
@@ -197,14 +197,14 @@ func (c *Client) exchange(ctx context.Context, w *wire, method string, head, bod
 		return a, false, errors.Join(fmt.Errorf("not an HTTP answer: %w", err), w.Conn.Close())
 	}
 	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location"), RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
-	_ = w.SetReadDeadline(time.Now().Add(replyTime))
+	_ = w.SetReadDeadline(time.Now().Add(replyTimeout))
 	w.limit.N = maxAnswer
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
 	_, err = io.Copy(io.Discard, res.Body)
 	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() { // what comes after an answer must not be taken for the next
 		return a, false, w.Conn.Close()
 	}
-	c.keep(w)
+	c.putIdle(w)
 	return a, false, nil
 }
 
@@ -224,10 +224,10 @@ func readAnswer(r *bufio.Reader, method string) (*http.Response, error) {
 // retryAfter reads how long an answer asks to wait, 0 for not at all.
 func retryAfter(value string) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil && n > 0 {
-		return min(time.Duration(min(n, 1<<20))*time.Second, longestPause)
+		return min(time.Duration(min(n, 1<<20))*time.Second, maxRetryDelay)
 	}
 	if t, err := http.ParseTime(value); err == nil {
-		return min(max(time.Until(t), 0), longestPause)
+		return min(max(time.Until(t), 0), maxRetryDelay)
 	}
 	return 0
 }

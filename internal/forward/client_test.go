@@ -109,7 +109,7 @@ func TestRequestIsTheDelivery(t *testing.T) {
 		got <- b.String()
 		_, _ = io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok")
 	})
-	m, err := forward.Message(received("{\x00\xff}"), to, 3, withheld)
+	m, err := forward.BuildMessage(received("{\x00\xff}"), to, 3, withheld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestPathAndQueryOfTarget(t *testing.T) {
 		"http://h/in?k=v": "/in?k=v&a=1&b=%20",
 		"http://h?k=v":    "/hooks/%C3%A9?k=v&a=1&b=%20",
 	} {
-		m, err := forward.Message(received(""), parse(t, address), 1, nil)
+		m, err := forward.BuildMessage(received(""), parse(t, address), 1, nil)
 		if got := m.Path + "?" + m.RawQuery; err != nil || got != want {
 			t.Errorf("%s: %s (%v); want %s", address, got, err, want)
 		}
@@ -154,7 +154,7 @@ func TestUnsendable(t *testing.T) {
 	} {
 		d := received("x")
 		spoil(&d)
-		m, err := forward.Message(d, to, 1, nil)
+		m, err := forward.BuildMessage(d, to, 1, nil)
 		if err == nil {
 			_, err = c.Send(t.Context(), to, m)
 		}

@@ -31,7 +31,7 @@ type Sending struct {
 // were dropped. Without Reorder, more deliveries make the plan longer and
 // change nothing of what came before.
 func (f Faults) Plan(n int) (steps []Sending, dropped int) {
-	drop, wait := f.chance("drop"), f.chance("delay")
+	drop, wait := f.random("drop"), f.random("delay")
 	for i := range n {
 		for c := range 1 + f.Duplicate {
 			s := Sending{Index: i, Copy: c}
@@ -46,7 +46,7 @@ func (f Faults) Plan(n int) (steps []Sending, dropped int) {
 		}
 	}
 	if f.Reorder {
-		f.chance("reorder").Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
+		f.random("reorder").Shuffle(len(steps), func(i, j int) { steps[i], steps[j] = steps[j], steps[i] })
 	}
 	return steps, dropped
 }
@@ -54,11 +54,11 @@ func (f Faults) Plan(n int) (steps []Sending, dropped int) {
 // Pick returns a function that chooses from 0 to n-1 for one sending, always
 // alike.
 func (f Faults) Pick(s Sending) func(n int) int {
-	return f.chance(fmt.Sprintf("corrupt %d %d", s.Index, s.Copy)).IntN
+	return f.random(fmt.Sprintf("corrupt %d %d", s.Index, s.Copy)).IntN
 }
 
-// chance returns a source of chance for one purpose.
-func (f Faults) chance(purpose string) *rand.Rand {
+// random returns a source of chance for one purpose.
+func (f Faults) random(purpose string) *rand.Rand {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", f.Seed, purpose))
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // faults are no secret
 }

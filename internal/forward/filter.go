@@ -104,11 +104,11 @@ func (t term) match(e inbox.Event) bool {
 	want := t.value
 	switch {
 	case t.path != nil:
-		got = pointed(e.Raw, t.path)
+		got = valueAt(e.Raw, t.path)
 	case t.key == "event":
 		got = e.Kind
 	case t.key == "status":
-		got, want = tracking.FoldStatus(plain([]byte(e.Status))), tracking.FoldStatus(want)
+		got, want = tracking.FoldStatus(scalarText([]byte(e.Status))), tracking.FoldStatus(want)
 	case t.key == "statusTrack":
 		got, want = tracking.FoldStatus(e.StatusTrack), tracking.FoldStatus(want)
 	default:
@@ -117,10 +117,10 @@ func (t term) match(e inbox.Event) bool {
 	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
 }
 
-// pointed returns what stands at a place in JSON: a string's text, or the
+// valueAt returns what stands at a place in JSON: a string's text, or the
 // literal of another scalar; empty if there is neither, or a name on the way is
 // repeated.
-func pointed(raw []byte, path jsonscan.Pointer) string {
+func valueAt(raw []byte, path jsonscan.Pointer) string {
 	if !json.Valid(raw) {
 		return ""
 	}
@@ -128,11 +128,11 @@ func pointed(raw []byte, path jsonscan.Pointer) string {
 	if times != 1 {
 		return ""
 	}
-	return plain(found)
+	return scalarText(found)
 }
 
-// plain returns the text of a JSON string, or another scalar as it is.
-func plain(literal []byte) string {
+// scalarText returns the text of a JSON string, or another scalar as it is.
+func scalarText(literal []byte) string {
 	literal = bytes.TrimSpace(literal)
 	if len(literal) == 0 || literal[0] == '{' || literal[0] == '[' || string(literal) == "null" {
 		return ""

@@ -164,8 +164,8 @@ func TestClear(t *testing.T) {
 		"http://app.test/": true, "http://10.0.0.1/": true,
 	} {
 		target, err := forward.ParseTarget(text)
-		if err != nil || target.Clear() != want {
-			t.Errorf("%s: %v (%v); want %v", text, target.Clear(), err, want)
+		if err != nil || target.Unencrypted() != want {
+			t.Errorf("%s: %v (%v); want %v", text, target.Unencrypted(), err, want)
 		}
 	}
 }

@@ -1,11 +1,11 @@
-// Package forward passes deliveries on to local applications, over HTTP.
+// Package forward sends deliveries to local applications over HTTP.
 //
-// What a target gets is the delivery: its bytes, its headers in their order.
-// Each target reads on from its own place in the inbox and has an outbox of
-// its own there, so that a slow, broken or absent one loses nothing and holds
-// no other up. Deliveries that share a tracking number arrive in the order in
-// which they were received. Each arrives at least once; [HeaderAttempt] says
-// when one may have arrived before.
+// A target gets the delivery itself: its bytes, and its headers in their order.
+// Each target reads the inbox from a cursor of its own and has an outbox of its
+// own, so that a slow, broken or absent target loses nothing and delays no
+// other. Deliveries that share a tracking number arrive in the order in which
+// they were received. Each arrives at least once; [HeaderAttempt] counts the
+// attempts.
 package forward
 
 import (
@@ -24,20 +24,20 @@ import (
 
 // When a delivery is tried again, and when it is given up.
 const (
-	firstPause   = time.Second // the longest pause after the first failure; it doubles
-	longestPause = time.Hour
-	mostFailures = 20
-	longestLife  = 24 * time.Hour // from the first failure
+	firstRetryDelay = time.Second // the longest delay after the first failure; it doubles
+	maxRetryDelay   = time.Hour
+	maxFailures     = 20
+	maxRetryTime    = 24 * time.Hour // from the first failure
 )
 
 // How a forwarder works.
 const (
-	pageSize   = 64              // deliveries looked at in one step of a cursor
-	readAhead  = 1024            // letters in an outbox before it is filled further only if none can be sent
-	poll       = time.Second     // how often deliveries of other processes are looked for
-	storePause = time.Second     // before a store that has trouble is asked again
-	grace      = 5 * time.Second // for requests under way when the forwarder is to end
-	storeTries = 5               // for an outcome, once the forwarder is to end
+	pageSize        = 64              // deliveries read in one step of a cursor
+	maxQueued       = 1024            // entries in an outbox; beyond it, it is filled only while none can be sent
+	pollInterval    = time.Second     // how often deliveries of other processes are read
+	storeRetryDelay = time.Second     // before a failed store is asked again
+	shutdownGrace   = 5 * time.Second // for requests under way when the forwarder is to end
+	maxSettleTries  = 5               // to record an attempt, once the forwarder is to end
 )
 
 // Inbox is what a forwarder needs of the inbox.
@@ -53,85 +53,86 @@ type Options struct {
 	Client  *Client
 	Targets []Target // no two alike
 
-	From       *inbox.From                  // where targets begin; nil: new ones with what is received from now on
-	Unverified bool                         // deliveries that did not verify are forwarded too
-	Withhold   func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
-	Workers    int                          // requests under way at once to one target, at most; 0 is 8
-	Answers    bool                         // [Forwarder.Answer] will be called for every delivery
-	Tell       func(Notice)                 // is told of every try, one at a time; nil: nobody is
-	Trouble    func(what string, err error) // is told when the store has trouble, once until it is over; nil: nobody is
+	From         *inbox.From                  // where targets begin; nil: new ones with what is received from now on
+	Unverified   bool                         // deliveries that did not verify are forwarded too
+	Withhold     func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
+	Workers      int                          // requests under way at once to one target, at most; 0 is 8
+	Answers      bool                         // [Forwarder.Answer] will be called for every delivery
+	OnAttempt    func(AttemptReport)          // called after every attempt, one at a time; nil for none
+	OnStoreError func(what string, err error) // called when the store fails, once until it works again; nil for none
 }
 
-// Notice is what came of one try.
-type Notice struct {
+// AttemptReport is the result of one attempt.
+type AttemptReport struct {
 	Target   Target
 	Delivery int64
 	Attempt  int // from 1
 	Fate     inbox.Fate
 	Status   int           // 0 if no answer came
-	Took     time.Duration // until the answer, or until there was none
+	Elapsed  time.Duration // until the answer, or until there was none
 	Problem  string        // empty if it was sent
 	Reply    []byte        // start of the answer
-	Due      time.Time     // of Retry: when it is tried again
+	Due      time.Time     // of Retry: when the next attempt is due
 
-	Failing time.Time     // since when the target fails; zero if this try was fine
-	Healed  time.Duration // how long it had failed before this try; 0 if it had not
+	FailingSince time.Time     // since when the target fails; zero if this attempt succeeded
+	FailedFor    time.Duration // how long it had failed before this attempt; 0 if it had not
 }
 
 // Forwarder forwards deliveries to targets. It is safe for concurrent use.
 type Forwarder struct {
-	o       Options
-	routes  []*route
-	telling sync.Mutex
-	answers answers
+	o         Options
+	routes    []*route
+	reporting sync.Mutex
+	answers   answers
 }
 
 // route is one target with its sink.
 type route struct {
-	f      *Forwarder
-	target Target
-	sink   inbox.Sink
-	gate   *pace.Gate
-	inbox  bell         // there may be something new in the inbox
-	outbox bell         // likewise in the outbox
-	ahead  atomic.Int64 // about how many letters were put into the outbox and not sent yet
+	forwarder     *Forwarder
+	target        Target
+	sink          inbox.Sink
+	gate          *pace.Gate
+	inboxChanged  signal       // there may be something new in the inbox
+	outboxChanged signal       // likewise in the outbox
+	queued        atomic.Int64 // about how many entries the outbox holds
 
-	reading, claiming, sending, noting alarm
+	readAlert, claimAlert, loadAlert, settleAlert onceAlert
 
-	mu      sync.Mutex
-	failing time.Time // since when nothing got through; zero if the last try did
+	mu           sync.Mutex
+	failingSince time.Time // since when all attempts failed; zero if the last one succeeded
 }
 
-// bell wakes one who waits, or who is about to.
-type bell chan struct{}
+// signal wakes the goroutine that waits for it, or that waits next.
+type signal chan struct{}
 
-func (b bell) ring() {
+func (s signal) notify() {
 	select {
-	case b <- struct{}{}:
+	case s <- struct{}{}:
 	default:
 	}
 }
 
-// alarm tells of trouble once, until it is over.
-type alarm struct{ told atomic.Bool }
+// onceAlert reports an error once, until it is over.
+type onceAlert struct{ reported atomic.Bool }
 
-// hear takes an error of the store, or nil for none.
-func (a *alarm) hear(tell func(what string, err error), what string, err error) {
-	if told := a.told.Swap(err != nil); err != nil && !told {
-		tell(what, err)
+// update reports an error of the store, unless the last one was reported and
+// lasts. A nil error ends it.
+func (a *onceAlert) update(report func(what string, err error), what string, err error) {
+	if reported := a.reported.Swap(err != nil); err != nil && !reported {
+		report(what, err)
 	}
 }
 
 // Open opens the sinks of all targets and returns a forwarder of them.
 func Open(ctx context.Context, o Options) (*Forwarder, error) {
-	if o.Trouble == nil {
-		o.Trouble = func(string, error) {}
+	if o.OnStoreError == nil {
+		o.OnStoreError = func(string, error) {}
 	}
 	if o.Workers <= 0 {
 		o.Workers = 8
 	}
 	f := &Forwarder{o: o}
-	f.answers.open(o.Answers)
+	f.answers.init(o.Answers)
 	for _, t := range o.Targets {
 		sink, err := o.Outbox.OpenSink(ctx, t.Key(), o.From)
 		if err != nil {
@@ -142,7 +143,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 			}
 		}
-		f.routes = append(f.routes, &route{f: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(), inbox: make(bell, 1), outbox: make(bell, 1)})
+		f.routes = append(f.routes, &route{forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(), inboxChanged: make(signal, 1), outboxChanged: make(signal, 1)})
 	}
 	return f, nil
 }
@@ -157,8 +158,8 @@ func (f *Forwarder) Sinks() []inbox.Sink {
 	return sinks
 }
 
-// Left returns the sinks of the targets, as they are now.
-func (f *Forwarder) Left(ctx context.Context) ([]inbox.Sink, error) {
+// CurrentSinks returns the sinks of the targets, as they are now.
+func (f *Forwarder) CurrentSinks(ctx context.Context) ([]inbox.Sink, error) {
 	all, err := f.o.Outbox.Sinks(ctx)
 	if err != nil {
 		return nil, err
@@ -168,10 +169,10 @@ func (f *Forwarder) Left(ctx context.Context) ([]inbox.Sink, error) {
 	}), nil
 }
 
-// Wake says that there may be something new in the inbox. It never blocks.
+// Wake makes all targets read the inbox. It never blocks.
 func (f *Forwarder) Wake() {
 	for _, r := range f.routes {
-		r.inbox.ring()
+		r.inboxChanged.notify()
 	}
 }
 
@@ -182,21 +183,21 @@ func (f *Forwarder) Wake() {
 func (f *Forwarder) Run(ctx, hard context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	flight, land := context.WithCancel(hard)
-	defer land()
-	late := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(grace)
+	requests, cancel := context.WithCancel(hard)
+	defer cancel()
+	stopGrace := context.AfterFunc(ctx, func() {
+		t := time.NewTimer(shutdownGrace)
 		defer t.Stop()
 		select {
 		case <-t.C:
-			land()
-		case <-flight.Done():
+			cancel()
+		case <-requests.Done():
 		}
 	})
-	defer late()
+	defer stopGrace()
 	var jobs []func() error
 	for _, r := range f.routes {
-		jobs = append(jobs, func() error { return r.read(ctx) }, func() error { return r.work(ctx, flight) })
+		jobs = append(jobs, func() error { return r.fillOutbox(ctx) }, func() error { return r.sendQueued(ctx, requests) })
 	}
 	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
@@ -211,38 +212,39 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 	return errors.Join(errs...)
 }
 
-// read moves deliveries from the inbox to the target's outbox until ctx ends,
+// fillOutbox moves deliveries from the inbox to the target's outbox until ctx ends,
 // whatever the target does.
-func (r *route) read(ctx context.Context) error {
+func (r *route) fillOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
-		if r.ahead.Load() >= readAhead {
-			wait(ctx, r.inbox, time.Now().Add(poll))
+		if r.queued.Load() >= maxQueued {
+			wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
 			continue
 		}
-		p, err := r.f.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.wants)
+		p, err := r.forwarder.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.accepts)
 		if err != nil {
-			if err := r.bear(ctx, &r.reading, "inbox not read, trying again", err); err != nil {
+			if err := r.handleStoreError(ctx, &r.readAlert, "inbox not read, trying again", err); err != nil {
 				return err
 			}
 			continue
 		}
-		r.reading.hear(nil, "", nil)
+		r.readAlert.update(nil, "", nil)
 		for _, seq := range p.Left {
-			r.f.answers.give(seq, 200)
+			r.forwarder.answers.put(seq, 200)
 		}
 		if len(p.Taken) > 0 {
-			r.ahead.Add(int64(len(p.Taken)))
-			r.outbox.ring()
+			r.queued.Add(int64(len(p.Taken)))
+			r.outboxChanged.notify()
 		}
 		if p.Seen == 0 {
-			wait(ctx, r.inbox, time.Now().Add(poll))
+			wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
 		}
 	}
 	return nil
 }
 
-// work sends what is in the target's outbox until ctx ends.
-func (r *route) work(ctx, flight context.Context) error {
+// sendQueued sends what is in the target's outbox until ctx ends. requests ends
+// when requests under way are to end.
+func (r *route) sendQueued(ctx, requests context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -250,62 +252,61 @@ func (r *route) work(ctx, flight context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		letters, due, err := r.f.o.Outbox.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
+		letters, due, err := r.forwarder.o.Outbox.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
 		if err == nil && len(letters) > 0 {
 			wg.Go(func() {
-				r.carry(flight, pass, letters[0])
-				r.outbox.ring()
+				r.attempt(requests, pass, letters[0])
+				r.outboxChanged.notify()
 			})
 			continue
 		}
 		pass.Release()
 		if err != nil {
-			if err := r.bear(ctx, &r.claiming, "outbox not read, trying again", err); err != nil {
+			if err := r.handleStoreError(ctx, &r.claimAlert, "outbox not read, trying again", err); err != nil {
 				return err
 			}
 			continue
 		}
-		r.claiming.hear(nil, "", nil)
-		if r.ahead.Swap(0) >= readAhead {
-			r.inbox.ring() // what is there can't be sent now: perhaps what follows can
+		r.claimAlert.update(nil, "", nil)
+		if r.queued.Swap(0) >= maxQueued {
+			r.inboxChanged.notify() // what is queued can't be sent now: perhaps what follows can
 		}
-		if look := time.Now().Add(poll); due.IsZero() || due.After(look) {
-			due = look
+		if poll := time.Now().Add(pollInterval); due.IsZero() || due.After(poll) {
+			due = poll
 		}
-		wait(ctx, r.outbox, due)
+		wait(ctx, r.outboxChanged, due)
 	}
 }
 
-// bear tells of an error of the store and waits for it to go away, or returns
-// it if it does not by itself. It returns nil when ctx has ended.
-func (r *route) bear(ctx context.Context, a *alarm, what string, err error) error {
+// handleStoreError reports a temporary error of the store and waits before it is
+// asked again. It returns any other error, and nil when ctx has ended.
+func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		err = nil
-	case passes(err):
-		a.hear(r.f.o.Trouble, what, err)
-		wait(ctx, nil, time.Now().Add(storePause))
+	case inbox.IsTemporary(err):
+		a.update(r.forwarder.o.OnStoreError, what, err)
+		wait(ctx, nil, time.Now().Add(storeRetryDelay))
 		err = nil
 	}
 	return err
 }
 
-// wants reports whether a delivery goes to the target: one of its events was
-// new when it came, matches, and may be forwarded. Of a delivery that verified
-// later than it came, the rows count that it has since.
-func (r *route) wants(rows []inbox.Event) bool {
+// accepts reports whether a delivery goes to the target: one of its events was
+// new when it came, matches, and may be forwarded. If any row is verified, only
+// verified rows count: the delivery was verified again later.
+func (r *route) accepts(rows []inbox.Event) bool {
 	verified := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified == inbox.Yes })
 	for _, e := range rows {
-		isNew := e.Mark == inbox.Standing || e.Mark == inbox.Superseded
-		counts := e.Verified == inbox.Yes || !verified && r.f.o.Unverified
-		if isNew && counts && r.target.Filter.Match(e) {
+		counts := e.Verified == inbox.Yes || !verified && r.forwarder.o.Unverified
+		if e.WasNew() && counts && r.target.Filter.Match(e) {
 			return true
 		}
 	}
 	return false
 }
 
-// wait waits for a time, a wake-up, or the end of ctx.
+// wait waits for a time, a signal, or the end of ctx.
 func wait(ctx context.Context, woken <-chan struct{}, until time.Time) {
 	t := time.NewTimer(time.Until(until))
 	defer t.Stop()
@@ -314,9 +315,4 @@ func wait(ctx context.Context, woken <-chan struct{}, until time.Time) {
 	case <-woken:
 	case <-ctx.Done():
 	}
-}
-
-// passes reports whether an error of the store goes away by itself.
-func passes(err error) bool {
-	return errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrReadOnly)
 }

@@ -111,10 +111,10 @@ type running struct {
 	dies bool // its store goes away under it
 
 	mu      sync.Mutex
-	notices []forward.Notice
+	notices []forward.AttemptReport
 }
 
-func (r *running) told() []forward.Notice {
+func (r *running) told() []forward.AttemptReport {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.notices)
@@ -132,7 +132,7 @@ func (b *box) forward(o forward.Options, targets ...string) *running {
 	}
 	r := &running{}
 	o.Outbox, o.Inbox, o.Client = b, b, client(b.T, forward.ClientOptions{})
-	o.Tell = func(n forward.Notice) {
+	o.OnAttempt = func(n forward.AttemptReport) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.notices = append(r.notices, n)
@@ -196,7 +196,7 @@ func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
 		t.Errorf("filtered: %q", got)
 	}
 	for _, n := range r.told() {
-		if n.Fate != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.Failing.IsZero() || n.Took <= 0 {
+		if n.Fate != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.FailingSince.IsZero() || n.Elapsed <= 0 {
 			t.Errorf("%+v", n)
 		}
 	}
@@ -268,7 +268,7 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	told := r.told()
-	if n := told[0]; n.Fate != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.Failing.IsZero() {
+	if n := told[0]; n.Fate != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.FailingSince.IsZero() {
 		t.Errorf("%+v; want it given up, which says nothing of the target", n)
 	}
 }
@@ -305,11 +305,11 @@ func TestKeepsOrderWhileSomeFail(t *testing.T) {
 	for _, n := range r.told() {
 		if n.Fate == inbox.Retry {
 			failed++
-			if n.Status != 500 || n.Problem != "answered 500" || n.Due.Before(time.Now().Add(-time.Minute)) || n.Failing.IsZero() {
+			if n.Status != 500 || n.Problem != "answered 500" || n.Due.Before(time.Now().Add(-time.Minute)) || n.FailingSince.IsZero() {
 				t.Errorf("%+v", n)
 			}
 		}
-		if n.Healed > 0 {
+		if n.FailedFor > 0 {
 			healed++
 		}
 	}
@@ -528,7 +528,7 @@ func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 	seq := int64(5)
 	r.Wake()
 	until(t, "the first", func() bool {
-		left, err := r.Left(t.Context())
+		left, err := r.CurrentSinks(t.Context())
 		return err == nil && left[0].Behind+left[0].Waiting == 0 && len(a.received()) == 1
 	})
 	for range 2 {
@@ -550,7 +550,7 @@ func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 	if got := a.received(); !slices.Equal(got, []string{first, late, last}) && !slices.Equal(got, []string{first, last, late}) {
 		t.Errorf("%q", got)
 	}
-	if left, err := r.Left(t.Context()); err != nil || len(left) != 1 || left[0].Waiting+left[0].Behind != 0 {
+	if left, err := r.CurrentSinks(t.Context()); err != nil || len(left) != 1 || left[0].Waiting+left[0].Behind != 0 {
 		t.Errorf("left: %+v, %v", left, err)
 	}
 }

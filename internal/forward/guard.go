@@ -13,8 +13,8 @@ import (
 // which hands out credentials.
 var ErrForbidden = errors.New("the address is link-local or a metadata service, and refused without --allow-target")
 
-// metadata lists the networks of metadata services that are not link-local.
-func metadata() []netip.Prefix {
+// metadataNetworks lists the networks of metadata services that are not link-local.
+func metadataNetworks() []netip.Prefix {
 	return []netip.Prefix{
 		netip.MustParsePrefix("fd00:ec2::/32"),      // AWS: metadata, credentials, keys
 		netip.MustParsePrefix("fd20:ce::/32"),       // Google Cloud
@@ -24,33 +24,33 @@ func metadata() []netip.Prefix {
 	}
 }
 
-// guard refuses a connection by the address that it is really made to,
+// refuseForbidden refuses a connection by the address that it is really made to,
 // whatever name or redirection of names led there.
-func guard(_, address string, _ syscall.RawConn) error {
+func refuseForbidden(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", address, err)
 	}
-	if forbidden(to.Addr()) {
+	if isForbidden(to.Addr()) {
 		return fmt.Errorf("%s: %w", to.Addr(), ErrForbidden)
 	}
 	return nil
 }
 
-func forbidden(ip netip.Addr) bool {
+func isForbidden(ip netip.Addr) bool {
 	ip = ip.WithZone("").Unmap()
-	if inner, ok := embedded(ip); ok && forbidden(inner) {
+	if inner, ok := embeddedIPv4(ip); ok && isForbidden(inner) {
 		return true
 	}
 	if ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		return true
 	}
-	return slices.ContainsFunc(metadata(), func(p netip.Prefix) bool { return p.Contains(ip) })
+	return slices.ContainsFunc(metadataNetworks(), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// embedded returns the IPv4 address that an address of a translator (NAT64,
+// embeddedIPv4 returns the IPv4 address that an address of a translator (NAT64,
 // SIIT, 6to4) or in the old compatible form stands for.
-func embedded(ip netip.Addr) (netip.Addr, bool) {
+func embeddedIPv4(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return ip, false
 	}

@@ -24,7 +24,7 @@ func TestForbidden(t *testing.T) {
 		"255.255.255.255": true, "64:ff9b::a9fe:a9fe": true, "64:ff9b::808:808": false, "2002:a9fe:a9fe::1": true, "::169.254.169.254": true,
 		"::ffff:0:169.254.169.254": true, "::ffff:0:8.8.8.8": false, "fd00:ec2::23": true, "0.0.0.0": false, "::": false, "169.253.255.255": false,
 	} {
-		if got := forbidden(netip.MustParseAddr(text)); got != want {
+		if got := isForbidden(netip.MustParseAddr(text)); got != want {
 			t.Errorf("%s: %v; want %v", text, got, want)
 		}
 	}

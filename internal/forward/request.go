@@ -23,12 +23,12 @@ const (
 // pruned, or its header or request line holds what none can.
 var ErrUnsendable = errors.New("the delivery can't be sent")
 
-// Message returns a delivery as a target is to get it: whole, byte for byte,
+// BuildMessage returns a delivery as a target is to get it: whole, byte for byte,
 // with its headers in their order, but for those that belong to the connection
 // it came by, Authorization and Cookie, and those that withhold names. A target
 // without a path gets the delivery's own; the delivery's query goes along. A
 // delivery without a number, and an attempt 0, have no header of ours.
-func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
+func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
 	if d.Body == nil {
 		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
 	}
@@ -39,7 +39,7 @@ func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.F
 	if d.RawQuery != "" {
 		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+d.RawQuery, "&")
 	}
-	skip := hopByHop(d.Header)
+	skip := droppedHeaders(d.Header)
 	for _, f := range d.Header {
 		if !skip[strings.ToLower(f.Name)] && (withhold == nil || !withhold(f)) {
 			m.Header = append(m.Header, f)
@@ -54,8 +54,8 @@ func Message(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.F
 	return m, nil
 }
 
-// WithHeaders returns m with those headers instead of its own of the same names.
-func WithHeaders(m webhook.Request, headers []webhook.Field) webhook.Request {
+// ReplaceHeaders returns m with those headers instead of its own of the same names.
+func ReplaceHeaders(m webhook.Request, headers []webhook.Field) webhook.Request {
 	if len(headers) == 0 {
 		return m
 	}
@@ -70,18 +70,18 @@ func WithHeaders(m webhook.Request, headers []webhook.Field) webhook.Request {
 // if it can.
 func CheckHeader(name string) error {
 	switch {
-	case !token(name):
+	case !isToken(name):
 		return errors.New("the name of a header holds letters, digits and hyphens only") // not shown: a value may stand there
-	case hopByHop(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
+	case droppedHeaders(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
 		return fmt.Errorf("the header %s belongs to the connection or is set by waybill", name)
 	}
 	return nil
 }
 
-// hopByHop returns the names, in lower case, of the headers that do not go on
+// droppedHeaders returns the names, in lower case, of the headers that do not go on
 // to the target: those about one connection, those that are made anew, and
 // those that could let the target act as the sender.
-func hopByHop(header []webhook.Field) map[string]bool {
+func droppedHeaders(header []webhook.Field) map[string]bool {
 	skip := map[string]bool{}
 	for _, name := range []string{
 		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
@@ -100,9 +100,9 @@ func hopByHop(header []webhook.Field) map[string]bool {
 	return skip
 }
 
-// encode returns the bytes of a request, but for its body. Names keep their
+// encodeHead returns the bytes of a request, but for its body. Names keep their
 // letters and their order, which package net/http would change.
-func encode(m webhook.Request, host string) ([]byte, error) {
+func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	path := m.Path
 	if path == "" {
 		path = "/"
@@ -110,13 +110,13 @@ func encode(m webhook.Request, host string) ([]byte, error) {
 	if m.RawQuery != "" {
 		path += "?" + m.RawQuery
 	}
-	if !token(m.Method) || path[0] != '/' || unsafeIn(path) {
+	if !isToken(m.Method) || path[0] != '/' || breaksRequestLine(path) {
 		return nil, fmt.Errorf("%w: its method or path holds what no request line can", ErrUnsendable)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.Method, path, host)
 	for _, f := range m.Header {
-		if !token(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
+		if !isToken(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
 			return nil, fmt.Errorf("%w: its header %q holds what no header can", ErrUnsendable, f.Name)
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
@@ -125,8 +125,8 @@ func encode(m webhook.Request, host string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// token reports whether s can be a method or the name of a header.
-func token(s string) bool {
+// isToken reports whether s can be a method or the name of a header.
+func isToken(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
 			return false
@@ -135,7 +135,7 @@ func token(s string) bool {
 	return s != ""
 }
 
-// unsafeIn reports whether s holds what would end or tear a request line.
-func unsafeIn(s string) bool {
+// breaksRequestLine reports whether s holds what would end or tear a request line.
+func breaksRequestLine(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }

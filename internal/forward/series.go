@@ -11,13 +11,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// mostUnreachable is how many sendings in a row may find no connection before
-// a series ends.
-const mostUnreachable = 3
+// maxUnreachable is how many sendings in a row may find no connection. Then a
+// series ends.
+const maxUnreachable = 3
 
-// Parcel is one delivery, ready to be sent.
-type Parcel struct {
-	To      *url.URL
+// Request is one delivery as a target is to get it.
+type Request struct {
+	URL     *url.URL
 	Message webhook.Request
 }
 
@@ -34,82 +34,84 @@ type Series struct {
 	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery],
 	// [webhook.ErrUnsigned] and [webhook.ErrUnsignedPart] are about that delivery
 	// alone; any other error ends the series.
-	Load func(context.Context, Sending) (Parcel, error)
-	// Tell is told of every sending. An error ends the series.
-	Tell func(Result) error
+	Load func(context.Context, Sending) (Request, error)
+	// OnResult is called after every sending. An error ends the series.
+	OnResult func(Result) error
 }
 
-// Result is what came of one sending.
+// Result is the result of one sending.
 type Result struct {
 	Sending
 	Answer
 
-	To  *url.URL // nil if it could not be loaded
-	Err error    // why there is no answer; nil if there is one
-	Met bool     // the answer is right
+	To       *url.URL // nil if it could not be loaded
+	Err      error    // why there is no answer; nil if there is one
+	Expected bool     // the answer is right
 }
 
 // Unsent reports whether the delivery could not be put into a request, or its
 // target is forbidden.
-func (r Result) Unsent() bool { return aboutOne(r.Err) || errors.Is(r.Err, ErrForbidden) }
+func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r.Err, ErrForbidden) }
 
-// Tally is what a series came to. Sendings that were begun are in one of the
-// counts from Met to Unanswered.
+// Tally counts the sendings of a series. Each that was tried is in one of the
+// counts from Expected to Unanswered.
 type Tally struct {
 	Planned int // sendings, those skipped included
 	Dropped int // sendings beside them that were left out by chance
 	Next    int // how many of the plan lie behind: where to go on
 
-	Met         int // answered as expected
-	Unmet       int // answered otherwise
+	Expected    int // answered as expected
+	Unexpected  int // answered otherwise
 	Unsent      int // could not be put into a request
 	Unreachable int // no connection came about
 	Unanswered  int // it may have arrived
 }
 
-// Begun is how many sendings were tried.
-func (t Tally) Begun() int { return t.Met + t.Unmet + t.Unsent + t.Unreachable + t.Unanswered }
+// Tried returns how many sendings were tried.
+func (t Tally) Tried() int {
+	return t.Expected + t.Unexpected + t.Unsent + t.Unreachable + t.Unanswered
+}
 
-// Run sends n deliveries as Faults plan it, until ctx ends: what is under way
-// then goes on until flight ends. An error says why it ended early: the cause
-// of ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of
-// Load or Tell.
-func (s Series) Run(ctx, flight context.Context, n int) (Tally, error) {
+// Run sends n deliveries as Faults plan it, until ctx ends: a request under way
+// then goes on until hard ends. An error says why it ended early: the cause of
+// ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of Load
+// or OnResult.
+func (s Series) Run(ctx, hard context.Context, n int) (Tally, error) {
 	steps, dropped := s.Faults.Plan(n)
 	t := Tally{Planned: len(steps), Dropped: dropped, Next: min(s.Skip, len(steps))}
-	for lost := 0; t.Next < len(steps); t.Next++ {
+	for unreachable := 0; t.Next < len(steps); t.Next++ {
 		step := steps[t.Next]
-		if err := s.await(ctx, step.Wait); err != nil {
+		if err := s.waitTurn(ctx, step.Wait); err != nil {
 			return t, err
 		}
-		r, err := s.one(flight, step)
+		r, err := s.send(hard, step)
 		if err != nil {
 			return t, err
 		}
-		if flight.Err() != nil && r.Err != nil {
-			return t, context.Cause(flight) // it was cut off, and is to be sent again
+		if hard.Err() != nil && r.Err != nil {
+			return t, context.Cause(hard) // it was cut off, and is to be sent again
 		}
 		t.count(r)
-		if err := s.Tell(r); err != nil {
+		if err := s.OnResult(r); err != nil {
 			return t, err
 		}
 		switch {
 		case errors.Is(r.Err, ErrForbidden):
 			return t, r.Err
 		case !errors.Is(r.Err, ErrUnreachable):
-			lost = 0
-		case lost+1 == mostUnreachable && t.Next+1 < len(steps):
-			t.Next -= lost // those that found nobody are tried again
+			unreachable = 0
+		case unreachable+1 == maxUnreachable && t.Next+1 < len(steps):
+			t.Next -= unreachable // the unreachable ones are tried again
 			return t, r.Err
 		default:
-			lost++
+			unreachable++
 		}
 	}
 	return t, nil
 }
 
-// await waits for the time and the rate of the next sending.
-func (s Series) await(ctx context.Context, long time.Duration) error {
+// waitTurn waits until the next sending is due by its delay and the rate.
+func (s Series) waitTurn(ctx context.Context, long time.Duration) error {
 	if long > 0 {
 		wait(ctx, nil, time.Now().Add(long))
 	}
@@ -120,28 +122,28 @@ func (s Series) await(ctx context.Context, long time.Duration) error {
 	return err
 }
 
-// one sends one delivery. Its error ends the series.
-func (s Series) one(ctx context.Context, step Sending) (Result, error) {
+// send sends one delivery. Its error ends the series.
+func (s Series) send(ctx context.Context, step Sending) (Result, error) {
 	r := Result{Sending: step}
 	p, err := s.Load(ctx, step)
-	r.To = p.To
+	r.To = p.URL
 	if err == nil && s.Faults.Corrupt {
 		p.Message, err = webhook.CorruptSignatures(s.Scheme, p.Message, s.Faults.Pick(step))
 	}
 	if err != nil {
 		r.Err = err
-		if aboutOne(err) {
+		if concernsOneDelivery(err) {
 			err = nil
 		}
 		return r, err
 	}
-	r.Answer, r.Err = s.Client.Send(ctx, p.To, p.Message)
-	r.Met = r.Err == nil && s.Expect.Match(r.Status)
+	r.Answer, r.Err = s.Client.Send(ctx, p.URL, p.Message)
+	r.Expected = r.Err == nil && s.Expect.Match(r.Status)
 	return r, nil
 }
 
-// aboutOne reports whether an error says nothing of other deliveries.
-func aboutOne(err error) bool {
+// concernsOneDelivery reports whether an error says nothing of other deliveries.
+func concernsOneDelivery(err error) bool {
 	for _, one := range []error{ErrUnsendable, inbox.ErrNoDelivery, webhook.ErrUnsigned, webhook.ErrUnsignedPart} {
 		if errors.Is(err, one) {
 			return true
@@ -152,10 +154,10 @@ func aboutOne(err error) bool {
 
 func (t *Tally) count(r Result) {
 	switch {
-	case r.Met:
-		t.Met++
+	case r.Expected:
+		t.Expected++
 	case r.Err == nil:
-		t.Unmet++
+		t.Unexpected++
 	case r.Unsent():
 		t.Unsent++
 	case errors.Is(r.Err, ErrUnreachable):

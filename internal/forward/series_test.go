@@ -24,10 +24,10 @@ type series struct {
 func newSeries(t *testing.T, to *url.URL) *series {
 	t.Helper()
 	s := &series{Series: forward.Series{Client: client(t, forward.ClientOptions{}), Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}}}
-	s.Load = func(_ context.Context, step forward.Sending) (forward.Parcel, error) {
-		return forward.Parcel{To: to, Message: webhook.Request{Method: "POST", Path: "/", Body: fmt.Append(nil, step.Index)}}, nil
+	s.Load = func(_ context.Context, step forward.Sending) (forward.Request, error) {
+		return forward.Request{URL: to, Message: webhook.Request{Method: "POST", Path: "/", Body: fmt.Append(nil, step.Index)}}, nil
 	}
-	s.Tell = func(r forward.Result) error {
+	s.OnResult = func(r forward.Result) error {
 		s.results = append(s.results, r)
 		return nil
 	}
@@ -61,7 +61,7 @@ func TestSeriesSendsItsPlan(t *testing.T) {
 	s := newSeries(t, parse(t, a.URL))
 	s.Faults = forward.Faults{Duplicate: 1, Reorder: true, Seed: 1}
 	tally, err := s.Run(t.Context(), t.Context(), 3)
-	if want := (forward.Tally{Planned: 6, Next: 6, Met: 4, Unmet: 2}); err != nil || tally != want {
+	if want := (forward.Tally{Planned: 6, Next: 6, Expected: 4, Unexpected: 2}); err != nil || tally != want {
 		t.Errorf("%+v, %v; want %+v", tally, err, want)
 	}
 	steps, _ := s.Faults.Plan(3)
@@ -75,7 +75,7 @@ func TestSeriesSendsItsPlan(t *testing.T) {
 	// Going on behind four of them sends the other two.
 	s.Skip = 4
 	tally, err = s.Run(t.Context(), t.Context(), 3)
-	if got := a.tried(); err != nil || tally.Planned != 6 || tally.Begun() != 2 || !slices.Equal(got, want[4:]) {
+	if got := a.tried(); err != nil || tally.Planned != 6 || tally.Tried() != 2 || !slices.Equal(got, want[4:]) {
 		t.Errorf("%+v, %v, %q; want %q", tally, err, got, want[4:])
 	}
 }
@@ -104,19 +104,19 @@ func TestSeriesGoesOnPastOneDelivery(t *testing.T) {
 	a := newApp(t)
 	s := newSeries(t, parse(t, a.URL))
 	load := s.Load
-	s.Load = func(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+	s.Load = func(ctx context.Context, step forward.Sending) (forward.Request, error) {
 		if step.Index == 0 {
-			return forward.Parcel{}, forward.ErrUnsendable
+			return forward.Request{}, forward.ErrUnsendable
 		}
 		return load(ctx, step)
 	}
 	tally, err := s.Run(t.Context(), t.Context(), 2)
-	if err != nil || tally.Unsent != 1 || tally.Met != 1 {
+	if err != nil || tally.Unsent != 1 || tally.Expected != 1 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 	broken := errors.New("broken")
-	s.Load = func(context.Context, forward.Sending) (forward.Parcel, error) { return forward.Parcel{}, broken }
-	if tally, err := s.Run(t.Context(), t.Context(), 2); !errors.Is(err, broken) || tally.Begun() != 0 {
+	s.Load = func(context.Context, forward.Sending) (forward.Request, error) { return forward.Request{}, broken }
+	if tally, err := s.Run(t.Context(), t.Context(), 2); !errors.Is(err, broken) || tally.Tried() != 0 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
@@ -130,7 +130,7 @@ func TestSeriesStopsBetweenSendings(t *testing.T) {
 	a.answers(func(string, string) int { cancel(enough); return 200 })
 	s := newSeries(t, parse(t, a.URL))
 	tally, err := s.Run(ctx, t.Context(), 5)
-	if !errors.Is(err, enough) || tally.Met != 1 || tally.Next != 1 || len(a.received()) != 1 {
+	if !errors.Is(err, enough) || tally.Expected != 1 || tally.Next != 1 || len(a.received()) != 1 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestSeriesCorrupts(t *testing.T) {
 	s := newSeries(t, parse(t, a.URL))
 	s.Scheme, s.Faults = scheme, forward.Faults{Corrupt: true, Seed: 2}
 	load := s.Load
-	s.Load = func(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+	s.Load = func(ctx context.Context, step forward.Sending) (forward.Request, error) {
 		p, err := load(ctx, step)
 		if err == nil && step.Index == 0 {
 			out, signErr := webhook.Sign(scheme, secret, p.Message, time.Now())
@@ -169,7 +169,7 @@ func TestSeriesCorrupts(t *testing.T) {
 		return p, err
 	}
 	tally, err := s.Run(t.Context(), t.Context(), 2)
-	if err != nil || tally.Met != 1 || tally.Unsent != 1 || !errors.Is(s.results[1].Err, webhook.ErrUnsigned) {
+	if err != nil || tally.Expected != 1 || tally.Unsent != 1 || !errors.Is(s.results[1].Err, webhook.ErrUnsigned) {
 		t.Errorf("%+v, %v, %+v", tally, err, s.results)
 	}
 }
@@ -180,10 +180,10 @@ func TestSeriesKeepsItsPace(t *testing.T) {
 		defer c.Close()
 		s := forward.Series{
 			Client: c, Gate: pace.New(1, 0.1), Faults: forward.Faults{Delay: time.Second},
-			Load: func(context.Context, forward.Sending) (forward.Parcel, error) {
-				return forward.Parcel{}, forward.ErrUnsendable
+			Load: func(context.Context, forward.Sending) (forward.Request, error) {
+				return forward.Request{}, forward.ErrUnsendable
 			},
-			Tell: func(forward.Result) error { return nil },
+			OnResult: func(forward.Result) error { return nil },
 		}
 		began := time.Now()
 		if tally, err := s.Run(t.Context(), t.Context(), 7); err != nil || tally.Unsent != 7 {

@@ -52,7 +52,7 @@ func ParseURL(address string) (*url.URL, error) {
 		return nil, errors.New("a target's URL holds no user name or password: --target-header Authorization=env:NAME sends them")
 	case u.Fragment != "" || strings.Contains(address, "#"):
 		return nil, errors.New("a target's URL holds no fragment (#)")
-	case unsafeIn(u.RequestURI()):
+	case breaksRequestLine(u.RequestURI()):
 		return nil, errors.New("the URL holds characters that no request line can")
 	}
 	return u, nil
@@ -99,15 +99,15 @@ func ShowAddress(address string) string {
 	return short
 }
 
-// secretRun is how many letters and digits without a separator, with both
+// minTokenRun is how many letters and digits without a separator, with both
 // among them, look like a token. Words and versions are shorter, or letters alone.
-const secretRun = 12
+const minTokenRun = 12
 
 // looksSecret reports whether a segment of a path looks like a token, such as
 // /services/T0/B0/XXXX of a chat or /hooks/UUID.
 func looksSecret(segment string) bool {
 	for run := range strings.FieldsFuncSeq(segment, func(r rune) bool { return !isLetter(r) && !isDigit(r) }) {
-		if len(run) >= secretRun && strings.ContainsFunc(run, isLetter) && strings.ContainsFunc(run, isDigit) {
+		if len(run) >= minTokenRun && strings.ContainsFunc(run, isLetter) && strings.ContainsFunc(run, isDigit) {
 			return true
 		}
 	}
@@ -118,8 +118,8 @@ func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
 
-// Clear reports whether deliveries would go to another computer unencrypted.
-func (t Target) Clear() bool {
+// Unencrypted reports whether deliveries would go to another computer unencrypted.
+func (t Target) Unencrypted() bool {
 	host := t.URL.Hostname()
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return false
@@ -132,7 +132,7 @@ func (t Target) Clear() bool {
 // [ErrForbidden]. Where a name leads to is seen only when it is dialled.
 func (t Target) Forbidden() bool {
 	ip, err := netip.ParseAddr(t.URL.Hostname())
-	return err == nil && forbidden(ip)
+	return err == nil && isForbidden(ip)
 }
 
 // address returns the host and port to dial.

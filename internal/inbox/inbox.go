@@ -29,6 +29,11 @@ var (
 	ErrReadOnly = errors.New("store is read-only")
 )
 
+// IsTemporary reports whether a later call may succeed after err.
+func IsTemporary(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly)
+}
+
 // Verified says whether a delivery was shown to come from the service.
 type Verified string
 
@@ -132,6 +137,9 @@ func Decode(d Delivery) (Delivery, []Event) {
 	d.Single, d.Anomaly = batch.Single, batch.Anomaly
 	return d, Prepare(d, batch)
 }
+
+// WasNew reports whether the event was not known when it came.
+func (e Event) WasNew() bool { return e.Mark == Standing || e.Mark == Superseded }
 
 // Prepare returns the rows that a decoded body makes, in the order of their
 // places: its events, and its odd parts with the mark Anomaly. Seq, Delivery

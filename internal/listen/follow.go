@@ -2,7 +2,6 @@ package listen
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -48,7 +47,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 	for {
 		last, from, began := ctx.Err() != nil, after, time.Now()
 		err := r.readNew(context.WithoutCancel(ctx), &after, last, fn)
-		if err != nil && (last || !isTemporary(err)) {
+		if err != nil && (last || !inbox.IsTemporary(err)) {
 			return err
 		}
 		if err != nil {
@@ -77,10 +76,6 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		case <-ctx.Done():
 		}
 	}
-}
-
-func isTemporary(err error) bool {
-	return errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrReadOnly)
 }
 
 // readNew calls fn for the rows behind *after and moves it on with each. It

@@ -207,7 +207,7 @@ func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(
 func (m *match) add(s *selector, row inbox.Event) {
 	m.selected = m.selected || s.sel.Filter.Match(row)
 	m.verified = m.verified || row.Verified == inbox.Yes
-	if row.Mark != inbox.Standing && row.Mark != inbox.Superseded {
+	if !row.WasNew() {
 		return
 	}
 	for i, t := range s.targets {

@@ -20,9 +20,9 @@ type Sender struct {
 }
 
 // Load returns what a step of the series sends.
-func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Parcel, error) {
+func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Request, error) {
 	item := s.Items[step.Index]
-	parcel := forward.Parcel{To: item.To}
+	parcel := forward.Request{URL: item.To}
 	found, err := Find(ctx, s.Inbox, item.ID)
 	if err != nil {
 		return parcel, err
@@ -31,11 +31,11 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Parcel
 	if found.Refused {
 		d.Seq = 0 // a number of its own kind, which no target is given
 	}
-	if parcel.Message, err = forward.Message(d, item.To, item.Attempt+1+step.Copy, s.Withhold); err != nil {
+	if parcel.Message, err = forward.BuildMessage(d, item.To, item.Attempt+1+step.Copy, s.Withhold); err != nil {
 		return parcel, err
 	}
 	signed, err := s.Sign(parcel.Message)
-	parcel.Message = forward.WithHeaders(signed, s.Headers[item.To.String()])
+	parcel.Message = forward.ReplaceHeaders(signed, s.Headers[item.To.String()])
 	return parcel, err
 }
 

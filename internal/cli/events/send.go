@@ -219,8 +219,8 @@ func (p *posting) signs(s *app.Session, named string, corrupt bool) error {
 }
 
 // parcel makes one delivery.
-func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Parcel, error) {
-	parcel := forward.Parcel{To: p.to}
+func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Request, error) {
+	parcel := forward.Request{URL: p.to}
 	d := inbox.Delivery{Method: "POST", Header: plainHeader()}
 	if p.given != nil {
 		g := p.given[step.Index]
@@ -238,12 +238,12 @@ func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Parce
 	if d.Path == "" {
 		d.Path = "/"
 	}
-	m, err := forward.Message(d, p.to, 0, p.withhold)
+	m, err := forward.BuildMessage(d, p.to, 0, p.withhold)
 	if err != nil {
 		return parcel, err
 	}
 	m, err = p.sign.sign(m)
-	parcel.Message = forward.WithHeaders(m, p.headers)
+	parcel.Message = forward.ReplaceHeaders(m, p.headers)
 	return parcel, err
 }
 

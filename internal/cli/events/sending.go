@@ -203,7 +203,7 @@ func warnClear(s *app.Session, all []replay.Item) {
 	told := map[string]bool{}
 	for _, e := range all {
 		t := forward.Target{URL: e.To}
-		if t.Clear() && !told[t.Show()] {
+		if t.Unencrypted() && !told[t.Show()] {
 			told[t.Show()] = true
 			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
 		}
@@ -222,17 +222,17 @@ func (k *sending) run(ctx context.Context, n int) error {
 	}
 	began := time.Now()
 	p := k.printer()
-	k.Tell = func(r forward.Result) error { return errors.Join(k.after(r), p.print(r)) }
+	k.OnResult = func(r forward.Result) error { return errors.Join(k.after(r), p.print(r)) }
 	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
 	return errors.Join(k.verdict(tally, err), p.end(tally, time.Since(began)))
 }
 
 // verdict is the error of a series: why it ended early, or what was not right.
 func (k *sending) verdict(t forward.Tally, err error) error {
-	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Begun()-t.Met, command.Plural(t.Begun(), "sending"))}
+	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Tried()-t.Expected, command.Plural(t.Tried(), "sending"))}
 	e.Hint = sendingHint(t)
 	switch {
-	case err == nil && t.Begun() == t.Met:
+	case err == nil && t.Tried() == t.Expected:
 		return nil
 	case err == nil:
 		return e
@@ -252,17 +252,17 @@ func (k *sending) verdict(t forward.Tally, err error) error {
 
 // sendingCode is the exit status for what became of all sendings.
 func sendingCode(t forward.Tally) command.Code {
-	if t.Met == t.Begun() {
+	if t.Expected == t.Tried() {
 		return command.OK
 	}
-	if t.Met > 0 {
+	if t.Expected > 0 {
 		return command.Partial
 	}
 	var cs []command.Code
 	for _, one := range []struct {
 		n    int
 		code command.Code
-	}{{t.Unmet, command.Refused}, {t.Unanswered, command.Unknown}, {t.Unreachable, command.Unreachable}, {t.Unsent, command.Partial}} {
+	}{{t.Unexpected, command.Refused}, {t.Unanswered, command.Unknown}, {t.Unreachable, command.Unreachable}, {t.Unsent, command.Partial}} {
 		if one.n > 0 {
 			cs = append(cs, one.code)
 		}
@@ -276,7 +276,7 @@ func sendingHint(t forward.Tally) string {
 		return "check that the target runs; repeating is safe where the target knows duplicates"
 	case t.Unanswered > 0:
 		return "the target may have them; --request-timeout says how long an answer may take"
-	case t.Unmet > 0:
+	case t.Unexpected > 0:
 		return "the target's answers stand above; --expect-status says which are right"
 	default:
 		return "the reasons stand above"

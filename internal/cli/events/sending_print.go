@@ -65,7 +65,7 @@ func (k *sending) printer() *sendingPrinter {
 
 func (p *sendingPrinter) print(r forward.Result) error {
 	j := sentJSON{
-		Type: p.k.kind, Copy: r.Copy, Status: r.Status, Expected: r.Met, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
+		Type: p.k.kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
 		Reply: string(r.Reply),
 	}
 	if r.Location != "" {
@@ -97,7 +97,7 @@ func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
 		what, style, how = "not sent", term.Bad, j.Problem
 	case r.Err != nil:
 		what, style, how = "no answer", term.Bad, j.Problem
-	case !r.Met:
+	case !r.Expected:
 		what, style = "not expected", term.Bad
 	}
 	if r.Err == nil && r.Location != "" {
@@ -131,7 +131,7 @@ func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
 	left := t.Planned - t.Next
 	if p.list != nil {
 		err := p.list.Add(sendingSummaryJSON{
-			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Dropped: t.Dropped, Expected: t.Met, Unexpected: t.Unmet, Unsent: t.Unsent,
+			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Dropped: t.Dropped, Expected: t.Expected, Unexpected: t.Unexpected, Unsent: t.Unsent,
 			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
 		})
 		if closing := p.list.Close(); err == nil {
@@ -144,7 +144,7 @@ func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
 		n    int
 		what string
 	}{
-		{t.Unmet, "answered otherwise"},
+		{t.Unexpected, "answered otherwise"},
 		{t.Unreachable, "without a connection"},
 		{t.Unanswered, "without an answer"},
 		{t.Unsent, "not sent"},
@@ -155,7 +155,7 @@ func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
 			parts = append(parts, fmt.Sprintf(", %d %s", part.n, part.what))
 		}
 	}
-	p.k.call.IO.Note("%d as expected (%s)%s, in %v", t.Met, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
+	p.k.call.IO.Note("%d as expected (%s)%s, in %v", t.Expected, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
 	if p.rows != nil {
 		return p.rows.Flush()
 	}

@@ -115,7 +115,7 @@ type forwarding struct {
 	showReply bool
 	flags     string // that it takes to go on
 
-	notices chan forward.Notice
+	notices chan forward.AttemptReport
 	mu      sync.Mutex
 	missed  int // notices that were not printed
 }
@@ -142,7 +142,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, out: c.Out, io: c.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.Notice, untoldForwards)}
+	fw := &forwarding{client: client, out: c.Out, io: c.IO, showReply: o.ShowReply, flags: "--forward-to", notices: make(chan forward.AttemptReport, untoldForwards)}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}
@@ -151,8 +151,8 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Outbox: db.Outbox, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
-		Answers: o.Ack == ackForwarded, Tell: fw.tell,
-		Trouble: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
+		Answers: o.Ack == ackForwarded, OnAttempt: fw.tell,
+		OnStoreError: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
 	})
 	if err != nil {
 		return nil, err
@@ -183,7 +183,7 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 		})
 	}
 	for _, t := range targets {
-		if t.Clear() {
+		if t.Unencrypted() {
 			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
 		}
 	}
@@ -252,7 +252,7 @@ func (fw *forwarding) finish(ctx context.Context) {
 
 // waiting returns the sinks that something waits for.
 func (fw *forwarding) waiting(ctx context.Context) ([]inbox.Sink, error) {
-	left, err := fw.Left(ctx)
+	left, err := fw.CurrentSinks(ctx)
 	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Behind == 0 }), err
 }
 
@@ -270,7 +270,7 @@ func (fw *forwarding) end(ctx context.Context) error {
 
 // tell keeps a notice to be printed. It never blocks: forwarding goes on
 // whatever the reader of the output does.
-func (fw *forwarding) tell(n forward.Notice) {
+func (fw *forwarding) tell(n forward.AttemptReport) {
 	select {
 	case fw.notices <- n:
 	default:
@@ -323,7 +323,7 @@ type forwardJSON struct {
 	Reply          *string    `json:"reply,omitempty"`
 }
 
-func (fw *forwarding) print(n forward.Notice) error {
+func (fw *forwarding) print(n forward.AttemptReport) error {
 	fw.mu.Lock()
 	missed := fw.missed
 	fw.missed = 0
@@ -336,8 +336,8 @@ func (fw *forwarding) print(n forward.Notice) error {
 	}
 	j := forwardJSON{
 		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Fate,
-		Status: n.Status, ElapsedSeconds: n.Took.Round(time.Millisecond).Seconds(), Problem: n.Problem,
-		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.Failing), FailedSeconds: n.Healed.Round(time.Millisecond).Seconds(),
+		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
+		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(),
 	}
 	if fw.showReply {
 		reply := string(n.Reply)
@@ -347,15 +347,15 @@ func (fw *forwarding) print(n forward.Notice) error {
 }
 
 // line prints a try for people.
-func (fw *forwarding) line(n forward.Notice) error {
-	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Took.Round(time.Millisecond))
-	if n.Healed > 0 {
-		how += fmt.Sprintf(", fine again after %v", n.Healed.Round(time.Second))
+func (fw *forwarding) line(n forward.AttemptReport) error {
+	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Elapsed.Round(time.Millisecond))
+	if n.FailedFor > 0 {
+		how += fmt.Sprintf(", fine again after %v", n.FailedFor.Round(time.Second))
 	}
 	switch n.Fate {
 	case inbox.Retry:
 		what, style = "not forwarded", term.Caution
-		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, view.Clock(n.Due), view.Clock(n.Failing))
+		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))
 	case inbox.GivenUp:
 		what, style = "given up", term.Bad
 		how = n.Problem + "; see `waybill events list --dead`"

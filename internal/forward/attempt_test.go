@@ -19,7 +19,7 @@ func TestPausesGrow(t *testing.T) {
 	for failures, longest := range map[int]time.Duration{0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 11: 2048 * time.Second, 12: time.Hour, 19: time.Hour, 1000: time.Hour} {
 		var most time.Duration
 		for range 2000 {
-			p := pause(failures)
+			p := retryDelay(failures)
 			if p < 0 || p > longest {
 				t.Fatalf("%d failures: %v; want at most %v", failures, p, longest)
 			}
@@ -102,7 +102,7 @@ func untilDead(t *testing.T, began time.Duration) *oneLetter {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	f, err := Open(ctx, Options{Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, Tell: func(n Notice) {
+	f, err := Open(ctx, Options{Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, OnAttempt: func(n AttemptReport) {
 		if n.Fate == inbox.GivenUp {
 			cancel()
 		}
@@ -120,7 +120,7 @@ func TestGivesUpAfterTwentyTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := untilDead(t, 0)
 		last := o.outcomes[len(o.outcomes)-1]
-		if len(o.outcomes) != mostFailures || last.Fate != inbox.GivenUp || last.Problem != errLost.Error() {
+		if len(o.outcomes) != maxFailures || last.Fate != inbox.GivenUp || last.Problem != errLost.Error() {
 			t.Errorf("%d tries, the last %+v", len(o.outcomes), last)
 		}
 		if took := time.Since(o.began); took < time.Minute || took > 24*time.Hour {
@@ -131,7 +131,7 @@ func TestGivesUpAfterTwentyTries(t *testing.T) {
 
 func TestGivesUpAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := untilDead(t, longestLife)
+		o := untilDead(t, maxRetryTime)
 		if len(o.outcomes) != 1 || o.outcomes[0].Fate != inbox.GivenUp {
 			t.Errorf("%+v", o.outcomes)
 		}
@@ -181,14 +181,14 @@ func TestTroubleOfTheStore(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var told []string
-		var first Notice
+		var first AttemptReport
 		f, err := Open(ctx, Options{
 			Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target},
-			Tell: func(n Notice) {
+			OnAttempt: func(n AttemptReport) {
 				first = n
 				cancel()
 			},
-			Trouble: func(what string, err error) { told = append(told, fmt.Sprintf("%s: %v", what, err)) },
+			OnStoreError: func(what string, err error) { told = append(told, fmt.Sprintf("%s: %v", what, err)) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -211,26 +211,26 @@ func TestTroubleOfTheStore(t *testing.T) {
 
 func TestAnswersAreBounded(t *testing.T) {
 	var a answers
-	a.open(true)
-	for seq := range int64(2 * keptAnswers) {
-		a.give(seq, 200)
-		a.give(seq, 500) // the first one counts
+	a.init(true)
+	for seq := range int64(2 * maxAnswers) {
+		a.put(seq, 200)
+		a.put(seq, 500) // the first one counts
 	}
-	if len(a.status) != keptAnswers || len(a.order) != keptAnswers {
+	if len(a.status) != maxAnswers || len(a.order) != maxAnswers {
 		t.Errorf("%d and %d kept", len(a.status), len(a.order))
 	}
-	if got := a.ask(t.Context(), 2*keptAnswers-1, nil); got != 200 {
+	if got := a.wait(t.Context(), 2*maxAnswers-1, nil); got != 200 {
 		t.Errorf("%d", got)
 	}
-	a.open(false)
-	a.give(1, 200)
+	a.init(false)
+	a.put(1, 200)
 	if len(a.status) != 0 {
 		t.Error("kept though nobody asks")
 	}
 }
 
 func TestHopByHop(t *testing.T) {
-	skip := hopByHop([]webhook.Field{{Name: "connection", Value: "close, X-A"}, {Name: "Connection", Value: " x-b "}})
+	skip := droppedHeaders([]webhook.Field{{Name: "connection", Value: "close, X-A"}, {Name: "Connection", Value: " x-b "}})
 	for name, want := range map[string]bool{"x-a": true, "x-b": true, "x-c": false, "te": true, "content-type": false} {
 		if skip[name] != want {
 			t.Errorf("%s: %v", name, skip[name])
@@ -240,13 +240,13 @@ func TestHopByHop(t *testing.T) {
 
 func TestTroubleIsToldOnce(t *testing.T) {
 	var told []string
-	var a alarm
+	var a onceAlert
 	tell := func(what string, _ error) { told = append(told, what) }
 	for _, what := range []string{"a", "b", "", "c", "", ""} {
 		if what == "" {
-			a.hear(tell, "", nil)
+			a.update(tell, "", nil)
 		} else {
-			a.hear(tell, what, errLost)
+			a.update(tell, what, errLost)
 		}
 	}
 	if len(told) != 2 || told[0] != "a" || told[1] != "c" {
@@ -263,7 +263,7 @@ func TestTimeoutMakesNobodyPause(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			learn(pass, Answer{}, fmt.Errorf("no answer in time: %w", context.DeadlineExceeded))
+			adjustPace(pass, Answer{}, fmt.Errorf("no answer in time: %w", context.DeadlineExceeded))
 		}
 		began := time.Now()
 		if _, err := g.Enter(t.Context()); err != nil || !time.Now().Equal(began) || g.Window() != 8 {

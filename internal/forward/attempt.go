@@ -1,0 +1,145 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
+)
+
+// attempt sends one entry and records the result. ctx ends when requests under
+// way are to end.
+func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
+	a, err := r.send(ctx, l)
+	adjustPace(pass, a, err)
+	now := time.Now()
+	o := inbox.Outcome{Fate: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: Problem(a, err)}
+	switch {
+	case err != nil && (ctx.Err() != nil || inbox.IsTemporary(err)):
+		o.Fate = inbox.Returned
+	case o.Problem == "":
+	case isPermanent(err) || l.Failures+1 >= maxFailures || (!l.FirstFail.IsZero() && now.Sub(l.FirstFail) >= maxRetryTime):
+		o.Fate = inbox.GivenUp
+	default:
+		o.Fate, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
+	}
+	if o.Fate == inbox.Returned {
+		_ = r.handleStoreError(ctx, &r.loadAlert, fmt.Sprintf("delivery %d not read, trying again", l.Delivery), err)
+		r.settle(ctx, l, o)
+		return
+	}
+	r.loadAlert.update(nil, "", nil)
+	r.forwarder.answers.put(l.Delivery, answerStatus(a, err))
+	r.settle(ctx, l, o)
+	r.report(l, o, a.Took, !isPermanent(err))
+}
+
+// errUnverified says that a delivery was queued while unverified ones were
+// forwarded, and that they are not now.
+var errUnverified = errors.New("the delivery is not verified, and such ones are not forwarded now")
+
+// send reads the delivery and sends it.
+func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
+	d, err := r.forwarder.o.Inbox.Delivery(ctx, l.Delivery)
+	if err != nil {
+		return Answer{}, err
+	}
+	if d.Verified != inbox.Yes && !r.forwarder.o.Unverified {
+		return Answer{}, errUnverified
+	}
+	m, err := BuildMessage(d, r.target.URL, l.Attempt, r.forwarder.o.Withhold)
+	if err != nil {
+		return Answer{}, err
+	}
+	return r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers))
+}
+
+// adjustPace releases pass with the result of a request. A late answer says
+// nothing of other deliveries.
+func adjustPace(pass *pace.Pass, a Answer, err error) {
+	switch {
+	case errors.Is(err, ErrUnreachable):
+		pass.Unconnected()
+	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
+		pass.Throttled(a.RetryAfter)
+	case err == nil && a.Status/100 == 2:
+		pass.Success()
+	default:
+		pass.Release()
+	}
+}
+
+// Problem returns why an attempt failed, empty if it did not.
+func Problem(a Answer, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case a.Status/100 == 2:
+		return ""
+	case a.Status/100 == 3:
+		return fmt.Sprintf("answered %d: redirects are not followed", a.Status)
+	default:
+		return fmt.Sprintf("answered %d", a.Status)
+	}
+}
+
+// isPermanent reports whether trying again cannot help.
+func isPermanent(err error) bool {
+	return errors.Is(err, ErrUnsendable) || errors.Is(err, errUnverified) || errors.Is(err, inbox.ErrNoDelivery)
+}
+
+// retryDelay returns how long to wait after so many earlier failures and one
+// more. It is random, so that what failed together is not tried again together.
+func retryDelay(failures int) time.Duration {
+	longest := min(firstRetryDelay<<min(failures, 20), maxRetryDelay)
+	return rand.N(longest + 1) //nolint:gosec // delays are no secret
+}
+
+// settle records a result. It tries again while the store fails: an entry whose
+// result is lost stays claimed until this process has ended.
+func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
+	for try := 1; ; try++ {
+		err := r.forwarder.o.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("what came of delivery %d is not stored yet, trying again", l.Delivery), err)
+		if err == nil {
+			if o.Fate == inbox.Sent || o.Fate == inbox.GivenUp {
+				r.queued.Add(-1)
+			}
+			return
+		}
+		if ctx.Err() != nil && try >= maxSettleTries {
+			return // once this process has ended, another sends it again
+		}
+		wait(ctx, nil, time.Now().Add(storeRetryDelay))
+	}
+}
+
+// report calls OnAttempt. It updates since when the target fails if a request
+// was tried.
+func (r *route) report(l inbox.Letter, o inbox.Outcome, elapsed time.Duration, tried bool) {
+	n := AttemptReport{
+		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Fate: o.Fate, Status: o.Status, Elapsed: elapsed,
+		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
+	}
+	r.mu.Lock()
+	switch {
+	case !tried:
+	case o.Fate == inbox.Sent && !r.failingSince.IsZero():
+		n.FailedFor, r.failingSince = o.Now.Sub(r.failingSince), time.Time{}
+	case o.Fate != inbox.Sent && r.failingSince.IsZero():
+		r.failingSince = o.Now
+	}
+	n.FailingSince = r.failingSince
+	r.mu.Unlock()
+	if r.forwarder.o.OnAttempt == nil {
+		return
+	}
+	r.forwarder.reporting.Lock()
+	defer r.forwarder.reporting.Unlock()
+	r.forwarder.o.OnAttempt(n)
+}
