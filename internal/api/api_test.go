@@ -70,39 +70,38 @@ func TestCreateReadsEveryAnswer(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) { cut(t, w, s) }
 	}
 	tests := []struct {
-		name     string
-		handler  http.HandlerFunc
-		want     tracking.Outcome
-		systemic bool
+		name    string
+		handler http.HandlerFunc
+		want    tracking.Outcome
 	}{
-		{"empty 200", answer(200, ""), tracking.OutcomeAccepted, false},
-		{"204", answer(204, ""), tracking.OutcomeAccepted, false},
-		{"JSON 200", answer(200, `{"message":"ok","error":null}`), tracking.OutcomeAccepted, false},
-		{"unframed JSON", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}"), tracking.OutcomeAccepted, false},
-		{"unframed empty", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), tracking.OutcomeAccepted, false},
-		{"unframed half", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":"), tracking.OutcomeUnknown, false},
-		{"HTML 200", answer(200, "<html>"), tracking.OutcomeUnknown, true},
-		{"error envelope", answer(200, `{"code":401,"message":"no"}`), tracking.OutcomeUnknown, true},
-		{"success false", answer(200, `{"success":false}`), tracking.OutcomeUnknown, true},
-		{"400", answer(400, ""), tracking.OutcomeRows, false},
-		{"409", answer(409, ""), tracking.OutcomeRows, false},
-		{"422", answer(422, ""), tracking.OutcomeRows, false},
-		{"401", answer(401, ""), tracking.OutcomeUnauthorized, false},
-		{"403", answer(403, ""), tracking.OutcomeUnauthorized, false},
-		{"402", answer(402, ""), tracking.OutcomeRefused, false},
-		{"404", answer(404, ""), tracking.OutcomeRefused, false},
-		{"405", answer(405, ""), tracking.OutcomeRefused, false},
-		{"413", answer(413, ""), tracking.OutcomeTooLarge, false},
-		{"429", answer(429, ""), tracking.OutcomeThrottled, false},
-		{"408", answer(408, ""), tracking.OutcomeUnknown, false},
-		{"425", answer(425, ""), tracking.OutcomeUnknown, false},
-		{"500", answer(500, ""), tracking.OutcomeUnknown, false},
-		{"503", answer(503, ""), tracking.OutcomeUnknown, false},
-		{"302", answer(302, ""), tracking.OutcomeUnknown, true},
-		{"cut before the status", raw(""), tracking.OutcomeUnknown, false},
-		{"cut in the status", raw("HTTP/1.1 20"), tracking.OutcomeUnknown, false},
-		{"truncated", raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}"), tracking.OutcomeUnknown, false},
-		{"chunks without end", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"), tracking.OutcomeUnknown, false},
+		{"empty 200", answer(200, ""), tracking.OutcomeAccepted},
+		{"204", answer(204, ""), tracking.OutcomeAccepted},
+		{"JSON 200", answer(200, `{"message":"ok","error":null}`), tracking.OutcomeAccepted},
+		{"unframed JSON", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":1}"), tracking.OutcomeAccepted},
+		{"unframed empty", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"), tracking.OutcomeAccepted},
+		{"unframed half", raw("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"a\":"), tracking.OutcomeUnknown},
+		{"HTML 200", answer(200, "<html>"), tracking.OutcomeNotCredible},
+		{"error envelope", answer(200, `{"code":401,"message":"no"}`), tracking.OutcomeNotCredible},
+		{"success false", answer(200, `{"success":false}`), tracking.OutcomeNotCredible},
+		{"400", answer(400, ""), tracking.OutcomeRows},
+		{"409", answer(409, ""), tracking.OutcomeRows},
+		{"422", answer(422, ""), tracking.OutcomeRows},
+		{"401", answer(401, ""), tracking.OutcomeUnauthorized},
+		{"403", answer(403, ""), tracking.OutcomeUnauthorized},
+		{"402", answer(402, ""), tracking.OutcomeRefused},
+		{"404", answer(404, ""), tracking.OutcomeRefused},
+		{"405", answer(405, ""), tracking.OutcomeRefused},
+		{"413", answer(413, ""), tracking.OutcomeTooLarge},
+		{"429", answer(429, ""), tracking.OutcomeThrottled},
+		{"408", answer(408, ""), tracking.OutcomeUnknown},
+		{"425", answer(425, ""), tracking.OutcomeUnknown},
+		{"500", answer(500, ""), tracking.OutcomeUnknown},
+		{"503", answer(503, ""), tracking.OutcomeOverloaded},
+		{"302", answer(302, ""), tracking.OutcomeNotCredible},
+		{"cut before the status", raw(""), tracking.OutcomeUnknown},
+		{"cut in the status", raw("HTTP/1.1 20"), tracking.OutcomeUnknown},
+		{"truncated", raw("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{}"), tracking.OutcomeUnknown},
+		{"chunks without end", raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"), tracking.OutcomeUnknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -113,8 +112,8 @@ func TestCreateReadsEveryAnswer(t *testing.T) {
 				tt.handler(w, r)
 			})
 			r := client(t, url, nil).CreateAsync(t.Context(), items(3))
-			if r.Outcome != tt.want || r.Systemic != tt.systemic {
-				t.Errorf("outcome %v, systemic %v (%v); want %v, %v", r.Outcome, r.Systemic, r.Err, tt.want, tt.systemic)
+			if r.Outcome != tt.want {
+				t.Errorf("outcome %v (%v); want %v", r.Outcome, r.Err, tt.want)
 			}
 			if (r.Err == nil) != (tt.want == tracking.OutcomeAccepted) {
 				t.Errorf("err = %v", r.Err)
@@ -157,7 +156,7 @@ func TestCreateAcceptedSettingDecides(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"code":1000,"result":{"state":"queued"}}`)
 	})
-	for equals, want := range map[string]tracking.Outcome{`"queued"`: tracking.OutcomeAccepted, `"lost"`: tracking.OutcomeUnknown} {
+	for equals, want := range map[string]tracking.Outcome{`"queued"`: tracking.OutcomeAccepted, `"lost"`: tracking.OutcomeNotCredible} {
 		c := client(t, url, func(o *api.Options) { o.Accepted = []tracking.Match{{Path: "/result/state", Equals: equals}} })
 		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != want {
 			t.Errorf("with %q: %v (%v); want %v", equals, r.Outcome, r.Err, want)
@@ -201,8 +200,8 @@ func TestNoRedirectIsFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target, status) })
 		r := client(t, url, nil).CreateAsync(t.Context(), items(1))
-		if r.Outcome != tracking.OutcomeUnknown || !strings.Contains(r.Reason(), target) {
-			t.Errorf("%d: outcome %v, reason %q; want unknown, naming the target", status, r.Outcome, r.Reason())
+		if r.Outcome != tracking.OutcomeNotCredible || !strings.Contains(r.Reason(), target) {
+			t.Errorf("%d: outcome %v, reason %q; want not credible, naming the target", status, r.Outcome, r.Reason())
 		}
 		var refused *api.StatusError
 		if _, err := client(t, url, nil).Detail(t.Context(), tracking.Query{ReferID: "A"}); !errors.As(err, &refused) {
@@ -305,7 +304,7 @@ func TestCreateReadsRowsThatAreNamed(t *testing.T) {
 	}{
 		{"accepted but for one", 200, `{"failed":[{"referId":"R1","reason":"x"}]}`, tracking.OutcomeAccepted, 1},
 		{"accepted but for all", 200, `{"failed":[{"referId":"R0","reason":"x"},{"referId":"R1","reason":"y"}]}`, tracking.OutcomeAccepted, 2},
-		{"accepted, and all listed as refused", 200, `{"failed":[{"referId":"R0"},{"referId":"R1"}]}`, tracking.OutcomeUnknown, 0},
+		{"accepted, and all listed as refused", 200, `{"failed":[{"referId":"R0"},{"referId":"R1"}]}`, tracking.OutcomeNotCredible, 0},
 		{"refused for one", 422, `{"errors":[{"rawTrackingNumber":"N0","message":"x"}]}`, tracking.OutcomeRows, 1},
 		{"refused, the request repeated", 422, `{"error":{"message":"no","rows":[{"referId":"R0"},{"referId":"R1"}]}}`, tracking.OutcomeRows, 0},
 		{"refused by a status that is not about rows", 500, `{"errors":[{"rawTrackingNumber":"N0","message":"x"}]}`, tracking.OutcomeUnknown, 0},
@@ -319,9 +318,6 @@ func TestCreateReadsRowsThatAreNamed(t *testing.T) {
 			r := client(t, url, nil).CreateAsync(t.Context(), two)
 			if r.Outcome != tt.want || len(r.Refused) != tt.refused {
 				t.Errorf("outcome %v (%v), %d rows refused; want %v and %d", r.Outcome, r.Err, len(r.Refused), tt.want, tt.refused)
-			}
-			if blanket := tt.status == 200 && tt.want == tracking.OutcomeUnknown; r.Systemic != blanket {
-				t.Errorf("systemic %v; want %v", r.Systemic, blanket)
 			}
 		})
 	}

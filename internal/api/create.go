@@ -3,7 +3,6 @@ package api
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,76 +24,50 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 		Began:      x.began,
 		Took:       x.took,
 	}
-	r.Outcome, r.Err = c.judge(x)
+	r.Outcome, r.Err = c.classify(x)
 	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
 		readRows(r, items)
 	}
-	r.Systemic = systemic(r)
 	return r
 }
 
-// readRows takes the verdicts on rows that the answer names. Success that
-// lists every row as refused, and not why, can't be believed.
+// readRows reads the rows that the answer refuses by name. A success that refuses
+// every row without a reason is not credible.
 func readRows(r *tracking.Reply, items []tracking.Item) {
 	rows, blanket := r.Body.Refusals(items)
 	if blanket && r.Outcome == tracking.OutcomeAccepted {
-		r.Outcome = tracking.OutcomeUnknown
+		r.Outcome = tracking.OutcomeNotCredible
 		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "lists every row as refused and doesn't say why", Excerpt: excerpt(r.Answer)}
 		return
 	}
 	r.Refused = rows
 }
 
-// systemic reports whether the next batch would surely meet the same answer:
-// one that can't be believed, or a redirect.
-func systemic(r *tracking.Reply) bool {
-	var unbelievable *AnswerError
-	return errors.As(r.Err, &unbelievable) || (r.HTTPStatus >= 300 && r.HTTPStatus < 400)
-}
-
-// judge reads the answer to a create, in the order of "How an answer to create
-// is read": whatever is not clearly something else is unknown.
-//
-// Assumed: behaviour for errors is not shown; `assume_unprocessed` and
-// `create.accepted` set what can be set.
-func (c *Client) judge(x exchange) (tracking.Outcome, error) {
-	if x.status == 0 || x.err != nil {
-		if !x.sent {
-			return tracking.OutcomeNotSent, c.unanswered(x)
-		}
-		return tracking.OutcomeUnknown, fmt.Errorf("no complete answer: %w", x.err)
-	}
+// classify returns the outcome of an exchange, and why it is not accepted. An
+// incomplete answer never says what was stored.
+func (c *Client) classify(x exchange) (tracking.Outcome, error) {
+	o := tracking.OutcomeOf(x.status)
 	switch {
+	case !x.sent:
+		return tracking.OutcomeNotSent, c.unanswered(x)
+	case x.status == 0 || x.err != nil:
+		if o.Meaning().Stored != tracking.StoredUnknown {
+			o = tracking.OutcomeUnknown
+		}
+		return o, fmt.Errorf("no complete answer: %w", x.err)
 	case slices.Contains(c.opts.Unprocessed, x.status):
 		return tracking.OutcomeThrottled, newStatusError(x)
-	case x.status >= 200 && x.status < 300:
-		if err := c.credible(x); err != nil {
-			return tracking.OutcomeUnknown, err
-		}
-		return tracking.OutcomeAccepted, nil
+	case o != tracking.OutcomeAccepted:
+		return o, newStatusError(x)
 	}
-	return outcomeOf(x.status), newStatusError(x)
+	if err := c.checkSuccess(x); err != nil {
+		return tracking.OutcomeNotCredible, err
+	}
+	return o, nil
 }
 
-func outcomeOf(status int) tracking.Outcome {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return tracking.OutcomeUnauthorized
-	case http.StatusRequestEntityTooLarge:
-		return tracking.OutcomeTooLarge
-	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
-		return tracking.OutcomeRows
-	case http.StatusRequestTimeout, http.StatusTooEarly:
-		return tracking.OutcomeUnknown
-	}
-	if status >= 400 && status < 500 {
-		return tracking.OutcomeRefused
-	}
-	return tracking.OutcomeUnknown
-}
-
-// credible returns why a 2xx answer can't be taken as success, or nil.
-func (c *Client) credible(x exchange) error {
+// checkSuccess returns why a 2xx answer can't be taken as success, or nil.
+func (c *Client) checkSuccess(x exchange) error {
 	if x.cut {
 		return &AnswerError{Status: x.status, Problem: "is longer than what is read"}
 	}

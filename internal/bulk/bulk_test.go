@@ -232,7 +232,7 @@ func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 10, 10)
 	if _, err := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
-		return &tracking.Reply{Outcome: tracking.OutcomeAccepted, Refused: []tracking.RowVerdict{{Key: items[3].Key(), Reason: "bad number"}}}
+		return &tracking.Reply{Outcome: tracking.OutcomeAccepted, Refused: []tracking.RefusedRow{{Key: items[3].Key(), Reason: "bad number"}}}
 	})).Execute(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestRefusedRowsOfAnAcceptedBatch(t *testing.T) {
 
 // Where the answer may mean one row or another, neither is taken for accepted;
 // of a refused batch, neither is taken for the bad one.
-func TestDoubtfulRowsOfABatch(t *testing.T) {
+func TestAmbiguousRowsOfABatch(t *testing.T) {
 	for outcome, want := range map[tracking.Outcome]ledger.Counts{
 		tracking.OutcomeAccepted: {Accepted: 7, Unknown: 2, Rejected: 1},
 		tracking.OutcomeRows:     {Accepted: 9, Rejected: 1},
@@ -264,8 +264,8 @@ func TestDoubtfulRowsOfABatch(t *testing.T) {
 			if len(items) < 10 {
 				return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 			}
-			return &tracking.Reply{Outcome: outcome, Refused: []tracking.RowVerdict{
-				{Key: items[3].Key(), Reason: "bad number"}, {Key: items[4].Key(), Doubtful: true}, {Key: items[5].Key(), Doubtful: true},
+			return &tracking.Reply{Outcome: outcome, Refused: []tracking.RefusedRow{
+				{Key: items[3].Key(), Reason: "bad number"}, {Key: items[4].Key(), Ambiguous: true}, {Key: items[5].Key(), Ambiguous: true},
 			}}
 		}))
 		j.MaxRejects = 2

@@ -87,7 +87,7 @@ func TestFirstRowOfUnknownOutcomeIsAskedFor(t *testing.T) {
 }
 
 func TestPauseBeyondPatienceStops(t *testing.T) {
-	for status, o := range map[int]tracking.Outcome{429: tracking.OutcomeThrottled, 503: tracking.OutcomeUnknown} {
+	for status, o := range map[int]tracking.Outcome{429: tracking.OutcomeThrottled, 503: tracking.OutcomeOverloaded} {
 		db, f := open(t), newFake()
 		f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
 			r := refused(status, o)

@@ -3,7 +3,7 @@ package bulk
 import (
 	"context"
 	"fmt"
-	"net/http"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -21,7 +21,7 @@ const maxOrdinaryRow = 4 << 10
 // settlementOf returns the settlement of a batch with that reply.
 func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
 	s := ledger.Settlement{
-		Batch: b.ID, State: stateAfter(r.Outcome), Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
+		Batch: b.ID, State: states[r.Outcome.Meaning().Stored], Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
 		Answer: r.Answer, AnswerCut: r.AnswerCut, Began: r.Began, Took: r.Took,
 	}
 	switch {
@@ -94,7 +94,7 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	for _, v := range r.Refused {
 		id, ok := rows[v.Key]
 		switch {
-		case ok && !v.Doubtful:
+		case ok && !v.Ambiguous:
 			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
 		case ok && r.Outcome == tracking.OutcomeAccepted:
 			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
@@ -103,93 +103,73 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	return verdicts
 }
 
-// stateAfter is what an outcome means for a batch.
-func stateAfter(o tracking.Outcome) ledger.State {
-	switch o {
-	case tracking.OutcomeAccepted:
-		return ledger.Accepted
-	case tracking.OutcomeRows, tracking.OutcomeNotSent, tracking.OutcomeUnauthorized,
-		tracking.OutcomeTooLarge, tracking.OutcomeThrottled, tracking.OutcomeRefused:
-		return ledger.Pending
-	default:
-		return ledger.Unknown
-	}
+// states are the states of rows by what the service stored of them.
+var states = [...]ledger.State{
+	tracking.StoredUnknown: ledger.Unknown, tracking.StoredNone: ledger.Pending, tracking.StoredAll: ledger.Accepted,
 }
 
-// adapt draws from a reply what it means for the batches to come: nothing, a
-// pause for all workers, or the end of the sending. It ends the pass.
+// adapt ends the pass with what a reply says about pace, and returns why the run
+// stops, if it does.
 func (d *dispatch) adapt(pass *pace.Pass, r *tracking.Reply) error {
-	d.mu.Lock()
-	if r.Outcome != tracking.OutcomeNotSent {
-		d.requests++
-	}
-	switch r.Outcome {
-	case tracking.OutcomeUnknown:
-		d.unknownInRow++
-		d.lastUnknown = r
-	case tracking.OutcomeAccepted, tracking.OutcomeRows, tracking.OutcomeTooLarge:
-		d.answered = true
-		fallthrough
-	default:
-		d.unknownInRow = 0
-	}
-	unknowns := d.unknownInRow
-	d.mu.Unlock()
-	switch r.Outcome {
-	case tracking.OutcomeAccepted, tracking.OutcomeRows, tracking.OutcomeTooLarge:
-		pass.Success()
-		return nil
-	case tracking.OutcomeThrottled:
-		pass.Throttled(r.RetryAfter)
-		return d.stopIfOutOfPatience(r, "stopped: the service keeps asking for a pause")
-	case tracking.OutcomeNotSent:
-		pass.Unconnected()
-		return d.stopIfOutOfPatience(r, "stopped: no connection")
-	}
-	if r.HTTPStatus == http.StatusServiceUnavailable {
-		pass.Throttled(r.RetryAfter)
-	} else {
-		pass.Release()
-	}
+	m := r.Outcome.Meaning()
+	endPass(pass, m.Signal, r.RetryAfter)
+	unknowns := d.count(r, m)
 	switch {
-	case r.Outcome == tracking.OutcomeUnauthorized:
-		return stopFor(r, "stopped: the API key was refused")
-	case r.Outcome == tracking.OutcomeRefused:
-		return stopFor(r, "stopped: the service refuses the request, not its rows")
-	case r.HTTPStatus == http.StatusServiceUnavailable && r.RetryAfter > d.GiveUpAfter:
-		return stopFor(r, "stopped: the service asks for a long pause")
-	case r.Systemic:
-		return stopFor(r, "stopped: the answer can't be believed")
+	case m.Stop == tracking.StopAtOnce,
+		m.Stop == tracking.StopOnFailures && d.outOfPatience(r.RetryAfter),
+		m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
+		return stopFor(r.Outcome, r.Err)
 	case unknowns >= maxUnknownInRow:
-		e := stopFor(r, fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns))
-		e.mayContinue = true
-		return e
+		return &StopError{Cause: r.Outcome, Why: fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns), Err: r.Err, mayContinue: true}
 	}
 	return nil
 }
 
-// stopFor is why the sending ends with that reply.
-func stopFor(r *tracking.Reply, why string) *StopError {
-	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
-}
-
-// stopIfOutOfPatience returns why the sending ends when nothing got through for too long,
-// or would not before the pause that the service asks for has ended.
-func (d *dispatch) stopIfOutOfPatience(r *tracking.Reply, why string) error {
-	if !d.outOfPatience(r.RetryAfter) {
-		return nil
+// endPass ends a pass with a signal.
+func endPass(pass *pace.Pass, s tracking.Signal, retryAfter time.Duration) {
+	switch s {
+	case tracking.SignalSuccess:
+		pass.Success()
+	case tracking.SignalThrottled:
+		pass.Throttled(retryAfter)
+	case tracking.SignalUnconnected:
+		pass.Unconnected()
+	default:
+		pass.Release()
 	}
-	return stopFor(r, why)
 }
 
-// applyOutcome does what an outcome asks for besides being recorded, and returns why
-// the sending ends with it, if it does.
+// count counts a reply, and returns how many unknown outcomes came in a row.
+func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Outcome != tracking.OutcomeNotSent {
+		d.requests++
+	}
+	d.answered = d.answered || m.Signal == tracking.SignalSuccess
+	if m.Stored == tracking.StoredUnknown {
+		d.unknownInRow++
+		d.lastUnknown = r
+	} else {
+		d.unknownInRow = 0
+	}
+	return d.unknownInRow
+}
+
+// stopFor is why an outcome stops the run.
+func stopFor(o tracking.Outcome, err error) *StopError {
+	return &StopError{Cause: o, Why: "stopped: " + o.Meaning().Why, Err: err}
+}
+
+// applyOutcome adapts limits and counts to a settled batch, and returns why the run
+// stops, if it does.
 func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	ctx = context.WithoutCancel(ctx)
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
 		if len(o.batch.Rows) == 1 && o.settlement.State == ledger.Pending {
-			return stopFor(o.reply, fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch)))
+			return &StopError{Cause: tracking.OutcomeTooLarge, Err: o.reply.Err,
+				Why: fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch))}
 		}
 		d.lowerMaxRows((len(o.batch.Rows) + 1) / 2)
 	case tracking.OutcomeAccepted:
@@ -214,8 +194,8 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	d.rejected += rejected
 	rejected = d.rejected
 	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.settlement.State == ledger.Unknown && o.settlement.Assumption == "" && len(o.settlement.Rows) == 0 {
-		// Those that prove absent go again in smaller batches, until the bad
-		// ones stand alone.
+		// Absent rows are sent again in smaller batches, until the refused ones
+		// are alone.
 		d.lowerMaxBatch(n)
 	}
 	d.checkPending = d.checkPending || o.settlement.Assumption != ""
@@ -224,15 +204,14 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
 	if o.settlement.Assumption != "" {
-		e := stopFor(o.reply, "stopped: the service may have stored rows of a batch "+describeAssumption(o.settlement.Assumption))
-		e.checkFirst = true
-		return e
+		return &StopError{Cause: o.reply.Outcome, Err: o.reply.Err, checkFirst: true,
+			Why: "stopped: the service may have stored rows of a batch " + describeAssumption(o.settlement.Assumption)}
 	}
 	return nil
 }
 
-// saveBatchLimit records how many rows one request may carry, once a batch was
-// accepted since that was lowered: before, everything may be too large.
+// saveBatchLimit records a lowered limit once a batch was accepted since: until
+// then, every size may be too large.
 func (d *dispatch) saveBatchLimit(ctx context.Context) error {
 	d.mu.Lock()
 	lowered, size := d.maxRowsLowered, d.maxRows

@@ -88,16 +88,16 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 			return tracking.Evidence{}, err
 		}
 		e := j.Service.Evidence(ctx, item, byNumber)
-		endPass(pass, e)
+		endPass(pass, signalOf(e), e.RetryAfter)
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)
 		case e.Unauthorized:
-			return e, &StopError{Cause: tracking.OutcomeUnauthorized, Why: "stopped: the API key was refused", Err: e.Err}
+			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
 		case e.Err == nil || !e.Passing && !e.Unconnected:
 			return e, nil
 		case e.Throttled && j.outOfPatience(e.RetryAfter):
-			return e, &StopError{Cause: tracking.OutcomeThrottled, Why: "stopped: the service keeps asking for a pause", Err: e.Err}
+			return e, stopFor(tracking.OutcomeThrottled, e.Err)
 		case e.Throttled: // the gate waits; pauses that the service asks for are no failure
 			retry.Restart()
 		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
@@ -106,17 +106,17 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 	}
 }
 
-// endPass ends a pass with what an answer to a query says of the service.
-func endPass(pass *pace.Pass, e tracking.Evidence) {
+// signalOf returns what an answer to a query says about pace.
+func signalOf(e tracking.Evidence) tracking.Signal {
 	switch {
 	case e.Err == nil:
-		pass.Success()
+		return tracking.SignalSuccess
 	case e.Unconnected:
-		pass.Unconnected()
+		return tracking.SignalUnconnected
 	case e.Throttled:
-		pass.Throttled(e.RetryAfter)
+		return tracking.SignalThrottled
 	default:
-		pass.Release()
+		return tracking.SignalNone
 	}
 }
 

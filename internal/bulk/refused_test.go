@@ -79,7 +79,7 @@ func TestNamedRowsAreSettledOneByOne(t *testing.T) {
 	f.create = func(_ int, items []tracking.Item) (bool, *tracking.Reply) {
 		if i := slices.IndexFunc(items, func(it tracking.Item) bool { return it.ReferID == "R3" }); i >= 0 {
 			r := refused(422, tracking.OutcomeRows)
-			r.Refused = []tracking.RowVerdict{{Key: items[i].Key(), Reason: "bad number"}}
+			r.Refused = []tracking.RefusedRow{{Key: items[i].Key(), Reason: "bad number"}}
 			return false, r
 		}
 		return true, took()

@@ -49,7 +49,7 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 		return err
 	}
 	if j.unknownStreaks++; j.unknownStreaks > maxUnknownStreaks {
-		return stopFor(d.lastUnknown, "stopped: the same rows go unanswered every time")
+		return &StopError{Cause: d.lastUnknown.Outcome, Why: "stopped: the same rows go unanswered every time", Err: d.lastUnknown.Err}
 	}
 	return nil
 }

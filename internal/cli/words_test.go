@@ -77,6 +77,15 @@ func TestRowsCode(t *testing.T) {
 	}
 }
 
+// Every outcome of a create names an exit status.
+func TestOutcomesHaveCodes(t *testing.T) {
+	for o := tracking.OutcomeUnknown; o <= tracking.OutcomeNotCredible; o++ {
+		if word := o.Meaning().Exit; command.CodeOf(word) == command.Failed {
+			t.Errorf("%v: no exit status %q", o, word)
+		}
+	}
+}
+
 func TestExplain(t *testing.T) {
 	tests := []struct {
 		err  error

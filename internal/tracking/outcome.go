@@ -1,50 +1,111 @@
 package tracking
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Outcome is what one create request came to, as far as anybody can know.
+// Outcome is the class of an answer to a create request.
 type Outcome int
 
-// The outcomes. Everything that is not clearly one of the others is
-// OutcomeUnknown: the zero value is the safe one.
+// The outcomes. Whatever is not clearly another one is OutcomeUnknown: the zero
+// value is the safe one.
 const (
-	OutcomeUnknown      Outcome = iota // it may have been stored: only a query can tell
-	OutcomeAccepted                    // a complete and credible answer took the batch
+	OutcomeUnknown      Outcome = iota // no complete answer, or a status that does not say what was stored
+	OutcomeAccepted                    // a complete and credible 2xx answer
 	OutcomeNotSent                     // no byte of the request left
-	OutcomeUnauthorized                // the key was refused; nothing was stored
-	OutcomeTooLarge                    // the body was too large; nothing was stored
+	OutcomeUnauthorized                // the key was refused
+	OutcomeTooLarge                    // the body was too large
 	OutcomeThrottled                   // the service asked for a pause and stored nothing
 	OutcomeRows                        // refused because of its rows
 	OutcomeRefused                     // refused, and not because of its rows
+	OutcomeOverloaded                  // the service asked for a pause and may have stored rows
+	OutcomeNotCredible                 // a 2xx answer that can't be taken as success, or a redirect
 )
 
-// String names the outcome in one word or two.
-func (o Outcome) String() string {
-	switch o {
-	case OutcomeAccepted:
-		return "accepted"
-	case OutcomeNotSent:
-		return "not sent"
-	case OutcomeUnauthorized:
-		return "unauthorized"
-	case OutcomeTooLarge:
-		return "too large"
-	case OutcomeThrottled:
-		return "throttled"
-	case OutcomeRows:
-		return "rows refused"
-	case OutcomeRefused:
-		return "refused"
-	default:
-		return "unknown"
-	}
+// Stored is what the service stored of a batch.
+type Stored int
+
+// The zero value is the safe one.
+const (
+	StoredUnknown Stored = iota // its rows become unknown
+	StoredNone                  // its rows become pending
+	StoredAll                   // its rows become accepted
+)
+
+// Signal is what an answer says about the pace of requests.
+type Signal int
+
+// The signals.
+const (
+	SignalNone        Signal = iota
+	SignalSuccess            // one more request may be under way
+	SignalThrottled          // the service asks for a pause
+	SignalUnconnected        // no connection was made
+)
+
+// Stop is when an outcome stops the run.
+type Stop int
+
+// The rules.
+const (
+	StopNever       Stop = iota // but see the limit of unknown outcomes in a row
+	StopAtOnce                  // the next batch would meet the same answer
+	StopOnFailures              // no request succeeds for as long as the run's patience
+	StopOnLongPause             // the pause that the service asks for exceeds the run's patience
+)
+
+// Meaning is a row of the table of outcomes.
+type Meaning struct {
+	Name     string
+	Statuses []int // HTTP statuses; one digit stands for the rest of its class
+	Stored   Stored
+	Signal   Signal
+	Stop     Stop
+	Why      string // the run stopped
+	Exit     string // word of the exit status of a run that stopped
 }
 
-// Reply is what came of one create request.
+// meanings is the one table of how an answer to create is read.
+//
+// Assumed: behaviour for errors is not shown; `assume_unprocessed` and
+// `create.accepted` set what can be set, and OutcomeThrottled, OutcomeRows and
+// OutcomeNotCredible depend on more than the status.
+var meanings = [...]Meaning{
+	OutcomeUnknown:      {"unknown", []int{408, 425, 5}, StoredUnknown, SignalNone, StopNever, "", "unknown"},
+	OutcomeAccepted:     {"accepted", []int{2}, StoredAll, SignalSuccess, StopNever, "", "ok"},
+	OutcomeNotSent:      {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
+	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, "the API key was refused", "auth"},
+	OutcomeTooLarge:     {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
+	OutcomeThrottled:    {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, "the service keeps asking for a pause", "refused"},
+	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
+	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refuses the request, not its rows", "refused"},
+	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service asks for a long pause", "unknown"},
+	OutcomeNotCredible:  {"not credible", []int{3}, StoredUnknown, SignalNone, StopAtOnce, "the answer can't be believed", "unknown"},
+}
+
+// Meaning returns the row of the table.
+func (o Outcome) Meaning() Meaning { return meanings[o] }
+
+// String returns the name of the outcome.
+func (o Outcome) String() string { return meanings[o].Name }
+
+// OutcomeOf returns the outcome of a complete answer with that status.
+func OutcomeOf(status int) Outcome {
+	for _, key := range []int{status, status / 100} {
+		for o, m := range meanings {
+			if slices.Contains(m.Statuses, key) {
+				return Outcome(o)
+			}
+		}
+	}
+	return OutcomeUnknown
+}
+
+// Reply is the result of one create request.
 type Reply struct {
 	Outcome    Outcome
-	Systemic   bool          // the next batch would surely meet the same answer
-	Refused    []RowVerdict  // rows that the answer refuses by name, if it took the batch or refused it for its rows
+	Refused    []RefusedRow  // rows that the answer refuses by name, of OutcomeAccepted and OutcomeRows
 	HTTPStatus int           // 0 if no answer came
 	Answer     []byte        // as received; nil if none came
 	Body       *Body         // Answer, parsed; nil if none came
@@ -63,11 +124,10 @@ func (r *Reply) Reason() string {
 	return r.Err.Error()
 }
 
-// RowVerdict is what an answer to a create said of one row that it named.
-type RowVerdict struct {
+// RefusedRow is a row that an answer to a create refuses by name.
+type RefusedRow struct {
 	Key    Key
 	Reason string // the service's own words
-	// Doubtful says that the answer refuses a row, and may mean this one or
-	// another.
-	Doubtful bool
+	// Ambiguous says that the answer means this row or another.
+	Ambiguous bool
 }

@@ -1,35 +1,35 @@
 package tracking
 
 // Refusals returns the rows of items that a create's answer names together
-// with a sign of error. A row that the answer does not name has the verdict
+// with a sign of error. A row that the answer does not name has the outcome
 // of its batch.
 //
 // An object decides one row at most: the one whose referId and number it names
 // as they are, else the only one that it can mean. Where it can mean several,
-// or has only the referId or the number of one, those are doubtful.
+// or has only the referId or the number of one, those are ambiguous.
 //
-// blanket says that every row of several was listed as refused, some without a
-// word of their own: that is what an answer does which repeats the request
-// beside its error. Those rows have no verdict.
+// blanket says that every row of several is listed as refused, some without a
+// reason: an answer that repeats the request beside its error looks so. Those
+// rows are left out.
 //
-// Assumed: per-row verdicts in an answer to a create are not shown.
-func (b *Body) Refusals(items []Item) (rows []RowVerdict, blanket bool) {
+// Assumed: refusals of single rows in an answer to a create are not shown.
+func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
 	if !b.JSON() {
 		return nil, false
 	}
 	r := refusals{items: items}
 	r.walk(b.root, false)
-	return r.verdicts()
+	return r.rows()
 }
 
 type refusals struct {
-	items    []Item
-	exact    index // by referId and number
-	folded   index // the same, however the number is written
-	taken    map[int]bool
-	found    []refusal
-	halves   map[Key][]int  // rows by referId alone, and by folded number alone
-	doubtful map[int]string // why, by row
+	items     []Item
+	exact     index // by referId and number
+	folded    index // the same, however the number is written
+	taken     map[int]bool
+	found     []refusal
+	halves    map[Key][]int  // rows by referId alone, and by folded number alone
+	ambiguous map[int]string // why, by row
 }
 
 type refusal struct {
@@ -37,7 +37,7 @@ type refusal struct {
 	own bool   // the object itself says so, or why
 	why string // the service's own words; empty if there are none
 
-	doubtful bool
+	ambiguous bool
 }
 
 // index finds a row by referId and number, or by one of them with the other
@@ -115,7 +115,7 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	case ok:
 		r.refuse(i, v, own)
 	default:
-		r.doubt(refer, FoldNumber(number), errorText(v, 0))
+		r.addAmbiguous(refer, FoldNumber(number), errorText(v, 0))
 	}
 	return ok
 }
@@ -127,7 +127,7 @@ func (r *refusals) prepare() {
 		return
 	}
 	r.exact, r.folded = make(index, 3*len(r.items)), make(index, 2*len(r.items))
-	r.taken, r.doubtful = make(map[int]bool), make(map[int]string)
+	r.taken, r.ambiguous = make(map[int]bool), make(map[int]string)
 	r.halves = make(map[Key][]int, 2*len(r.items))
 	for i, it := range r.items {
 		bare := FoldNumber(it.Number)
@@ -173,21 +173,21 @@ func (r *refusals) refuse(i int, v *value, own bool) {
 	r.found = append(r.found, refusal{row: i, own: own || why != "", why: why})
 }
 
-// doubt notes the rows that have the referId or the number. Once is enough.
-func (r *refusals) doubt(refer, bare, why string) {
+// addAmbiguous records the rows that have the referId or the number, once.
+func (r *refusals) addAmbiguous(refer, bare, why string) {
 	for _, half := range []Key{{ReferID: refer}, {Number: bare}} {
 		for _, i := range r.halves[half] {
-			r.doubtful[i] = why
+			r.ambiguous[i] = why
 		}
 		delete(r.halves, half)
 	}
 }
 
-// verdicts leaves out what is only said of all rows together.
-func (r *refusals) verdicts() (rows []RowVerdict, blanket bool) {
+// rows returns the refused rows, without those that are only refused all together.
+func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 	for i := range r.items {
-		if why, ok := r.doubtful[i]; ok && !r.taken[i] {
-			r.found = append(r.found, refusal{row: i, own: why != "", why: why, doubtful: true})
+		if why, ok := r.ambiguous[i]; ok && !r.taken[i] {
+			r.found = append(r.found, refusal{row: i, own: why != "", why: why, ambiguous: true})
 		}
 	}
 	all := len(r.items) > 1 && len(r.found) == len(r.items)
@@ -199,7 +199,7 @@ func (r *refusals) verdicts() (rows []RowVerdict, blanket bool) {
 		if f.why == "" {
 			f.why = "the service refused this row without saying why"
 		}
-		rows = append(rows, RowVerdict{Key: r.items[f.row].Key(), Reason: f.why, Doubtful: f.doubtful})
+		rows = append(rows, RefusedRow{Key: r.items[f.row].Key(), Reason: f.why, Ambiguous: f.ambiguous})
 	}
 	return rows, blanket
 }

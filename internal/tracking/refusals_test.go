@@ -58,24 +58,24 @@ func TestRefusalsTakeOnlyRowsThatAreNamed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var want, doubts []tracking.RowVerdict
+			var want, ambiguous []tracking.RefusedRow
 			for i, it := range items {
 				if why, ok := tt.want[i]; ok {
-					want = append(want, tracking.RowVerdict{Key: it.Key(), Reason: why})
+					want = append(want, tracking.RefusedRow{Key: it.Key(), Reason: why})
 				}
 			}
 			got, blanket := tracking.ReadBody([]byte(tt.raw)).Refusals(items)
-			got = slices.DeleteFunc(got, func(v tracking.RowVerdict) bool {
-				if v.Doubtful {
-					doubts = append(doubts, tracking.RowVerdict{Key: v.Key})
+			got = slices.DeleteFunc(got, func(v tracking.RefusedRow) bool {
+				if v.Ambiguous {
+					ambiguous = append(ambiguous, tracking.RefusedRow{Key: v.Key})
 				}
-				return v.Doubtful
+				return v.Ambiguous
 			})
-			var maybe []tracking.RowVerdict
+			var maybe []tracking.RefusedRow
 			for _, i := range doubtful[tt.name] {
-				maybe = append(maybe, tracking.RowVerdict{Key: items[i].Key()})
+				maybe = append(maybe, tracking.RefusedRow{Key: items[i].Key()})
 			}
-			if diff := cmp.Diff(maybe, doubts); diff != "" {
+			if diff := cmp.Diff(maybe, ambiguous); diff != "" {
 				t.Errorf("doubtful (-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || blanket {

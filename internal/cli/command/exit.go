@@ -72,6 +72,16 @@ func Worst(cs ...Code) Code {
 	return OK
 }
 
+// CodeOf returns the exit status with that word.
+func CodeOf(word string) Code {
+	for _, row := range Codes() {
+		if row.Word == word {
+			return row.Code
+		}
+	}
+	return Failed
+}
+
 func (c Code) word() string {
 	for _, row := range Codes() {
 		if row.Code == c {

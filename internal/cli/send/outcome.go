@@ -94,27 +94,28 @@ func (k *Execution) stopped(e *command.ExitError, res Result, err error) {
 	if status := (*api.StatusError)(nil); errors.As(err, &status) {
 		pause = status.Pause
 	}
-	switch stop.Cause {
-	case tracking.OutcomeUnauthorized:
+	switch stopCode(err) {
+	case command.Auth:
 		e.Hint = "check the API key" + then
-	case tracking.OutcomeNotSent:
+	case command.Unreachable:
 		e.Hint = k.resumePhrase() + " goes on when the service can be reached; repeating is safe"
-	case tracking.OutcomeUnknown:
+	case command.Unknown:
 		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks about the unknown rows before it goes on"
-	case tracking.OutcomeRows:
+	case command.Partial:
 		e.Hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
 		e.Next = k.rejectedCSV()
-	case tracking.OutcomeTooLarge:
-		e.Hint = "check base_url and every proxy on the way: a limit there is below what one row needs" + then
 	default:
 		e.Hint = "check base_url and the account" + then
+		if stop.Cause == tracking.OutcomeTooLarge {
+			e.Hint = "check base_url and every proxy on the way: a limit there is below what one row needs" + then
+		}
 	}
 	if pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
 		e.Hint = fmt.Sprintf("the service asked to wait %s%s", command.ShortDuration(pause), then)
 	}
 }
 
-// stopCode is the exit status for why sending stopped.
+// stopCode is the exit status of a run that stopped with err.
 func stopCode(err error) command.Code {
 	var stop *bulk.StopError
 	switch {
@@ -126,18 +127,7 @@ func stopCode(err error) command.Code {
 	case !errors.As(err, &stop):
 		return command.Failed
 	}
-	switch stop.Cause {
-	case tracking.OutcomeUnauthorized:
-		return command.Auth
-	case tracking.OutcomeNotSent:
-		return command.Unreachable
-	case tracking.OutcomeUnknown:
-		return command.Unknown
-	case tracking.OutcomeRows:
-		return command.Partial
-	default:
-		return command.Refused
-	}
+	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
 // RowsCode is the exit status for what became of the rows.
