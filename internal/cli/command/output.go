@@ -177,6 +177,23 @@ func (l Listing[T]) printJSON(seq iter.Seq2[T, error]) error {
 	return errors.Join(err, list.Close())
 }
 
+// Filter yields the values of seq that keep accepts, at most limit of them; 0
+// for all.
+func Filter[T any](seq iter.Seq2[T, error], keep func(T) bool, limit int) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		n := 0
+		for v, err := range seq {
+			if err == nil && !keep(v) {
+				continue
+			}
+			n++
+			if !yield(v, err) || n == limit {
+				return
+			}
+		}
+	}
+}
+
 // Each calls do for every value of seq until an error.
 func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	for v, err := range seq {

@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"iter"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -32,8 +31,8 @@ func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
 	}
 }
 
-// listDead lists dead letters, oldest first.
-func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
+// runListDead lists dead letters, oldest first.
+func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All {
 		return command.Usagef("only --since and --limit narrow it", "--dead lists deliveries, not events")
 	}
@@ -73,26 +72,16 @@ func listDead(ctx context.Context, c *command.Call, o eventOptions) error {
 	for _, k := range all {
 		sinks[k.ID] = k
 	}
-	n := 0
-	err = w.Print(c.IO, diedSince(db.Outbox.DeadLetters(ctx), q.Since, o.Limit, &n))
-	if err == nil && n > 0 {
+	found := false
+	err = w.Print(c.IO, command.Filter(db.Outbox.DeadLetters(ctx), func(l inbox.Letter) bool {
+		if l.Died.Before(q.Since) {
+			return false
+		}
+		found = true
+		return true
+	}, o.Limit))
+	if err == nil && found {
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}
 	return err
-}
-
-// diedSince yields the letters that were given up at or after a time, at most
-// limit (0 for all), and counts them.
-func diedSince(seq iter.Seq2[inbox.Letter, error], since time.Time, limit int, n *int) iter.Seq2[inbox.Letter, error] {
-	return func(yield func(inbox.Letter, error) bool) {
-		for l, err := range seq {
-			if err == nil && l.Died.Before(since) {
-				continue
-			}
-			*n++
-			if !yield(l, err) || *n == limit {
-				return
-			}
-		}
-	}
 }

@@ -1,3 +1,5 @@
+// Package events holds the commands about received deliveries and their events:
+// what lists, shows, exports, imports, removes and sends them.
 package events
 
 import (
@@ -6,6 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
+// New returns the group of commands about events.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "events",

@@ -20,6 +20,7 @@ import (
 )
 
 type exportOptions struct {
+	IDs                     []string // empty for all that match
 	Since, Filter, Verified string
 	Redact                  bool
 }
@@ -48,7 +49,8 @@ Names of members stay. What is redacted verifies no more, and is marked
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runExport(ctx, c, o, args)
+			o.IDs = args
+			return runExport(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -59,8 +61,8 @@ Names of members stay. What is redacted verifies no more, and is marked
 	return cmd
 }
 
-// exporting writes deliveries.
-type exporting struct {
+// exporter writes deliveries.
+type exporter struct {
 	in       replay.Inbox
 	since    time.Time
 	filter   forward.Filter
@@ -72,14 +74,14 @@ type exporting struct {
 	written, pruned int64
 }
 
-func runExport(ctx context.Context, call *command.Call, o exportOptions, ids []string) error {
+func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if call.Out.IsCSV() {
 		return command.Usagef("leave out -o csv", "deliveries are exported as JSON Lines")
 	}
-	if len(ids) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
+	if len(o.IDs) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")
 	}
-	e := exporting{filtered: o.Filter != ""}
+	e := exporter{filtered: o.Filter != ""}
 	var err error
 	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
 		return err
@@ -91,7 +93,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions, ids []s
 		return err
 	}
 	if o.Redact {
-		if e.redactor, err = redactor(call.Session); err != nil {
+		if e.redactor, err = newRedactor(call.Session); err != nil {
 			return err
 		}
 	}
@@ -101,18 +103,19 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions, ids []s
 	call.Out.Whole()
 	list := call.Out.BeginList()
 	e.write = func(c webhook.Capture) error { return list.Add(c) }
-	if err := errors.Join(e.all(ctx, ids), list.Close()); err != nil {
+	if err := errors.Join(e.exportAll(ctx, o.IDs), list.Close()); err != nil {
 		return err
 	}
 	if e.pruned > 0 {
-		call.IO.Warning("%s left out: their bytes were pruned", are(e.pruned))
+		call.IO.Warning("%s left out: their bytes were pruned", deliveriesAre(e.pruned))
 	}
 	call.IO.Note("%s exported", view.Deliveries(e.written))
 	return nil
 }
 
-// redactor returns what masks, with identifiers made up anew.
-func redactor(s *app.Session) (*webhook.Redactor, error) {
+// newRedactor returns a redactor with a key of its own, which masks the
+// configured secrets.
+func newRedactor(s *app.Session) (*webhook.Redactor, error) {
 	secrets, err := view.KnownSecrets(s)
 	if err != nil {
 		return nil, err
@@ -124,15 +127,15 @@ func redactor(s *app.Session) (*webhook.Redactor, error) {
 	return red, nil
 }
 
-// all exports the deliveries that are named, else those that match.
-func (e *exporting) all(ctx context.Context, ids []string) error {
+// exportAll exports the deliveries that are named, else those that match.
+func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 	if len(ids) > 0 {
 		for _, id := range ids {
 			d, err := replay.FindWhole(ctx, e.in, id)
 			if err != nil {
 				return err
 			}
-			if err := e.one(d); err != nil {
+			if err := e.export(d); err != nil {
 				return err
 			}
 		}
@@ -147,12 +150,12 @@ func (e *exporting) all(ctx context.Context, ids []string) error {
 				return err
 			}
 		}
-		return e.one(d)
+		return e.export(d)
 	})
 }
 
 // matches reports whether an event of a delivery matches the filter.
-func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
+func (e *exporter) matches(ctx context.Context, delivery int64) (bool, error) {
 	for ev, err := range e.in.Events(ctx, inbox.Query{Delivery: delivery}) {
 		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {
 			return err == nil, err
@@ -161,7 +164,7 @@ func (e *exporting) matches(ctx context.Context, delivery int64) (bool, error) {
 	return false, nil
 }
 
-func (e *exporting) one(d replay.Delivery) error {
+func (e *exporter) export(d replay.Delivery) error {
 	if d.Body == nil {
 		e.pruned++
 		return nil
@@ -174,8 +177,8 @@ func (e *exporting) one(d replay.Delivery) error {
 	return e.write(c)
 }
 
-// are is so many deliveries and what they are, up to that.
-func are(n int64) string {
+// deliveriesAre is the beginning of a sentence about so many deliveries.
+func deliveriesAre(n int64) string {
 	if n == 1 {
 		return "1 delivery is"
 	}

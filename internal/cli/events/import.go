@@ -1,28 +1,16 @@
 package events
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/replay"
-	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/webhook"
 )
-
-// maxCaptureLine is how long a line of an import may be, in bytes.
-const maxCaptureLine = signature.MaxDeliveryFile
 
 // importedJSON is what an import came to. All but events are deliveries.
 type importedJSON struct {
@@ -49,9 +37,7 @@ counts like any other: it is forwarded and ends waiting. A delivery that is
 there already is not stored again, and no event counts twice.`,
 		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
 		Args:    cobra.MinimumNArgs(1),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runImport(ctx, c, args)
-		}),
+		RunE:    f.RunE(runImport),
 	}
 	command.SettingFlags(cmd, "max-input")
 	return cmd
@@ -63,7 +49,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		return err
 	}
 	defer in.Close()
-	total, err := judgeCaptures(ctx, in)
+	total, err := countCaptures(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -93,13 +79,10 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		c.IO.Note("no scheme to verify with is in force: what was imported is not verified")
 	}
 	if j.Redacted > 0 {
-		c.IO.Warning("%s redacted: no signature verifies any more", are(j.Redacted))
+		c.IO.Warning("%s redacted: no signature verifies any more", deliveriesAre(j.Redacted))
 	}
-	if c.Out.Machine() {
-		return c.Out.Object(j)
-	}
-	return c.Out.Line("%s", fmt.Sprintf("imported %s with %d new events: %d verified, %d not; %d were there already",
-		view.Deliveries(j.Imported), j.Events, j.Verified, j.Unverified, j.Known))
+	return c.Out.Result(j, "imported %s with %d new events: %d verified, %d not; %d were there already",
+		view.Deliveries(j.Imported), j.Events, j.Verified, j.Unverified, j.Known)
 }
 
 // importCaptures imports input that was found to be good.
@@ -136,131 +119,4 @@ func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, 
 		}
 	}
 	return j, nil
-}
-
-// linesError says which lines of an input are bad.
-type linesError struct {
-	issues []term.Issue // the first of them
-	more   int
-}
-
-func (e *linesError) Error() string {
-	return command.Plural(len(e.issues)+e.more, "bad line") + "; nothing was imported"
-}
-
-// Issues returns the first bad lines, and how many more there are.
-func (e *linesError) Issues() (first []term.Issue, more int) { return e.issues, e.more }
-
-// judgeCaptures reads all of the input and returns how many deliveries it
-// holds. Bad lines are a usage error that holds a linesError.
-func judgeCaptures(ctx context.Context, in *input.Input) (int64, error) {
-	var bad linesError
-	good := int64(0)
-	for line, err := range captureLines(in) {
-		switch {
-		case err != nil:
-			return 0, err
-		case ctx.Err() != nil:
-			return 0, context.Cause(ctx)
-		case line.err == nil:
-			good++
-		case len(bad.issues) < input.ShownProblems:
-			bad.issues = append(bad.issues, term.Issue{File: line.file, Line: line.number, Message: line.err.Error()})
-		default:
-			bad.more++
-		}
-	}
-	switch {
-	case len(bad.issues) > 0:
-		return 0, &command.UsageError{Err: &bad, Hint: `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`}
-	case good == 0:
-		return 0, command.Usagef("`waybill events export` writes them", "the input holds no deliveries")
-	}
-	return good, nil
-}
-
-// captureLine is one line of an input that is not blank.
-type captureLine struct {
-	file    string
-	number  int // from 1
-	capture webhook.Capture
-	err     error // what is wrong with it
-}
-
-// captureLines yields the lines of all sources, from their beginning. An error
-// of reading ends it.
-func captureLines(in *input.Input) iter.Seq2[captureLine, error] {
-	return func(yield func(captureLine, error) bool) {
-		for _, src := range in.Sources {
-			if more, err := linesOf(src, yield); err != nil {
-				yield(captureLine{}, fmt.Errorf("read %s: %w", src.Name, input.WithoutPath(err)))
-				return
-			} else if !more {
-				return
-			}
-		}
-	}
-}
-
-// linesOf yields the lines of one source, and reports whether more are wanted.
-func linesOf(src input.Source, yield func(captureLine, error) bool) (bool, error) {
-	if _, err := src.File.Seek(0, io.SeekStart); err != nil {
-		return false, err
-	}
-	lines := bufio.NewReaderSize(src.File, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines, maxCaptureLine)
-		end := errors.Is(err, io.EOF)
-		if err != nil && !end && !errors.Is(err, errLongLine) {
-			return false, err
-		}
-		if n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line, err), nil) {
-			return false, nil
-		}
-		if end {
-			return true, nil
-		}
-	}
-}
-
-func parseCapture(src input.Source, number int, line []byte, err error) captureLine {
-	l := captureLine{file: src.Name, number: number}
-	switch {
-	case errors.Is(err, errLongLine):
-		l.err = err
-	case line[0] == '[':
-		l.err = errArray
-	default:
-		l.err = json.Unmarshal(line, &l.capture)
-	}
-	return l
-}
-
-var (
-	errLongLine = fmt.Errorf("is longer than %d bytes", maxCaptureLine)
-	errArray    = errors.New("is an array: write one delivery a line")
-)
-
-// readLine returns the next line, without its end; with io.EOF the last one.
-// Of a line longer than most it returns [errLongLine] and nothing to go by.
-func readLine(r *bufio.Reader, most int) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > most+1; !long {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if (long || len(line) > most) && (err == nil || errors.Is(err, io.EOF)) {
-			return []byte("{"), errLongLine
-		}
-		return line, err
-	}
 }

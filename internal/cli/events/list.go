@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -16,14 +15,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-type eventOptions struct {
+type listOptions struct {
 	Limit                                          int
 	Kind, Number, ReferID, Since, Verified, Filter string
 	All, Dead                                      bool
 }
 
 func newList(f *command.Factory) *cobra.Command {
-	var q eventOptions
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List received events, newest first",
@@ -39,26 +38,26 @@ often it was tried and why it failed last.`,
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			if q.Dead {
-				return listDead(ctx, c, q)
+			if o.Dead {
+				return runListDead(ctx, c, o)
 			}
-			return listEvents(ctx, c, q)
+			return runList(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&q.Limit, "limit", 50, "at most `N` (0 for all)")
-	flags.StringVar(&q.Kind, "event", "", "only this `KIND`, such as router.delivered")
-	flags.StringVar(&q.Number, "tracking-number", "", "only this tracking number")
-	flags.StringVar(&q.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
-	flags.StringVar(&q.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
-	flags.StringVar(&q.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	flags.StringVar(&q.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
-	flags.BoolVar(&q.All, "all", false, "duplicates, conflicts and anomalies too")
-	flags.BoolVar(&q.Dead, "dead", false, "deliveries that were given up forwarding")
+	flags.IntVar(&o.Limit, "limit", 50, "at most `N` (0 for all)")
+	flags.StringVar(&o.Kind, "event", "", "only this `KIND`, such as router.delivered")
+	flags.StringVar(&o.Number, "tracking-number", "", "only this tracking number")
+	flags.StringVar(&o.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
+	flags.StringVar(&o.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
+	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
+	flags.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
+	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
 	return cmd
 }
 
-func (o eventOptions) query() (inbox.Query, error) {
+func (o listOptions) query() (inbox.Query, error) {
 	since, err := command.ParseSince("--since", o.Since)
 	if err != nil {
 		return inbox.Query{}, err
@@ -94,24 +93,8 @@ func parseFilter(s string) (forward.Filter, error) {
 	return f, nil
 }
 
-// filtered yields the events of seq that match, at most limit; 0 for all.
-func filtered(seq iter.Seq2[inbox.Event, error], f forward.Filter, limit int) iter.Seq2[inbox.Event, error] {
-	return func(yield func(inbox.Event, error) bool) {
-		n := 0
-		for e, err := range seq {
-			if err == nil && !f.Match(e) {
-				continue
-			}
-			n++
-			if !yield(e, err) || n == limit {
-				return
-			}
-		}
-	}
-}
-
-// about returns what the ledger knows of a referId that events may name.
-func about(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.About, error) {
+// eventsAbout returns what the ledger knows of a referId that events may name.
+func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.About, error) {
 	rows, err := trackings.Find(ctx, s.Account(ctx), referID, "")
 	if err != nil {
 		return nil, err
@@ -131,7 +114,7 @@ func about(ctx context.Context, s *app.Session, trackings ledger.Trackings, refe
 	return a, nil
 }
 
-func listEvents(ctx context.Context, c *command.Call, o eventOptions) error {
+func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	q, err := o.query()
 	if err != nil {
 		return err
@@ -144,18 +127,19 @@ func listEvents(ctx context.Context, c *command.Call, o eventOptions) error {
 	if err != nil {
 		return err
 	}
+	listing := eventListing(c, "no events; `waybill listen` receives them")
 	if db == nil {
-		return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, nil)
+		return listing.Print(c.IO, nil)
 	}
 	if o.Filter == "" {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
-		if q.About, err = about(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
+		if q.About, err = eventsAbout(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
 			return err
 		}
 	}
-	return eventListing(c, "no events; `waybill listen` receives them").Print(c.IO, filtered(db.Inbox.Events(ctx, q), filter, o.Limit))
+	return listing.Print(c.IO, command.Filter(db.Inbox.Events(ctx, q), filter.Match, o.Limit))
 }
 
 // eventListing prints events, one line each.

@@ -15,12 +15,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
-type showEventOptions struct {
+type showOptions struct {
+	ID                   string // of an event, or of a refused delivery
 	Raw, Headers, Reveal bool
 }
 
 func newShow(f *command.Factory) *cobra.Command {
-	var o showEventOptions
+	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event with all its data",
@@ -34,17 +35,8 @@ two, refused:N names a refused delivery.`,
 		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
 		Args:    command.Exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			switch {
-			case o.Raw && o.Headers:
-				return command.Usagef("ask for one after the other", "--raw and --headers exclude each other")
-			case o.Reveal && o.Raw:
-				return command.Usagef("leave it out", "--raw hides nothing")
-			case o.Raw:
-				return showBody(ctx, c, args[0])
-			case o.Headers:
-				return showHeaders(ctx, c, args[0], o.Reveal)
-			}
-			return showEvent(ctx, c, args[0], o.Reveal)
+			o.ID = args[0]
+			return runShow(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -54,8 +46,22 @@ two, refused:N names a refused delivery.`,
 	return cmd
 }
 
-// shownStored returns the delivery of an event, or a refused one.
-func shownStored(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
+func runShow(ctx context.Context, c *command.Call, o showOptions) error {
+	switch {
+	case o.Raw && o.Headers:
+		return command.Usagef("ask for one after the other", "--raw and --headers exclude each other")
+	case o.Reveal && o.Raw:
+		return command.Usagef("leave it out", "--raw hides nothing")
+	case o.Raw:
+		return showBody(ctx, c, o.ID)
+	case o.Headers:
+		return showHeaders(ctx, c, o.ID, o.Reveal)
+	}
+	return showEvent(ctx, c, o.ID, o.Reveal)
+}
+
+// findShown returns the delivery of an event, or a refused one.
+func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
 	in, err := s.Received(ctx)
 	if err != nil {
 		return replay.Delivery{}, err
@@ -78,7 +84,7 @@ func showBody(ctx context.Context, c *command.Call, id string) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
 		return command.Usagef("ask with -o table and without --jq; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
 	}
-	d, err := shownStored(ctx, c.Session, id)
+	d, err := findShown(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}
@@ -86,7 +92,7 @@ func showBody(ctx context.Context, c *command.Call, id string) error {
 }
 
 func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) error {
-	d, err := shownStored(ctx, c.Session, id)
+	d, err := findShown(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}

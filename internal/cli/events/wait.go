@@ -16,17 +16,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// inboxPause is after which the inbox is looked at again.
-const inboxPause = time.Second / 4
+// pollInterval is after which the inbox is read again.
+const pollInterval = time.Second / 4
 
-type waitEventsOptions struct {
+type waitOptions struct {
 	Count         int64
 	Filter, Since string
 	Unverified    bool
 }
 
 func newWait(f *command.Factory) *cobra.Command {
-	o := waitEventsOptions{}
+	var o waitOptions
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait for events to arrive",
@@ -37,7 +37,7 @@ listener may be another process, begun before or after.`,
 		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runWaitEvents(ctx, c, o)
+			return runWait(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -48,7 +48,7 @@ listener may be another process, begun before or after.`,
 	return cmd
 }
 
-func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) error {
+func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Count < 1 {
 		return command.Usagef("use 1 or more", "--count %d is too few", o.Count)
 	}
@@ -60,7 +60,7 @@ func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) er
 	if err != nil {
 		return err
 	}
-	w := &eventWait{s: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now()
 		if err := w.fromNow(ctx); err != nil {
@@ -73,21 +73,21 @@ func runWaitEvents(ctx context.Context, c *command.Call, o waitEventsOptions) er
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
-	w.shown = command.NewProgress(c.IO, "waiting", "events", o.Count)
+	w.progress = command.NewProgress(c.IO, "waiting", "events", o.Count)
 	err = eventListing(c, "").Print(c.IO, w.events(timed))
-	w.shown.Stop()
+	w.progress.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
 		return err
 	}
 	hint := ""
-	if w.passed > 0 {
-		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.passed, "event"))
+	if w.unverifiedSeen > 0 {
+		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.unverifiedSeen, "event"))
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
 
 // resumeCommand is the command that counts on from where the waiting began.
-func resumeCommand(c *command.Call, o waitEventsOptions, began time.Time) string {
+func resumeCommand(c *command.Call, o waitOptions, began time.Time) string {
 	words := []string{"events", "wait", "--count", strconv.FormatInt(o.Count, 10)}
 	if o.Filter != "" {
 		words = append(words, "--filter", o.Filter)
@@ -100,21 +100,21 @@ func resumeCommand(c *command.Call, o waitEventsOptions, began time.Time) string
 
 // eventWait waits for events.
 type eventWait struct {
-	s          *app.Session
+	session    *app.Session
 	filter     forward.Filter
 	count      int64
 	unverified bool
 	began      time.Time // events received since then count
 
-	query   inbox.Query     // its After moves on
-	counted map[string]bool // by key: an event that is verified later is the same
-	passed  int64           // that matched and are not verified
-	shown   *command.Progress
+	query          inbox.Query     // its After moves on
+	counted        map[string]bool // by key: an event that is verified later is the same
+	unverifiedSeen int64           // that matched and did not count
+	progress       *command.Progress
 }
 
 // fromNow lets only what comes from now on count.
 func (w *eventWait) fromNow(ctx context.Context) error {
-	db, err := w.s.ExistingStore(ctx)
+	db, err := w.session.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return err
 	}
@@ -144,15 +144,15 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 					return
 				}
 			}
-			pause.Reset(inboxPause)
+			pause.Reset(pollInterval)
 		}
 	}
 }
 
-// arrived yields the events that count and were not looked at before.
+// arrived yields the events that count and were not read before.
 func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		db, err := w.s.ExistingStore(ctx)
+		db, err := w.session.ExistingStore(ctx)
 		if err != nil {
 			yield(inbox.Event{}, err)
 			return
@@ -179,10 +179,10 @@ func (w *eventWait) counts(e inbox.Event) bool {
 	case !w.filter.Match(e) || w.counted[string(e.Key)]:
 		return false
 	case e.Verified != inbox.Yes && !w.unverified:
-		w.passed++
+		w.unverifiedSeen++
 		return false
 	}
 	w.counted[string(e.Key)] = true
-	w.shown.Add(1)
+	w.progress.Add(1)
 	return true
 }

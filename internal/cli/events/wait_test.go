@@ -29,16 +29,16 @@ func TestWaitCountsAnEventOnce(t *testing.T) {
 		{false, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.Yes), event("c", "x", inbox.Unknown)}, 1, 2},
 		{true, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.No), event("c", "x", inbox.Unknown)}, 2, 0},
 	} {
-		w := &eventWait{filter: filter, unverified: tt.unverified, counted: map[string]bool{}, shown: command.NewProgress(streams, "waiting", "events", 9)}
-		told := 0
+		w := &eventWait{filter: filter, unverified: tt.unverified, counted: map[string]bool{}, progress: command.NewProgress(streams, "waiting", "events", 9)}
+		counted := 0
 		for _, e := range tt.events {
 			if w.counts(e) {
-				told++
+				counted++
 			}
 		}
-		w.shown.Stop()
-		if told != tt.counted || len(w.counted) != tt.counted || w.passed != tt.passed {
-			t.Errorf("unverified %v: told %d, counted %d, passed over %d; want %d and %d", tt.unverified, told, len(w.counted), w.passed, tt.counted, tt.passed)
+		w.progress.Stop()
+		if counted != tt.counted || len(w.counted) != tt.counted || w.unverifiedSeen != tt.passed {
+			t.Errorf("unverified %v: %d times counted, %d events, passed over %d; want %d and %d", tt.unverified, counted, len(w.counted), w.unverifiedSeen, tt.counted, tt.passed)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"strings"
 
@@ -54,19 +53,7 @@ func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
 	if err != nil {
 		return err
 	}
-	return view.PrintRows(c, rowsIn(db.Runs.Rows(ctx, id), o.States))
-}
-
-// rowsIn leaves out rows in other states; no states mean all.
-func rowsIn(rows iter.Seq2[ledger.Row, error], states []string) iter.Seq2[ledger.Row, error] {
-	if len(states) == 0 {
-		return rows
-	}
-	return func(yield func(ledger.Row, error) bool) {
-		for row, err := range rows {
-			if (err != nil || slices.Contains(states, string(row.State))) && !yield(row, err) {
-				return
-			}
-		}
-	}
+	return view.PrintRows(c, command.Filter(db.Runs.Rows(ctx, id), func(row ledger.Row) bool {
+		return len(o.States) == 0 || slices.Contains(o.States, string(row.State))
+	}, 0))
 }
