@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -41,6 +42,12 @@ func newStore(db *store.DB) *Store {
 		Inbox: db, Verdicts: db, Keeper: db, Outbox: db,
 		Path: db.Path(), New: db.New(), Close: db.Close,
 	}
+}
+
+// Sink returns what carries the events of the store to what is known of
+// trackings.
+func (s *Store) Sink() *follow.Sink {
+	return &follow.Sink{Inbox: s.Inbox, Ledger: s.Events}
 }
 
 // Store returns the store, made if need be. It is closed with the session.

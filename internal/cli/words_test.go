@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -116,30 +116,32 @@ func TestExplain(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	found := func(phase ledger.Phase, t tracking.Tracking) app.Found { return app.Found{Tracking: t, Phase: phase} }
+	found := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
+		return query.Tracking{Tracking: t, Phase: phase}
+	}
 	done := found(ledger.Processed, tracking.Tracking{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"})
 	moving := found(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING"})
 	tests := []struct {
 		condition string
-		found     []app.Found
+		found     []query.Tracking
 		want      bool
 	}{
-		{"processed", []app.Found{done}, true},
-		{"processed", []app.Found{done, found(ledger.Processing, tracking.Tracking{})}, false},
+		{"processed", []query.Tracking{done}, true},
+		{"processed", []query.Tracking{done, found(ledger.Processing, tracking.Tracking{})}, false},
 		{"processed", nil, false},
-		{"status=1", []app.Found{done}, true},
-		{"status=Delivered", []app.Found{done}, true},
-		{"status=DELIVERED", []app.Found{done, moving}, false},
-		{"status=7", []app.Found{moving}, true},
-		{"event=x", []app.Found{done}, true}, // as far as a view shows
-		{"change", []app.Found{done}, true},
+		{"status=1", []query.Tracking{done}, true},
+		{"status=Delivered", []query.Tracking{done}, true},
+		{"status=DELIVERED", []query.Tracking{done, moving}, false},
+		{"status=7", []query.Tracking{moving}, true},
+		{"event=x", []query.Tracking{done}, true}, // as far as a result shows
+		{"change", []query.Tracking{done}, true},
 	}
 	for _, tt := range tests {
 		c, err := track.ParseCondition(tt.condition)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Met(app.View{Found: tt.found}); got != tt.want {
+		if got := c.Met(query.Result{Trackings: tt.found}); got != tt.want {
 			t.Errorf("%s met by %+v: %v; want %v", tt.condition, tt.found, got, tt.want)
 		}
 	}
@@ -151,10 +153,12 @@ func TestConditions(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	at := func(phase ledger.Phase, t tracking.Tracking) app.Found { return app.Found{Tracking: t, Phase: phase} }
+	at := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
+		return query.Tracking{Tracking: t, Phase: phase}
+	}
 	whole := at(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"})
 	for _, tt := range []struct {
-		was, now app.Found
+		was, now query.Tracking
 		want     bool
 	}{
 		{whole, whole, false},
@@ -163,7 +167,7 @@ func TestChanged(t *testing.T) {
 		{whole, at(ledger.Processed, tracking.Tracking{Status: "1"}), true},
 		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Arrived"}), true},
 		{at(ledger.Processing, tracking.Tracking{}), whole, true},
-		{at(app.Undecided, tracking.Tracking{}), whole, false},
+		{at(query.Undecided, tracking.Tracking{}), whole, false},
 		{whole, at(ledger.Absent, tracking.Tracking{}), true},
 	} {
 		if got := track.Changed(tt.was, tt.now); got != tt.want {

@@ -124,7 +124,7 @@ func (s *Sink) step(ctx context.Context) (more bool, err error) {
 // agrees with ours. Where it can't be read, or is later than the receipt, the
 // receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
-	t := Told(e)
+	t := Tracking(e)
 	if e.Verified != inbox.Yes || e.Mark != inbox.Standing || !t.Known() || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
@@ -136,11 +136,11 @@ func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	return s, true
 }
 
-// Told returns the tracking that an event holds, whether or not it verified.
+// Tracking returns the tracking that an event holds, whether or not it verified.
 // Of an event whose bytes were pruned, it is what the inbox has read of it.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
-func Told(e inbox.Event) tracking.Tracking {
+func Tracking(e inbox.Event) tracking.Tracking {
 	t := tracking.Tracking{}
 	for _, found := range tracking.ReadBody(e.Data).Answer().Trackings {
 		if t.Number == "" || tracking.SameNumber(found.Number, e.TrackingNumber) {

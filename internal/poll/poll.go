@@ -7,61 +7,55 @@ import (
 	"container/heap"
 	"context"
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"time"
-)
 
-// Pauses says how long to wait between two questions about the same thing. The
-// first pause is First, each next one twice as long, up to Max; each is
-// shortened by up to a quarter, by chance, so that many things asked about
-// together do not stay together.
-type Pauses struct {
-	First, Max time.Duration
-}
+	"github.com/waybill-cli/waybill/internal/pace"
+)
 
 // window is how many things are being waited for at once. More are begun as
 // these are done, so that memory does not grow with their number.
 const window = 10_000
 
-// Verdict is what came of one question.
-type Verdict struct {
+// Result is what came of one question.
+type Result struct {
 	Done bool
 	// NotBefore asks for a longer pause than usual; 0 for none.
 	NotBefore time.Duration
 }
 
-// News ends the asking about some keys before their next question. The zero
-// News never does.
-type News[K any] struct {
-	// Woken holds a value while Done may say something new.
-	Woken <-chan struct{}
+// Wakeup ends the asking about some keys before their next question. The zero
+// Wakeup never does.
+type Wakeup[K any] struct {
+	// Signal holds a value while Done may say something new.
+	Signal <-chan struct{}
 	// Done reports whether a key that waits for its next question is done. Only
 	// All's own goroutine calls it.
 	Done func(K) bool
 }
 
-// All asks about every key until ask, or news, says done, with at most workers questions
-// under way, and returns the keys it was not done with: none unless ctx ended
-// or ask failed. The first error of ask ends everything and is returned;
-// otherwise the error is that of ctx. ask is called by several goroutines, but
-// never for the same key at once.
-func All[K any](ctx context.Context, keys iter.Seq[K], workers int, p Pauses, ask func(context.Context, K) (Verdict, error), news News[K]) (left []K, err error) {
+// All asks about every key until ask, or a wake-up, says done, with pauses
+// between two questions about the same key and at most workers questions under
+// way. It returns the keys it was not done with: none unless ctx ended or ask
+// failed. The first error of ask ends everything and is returned; otherwise the
+// error is that of ctx. ask is called by several goroutines, but never for the
+// same key at once.
+func All[K any](ctx context.Context, keys iter.Seq[K], workers int, pauses pace.Backoff, ask func(context.Context, K) (Result, error), wakeup Wakeup[K]) (left []K, err error) {
 	next, stop := iter.Pull(keys)
 	defer stop()
-	r := round[K]{next: next, pauses: p, news: news, answers: make(chan answer[K])}
+	p := poller[K]{next: next, pauses: pauses, wakeup: wakeup, answers: make(chan answer[K])}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	err = r.run(inner, max(workers, 1), ask)
+	err = p.run(inner, max(workers, 1), ask)
 	cancel()
-	for r.busy > 0 {
-		a := <-r.answers
-		r.busy--
-		if !a.verdict.Done || a.err != nil {
+	for p.busy > 0 {
+		a := <-p.answers
+		p.busy--
+		if !a.result.Done || a.err != nil {
 			left = append(left, a.key.key)
 		}
 	}
-	for _, k := range r.waiting {
+	for _, k := range p.waiting {
 		left = append(left, k.key)
 	}
 	for k, ok := next(); ok; k, ok = next() {
@@ -74,57 +68,57 @@ func All[K any](ctx context.Context, keys iter.Seq[K], workers int, p Pauses, as
 }
 
 type entry[K any] struct {
-	key   K
-	due   time.Time
-	pause time.Duration // before the question after the next
+	key    K
+	due    time.Time
+	pauses pace.Backoff // before its further questions
 }
 
 type answer[K any] struct {
-	key     entry[K]
-	verdict Verdict
-	err     error
+	key    entry[K]
+	result Result
+	err    error
 }
 
-type round[K any] struct {
+type poller[K any] struct {
 	next    func() (K, bool)
-	pauses  Pauses
-	news    News[K]
+	pauses  pace.Backoff
+	wakeup  Wakeup[K]
 	waiting queue[K]
 	busy    int
 	drained bool
 	answers chan answer[K]
 }
 
-func (r *round[K]) run(ctx context.Context, workers int, ask func(context.Context, K) (Verdict, error)) error {
+func (p *poller[K]) run(ctx context.Context, workers int, ask func(context.Context, K) (Result, error)) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		r.fill()
-		if len(r.waiting) == 0 && r.busy == 0 {
+		p.fill()
+		if len(p.waiting) == 0 && p.busy == 0 {
 			return nil
 		}
-		for r.busy < workers && len(r.waiting) > 0 && !time.Now().Before(r.waiting[0].due) {
-			e := heap.Pop(&r.waiting).(entry[K]) //nolint:forcetypeassert // the heap holds nothing else
-			r.busy++
+		for p.busy < workers && len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].due) {
+			e := heap.Pop(&p.waiting).(entry[K]) //nolint:forcetypeassert // the heap holds nothing else
+			p.busy++
 			go func() {
 				v, err := ask(ctx, e.key)
-				r.answers <- answer[K]{e, v, err}
+				p.answers <- answer[K]{e, v, err}
 			}()
 		}
 		var due <-chan time.Time
-		if r.busy < workers && len(r.waiting) > 0 {
-			timer.Reset(time.Until(r.waiting[0].due))
+		if p.busy < workers && len(p.waiting) > 0 {
+			timer.Reset(time.Until(p.waiting[0].due))
 			due = timer.C
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-due:
-		case <-r.news.Woken:
-			r.drop()
-		case a := <-r.answers:
-			r.busy--
-			if err := r.note(a); err != nil {
+		case <-p.wakeup.Signal:
+			p.dropDone()
+		case a := <-p.answers:
+			p.busy--
+			if err := p.requeue(a); err != nil {
 				return err
 			}
 		}
@@ -132,41 +126,32 @@ func (r *round[K]) run(ctx context.Context, workers int, ask func(context.Contex
 }
 
 // fill takes new keys in while the window has room.
-func (r *round[K]) fill() {
-	for !r.drained && len(r.waiting)+r.busy < window {
-		k, ok := r.next()
+func (p *poller[K]) fill() {
+	for !p.drained && len(p.waiting)+p.busy < window {
+		k, ok := p.next()
 		if !ok {
-			r.drained = true
+			p.drained = true
 			return
 		}
-		heap.Push(&r.waiting, entry[K]{key: k, due: time.Now(), pause: r.pauses.First})
+		heap.Push(&p.waiting, entry[K]{key: k, due: time.Now(), pauses: p.pauses})
 	}
 }
 
-// drop takes out what is done by news.
-func (r *round[K]) drop() {
-	r.waiting = slices.DeleteFunc(r.waiting, func(e entry[K]) bool { return r.news.Done(e.key) })
-	heap.Init(&r.waiting)
+// dropDone takes out the keys that the wake-up says are done.
+func (p *poller[K]) dropDone() {
+	p.waiting = slices.DeleteFunc(p.waiting, func(e entry[K]) bool { return p.wakeup.Done(e.key) })
+	heap.Init(&p.waiting)
 }
 
-// note puts a key that is not done back, due after its pause.
-func (r *round[K]) note(a answer[K]) error {
-	if a.err == nil && (a.verdict.Done || r.news.Done != nil && r.news.Done(a.key.key)) {
-		return nil // news may have come while it was asked about
+// requeue puts a key that is not done back, due after its pause.
+func (p *poller[K]) requeue(a answer[K]) error {
+	if a.err == nil && (a.result.Done || p.wakeup.Done != nil && p.wakeup.Done(a.key.key)) {
+		return nil // it may be done since it was asked about
 	}
 	e := a.key
-	e.due = time.Now().Add(max(jitter(e.pause), a.verdict.NotBefore))
-	e.pause = min(2*e.pause, r.pauses.Max)
-	heap.Push(&r.waiting, e)
+	e.due = time.Now().Add(max(e.pauses.Next(), a.result.NotBefore))
+	heap.Push(&p.waiting, e)
 	return a.err
-}
-
-// jitter takes up to a quarter off d.
-func jitter(d time.Duration) time.Duration {
-	if d < 4 {
-		return d
-	}
-	return d - rand.N(d/4) //nolint:gosec // pauses are no secret
 }
 
 // queue is a heap by due time.

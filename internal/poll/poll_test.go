@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/poll"
 )
 
@@ -17,11 +18,11 @@ func TestAllAsksUntilDoneWithGrowingPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		left, err := poll.All(t.Context(), slices.Values([]string{"a"}), 4, poll.Pauses{First: time.Second, Max: 4 * time.Second},
-			func(context.Context, string) (poll.Verdict, error) {
+		left, err := poll.All(t.Context(), slices.Values([]string{"a"}), 4, pace.Backoff{First: time.Second, Max: 4 * time.Second},
+			func(context.Context, string) (poll.Result, error) {
 				at = append(at, time.Since(start))
-				return poll.Verdict{Done: len(at) == 6}, nil
-			}, poll.News[string]{})
+				return poll.Result{Done: len(at) == 6}, nil
+			}, poll.Wakeup[string]{})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %v, err %v; want none", left, err)
 		}
@@ -42,8 +43,8 @@ func TestAllGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		left, err := poll.All(ctx, slices.Values([]int{1, 2, 3}), 2, poll.Pauses{First: time.Second, Max: 30 * time.Second},
-			func(_ context.Context, k int) (poll.Verdict, error) { return poll.Verdict{Done: k == 2}, nil }, poll.News[int]{})
+		left, err := poll.All(ctx, slices.Values([]int{1, 2, 3}), 2, pace.Backoff{First: time.Second, Max: 30 * time.Second},
+			func(_ context.Context, k int) (poll.Result, error) { return poll.Result{Done: k == 2}, nil }, poll.Wakeup[int]{})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("err = %v; want it to match context.DeadlineExceeded", err)
 		}
@@ -61,16 +62,16 @@ func TestAllEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
 		var under atomic.Int32
-		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3, 4}), 3, poll.Pauses{First: time.Second, Max: time.Second},
-			func(ctx context.Context, k int) (poll.Verdict, error) {
+		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3, 4}), 3, pace.Backoff{First: time.Second, Max: time.Second},
+			func(ctx context.Context, k int) (poll.Result, error) {
 				under.Add(1)
 				defer under.Add(-1)
 				if k == 1 {
-					return poll.Verdict{}, boom
+					return poll.Result{}, boom
 				}
 				<-ctx.Done()
-				return poll.Verdict{}, nil
-			}, poll.News[int]{})
+				return poll.Result{}, nil
+			}, poll.Wakeup[int]{})
 		if !errors.Is(err, boom) {
 			t.Errorf("err = %v; want boom", err)
 		}
@@ -97,8 +98,8 @@ func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 				}
 			}
 		}
-		left, err := poll.All(t.Context(), seq, workers, poll.Pauses{First: time.Second, Max: time.Second},
-			func(_ context.Context, k int) (poll.Verdict, error) {
+		left, err := poll.All(t.Context(), seq, workers, pace.Backoff{First: time.Second, Max: time.Second},
+			func(_ context.Context, k int) (poll.Result, error) {
 				mu.Lock()
 				under++
 				most = max(most, under)
@@ -109,8 +110,8 @@ func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 				mu.Lock()
 				under--
 				mu.Unlock()
-				return poll.Verdict{Done: n == 2}, nil
-			}, poll.News[int]{})
+				return poll.Result{Done: n == 2}, nil
+			}, poll.Wakeup[int]{})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %d, err %v; want none", len(left), err)
 		}
@@ -129,11 +130,11 @@ func TestAllHonoursALongerPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		n := 0
-		_, err := poll.All(t.Context(), slices.Values([]int{1}), 1, poll.Pauses{First: time.Second, Max: time.Second},
-			func(context.Context, int) (poll.Verdict, error) {
+		_, err := poll.All(t.Context(), slices.Values([]int{1}), 1, pace.Backoff{First: time.Second, Max: time.Second},
+			func(context.Context, int) (poll.Result, error) {
 				n++
-				return poll.Verdict{Done: n == 2, NotBefore: time.Minute}, nil
-			}, poll.News[int]{})
+				return poll.Result{Done: n == 2, NotBefore: time.Minute}, nil
+			}, poll.Wakeup[int]{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,16 +164,16 @@ func TestNewsEndsTheAsking(t *testing.T) {
 		tell(5*time.Second, 1)
 		tell(10*time.Second, 2) // being asked about since 0 s, for 20 s
 		asked := 0
-		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3}), 3, poll.Pauses{First: time.Minute, Max: time.Hour},
-			func(_ context.Context, k int) (poll.Verdict, error) {
+		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3}), 3, pace.Backoff{First: time.Minute, Max: time.Hour},
+			func(_ context.Context, k int) (poll.Result, error) {
 				mu.Lock()
 				asked++
 				mu.Unlock()
 				if k == 2 {
 					time.Sleep(20 * time.Second)
 				}
-				return poll.Verdict{Done: k == 3}, nil
-			}, poll.News[int]{Woken: woken, Done: func(k int) bool {
+				return poll.Result{Done: k == 3}, nil
+			}, poll.Wakeup[int]{Signal: woken, Done: func(k int) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				return known[k]

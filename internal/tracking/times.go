@@ -1,6 +1,9 @@
 package tracking
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Times are when the service knew something of a shipment, by its own word. A
 // zero time was not sent, or can't be read.
@@ -46,4 +49,24 @@ func readTime(s string) time.Time {
 		return time.Time{}
 	}
 	return t.UTC().Truncate(time.Millisecond)
+}
+
+// Timeline returns the checkpoints newest first by their UTC time; those
+// without a readable one keep their place after the others.
+func Timeline(cs []Checkpoint) []Checkpoint {
+	sorted := slices.Clone(cs)
+	slices.SortStableFunc(sorted, func(a, b Checkpoint) int {
+		ta, errA := time.Parse(time.RFC3339, a.UTC)
+		tb, errB := time.Parse(time.RFC3339, b.UTC)
+		switch {
+		case errA != nil && errB != nil:
+			return 0
+		case errA != nil:
+			return 1
+		case errB != nil:
+			return -1
+		}
+		return tb.Compare(ta)
+	})
+	return sorted
 }

@@ -127,7 +127,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	})
 	g.Go(func() error { return fw.run(follow, c.Hard(context.WithoutCancel(ctx)), &printing) })
 	g.Go(func() error {
-		c.Sink(db).Run(follow, arrivals, func(err error) { c.IO.Warning("what events tell is not taken in for now: %v", err) })
+		db.Sink().Run(follow, arrivals, func(err error) { c.IO.Warning("what events tell is not taken in for now: %v", err) })
 		return nil
 	})
 	if err := c.AnnounceReady(ctx, "listen", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {

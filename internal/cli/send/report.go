@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"sync/atomic"
 
-	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Result is what a create came to.
@@ -134,7 +135,11 @@ func printCounts(out *command.Output, res Result) error {
 
 // waitFor waits until the accepted rows are worked out and notes how many are.
 func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) error {
-	w := &track.Waiting{S: k.Call.Session}
+	asker, err := k.Call.Asker(ctx)
+	if err != nil {
+		return errors.Join(outcome, err)
+	}
+	w := &track.Waiter{Call: k.Call, Asker: asker}
 	refs := map[string]int64{} // accepted rows by referId
 	for row, err := range k.Store.Runs.Rows(ctx, k.Run.ID) {
 		if err != nil {
@@ -145,12 +150,11 @@ func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) err
 		}
 	}
 	var done atomic.Int64
-	heard := func(l track.Looked) {
-		if l.Err == nil && w.Cond.Met(l.View) {
-			done.Add(min(refs[l.Query.ReferID], track.Processed(l.View)))
+	left, err := w.Each(ctx, refQueries(refs), len(refs), func(res query.Result) {
+		if res.Err == nil && w.Cond.Met(res) {
+			done.Add(min(refs[res.Query.ReferID], track.Processed(res)))
 		}
-	}
-	left, err := w.Each(ctx, refQueries(refs), len(refs), heard)
+	})
 	ready := done.Load()
 	waiting := res.Accepted - ready
 	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, command.ElapsedSeconds(k.Started)
@@ -166,10 +170,10 @@ func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) err
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), Next: next}
 }
 
-func refQueries(refs map[string]int64) iter.Seq[api.Query] {
-	return func(yield func(api.Query) bool) {
+func refQueries(refs map[string]int64) iter.Seq[tracking.Query] {
+	return func(yield func(tracking.Query) bool) {
 		for ref := range refs {
-			if !yield(api.Query{ReferID: ref}) {
+			if !yield(tracking.Query{ReferID: ref}) {
 				return
 			}
 		}

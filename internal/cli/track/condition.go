@@ -3,9 +3,9 @@ package track
 import (
 	"strings"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 )
 
 // condition says when waiting for a tracking is over. The zero condition is as
@@ -45,16 +45,16 @@ func (c condition) String() string {
 	return "processed"
 }
 
-// Met reports whether every tracking of a view fulfils a condition that can be
+// Met reports whether every tracking of a result fulfils a condition that can be
 // seen from it. A parcel that no answer tells of does not hold up waiting for
 // the others to be processed, but no status is claimed of it.
-func (c condition) Met(v app.View) bool {
+func (c condition) Met(res query.Result) bool {
 	processed := 0
-	for _, f := range v.Found {
+	for _, t := range res.Trackings {
 		switch {
-		case f.Phase == ledger.Processed && (c.status == "" || f.HasStatus(c.status)):
+		case t.Phase == ledger.Processed && (c.status == "" || t.HasStatus(c.status)):
 			processed++
-		case f.Phase == app.Undecided && c.status == "":
+		case t.Phase == query.Undecided && c.status == "":
 		default:
 			return false
 		}
@@ -62,11 +62,11 @@ func (c condition) Met(v app.View) bool {
 	return processed > 0
 }
 
-// Processed is how many trackings of a view are.
-func Processed(v app.View) int64 {
+// Processed is how many trackings of a result are.
+func Processed(res query.Result) int64 {
 	n := int64(0)
-	for _, f := range v.Found {
-		if f.Phase == ledger.Processed {
+	for _, t := range res.Trackings {
+		if t.Phase == ledger.Processed {
 			n++
 		}
 	}
@@ -76,9 +76,9 @@ func Processed(v app.View) int64 {
 // Changed reports whether something was told of a tracking that differs from
 // what was told before. What only one of the two tells is no difference: an
 // event and an answer need not have the same fields.
-func Changed(was, now app.Found) bool {
+func Changed(was, now query.Tracking) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return (was.Phase != now.Phase && was.Phase != app.Undecided && now.Phase != app.Undecided) ||
+	return (was.Phase != now.Phase && was.Phase != query.Undecided && now.Phase != query.Undecided) ||
 		differ(was.Status, now.Status) || differ(was.StatusLabel, now.StatusLabel) || differ(was.StatusTrack, now.StatusTrack) ||
 		differ(was.LatestEvent, now.LatestEvent) || differ(was.LatestTime, now.LatestTime)
 }

@@ -6,9 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -16,44 +17,45 @@ import (
 // received, goes unnoticed at most.
 const eventPause = time.Second
 
-// news is what is known of the trackings that are asked about, so that events
-// can end the waiting for them.
-type news struct {
-	s    *app.Session
-	db   *app.Store // nil until there is one; watch's own
-	cond condition
-	seq  int64 // the last event that was looked at; watch's own
+// eventWatch keeps what is known of the trackings that are waited for, so that
+// events can end the waiting.
+type eventWatch struct {
+	c     *command.Call
+	asker *query.Asker
+	cond  condition
+	db    *app.Store // nil until there is one; only run uses it after openEventWatch
+	seq   int64      // the last event that was read; likewise
 
 	mu      sync.Mutex
-	views   map[api.Query]app.View    // the last of each
-	first   map[api.Query][]app.Found // for change: what was told of each at first
-	touched map[api.Query]bool        // news came about it that was not looked at
-	kinds   map[string]bool           // for event: numbers and routerIds of which one came
+	results map[tracking.Query]query.Result     // the last of each
+	first   map[tracking.Query][]query.Tracking // for change: what was known of each at first
+	updated map[tracking.Query]bool             // an event came about it since it was checked
+	ofKind  map[string]bool                     // for event: numbers and routerIds of which one came
 }
 
-// openNews takes in what was received until now.
-func openNews(ctx context.Context, s *app.Session, cond condition) (*news, error) {
-	n := &news{
-		s: s, cond: cond,
-		views: map[api.Query]app.View{}, first: map[api.Query][]app.Found{}, touched: map[api.Query]bool{}, kinds: map[string]bool{},
+// openEventWatch follows what was received until now.
+func openEventWatch(ctx context.Context, c *command.Call, asker *query.Asker, cond condition) (*eventWatch, error) {
+	w := &eventWatch{
+		c: c, asker: asker, cond: cond,
+		results: map[tracking.Query]query.Result{}, first: map[tracking.Query][]query.Tracking{}, updated: map[tracking.Query]bool{}, ofKind: map[string]bool{},
 	}
 	var err error
-	if n.db, err = s.ExistingStore(ctx); err != nil || n.db == nil {
-		return n, err
+	if w.db, err = c.ExistingStore(ctx); err != nil || w.db == nil {
+		return w, err
 	}
-	if err := s.CatchUp(ctx); err != nil {
+	if err := catchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	_, last, err := n.db.Events.Followed(ctx)
+	_, last, err := w.db.Events.Followed(ctx)
 	if err == nil {
-		err = n.readKinds(ctx, last)
+		err = w.readKind(ctx, last)
 	}
-	n.seq = last
-	return n, err
+	w.seq = last
+	return w, err
 }
 
-// watch looks for events until ctx ends, and wakes whoever they may concern.
-func (n *news) watch(ctx context.Context, woken chan<- struct{}) {
+// run reads events until ctx ends, and signals when there were any.
+func (w *eventWatch) run(ctx context.Context, signal chan<- struct{}) {
 	tick := time.NewTicker(eventPause)
 	defer tick.Stop()
 	for {
@@ -62,140 +64,143 @@ func (n *news) watch(ctx context.Context, woken chan<- struct{}) {
 			return
 		case <-tick.C:
 		}
-		some, err := n.read(ctx)
+		some, err := w.read(ctx)
 		if err != nil && ctx.Err() == nil {
-			n.s.IO.Detail("received events are not looked at: %v", err) // the service is asked all the same
+			w.c.IO.Detail("received events are not looked at: %v", err) // the service is asked all the same
 		}
 		if some {
 			select {
-			case woken <- struct{}{}:
+			case signal <- struct{}{}:
 			default:
 			}
 		}
 	}
 }
 
-// read reads on in the inbox, which may be made only now, and reports whether
-// there was anything.
-func (n *news) read(ctx context.Context) (bool, error) {
+// read reads on in the store, which may be made only now, and reports whether
+// there was an event.
+func (w *eventWatch) read(ctx context.Context) (bool, error) {
 	var err error
-	if n.db == nil {
-		if n.db, err = n.s.ExistingStore(ctx); err != nil || n.db == nil {
+	if w.db == nil {
+		if w.db, err = w.c.ExistingStore(ctx); err != nil || w.db == nil {
 			return false, err
 		}
 	}
-	_, last, err := n.db.Events.Followed(ctx)
-	if err != nil || last == n.seq {
+	_, last, err := w.db.Events.Followed(ctx)
+	if err != nil || last == w.seq {
 		return false, err
 	}
-	if err := n.s.Sink(n.db).CatchUp(ctx); err != nil {
+	if err := w.db.Sink().CatchUp(ctx); err != nil {
 		return false, err
 	}
-	keys, err := n.db.Events.UpdatedByEvents(ctx, n.s.Account(ctx), n.seq)
+	keys, err := w.db.Events.UpdatedByEvents(ctx, w.asker.Account, w.seq)
 	if err != nil {
 		return false, err
 	}
-	if err := n.readKinds(ctx, last); err != nil {
+	if err := w.readKind(ctx, last); err != nil {
 		return false, err
 	}
-	n.seq = last
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	w.seq = last
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, k := range keys {
-		for _, q := range []api.Query{{ReferID: k.ReferID}, bare(api.Query{Number: k.Number})} {
-			if _, asked := n.views[q]; asked {
-				n.touched[q] = true
+		for _, q := range []tracking.Query{{ReferID: k.ReferID}, folded(tracking.Query{Number: k.Number})} {
+			if _, waited := w.results[q]; waited {
+				w.updated[q] = true
 			}
 		}
 	}
 	return true, nil
 }
 
-// readKinds notes what verified events of the kind that is waited for are
+// readKind notes what verified events of the kind that is waited for are
 // about, up to the one numbered last.
-func (n *news) readKinds(ctx context.Context, last int64) error {
-	if n.cond.event == "" {
+func (w *eventWatch) readKind(ctx context.Context, last int64) error {
+	if w.cond.event == "" {
 		return nil
 	}
-	q := inbox.Query{After: n.seq, Before: last + 1, Kind: n.cond.event, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Standing}}
-	for e, err := range n.db.Inbox.Events(ctx, q) {
+	q := inbox.Query{After: w.seq, Before: last + 1, Kind: w.cond.event, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Standing}}
+	for e, err := range w.db.Inbox.Events(ctx, q) {
 		if err != nil {
 			return err
 		}
-		n.mu.Lock()
-		n.kinds[tracking.FoldNumber(e.TrackingNumber)], n.kinds[ofRouter(e.RouterID)] = true, true
-		n.mu.Unlock()
+		w.mu.Lock()
+		w.ofKind[tracking.FoldNumber(e.TrackingNumber)], w.ofKind[routerKey(e.RouterID)] = true, true
+		w.mu.Unlock()
 	}
 	return nil
 }
 
-// ofRouter is how a routerId stands among the kinds: no number has a hyphen
-// there.
-func ofRouter(id string) string { return "-" + id }
+// routerKey is a routerId beside folded numbers, which have no hyphen.
+func routerKey(id string) string { return "-" + id }
 
-// bare is a query as views are kept: numbers are compared so.
-func bare(q api.Query) api.Query {
+// folded is a query as results are kept by.
+func folded(q tracking.Query) tracking.Query {
 	q.Number = tracking.FoldNumber(q.Number)
 	return q
 }
 
-// begin notes that a tracking is being asked about from now on.
-func (n *news) begin(ctx context.Context, q api.Query) error {
-	n.mu.Lock()
-	_, asked := n.views[bare(q)]
-	n.mu.Unlock()
-	if asked {
+// begin notes what is known of a tracking before it is asked for.
+func (w *eventWatch) begin(ctx context.Context, q tracking.Query) error {
+	w.mu.Lock()
+	_, begun := w.results[folded(q)]
+	w.mu.Unlock()
+	if begun {
 		return nil
 	}
-	v, err := n.s.News(ctx, n.s.Account(ctx), q, app.View{Ref: q.ReferID + q.Number})
+	res, err := w.asker.AddKnown(ctx, query.Result{Query: q})
 	if err == nil {
-		n.note(q, v)
-		n.met(q, v) // notes what is known at first
+		w.keep(res)
+		w.met(res) // for change, this is what was known at first
 	}
 	return err
 }
 
-// note keeps what is known of a tracking now.
-func (n *news) note(q api.Query, v app.View) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.views[bare(q)] = v
+// keep keeps what is known of a tracking now.
+func (w *eventWatch) keep(res query.Result) {
+	res.Err = nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.results[folded(res.Query)] = res
 }
 
 // end forgets a tracking.
-func (n *news) end(q api.Query) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	delete(n.views, bare(q))
-	delete(n.first, bare(q))
-	delete(n.touched, bare(q))
+func (w *eventWatch) end(q tracking.Query) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.results, folded(q))
+	delete(w.first, folded(q))
+	delete(w.updated, folded(q))
 }
 
-// met reports whether a view fulfils the condition.
-func (n *news) met(q api.Query, v app.View) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
+// met reports whether a result meets the condition.
+func (w *eventWatch) met(res query.Result) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch {
-	case n.cond.event != "":
-		return len(v.Found) > 0 && !slices.ContainsFunc(v.Found, func(f app.Found) bool {
-			return (f.Number == "" || !n.kinds[tracking.FoldNumber(f.Number)]) && (f.RouterID == "" || !n.kinds[ofRouter(f.RouterID)])
+	case w.cond.event != "":
+		return len(res.Trackings) > 0 && !slices.ContainsFunc(res.Trackings, func(t query.Tracking) bool {
+			return (t.Number == "" || !w.ofKind[tracking.FoldNumber(t.Number)]) && (t.RouterID == "" || !w.ofKind[routerKey(t.RouterID)])
 		})
-	case n.cond.change:
-		return n.changed(bare(q), v)
+	case w.cond.change:
+		return w.changed(res)
 	}
-	return n.cond.Met(v)
+	return w.cond.Met(res)
 }
 
-// changed compares a view with what was told at first.
-func (n *news) changed(q api.Query, v app.View) bool {
-	for _, f := range v.Found {
-		i := slices.IndexFunc(n.first[q], func(was app.Found) bool { return tracking.SameNumber(was.Number, f.Number) || was.Number == f.Number })
+// changed reports whether a result differs from what was known at first.
+func (w *eventWatch) changed(res query.Result) bool {
+	q := folded(res.Query)
+	for _, t := range res.Trackings {
+		i := slices.IndexFunc(w.first[q], func(was query.Tracking) bool {
+			return tracking.SameNumber(was.Number, t.Number) || was.Number == t.Number
+		})
 		switch {
-		case f.Source == "":
+		case t.Source == "":
 		case i < 0:
-			f.Checkpoints = nil // much memory, and not compared
-			n.first[q] = append(n.first[q], f)
-		case Changed(n.first[q][i], f):
+			t.Checkpoints = nil // much memory, and not compared
+			w.first[q] = append(w.first[q], t)
+		case Changed(w.first[q][i], t):
 			return true
 		}
 	}
@@ -203,22 +208,24 @@ func (n *news) changed(q api.Query, v app.View) bool {
 }
 
 // known returns what is known of a tracking without asking the service.
-func (n *news) known(ctx context.Context, q api.Query) (app.View, error) {
-	n.mu.Lock()
-	v := n.views[bare(q)]
-	n.mu.Unlock()
-	return n.s.News(ctx, n.s.Account(ctx), q, v)
+func (w *eventWatch) known(ctx context.Context, q tracking.Query) (query.Result, error) {
+	w.mu.Lock()
+	res := w.results[folded(q)]
+	w.mu.Unlock()
+	res.Query = q
+	return w.asker.AddKnown(ctx, res)
 }
 
-// told returns what is known of a tracking if news ended the waiting for it.
-func (n *news) told(ctx context.Context, q api.Query) (app.View, bool) {
-	n.mu.Lock()
-	v, touched := n.views[bare(q)], n.touched[bare(q)]
-	delete(n.touched, bare(q))
-	n.mu.Unlock()
-	if !touched && (n.cond.event == "" || !n.met(q, v)) {
-		return v, false
+// metByEvent reports whether events that came since the last call made a
+// tracking meet the condition, and returns what is known of it.
+func (w *eventWatch) metByEvent(ctx context.Context, q tracking.Query) (query.Result, bool) {
+	w.mu.Lock()
+	res, updated := w.results[folded(q)], w.updated[folded(q)]
+	delete(w.updated, folded(q))
+	w.mu.Unlock()
+	if res.Query = q; !updated && (w.cond.event == "" || !w.met(res)) {
+		return res, false
 	}
-	v, err := n.known(ctx, q)
-	return v, err == nil && n.met(q, v) // else the service is asked all the same
+	res, err := w.known(ctx, q)
+	return res, err == nil && w.met(res) // else the service is asked all the same
 }

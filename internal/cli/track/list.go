@@ -3,7 +3,6 @@ package track
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func NewList(f *command.Factory) *cobra.Command {
@@ -59,7 +57,7 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 }
 
 func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
-	if err := c.CatchUp(ctx); err != nil {
+	if err := catchUp(ctx, c); err != nil {
 		return err
 	}
 	db, err := c.ExistingStore(ctx)
@@ -86,19 +84,27 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
-	var beside claims
+	var beside unverified
 	err = w.Print(c.IO, func(yield func(ledger.TrackingStatus, error) bool) {
 		for st, err := range db.Trackings.Statuses(ctx, c.Account(ctx), f) {
-			beside.add(st.Unverified)
+			if st.Unverified != 0 {
+				beside.add(inbox.Event{Seq: st.Unverified})
+			}
 			if !yield(st, err) {
 				return
 			}
 		}
 	})
-	if err != nil {
-		return err
+	for i, e := range beside.first {
+		if err != nil {
+			break
+		}
+		beside.first[i], err = db.Inbox.Event(ctx, e.Seq)
 	}
-	return beside.tell(ctx, c.IO, n, db.Inbox)
+	if err == nil {
+		beside.note(c.IO, n)
+	}
+	return err
 }
 
 // nothingListed says which account nothing is known of: one store may hold
@@ -108,46 +114,4 @@ func nothingListed(account string) string {
 		return "no account is set, so nothing is known: set WAYBILL_BASE_URL or --account"
 	}
 	return fmt.Sprintf("nothing is known yet of account %s; create trackings with `waybill create`", account)
-}
-
-// toldClaims is how many events that did not verify are told beside a list.
-const toldClaims = 3
-
-// claims are events that did not verify, about trackings of a list.
-type claims struct {
-	seqs []int64 // the first of them
-	more int     // further ones
-}
-
-// add adds an event by its number, 0 for none.
-func (c *claims) add(seq int64) {
-	switch {
-	case seq == 0 || slices.Contains(c.seqs, seq):
-	case len(c.seqs) < toldClaims:
-		c.seqs = append(c.seqs, seq)
-	default:
-		c.more++
-	}
-}
-
-// tell tells of them beside the list, so that nobody takes them for what is known.
-func (c *claims) tell(ctx context.Context, io *term.IO, n view.StatusNames, box inbox.Store) error {
-	for _, seq := range c.seqs {
-		e, err := box.Event(ctx, seq)
-		if err != nil {
-			return err
-		}
-		io.Note("%s: an unverified event changes nothing: %s", e.TrackingNumber, n.Claim(e))
-	}
-	if len(c.seqs) > 0 {
-		also := ""
-		switch {
-		case c.more == 1:
-			also = "1 more tracking has unverified events; "
-		case c.more > 1:
-			also = fmt.Sprintf("%d more trackings have unverified events; ", c.more)
-		}
-		io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
-	}
-	return nil
 }

@@ -13,16 +13,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/poll"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
+type waitOptions struct {
+	refOptions
+	For string
+}
+
+// NewWait returns the command that waits for trackings.
 func NewWait(f *command.Factory) *cobra.Command {
-	var o refOptions
-	var until string
+	var o waitOptions
 	cmd := &cobra.Command{
 		Use:     "wait REF...",
 		GroupID: command.GroupOps,
@@ -40,32 +46,43 @@ time is up it shows what is known and ends with status 8.
 			"waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
-			if err := o.check(); err != nil {
-				return err
-			}
-			cond, err := ParseCondition(until)
-			if err != nil {
-				return err
-			}
-			qs, err := o.queries(ctx, c.Session)
-			if err != nil {
-				return err
-			}
-			w := &Waiting{S: c.Session, Cond: cond}
-			all, left, waitErr := w.all(ctx, qs)
-			if waitErr != nil && !errors.Is(waitErr, command.ErrTimeUp) && !command.As[*command.SignalError](waitErr) {
-				return waitErr
-			}
-			showErr := showLooked(context.WithoutCancel(ctx), c, all, o.single(), false)
-			if waitErr == nil {
-				return showErr
-			}
-			return &WaitError{Cause: waitErr, Also: showErr, left: left, All: len(qs), cond: cond, refs: o, next: resumeCommand(c, o, cond), retry: retryAbsent(context.WithoutCancel(ctx), c, all)}
+			return runWait(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&until, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
+	cmd.Flags().StringVar(&o.For, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
 	return cmd
+}
+
+func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	cond, err := ParseCondition(o.For)
+	if err != nil {
+		return err
+	}
+	qs, err := o.queries(ctx, c)
+	if err != nil {
+		return err
+	}
+	asker, err := c.Asker(ctx)
+	if err != nil {
+		return err
+	}
+	all, left, waitErr := (&Waiter{Call: c, Asker: asker, Cond: cond}).all(ctx, qs)
+	if waitErr != nil && !errors.Is(waitErr, command.ErrTimeUp) && !command.As[*command.SignalError](waitErr) {
+		return waitErr
+	}
+	ctx = context.WithoutCancel(ctx)
+	showErr := report(ctx, c, asker, all, showOptions{refOptions: o.refOptions})
+	if waitErr == nil {
+		return showErr
+	}
+	return &WaitError{
+		Cause: waitErr, Also: showErr, left: left, All: len(qs), cond: cond, refs: o.refOptions,
+		next: resumeCommand(c, o.refOptions, cond), retry: retryAbsent(ctx, c, asker, all),
+	}
 }
 
 // WaitError says that waiting ended before its condition was met.
@@ -90,17 +107,13 @@ func (e *WaitError) Hint() string {
 
 // retryAbsent is the command that is about the first accepted row that was not
 // found, if there is one.
-func retryAbsent(ctx context.Context, c *command.Call, all []Looked) string {
-	db, err := c.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return ""
-	}
-	for _, l := range all {
-		if !errors.Is(l.Err, tracking.ErrAbsent) {
+func retryAbsent(ctx context.Context, c *command.Call, asker *query.Asker, all []query.Result) string {
+	for _, res := range all {
+		if !errors.Is(res.Err, tracking.ErrAbsent) {
 			continue
 		}
-		rows, err := db.Trackings.Find(ctx, c.Account(ctx), l.Query.ReferID, l.Query.Number)
-		if i := slices.IndexFunc(rows, func(st ledger.TrackingStatus) bool { return st.State == ledger.Accepted }); err == nil && i >= 0 {
+		rows, err := asker.Rows(ctx, res.Query)
+		if i := slices.IndexFunc(rows, func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted }); err == nil && i >= 0 {
 			return c.CommandLine("runs", "retry", strconv.FormatInt(rows[i].Run, 10), "--absent")
 		}
 	}
@@ -147,61 +160,60 @@ func resumeCommand(c *command.Call, refs refOptions, cond condition) string {
 	return c.CommandLine(words...)
 }
 
-// Waiting asks about many trackings until each meets the condition, or an event
+// Waiter asks about many trackings until each meets the condition, or an event
 // says that it does.
-type Waiting struct {
-	S     *app.Session
+type Waiter struct {
+	Call  *command.Call
+	Asker *query.Asker
 	Cond  condition
-	news  *news
-	heard func(Looked) // told of every answer; called by several goroutines
-	p     *command.Progress
+
+	watch    *eventWatch
+	onResult func(query.Result)
+	progress *command.Progress
 }
 
-// all waits for qs and returns the last that was heard of each, in order, and
-// how many do not meet the condition. The error is errTimeUp, the cause of
-// ctx, or what stops all further questions.
-func (w *Waiting) all(ctx context.Context, qs []api.Query) (all []Looked, left int, err error) {
+// all waits for qs and returns the last result of each, in order, and how many
+// do not meet the condition. The errors are those of [Waiter.Each].
+func (w *Waiter) all(ctx context.Context, qs []tracking.Query) (all []query.Result, left int, err error) {
 	var mu sync.Mutex
-	last := make(map[api.Query]Looked, len(qs))
-	left, err = w.Each(ctx, slices.Values(qs), len(qs), func(l Looked) {
+	last := make(map[tracking.Query]query.Result, len(qs))
+	left, err = w.Each(ctx, slices.Values(qs), len(qs), func(res query.Result) {
 		mu.Lock()
-		last[l.Query] = l
+		last[res.Query] = res
 		mu.Unlock()
 	})
 	for _, q := range qs {
-		l, ok := last[q]
+		res, ok := last[q]
 		if !ok {
-			ref := q.ReferID + q.Number
-			l = Looked{Query: q, View: app.View{Ref: ref}, Err: tracking.ErrProcessing}
+			res = query.Result{Query: q, Err: tracking.ErrProcessing}
 		}
-		all = append(all, l)
+		all = append(all, res)
 	}
 	return all, left, err
 }
 
-// Each is all for a sequence of any length: heard is told of every answer.
-func (w *Waiting) Each(ctx context.Context, qs iter.Seq[api.Query], total int, heard func(Looked)) (int, error) {
-	if _, err := w.S.Client(); err != nil {
-		return 0, err
-	}
+// Each waits for any number of trackings and returns how many do not meet the
+// condition. onResult gets every result, from several goroutines. The error is
+// [command.ErrTimeUp], the cause of ctx, or what stops all further questions.
+func (w *Waiter) Each(ctx context.Context, qs iter.Seq[tracking.Query], total int, onResult func(query.Result)) (int, error) {
 	var err error
-	if w.news, err = openNews(ctx, w.S, w.Cond); err != nil {
+	if w.watch, err = openEventWatch(ctx, w.Call, w.Asker, w.Cond); err != nil {
 		return 0, err
 	}
-	limit := w.S.Config.Timeout
+	limit := w.Call.Config.Timeout
 	if limit == 0 {
 		limit = command.WaitTimeout
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
-	w.heard, w.p = heard, command.NewProgress(w.S.IO, "waiting", "trackings", int64(total))
-	defer w.p.Stop()
-	woken := make(chan struct{}, 1)
+	w.onResult, w.progress = onResult, command.NewProgress(w.Call.IO, "waiting", "trackings", int64(total))
+	defer w.progress.Stop()
+	signal := make(chan struct{}, 1)
 	var watching sync.WaitGroup
-	watching.Go(func() { w.news.watch(timed, woken) })
+	watching.Go(func() { w.watch.run(timed, signal) })
 	defer watching.Wait()
 	defer cancel()
-	left, err := poll.All(timed, qs, w.S.Config.Concurrency, poll.Pauses{First: command.FirstPause, Max: command.LongestPause}, w.ask,
-		poll.News[api.Query]{Woken: woken, Done: func(q api.Query) bool { return w.told(timed, q) }})
+	left, err := poll.All(timed, qs, w.Call.Config.Concurrency, pace.Backoff{First: command.FirstPause, Max: command.LongestPause}, w.ask,
+		poll.Wakeup[tracking.Query]{Signal: signal, Done: func(q tracking.Query) bool { return w.metByEvent(timed, q) }})
 	switch {
 	case ctx.Err() != nil:
 		err = context.Cause(ctx)
@@ -212,81 +224,64 @@ func (w *Waiting) Each(ctx context.Context, qs iter.Seq[api.Query], total int, h
 }
 
 // ask asks once about a tracking.
-func (w *Waiting) ask(ctx context.Context, q api.Query) (poll.Verdict, error) {
-	if err := w.news.begin(ctx, q); err != nil && ctx.Err() == nil {
-		return poll.Verdict{}, err
+func (w *Waiter) ask(ctx context.Context, q tracking.Query) (poll.Result, error) {
+	if err := w.watch.begin(ctx, q); err != nil && ctx.Err() == nil {
+		return poll.Result{}, err
 	}
-	v, err := w.S.Look(ctx, w.S.Account(ctx), q)
-	return w.judge(ctx, Looked{q, v, err})
+	return w.judge(ctx, w.Asker.Query(ctx, q))
 }
 
-// told reports whether news ended the waiting for a tracking.
-func (w *Waiting) told(ctx context.Context, q api.Query) bool {
-	v, met := w.news.told(ctx, q)
+// metByEvent reports whether an event ended the waiting for a tracking.
+func (w *Waiter) metByEvent(ctx context.Context, q tracking.Query) bool {
+	res, met := w.watch.metByEvent(ctx, q)
 	if met {
-		w.done(Looked{Query: q, View: v})
+		w.end(res)
 	}
 	return met
 }
 
-// done notes that the waiting for a tracking is over.
-func (w *Waiting) done(l Looked) {
-	w.heard(l)
-	w.news.end(l.Query)
-	w.p.Add(1)
+// end notes that the waiting for a tracking is over.
+func (w *Waiter) end(res query.Result) {
+	w.onResult(res)
+	w.watch.end(res.Query)
+	w.progress.Add(1)
 }
 
-// judge decides whether one answer ends the waiting for its tracking. What is
+// judge decides whether a result ends the waiting for its tracking. What is
 // absent is asked for again only if the ledger holds it as accepted: a service
 // that works in the background may know it late. Where the service cannot be
 // asked, what events told counts.
-func (w *Waiting) judge(ctx context.Context, l Looked) (poll.Verdict, error) {
+func (w *Waiter) judge(ctx context.Context, res query.Result) (poll.Result, error) {
 	if ctx.Err() != nil {
-		return poll.Verdict{}, nil //nolint:nilerr // poll knows that ctx ended
+		return poll.Result{}, nil // poll knows that ctx ended
 	}
-	var hopeless bool
+	var final bool
 	switch {
-	case app.Fatal(l.Err):
-		return poll.Verdict{}, l.Err
-	case errors.Is(l.Err, tracking.ErrAbsent):
-		created, err := w.created(ctx, l.Query)
+	case query.Fatal(res.Err):
+		return poll.Result{}, res.Err
+	case errors.Is(res.Err, tracking.ErrAbsent):
+		rows, err := w.Asker.Rows(ctx, res.Query)
 		if err != nil {
-			return poll.Verdict{}, err
+			return poll.Result{}, err
 		}
-		hopeless = !created
-	case app.Passing(l.Err):
-		if v, err := w.news.known(ctx, l.Query); err == nil && len(v.Found) > 0 {
-			l.View = v
-			if w.news.met(l.Query, v) {
-				l.Err = nil
+		final = !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
+	case query.Temporary(res.Err):
+		if known, err := w.watch.known(ctx, res.Query); err == nil && len(known.Trackings) > 0 {
+			if !w.watch.met(known) {
+				known.Err = res.Err
 			}
+			res = known
 		}
-	case l.Err != nil:
-		hopeless = !errors.Is(l.Err, api.ErrUndecided)
+	case res.Err != nil:
+		final = !errors.Is(res.Err, tracking.ErrUndecided)
 	}
-	if len(l.View.Found) > 0 {
-		w.news.note(l.Query, l.View)
+	if len(res.Trackings) > 0 {
+		w.watch.keep(res)
 	}
-	if hopeless || (l.Err == nil && w.news.met(l.Query, l.View)) {
-		w.done(l)
-		return poll.Verdict{Done: true}, nil
+	if final || (res.Err == nil && w.watch.met(res)) {
+		w.end(res)
+		return poll.Result{Done: true}, nil
 	}
-	w.heard(l)
-	return poll.Verdict{NotBefore: app.RetryAfter(l.Err)}, nil
-}
-
-// created reports whether the ledger holds the tracking as accepted, or as
-// possibly so.
-func (w *Waiting) created(ctx context.Context, q api.Query) (bool, error) {
-	db, err := w.S.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return false, err
-	}
-	rows, err := db.Trackings.Find(ctx, w.S.Account(ctx), q.ReferID, q.Number)
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool {
-		return r.State == ledger.Accepted || r.State == ledger.Unknown
-	}), nil
+	w.onResult(res)
+	return poll.Result{NotBefore: query.RetryAfter(res.Err)}, nil
 }

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -113,7 +113,7 @@ type trackingJSON struct {
 	LearntAt             *time.Time        `json:"learntAt,omitempty"`
 	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
 	OlderAnswer          *olderJSON        `json:"olderAnswer,omitempty"`
-	Unverified           *claimJSON        `json:"unverified,omitempty"`
+	Unverified           *unverifiedJSON   `json:"unverified,omitempty"`
 }
 
 // olderJSON is what the service's answer said of a tracking of which an event
@@ -127,9 +127,9 @@ type olderJSON struct {
 	Updated              string          `json:"updated,omitempty"`
 }
 
-// claimJSON is the latest event about a tracking number that did not verify.
+// unverifiedJSON is the latest event about a tracking number that did not verify.
 // Nothing was learnt from it.
-type claimJSON struct {
+type unverifiedJSON struct {
 	Seq         int64           `json:"seq"`
 	Event       string          `json:"event"`
 	EventTime   string          `json:"eventTime"`
@@ -142,15 +142,15 @@ type claimJSON struct {
 	ReceivedAt  time.Time       `json:"receivedAt"`
 }
 
-func newClaimJSON(e inbox.Event) *claimJSON {
-	return &claimJSON{
+func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
+	return &unverifiedJSON{
 		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
 	}
 }
 
-// Claim shows an event that did not verify, as such.
-func (n StatusNames) Claim(e inbox.Event) string {
+// Unverified shows an event that did not verify, as such.
+func (n StatusNames) Unverified(e inbox.Event) string {
 	kind, what := e.Kind, n.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	if kind == "" {
 		kind = "event " + strconv.FormatInt(e.Seq, 10)
@@ -174,7 +174,7 @@ type Answer struct {
 	Raw     json.RawMessage `json:"raw"`
 }
 
-func (n StatusNames) trackingJSON(f app.Found) trackingJSON {
+func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 	j := trackingJSON{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID,
@@ -191,29 +191,30 @@ func (n StatusNames) trackingJSON(f app.Found) trackingJSON {
 	if o := f.Older; o != nil {
 		j.OlderAnswer = &olderJSON{JSONOrNull(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
 	}
-	if f.Claim != nil {
-		j.Unverified = newClaimJSON(*f.Claim)
+	if f.Unverified != nil {
+		j.Unverified = newUnverifiedJSON(*f.Unverified)
 	}
-	for _, c := range app.Timeline(f.Checkpoints) {
+	for _, c := range tracking.Timeline(f.Checkpoints) {
 		j.Checkpoints = append(j.Checkpoints, c.Raw)
 	}
 	return j
 }
 
-func (n StatusNames) Answer(v app.View, err error) Answer {
-	j := Answer{Ref: v.Ref, AskedAt: TimeOrNull(v.Asked), Message: v.Answer.Message, Others: []trackingJSON{}}
-	if len(v.Answer.Raw) > 0 {
-		j.Raw = app.RawJSON(v.Answer.Raw)
+// Answer returns a result in our output.
+func (n StatusNames) Answer(res query.Result) Answer {
+	j := Answer{Ref: res.Query.Ref(), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []trackingJSON{}}
+	if len(res.Answer.Raw) > 0 {
+		j.Raw = rawJSON(res.Answer.Raw)
 	}
-	if err != nil {
-		j.Message = err.Error()
+	if res.Err != nil {
+		j.Message = res.Err.Error()
 	}
-	if len(v.Found) == 0 {
-		j.trackingJSON = trackingJSON{ReferID: v.Ref, State: app.Undecided, Checkpoints: []json.RawMessage{}}
+	if len(res.Trackings) == 0 {
+		j.trackingJSON = trackingJSON{ReferID: res.Query.Ref(), State: query.Undecided, Checkpoints: []json.RawMessage{}}
 		return j
 	}
-	j.trackingJSON = n.trackingJSON(v.Found[0])
-	for _, f := range v.Found[1:] {
+	j.trackingJSON = n.trackingJSON(res.Trackings[0])
+	for _, f := range res.Trackings[1:] {
 		j.Others = append(j.Others, n.trackingJSON(f))
 	}
 	return j
@@ -277,7 +278,7 @@ func (n StatusNames) Status(number, label, track string) string {
 }
 
 // Phase shows how far the service is with a tracking.
-func (n StatusNames) Phase(f app.Found) string {
+func (n StatusNames) Phase(f query.Tracking) string {
 	switch f.Phase {
 	case ledger.Processed:
 		return n.Status(f.Status, f.StatusLabel, f.StatusTrack)
@@ -288,4 +289,17 @@ func (n StatusNames) Phase(f app.Found) string {
 	default:
 		return "not told"
 	}
+}
+
+// rawJSON returns an answer as a member of our own JSON: as it is if it is
+// JSON, else as a string.
+func rawJSON(raw []byte) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	s, err := json.Marshal(string(raw))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return s
 }

@@ -1,0 +1,35 @@
+package track
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// notedEvents is from how many events on it is noted that they are followed.
+const notedEvents = 10_000
+
+// catchUp follows the events that any process received and none has followed
+// yet. A store that can't be written keeps what it knows, and a warning says
+// so.
+func catchUp(ctx context.Context, c *command.Call) error {
+	db, err := c.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return err
+	}
+	at, last, err := db.Events.Followed(ctx)
+	if err != nil || at >= last {
+		return err
+	}
+	if last-at >= notedEvents {
+		c.IO.Note("taking in %d events that were received since", last-at)
+	}
+	err = db.Sink().CatchUp(ctx)
+	if ctx.Err() == nil && (errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrReadOnly)) {
+		c.IO.Warning("what received events tell is not taken in: %v", err)
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package track
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// printResult shows one REF: a header and the timeline of each of its trackings.
+func printResult(out *command.Output, n view.StatusNames, res query.Result) error {
+	for i, t := range res.Trackings {
+		if i > 0 {
+			if err := out.Line(""); err != nil {
+				return err
+			}
+		}
+		if err := out.Fields(header(n, res, t)); err != nil {
+			return err
+		}
+		if len(t.Checkpoints) == 0 {
+			continue
+		}
+		if err := out.Line(""); err != nil {
+			return err
+		}
+		if err := printTimeline(out, t.Checkpoints); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// header is what is shown of a tracking above its timeline.
+func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
+	var fields []render.Field
+	add := func(name, value string) {
+		if value != "" {
+			fields = append(fields, render.Field{Name: name, Value: value})
+		}
+	}
+	add("Reference", t.ReferID)
+	add("Number", t.Number)
+	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
+	add("Status", n.Phase(t))
+	add("Latest event", t.LatestEvent)
+	add("Created", t.Created)
+	add("Updated", t.Updated)
+	if t.TransitTime != "" {
+		add("Transit time", view.Unquote(t.TransitTime)+" (unit not documented)")
+	}
+	if t.Error != "" {
+		add("Error", t.Error)
+	}
+	if t.Source == ledger.FromEvent {
+		add("Learnt", "from a verified event, received "+render.LocalTime(t.Learnt))
+	}
+	if !res.Asked.IsZero() {
+		add("Asked", render.LocalTime(res.Asked))
+	}
+	if t.Unverified != nil {
+		add("Unverified", n.Unverified(*t.Unverified)+"; it changes nothing")
+	}
+	return fields
+}
+
+func printTimeline(out *command.Output, cs []tracking.Checkpoint) error {
+	t := out.Table(
+		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC", From: 80}, render.Column{Name: "EVENT", Flex: true},
+		render.Column{Name: "CITY"}, render.Column{Name: "STATE", From: 66}, render.Column{Name: "ZIP", From: 74})
+	for _, c := range tracking.Timeline(cs) {
+		if err := t.Row(c.Local, c.UTC, c.Event, c.City, c.State, c.ZIP); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
+// printResults shows several REFs, one row for each tracking.
+func printResults(ctx context.Context, out *command.Output, n view.StatusNames, all []query.Result, timeline bool) error {
+	if out.Machine() {
+		list := out.List(ctx)
+		for _, res := range all {
+			if err := list.Add(n.Answer(res)); err != nil {
+				return errors.Join(err, list.Close())
+			}
+		}
+		return list.Close()
+	}
+	if timeline && !out.IsCSV() {
+		for _, res := range all {
+			if err := errors.Join(printResult(out, n, res), out.Line("")); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	t := out.Table(
+		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
+		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})
+	for _, res := range all {
+		if len(res.Trackings) == 0 {
+			why := ""
+			if res.Err != nil {
+				why = res.Err.Error()
+			}
+			if err := t.Row(res.Query.ReferID, res.Query.Number, why, "failed", ""); err != nil {
+				return err
+			}
+		}
+		for _, one := range res.Trackings {
+			if err := t.Row(one.ReferID, one.Number, one.LatestEvent, n.Phase(one), one.Updated); err != nil {
+				return err
+			}
+		}
+	}
+	return t.Flush()
+}

@@ -1,0 +1,49 @@
+package track
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// notedUnverified is how many events that did not verify are noted beside a list.
+const notedUnverified = 3
+
+// unverified are events that did not verify, about trackings of a list.
+type unverified struct {
+	first []inbox.Event
+	more  int
+}
+
+// add adds an event, once.
+func (u *unverified) add(e inbox.Event) {
+	switch {
+	case slices.ContainsFunc(u.first, func(known inbox.Event) bool { return known.Seq == e.Seq }):
+	case len(u.first) < notedUnverified:
+		u.first = append(u.first, e)
+	default:
+		u.more++
+	}
+}
+
+// note notes the events beside the list, so that nobody takes them for what is
+// known.
+func (u *unverified) note(io *term.IO, n view.StatusNames) {
+	if len(u.first) == 0 {
+		return
+	}
+	for _, e := range u.first {
+		io.Note("%s: an unverified event changes nothing: %s", e.TrackingNumber, n.Unverified(e))
+	}
+	also := ""
+	switch {
+	case u.more == 1:
+		also = "1 more tracking has unverified events; "
+	case u.more > 1:
+		also = fmt.Sprintf("%d more trackings have unverified events; ", u.more)
+	}
+	io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
+}

@@ -1,0 +1,144 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Service answers queries. Each call is one request.
+type Service interface {
+	// Detail asks for the status and timeline of a tracking. The answer is
+	// returned with every error that came with one.
+	Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error)
+}
+
+// Evidence asks once, when the gate lets it, and tells the gate how that went.
+// Every query passes here. If ctx ends before, its cause is the error.
+func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence) tracking.Evidence {
+	pass, err := gate.Enter(ctx)
+	if err != nil {
+		return tracking.Evidence{Err: err}
+	}
+	e := ask()
+	switch {
+	case e.Err == nil:
+		pass.Success()
+	case e.Unconnected:
+		pass.Unconnected()
+	case e.Throttled:
+		pass.Throttled(e.RetryAfter)
+	default:
+		pass.Release()
+	}
+	return e
+}
+
+// reply is what the service answered to a query.
+type reply struct {
+	query   tracking.Query
+	asked   time.Time
+	answer  tracking.Answer
+	err     error
+	parcels map[string]tracking.Tracking // by number: those of the order that the answer left out
+}
+
+// usable reports whether the answer says something of what was asked for, were
+// it that nothing is known.
+func (r reply) usable() bool {
+	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
+}
+
+// ask asks the service once.
+func (a *Asker) ask(ctx context.Context, q tracking.Query) reply {
+	r := reply{query: q, asked: time.Now()}
+	e := Evidence(ctx, a.Gate, func() tracking.Evidence {
+		r.answer, r.err = a.Service.Detail(ctx, q)
+		if throttled(r.err) {
+			return tracking.Evidence{Err: r.err, Throttled: true, RetryAfter: RetryAfter(r.err)}
+		}
+		if len(r.answer.Raw) > 0 {
+			return tracking.Evidence{}
+		}
+		return tracking.Evidence{Err: r.err}
+	})
+	if r.err == nil {
+		r.err = e.Err
+	}
+	return r
+}
+
+// askForParcels asks by number for parcels of an order that the answer about
+// the order left out. Only an answer that names the number counts. The error is
+// that of ctx, or matches [tracking.ErrUnauthorized]: what else goes wrong
+// leaves a parcel undecided, as a service need not know queries by number.
+func (a *Asker) askForParcels(ctx context.Context, r *reply, parcels []Tracking) error {
+	if r.err != nil || len(parcels) < 2 {
+		return nil
+	}
+	r.parcels = map[string]tracking.Tracking{}
+	for _, p := range parcels {
+		if p.Phase != Undecided {
+			continue
+		}
+		one := a.ask(ctx, tracking.Query{Number: p.Number})
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(one.err, tracking.ErrUnauthorized):
+			return fmt.Errorf("parcel %q: %w", p.Number, one.err)
+		}
+		for _, t := range one.answer.Trackings {
+			if tracking.SameNumber(t.Number, p.Number) {
+				t.ReferID = p.ReferID
+				r.parcels[p.Number] = t
+			}
+		}
+	}
+	return nil
+}
+
+// outcome is the error of a query: what the answer came to, unless events told
+// more.
+func outcome(err error, first Tracking) error {
+	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && first.Source == ledger.FromEvent {
+		err = nil
+	}
+	if err == nil && first.Phase == Undecided {
+		return tracking.ErrUndecided
+	}
+	return err
+}
+
+// Temporary reports whether a query that failed so may do better later.
+func Temporary(err error) bool {
+	var e interface{ Temporary() bool }
+	return errors.As(err, &e) && e.Temporary()
+}
+
+// Fatal reports whether a query about any other tracking would meet the same
+// error: the service refused more than this query, or the store failed.
+func Fatal(err error) bool {
+	var e interface{ Systemic() bool }
+	return errors.As(err, &e) && e.Systemic()
+}
+
+// RetryAfter returns how long the service asked to wait, 0 if it did not.
+func RetryAfter(err error) time.Duration {
+	var e interface{ RetryAfter() time.Duration }
+	if errors.As(err, &e) {
+		return e.RetryAfter()
+	}
+	return 0
+}
+
+// throttled reports whether the service asked for a pause.
+func throttled(err error) bool {
+	var e interface{ Throttled() bool }
+	return errors.As(err, &e) && e.Throttled()
+}

@@ -1,0 +1,209 @@
+package query
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/follow"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// match returns the trackings of a query as the answer tells of them. What it
+// says of another number is never taken for the one asked for.
+func match(r reply, rows []ledger.TrackingStatus) []Tracking {
+	numbers := wanted(r.query, rows)
+	var found []Tracking
+	used := make([]bool, len(r.answer.Trackings))
+	for _, n := range numbers {
+		f := Tracking{Tracking: tracking.Tracking{ReferID: r.query.ReferID, Number: n}, Phase: Undecided}
+		for i, t := range r.answer.Trackings {
+			if !used[i] && (tracking.SameNumber(t.Number, n) || (t.Number == "" && len(used) == 1 && len(numbers) == 1)) {
+				used[i] = true
+				f = answered(t, r.query, n)
+				break
+			}
+		}
+		if f.Phase == Undecided {
+			f.Phase = wholePhase(r)
+		}
+		found = append(found, f)
+	}
+	if r.query.ReferID != "" {
+		for i, t := range r.answer.Trackings {
+			if !used[i] {
+				found = append(found, answered(t, r.query, t.Number))
+			}
+		}
+	}
+	if len(found) == 0 {
+		found = append(found, Tracking{Tracking: tracking.Tracking{ReferID: r.query.ReferID}, Phase: wholePhase(r)})
+	}
+	knownFirst(found)
+	for i, f := range found {
+		if t, ok := r.parcels[f.Number]; ok && f.Phase == Undecided {
+			f = answered(t, r.query, f.Number)
+		}
+		if f.Phase != Undecided {
+			f.Source, f.Learnt = ledger.FromQuery, r.asked
+		}
+		if i := slices.IndexFunc(rows, func(row ledger.TrackingStatus) bool { return f.isOf(row) && row.Item.CarrierCode != "" }); i >= 0 {
+			f.SentCarrier = rows[i].Item.CarrierCode
+		}
+		found[i] = f
+	}
+	return found
+}
+
+// isOf reports whether a row is that of the tracking.
+func (t Tracking) isOf(row ledger.TrackingStatus) bool {
+	return tracking.SameNumber(t.Number, row.Item.Number) && (t.ReferID == "" || row.Item.ReferID == "" || t.ReferID == row.Item.ReferID)
+}
+
+// knownFirst puts what is known before what is not.
+func knownFirst(ts []Tracking) {
+	rank := func(t Tracking) int {
+		switch t.Phase {
+		case ledger.Processed:
+			return 0
+		case ledger.Processing:
+			return 1
+		default:
+			return 2
+		}
+	}
+	slices.SortStableFunc(ts, func(a, b Tracking) int { return rank(a) - rank(b) })
+}
+
+// answered is a tracking as an answer tells of it.
+func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
+	if t.ReferID == "" {
+		t.ReferID = q.ReferID
+	}
+	if number != "" {
+		t.Number = number
+	}
+	phase := ledger.Processed
+	if !t.Known() {
+		phase = Undecided
+		if t.Processing {
+			phase = ledger.Processing
+		}
+	}
+	return Tracking{Tracking: t, Phase: phase}
+}
+
+// wholePhase is what an answer as a whole says of a number it does not name.
+func wholePhase(r reply) ledger.Phase {
+	switch {
+	case errors.Is(r.err, tracking.ErrAbsent):
+		return ledger.Absent
+	case r.answer.Processing:
+		return ledger.Processing // of the order: which parcel is not told
+	}
+	return Undecided
+}
+
+// wanted are the numbers that belong to what was asked for, as far as the
+// ledger knows.
+func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
+	if q.ReferID == "" {
+		return []string{q.Number}
+	}
+	var numbers []string
+	for _, r := range rows {
+		if !slices.Contains(numbers, r.Item.Number) {
+			numbers = append(numbers, r.Item.Number)
+		}
+	}
+	return numbers
+}
+
+// sightings are what the ledger should remember of a result.
+func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
+	var seen []ledger.Sighting
+	for _, t := range res.Trackings {
+		if t.Phase == Undecided {
+			continue
+		}
+		for _, r := range rows {
+			if tracking.SameNumber(r.Item.Number, t.Number) {
+				seen = append(seen, ledger.NewSighting(t.Tracking, t.Phase, r.Item.Key(), res.Asked, ledger.FromQuery))
+			}
+		}
+	}
+	return seen
+}
+
+// knownRow is a row with the event that it was learnt from, nil if it was not
+// learnt from one, or if that was pruned.
+type knownRow struct {
+	ledger.TrackingStatus
+	event *inbox.Event
+}
+
+// byEvent reports whether an event was the last to tell of the row.
+func (k knownRow) byEvent() bool {
+	return k.Sighting != nil && k.Sighting.Phase == ledger.Processed && k.Sighting.Source == ledger.FromEvent
+}
+
+// merge returns the trackings of a result with those rows in place of theirs
+// that were learnt from events: the ledger has compared these with the answer.
+// all adds the rows too that the result does not have.
+func merge(res Result, rows []knownRow, all bool) []Tracking {
+	if len(rows) == 0 {
+		return res.Trackings
+	}
+	found := slices.Clone(res.Trackings)
+	for _, row := range rows {
+		i := slices.IndexFunc(found, func(t Tracking) bool { return t.isOf(row.TrackingStatus) })
+		switch {
+		case i < 0 && all:
+			found = append(found, row.tracking())
+		case i >= 0 && row.byEvent():
+			found[i] = found[i].supersededBy(row.tracking(), res.Asked)
+		}
+	}
+	knownFirst(found)
+	return found
+}
+
+// supersededBy returns what an event told of the tracking, with what the answer
+// has besides.
+func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
+	if len(event.Checkpoints) == 0 {
+		event.Checkpoints = t.Checkpoints
+	}
+	event.Older = t.Older
+	if t.Source == ledger.FromQuery && t.Phase == ledger.Processed && event.Learnt.Before(asked) {
+		event.Older = &t.Tracking
+	}
+	return event
+}
+
+// tracking is a row as the ledger knows it, or as the event told it from which
+// it was learnt.
+func (k knownRow) tracking() Tracking {
+	t := Tracking{
+		Tracking: tracking.Tracking{ReferID: k.Item.ReferID, Number: k.Item.Number, CarrierCode: k.Item.CarrierCode},
+		Phase:    Undecided, SentCarrier: k.Item.CarrierCode,
+	}
+	if k.State == ledger.Accepted {
+		t.Phase = ledger.Processing
+	}
+	if s := k.Sighting; s != nil {
+		t.Phase, t.Source, t.Learnt = s.Phase, s.Source, s.Seen
+		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime, t.RouterID = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime, s.RouterID
+	}
+	if k.event != nil {
+		held := follow.Tracking(*k.event)
+		held.ReferID, held.Number = t.ReferID, t.Number
+		if held.CarrierCode == "" {
+			held.CarrierCode = t.CarrierCode
+		}
+		t.Tracking = held
+	}
+	return t
+}
