@@ -168,3 +168,9 @@ func (s *Session) Account(ctx context.Context) string {
 	})
 	return s.named
 }
+
+// EditUser changes the user file, in the profile that is in force, and returns
+// its path. What the environment sets stays in force over it.
+func (s *Session) EditUser(changes ...config.Change) (string, error) {
+	return config.EditUser(s.sources, s.Config.Profile, changes...)
+}

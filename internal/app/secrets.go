@@ -1,93 +1,68 @@
 package app
 
 import (
-	"os"
-	"strings"
-	"sync"
-	"time"
+	"fmt"
 
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// secretsPause is how long secrets are used before their files are looked at
-// again.
-const secretsPause = time.Second
-
-// Verifier verifies with the secrets as their files hold them, so that a
-// secret can be changed while deliveries arrive. It is safe for concurrent use.
-type Verifier struct {
-	make  func() (*webhook.Verifier, error) // reads the secrets
-	told  func(error)                       // called for each change; the error says why it can't be used and the old secrets stay
-	files []string
-
-	mu    sync.Mutex
-	now   *webhook.Verifier
-	seen  []os.FileInfo
-	after time.Time // when the files are looked at again
+// Scheme returns a configured scheme, or a preset, by name.
+func (s *Session) Scheme(name string) (webhook.Scheme, error) {
+	if c, ok := s.Config.Webhook.Schemes[name]; ok {
+		return c, nil
+	}
+	if p, ok := webhook.PresetByName(name); ok {
+		return p.Scheme, nil
+	}
+	missing, hint := fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes; `waybill signature schemes list` shows what there is"
+	if name != s.Config.Webhook.Scheme { // but a flag's
+		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
+	}
+	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", missing, hint)
 }
 
-// newVerifier reads the secrets. places are those of webhook.secrets.
-func newVerifier(places []string, read func() (*webhook.Verifier, error), told func(error)) (*Verifier, error) {
-	f := &Verifier{make: read, told: told}
-	for _, place := range places {
-		if path, ok := strings.CutPrefix(place, "file:"); ok {
-			f.files = append(f.files, path)
-		}
+// WebhookSecrets returns the secrets that deliveries may be signed with, at
+// least one. The error is a [*config.KeyError].
+func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
+	secrets, err := s.AnyWebhookSecrets()
+	if err == nil && len(secrets) == 0 {
+		err = s.Config.Refuse("webhook.secrets", "there is no secret to verify with", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
 	}
-	f.seen, f.after = f.look(), time.Now().Add(secretsPause)
-	var err error
-	f.now, err = read()
-	return f, err
+	return secrets, err
 }
 
-// Verify is [webhook.Verifier.Verify].
-func (f *Verifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
-	return f.current(time.Now()).Verify(r, now)
+// AnyWebhookSecrets is [Session.WebhookSecrets] where none is no error.
+func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
+	named, err := s.Config.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	secrets := make([]webhook.Secret, len(named))
+	for i, n := range named {
+		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
+	}
+	return secrets, nil
 }
 
-// current returns the verifier, made anew if a file has changed.
-func (f *Verifier) current(at time.Time) *webhook.Verifier {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.files) == 0 || at.Before(f.after) {
-		return f.now
+// APIKeySecret returns the API key as a secret that deliveries may be signed
+// with, if there is one. Its name is what webhook.secrets can hold, or
+// `api_key` for one that is written in the user file.
+//
+// Assumed: which secret signs is not shown; some services use the API key.
+func (s *Session) APIKeySecret() (webhook.Secret, bool) {
+	if s.Config.APIKeyFromStdin() {
+		return webhook.Secret{}, false // standard input may hold the delivery
 	}
-	f.after = at.Add(secretsPause)
-	seen := f.look()
-	if !changed(f.seen, seen) {
-		return f.now
+	key, err := s.apiKey()
+	if err != nil {
+		return webhook.Secret{}, false
 	}
-	f.seen = seen
-	v, err := f.make()
-	if err == nil {
-		f.now = v
+	name := "api_key"
+	if file := s.Config.APIKeyFile(); file != "" {
+		name = "file:" + file
+	} else if key.origin.Level == config.FromEnv {
+		name = "env:" + key.origin.Name
 	}
-	f.told(err)
-	return f.now
-}
-
-// look returns what the system says of the files, nil for one that is not
-// there or that is a pipe, which can be read but once.
-func (f *Verifier) look() []os.FileInfo {
-	seen := make([]os.FileInfo, len(f.files))
-	for i, path := range f.files {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			seen[i] = info
-		}
-	}
-	return seen
-}
-
-// changed reports whether a file differs from what it was, or is gone.
-func changed(before, after []os.FileInfo) bool {
-	for i, now := range after {
-		was := before[i]
-		if (now == nil) != (was == nil) {
-			return true
-		}
-		if now != nil && (!os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
-			return true
-		}
-	}
-	return false
+	return webhook.Secret{Name: name, Value: []byte(key.secret.Reveal())}, true
 }

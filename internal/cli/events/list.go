@@ -144,7 +144,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 
 // eventListing prints events, one line each.
 func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
-	names, hide := view.NewStatusNames(c.Config.Statuses), c.Hide()
+	names, hide := view.NewStatusNames(c.Config.Statuses), c.SecretMasker()
 	return command.Listing[inbox.Event]{
 		Out: c.Out, Empty: empty,
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },

@@ -130,7 +130,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions, ids []stri
 	if err := saySelection(c.Session, sel, all, left); err != nil || len(all) == 0 {
 		return err
 	}
-	withhold, err := c.Holds()
+	withhold, err := c.SecretMatcher()
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ type posting struct {
 // load reads what is to be sent.
 func (p *posting) load(ctx context.Context, s *app.Session, cmd *cobra.Command, o sendOptions, seed uint64) error {
 	var err error
-	if p.withhold, err = s.Holds(); err != nil {
+	if p.withhold, err = s.SecretMatcher(); err != nil {
 		return err
 	}
 	if o.File == "" {

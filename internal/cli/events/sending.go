@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
@@ -187,7 +188,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	if err != nil {
 		return nil, command.Usagef("such as 2xx, 401, or 2xx,409", "--expect-status: %w", err)
 	}
-	client, err := c.ForwardClient(o.AllowTarget)
+	client, err := NewForwardClient(c.Session, o.AllowTarget)
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +209,16 @@ func warnClear(s *app.Session, all []replay.Item) {
 			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
 		}
 	}
+}
+
+// NewForwardClient returns a client for targets. allow lets it dial link-local
+// addresses and metadata services too. The caller closes it.
+func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
+	roots, err := api.Certificates(s.Config.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow}), nil
 }
 
 // run sends n deliveries and says what came of it.

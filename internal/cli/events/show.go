@@ -116,7 +116,7 @@ func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) err
 		return err
 	}
 	if !reveal {
-		e = view.MaskEvent(e, c.Hide())
+		e = view.MaskEvent(e, c.SecretMasker())
 	}
 	if c.Out.Machine() {
 		j := view.NewEvent(e)

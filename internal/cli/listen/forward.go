@@ -134,11 +134,11 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	withhold, err := c.Holds()
+	withhold, err := c.SecretMatcher()
 	if err != nil {
 		return nil, err
 	}
-	client, err := c.ForwardClient(o.AllowTarget)
+	client, err := events.NewForwardClient(c.Session, o.AllowTarget)
 	if err != nil {
 		return nil, err
 	}

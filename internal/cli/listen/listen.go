@@ -75,7 +75,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	receiver, err := c.Receiver(db)
+	receiver, err := newReceiver(c.Session, db)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return errors.Join(err, l.Close())
 	}
 	var printing sync.Mutex
-	p := &eventPrinter{out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.Hide(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
+	p := &eventPrinter{out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
 	arrivals := receiver.Subscribe()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	g, serving := errgroup.WithContext(ctx)

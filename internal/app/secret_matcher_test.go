@@ -11,18 +11,18 @@ import (
 func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
 	now := time.Now()
 	secret, broken := "the-old-secret", false
-	h := &held{read: func() ([]webhook.Secret, error) {
+	h := &secretMatcher{read: func() ([]webhook.Secret, error) {
 		if broken {
 			return nil, errors.New("gone")
 		}
 		return []webhook.Secret{{Value: []byte(secret)}, {Value: []byte("short")}}, nil
 	}}
-	if err := h.look(now); err != nil {
+	if err := h.reload(now); err != nil {
 		t.Fatal(err)
 	}
 	check := func(value string, after time.Duration, want bool) {
 		t.Helper()
-		if got := h.in(value, now.Add(after)); got != want {
+		if got := h.matches(value, now.Add(after)); got != want {
 			t.Errorf("%q after %v: held back %v; want %v", value, after, got, want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestSecretsAreHeldBackAfterTheyChange(t *testing.T) {
 		``:                                                                              ``,
 		`"torn the-new-secret`:                                                          `"torn the-new-secret`,
 	} {
-		if got := string(h.hide([]byte(raw), now.Add(time.Hour))); got != want {
+		if got := string(h.mask([]byte(raw), now.Add(time.Hour))); got != want {
 			t.Errorf("%s: hidden as %s; want %s", raw, got, want)
 		}
 	}

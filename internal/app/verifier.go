@@ -1,0 +1,125 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// secretsReload is how often the files of secrets are checked for changes.
+const secretsReload = time.Second
+
+// Verifier verifies with the secrets as their files hold them, so that a
+// secret can be changed while deliveries arrive. It is safe for concurrent use.
+type Verifier struct {
+	build    func() (*webhook.Verifier, error) // reads the secrets
+	onReload func(error)                       // called for each change; an error says why the new secrets can't be used and the old ones stay
+	files    []string
+
+	mu       sync.Mutex
+	verifier *webhook.Verifier
+	infos    []os.FileInfo
+	reloadAt time.Time // when the files are checked again
+}
+
+// Verifier returns what verifies deliveries as the settings say, nil if they name
+// no scheme, or turn verifying off. Errors are [*config.KeyError] for a scheme
+// that is not there or can't be used, and those of reading the secrets.
+func (s *Session) Verifier() (*Verifier, error) {
+	w := s.Config.Webhook
+	if w.Scheme == "" || w.Verify == "off" {
+		return nil, nil //nolint:nilnil // no scheme is an answer, not a failure
+	}
+	scheme, err := s.Scheme(w.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	read := func() (*webhook.Verifier, error) {
+		secrets, err := s.WebhookSecrets()
+		if err != nil {
+			return nil, err
+		}
+		v, err := webhook.NewVerifier(scheme, secrets)
+		if err != nil {
+			return nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", w.Scheme, err), "")
+		}
+		return v, nil
+	}
+	return newVerifier(w.Secrets, read, func(err error) {
+		if err != nil {
+			s.IO.Warning("a secret changed and cannot be used, so those of before stay in force: %v", err)
+			return
+		}
+		s.IO.Note("the secrets have changed and were read again")
+	})
+}
+
+// newVerifier reads the secrets. places are those of webhook.secrets.
+func newVerifier(places []string, read func() (*webhook.Verifier, error), onReload func(error)) (*Verifier, error) {
+	v := &Verifier{build: read, onReload: onReload}
+	for _, place := range places {
+		if path, ok := strings.CutPrefix(place, "file:"); ok {
+			v.files = append(v.files, path)
+		}
+	}
+	v.infos, v.reloadAt = v.stat(), time.Now().Add(secretsReload)
+	var err error
+	v.verifier, err = read()
+	return v, err
+}
+
+// Verify is [webhook.Verifier.Verify].
+func (v *Verifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
+	return v.current(time.Now()).Verify(r, now)
+}
+
+// current returns the verifier, made anew if a file has changed.
+func (v *Verifier) current(at time.Time) *webhook.Verifier {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if len(v.files) == 0 || at.Before(v.reloadAt) {
+		return v.verifier
+	}
+	v.reloadAt = at.Add(secretsReload)
+	seen := v.stat()
+	if !changed(v.infos, seen) {
+		return v.verifier
+	}
+	v.infos = seen
+	made, err := v.build()
+	if err == nil {
+		v.verifier = made
+	}
+	v.onReload(err)
+	return v.verifier
+}
+
+// stat returns what the system says of the files, nil for one that is not
+// there or that is a pipe, which can be read but once.
+func (v *Verifier) stat() []os.FileInfo {
+	seen := make([]os.FileInfo, len(v.files))
+	for i, path := range v.files {
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			seen[i] = info
+		}
+	}
+	return seen
+}
+
+// changed reports whether a file differs from what it was, or is gone.
+func changed(before, after []os.FileInfo) bool {
+	for i, now := range after {
+		was := before[i]
+		if (now == nil) != (was == nil) {
+			return true
+		}
+		if now != nil && (!os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
+			return true
+		}
+	}
+	return false
+}
