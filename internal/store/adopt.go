@@ -24,8 +24,8 @@ func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	return total, nil
 }
 
-// source is a batch that holds rows of the run's input and can be sent.
-type source struct {
+// adoptable is a batch that holds rows of the run's input and can be sent.
+type adoptable struct {
 	batch
 	whole bool // all its rows are of the input
 }
@@ -38,9 +38,9 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 	if err != nil {
 		return 0, 0, err
 	}
-	var sources []source
+	var sources []adoptable
 	if err := t.each(ctx, func(s scanner) error {
-		var b source
+		var b adoptable
 		err := s.Scan(&b.id, &b.first, &b.last, &b.rows, &b.whole)
 		sources = append(sources, b)
 		return err
@@ -50,7 +50,7 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce); err != nil {
 		return 0, 0, err
 	}
-	g := t.gather(run, size)
+	g := t.newRebatcher(run, size)
 	for _, b := range sources {
 		if total >= n {
 			break
@@ -66,7 +66,7 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 
 // adopt takes over a batch as it is if it is no larger than one of the run's
 // own, and else up to n of the rows that are in the input.
-func (g *gather) adopt(ctx context.Context, b source, n int64) (int64, error) {
+func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, error) {
 	if b.whole && b.rows <= g.size {
 		var pending int64
 		if _, err := g.t.row(ctx, []any{&pending}, "SELECT $1 - COUNT(*) FROM rows r WHERE r.batch_id = $2 AND r.state IS NOT NULL", b.rows, b.id); err != nil {
@@ -75,11 +75,11 @@ func (g *gather) adopt(ctx context.Context, b source, n int64) (int64, error) {
 		_, err := g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
 		return pending, err
 	}
-	rows, err := g.t.ids(ctx, "SELECT r.id FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND "+
+	rows, err := g.t.queryIDs(ctx, "SELECT r.id FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND "+
 		inInput+" ORDER BY r.id LIMIT $5", g.run, b.first, b.last, b.id, n)
 	for _, row := range rows {
 		if err == nil {
-			err = g.take(ctx, row, b.batch)
+			err = g.add(ctx, row, b.batch)
 		}
 	}
 	return int64(len(rows)), err

@@ -23,38 +23,38 @@ var (
 // the same stand side by side and the index is walked through only once. New
 // rows are put into batches in the order of the input.
 type chunk struct {
-	s       *staging
-	entries []ledger.Entry
-	base    int64 // number of the first entry
-	order   []int // indices of entries by key; equal ones in input order
-	fate    []fate
-	parts   map[int64]int64 // rows of the input by batch
-	filled  []batch         // those that got rows
+	s           *staging
+	entries     []ledger.Entry
+	base        int64 // number of the first entry
+	order       []int // indices of entries by key; equal ones in input order
+	classified  []classification
+	rowsByBatch map[int64]int64 // rows of the input by batch
+	batches     []batch         // those that got rows
 
-	filling
+	progress
 	conflicts []ledger.Conflict
 }
 
-// fate is what becomes of one record.
-type fate struct {
-	kind  fateKind
+// classification is what becomes of one record.
+type classification struct {
+	kind  recordKind
 	row   int64         // of a known row or a repeat
 	batch int64         // of a known row
 	other bool          // a known row stands there with another carrier
 	first *ledger.Entry // what a repeat or a refused one names again
 }
 
-type fateKind uint8
+type recordKind uint8
 
 const (
-	fresh    fateKind = iota // a row to be inserted
-	known                    // a row of an earlier run
-	repeated                 // named before in this input
-	refused                  // contradicts an earlier record of this input
+	kindNew      recordKind = iota // a row to be inserted
+	kindKnown                      // a row of an earlier run
+	kindRepeat                     // named before in this input
+	kindConflict                   // contradicts an earlier record of this input
 )
 
-func newChunk(s *staging, entries []ledger.Entry, f filling) *chunk {
-	return &chunk{s: s, entries: entries, base: f.next, filling: f}
+func newChunk(s *staging, entries []ledger.Entry, f progress) *chunk {
+	return &chunk{s: s, entries: entries, base: f.next, progress: f}
 }
 
 func compareKeys(a, b *ledger.Entry) int {
@@ -76,16 +76,16 @@ func sorted(entries []ledger.Entry) bool {
 
 // add adds the chunk.
 func (c *chunk) add(ctx context.Context, t *tx) error {
-	c.fate = make([]fate, len(c.entries))
-	c.parts = map[int64]int64{}
+	c.classified = make([]classification, len(c.entries))
+	c.rowsByBatch = map[int64]int64{}
 	c.sort()
-	if c.lookFirst {
-		if err := c.look(ctx, t); err != nil {
+	if c.expectKnown {
+		if err := c.lookUp(ctx, t); err != nil {
 			return err
 		}
 	}
-	c.repeatsWithin()
-	for _, step := range []func(context.Context, *tx) error{c.addFresh, c.addKnown, c.addRepeats, c.addParts} {
+	c.classifyRepeats()
+	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRepeats, c.addRunBatches} {
 		if err := step(ctx, t); err != nil {
 			return err
 		}
@@ -105,9 +105,9 @@ func (c *chunk) sort() {
 	}
 }
 
-// heads yields the first entry of each key, in the order of keys, with those
+// byKey yields the first entry of each key, in the order of keys, with those
 // that name the key again.
-func (c *chunk) heads(yield func(head int, again []int) bool) {
+func (c *chunk) byKey(yield func(head int, again []int) bool) {
 	for i := 0; i < len(c.order); {
 		end := i + 1
 		for end < len(c.order) && compareKeys(&c.entries[c.order[i]], &c.entries[c.order[end]]) == 0 {
@@ -120,43 +120,43 @@ func (c *chunk) heads(yield func(head int, again []int) bool) {
 	}
 }
 
-// repeatsWithin decides about the records that name a key of the same chunk
+// classifyRepeats decides about the records that name a key of the same chunk
 // again.
-func (c *chunk) repeatsWithin() {
-	for head, again := range c.heads {
+func (c *chunk) classifyRepeats() {
+	for head, again := range c.byKey {
 		if len(again) == 0 {
 			continue
 		}
 		first, row := &c.entries[head], c.base+int64(head)
-		switch f := c.fate[head]; f.kind {
-		case fresh:
-		case known:
+		switch f := c.classified[head]; f.kind {
+		case kindNew:
+		case kindKnown:
 			row = f.row
-		case repeated, refused:
+		case kindRepeat, kindConflict:
 			first, row = f.first, f.row
 		}
 		for _, i := range again {
-			c.decideAgain(i, first, row)
+			c.classifyRepeat(i, first, row)
 		}
 	}
 }
 
-// decideAgain decides about a record whose key stands earlier in this input.
-func (c *chunk) decideAgain(i int, first *ledger.Entry, row int64) {
-	c.fate[i] = fate{kind: repeated, row: row, first: first}
+// classifyRepeat decides about a record whose key stands earlier in this input.
+func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
+	c.classified[i] = classification{kind: kindRepeat, row: row, first: first}
 	if c.entries[i].Item.CarrierCode != first.Item.CarrierCode {
-		c.fate[i].kind = refused
+		c.classified[i].kind = kindConflict
 	}
 }
 
-// lookUp finds rows by key. The brief one tells what is needed of rows that
+// keyLookup finds rows by key. The brief one tells what is needed of rows that
 // this input has not named before; the full one tells where it did.
-type lookUp struct {
+type keyLookup struct {
 	brief, full [len(widths)]string
 }
 
-func lookingUp() lookUp {
-	var l lookUp
+func newKeyLookup() keyLookup {
+	var l keyLookup
 	for i, w := range widths {
 		values := make([]string, w)
 		for n := range values {
@@ -171,55 +171,55 @@ func lookingUp() lookUp {
 	return l
 }
 
-// look finds out which records are in the ledger.
-func (c *chunk) look(ctx context.Context, t *tx) error {
+// lookUp finds out which records are in the ledger.
+func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	heads := make([]int, 0, len(c.entries))
-	for head := range c.heads {
+	for head := range c.byKey {
 		heads = append(heads, head)
 	}
-	c.lookFirst = false // unless one is found
-	query, decide := &c.s.d.sql.lookUp.brief, c.decideBriefly
-	if c.lookFully {
-		query, decide = &c.s.d.sql.lookUp.full, c.decide
+	c.expectKnown = false // unless one is found
+	query, decide := &c.s.d.sql.keyLookup.brief, c.classifyKnown
+	if c.expectNamed {
+		query, decide = &c.s.d.sql.keyLookup.full, c.classifyNamed
 	}
 	args := make([]any, 0, widths[0]*3+2)
-	return wide(len(heads), func(from, to, w int) error {
+	return inWidths(len(heads), func(from, to, w int) error {
 		args = append(args[:0], c.s.run.ID)
 		for _, i := range heads[from:to] {
 			item := &c.entries[i].Item
 			args = append(args, item.ReferID, item.Number, item.CarrierCode)
 		}
 		return t.each(ctx, func(s scanner) error {
-			c.lookFirst = true
+			c.expectKnown = true
 			return decide(s, heads[from:to])
 		}, query[w], append(args, c.s.account)...)
 	})
 }
 
-// decideBriefly decides about a record that is in the ledger, unless it stands
+// classifyKnown decides about a record that is in the ledger, unless it stands
 // earlier in this input too.
-func (c *chunk) decideBriefly(s scanner, heads []int) error {
+func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var named bool
-	f := fate{kind: known}
+	f := classification{kind: kindKnown}
 	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &named); err != nil {
 		return err
 	}
 	if named || f.row >= c.s.first {
 		return errNamedBefore
 	}
-	c.fate[heads[n]] = f
+	c.classified[heads[n]] = f
 	return nil
 }
 
-// decide decides about a record that is in the ledger.
-func (c *chunk) decide(s scanner, heads []int) error {
+// classifyNamed decides about a record that is in the ledger.
+func (c *chunk) classifyNamed(s scanner, heads []int) error {
 	var n int
 	var carrier string
 	var first ledger.Entry
 	var namedFile, namedLine *int
 	var namedCarrier *string
-	f := fate{kind: known}
+	f := classification{kind: kindKnown}
 	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &first.File, &first.Line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
 		return err
 	}
@@ -233,42 +233,42 @@ func (c *chunk) decide(s scanner, heads []int) error {
 		}
 	}
 	if namedFile != nil || f.row >= c.s.first {
-		c.decideAgain(i, &first, f.row)
+		c.classifyRepeat(i, &first, f.row)
 	} else {
-		c.fate[i] = f
+		c.classified[i] = f
 	}
 	return nil
 }
 
-// addFresh puts the new rows into batches and inserts them.
-func (c *chunk) addFresh(ctx context.Context, t *tx) error {
+// addNew puts the new rows into batches and inserts them.
+func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	nextBatch, err := t.nextBatch(ctx)
 	if err != nil {
 		return err
 	}
 	size := int64(c.s.run.Plan.BatchSize)
-	for i := range c.fate {
-		if c.fate[i].kind != fresh {
+	for i := range c.classified {
+		if c.classified[i].kind != kindNew {
 			continue
 		}
 		row := c.base + int64(i)
 		if c.batch.id == 0 || c.batch.rows == size {
-			c.keepBatch()
+			c.appendBatch()
 			c.batch = batch{id: nextBatch, first: row}
 			nextBatch++
 		}
 		c.batch.last = row
 		c.batch.rows++
-		c.parts[c.batch.id]++
-		c.fate[i].batch = c.batch.id
+		c.rowsByBatch[c.batch.id]++
+		c.classified[i].batch = c.batch.id
 	}
-	c.keepBatch()
-	rows := c.ofKind(fresh, c.order)
+	c.appendBatch()
+	rows := c.ofKind(kindNew, c.order)
 	c.tally.New += int64(len(rows))
-	added, err := c.s.d.sql.rows.do(ctx, t, len(rows), func(args []any, n int) []any {
+	added, err := c.s.d.sql.rows.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
-		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.fate[i].batch, e.File, e.Line)
+		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
 	})
 	if err == nil && added != int64(len(rows)) {
 		return errNotNew
@@ -278,19 +278,19 @@ func (c *chunk) addFresh(ctx context.Context, t *tx) error {
 	}
 	batches := &c.s.d.sql.batches
 	if c.s.run.Plan.CheckFirst {
-		batches = &c.s.d.sql.unchecked
+		batches = &c.s.d.sql.uncheckedBatches
 	}
-	_, err = batches.do(ctx, t, len(c.filled), func(args []any, n int) []any {
-		b := &c.filled[n]
+	_, err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
+		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
 	return err
 }
 
-// keepBatch notes that the batch being filled got rows.
-func (c *chunk) keepBatch() {
-	if c.parts[c.batch.id] > 0 {
-		c.filled = append(c.filled, c.batch)
+// appendBatch notes that the batch being filled got rows.
+func (c *chunk) appendBatch() {
+	if c.rowsByBatch[c.batch.id] > 0 {
+		c.batches = append(c.batches, c.batch)
 	}
 }
 
@@ -303,18 +303,18 @@ func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 }
 
 // ofKind returns those of the indices whose records have that fate.
-func (c *chunk) ofKind(k fateKind, indices []int) []int {
+func (c *chunk) ofKind(k recordKind, indices []int) []int {
 	var found []int
 	for _, i := range indices {
-		if c.fate[i].kind == k {
+		if c.classified[i].kind == k {
 			found = append(found, i)
 		}
 	}
 	return found
 }
 
-// inOrder is c.order for an input order.
-func (c *chunk) inOrder() []int {
+// inInputOrder is c.order for an input order.
+func (c *chunk) inInputOrder() []int {
 	all := make([]int, len(c.entries))
 	for i := range all {
 		all[i] = i
@@ -325,9 +325,9 @@ func (c *chunk) inOrder() []int {
 // addKnown notes the rows of earlier runs that this input names.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
-	for _, i := range c.ofKind(known, c.inOrder()) {
-		one := knownRange{pos: c.base + int64(i), row: c.fate[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
-		if c.fate[i].other {
+	for _, i := range c.ofKind(kindKnown, c.inInputOrder()) {
+		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
+		if c.classified[i].other {
 			one.carrier = &c.entries[i].Item.CarrierCode
 			c.tally.OtherCarrier++
 		}
@@ -335,9 +335,9 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 			ranges = append(ranges, one)
 		}
 		c.tally.Known++
-		c.parts[c.fate[i].batch]++
+		c.rowsByBatch[c.classified[i].batch]++
 	}
-	_, err := c.s.d.sql.known.do(ctx, t, len(ranges), func(args []any, n int) []any {
+	_, err := c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
 		var carrier any
 		if k.carrier != nil {
@@ -374,28 +374,28 @@ func (k *knownRange) extend(next knownRange) bool {
 // addRepeats notes the records that name a key of this input again, and
 // gathers those that contradict it.
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
-	all := c.inOrder()
-	rows := c.ofKind(repeated, all)
-	_, err := c.s.d.sql.repeats.do(ctx, t, len(rows), func(args []any, n int) []any {
+	all := c.inInputOrder()
+	rows := c.ofKind(kindRepeat, all)
+	_, err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
-		return append(args, c.s.run.ID, c.base+int64(i), c.fate[i].row, c.entries[i].File, c.entries[i].Line)
+		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, c.entries[i].Line)
 	})
 	c.tally.Repeats += int64(len(rows))
-	for _, i := range c.ofKind(refused, all) {
-		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.fate[i].first})
+	for _, i := range c.ofKind(kindConflict, all) {
+		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.classified[i].first})
 	}
 	return err
 }
 
-// addParts notes how many rows of the input are in which batch.
-func (c *chunk) addParts(ctx context.Context, t *tx) error {
-	ids := make([]int64, 0, len(c.parts))
-	for id := range c.parts {
+// addRunBatches notes how many rows of the input are in which batch.
+func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
+	ids := make([]int64, 0, len(c.rowsByBatch))
+	for id := range c.rowsByBatch {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	_, err := c.s.d.sql.parts.do(ctx, t, len(ids), func(args []any, n int) []any {
-		return append(args, c.s.run.ID, ids[n], c.parts[ids[n]])
+	_, err := c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
+		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})
 	return err
 }

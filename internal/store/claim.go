@@ -15,7 +15,7 @@ const reasonDied = "the process that sent it ended before the answer was on disk
 
 // Claim moves batches to sending and returns them, see [ledger.Store].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
-	me, err := d.owner.get()
+	me, err := d.owner.acquire()
 	if err != nil {
 		return nil, d.fail("lock", err)
 	}
@@ -24,7 +24,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	}
 	var claimed []batch
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		if err := d.workOn(ctx, t, run, me); err != nil {
+		if err := d.takeOver(ctx, t, run, me); err != nil {
 			return err
 		}
 		var err error
@@ -36,20 +36,20 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	}
 	batches := make([]ledger.Batch, len(claimed))
 	for i, b := range claimed {
-		if batches[i], err = d.toSend(ctx, b); err != nil {
-			return nil, errors.Join(err, d.giveBack(context.WithoutCancel(ctx), claimed, me))
+		if batches[i], err = d.readClaimed(ctx, b); err != nil {
+			return nil, errors.Join(err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
 		}
 	}
-	if err := d.write.identity.check(); err != nil { // the rows may be those of another store
+	if err := d.writer.identity.check(); err != nil { // the rows may be those of another store
 		return nil, err
 	}
-	d.salvage.claim(batches)
+	d.salvage.remember(batches)
 	return batches, nil
 }
 
-// toSend returns a claimed batch with its rows. They are read beside whoever
+// readClaimed returns a claimed batch with its rows. They are read beside whoever
 // writes: nobody else touches them as long as the batch is claimed.
-func (d *DB) toSend(ctx context.Context, b batch) (ledger.Batch, error) {
+func (d *DB) readClaimed(ctx context.Context, b batch) (ledger.Batch, error) {
 	rows := make([]ledger.BatchRow, 0, b.rows)
 	err := d.each(ctx, func(s scanner) error {
 		var r ledger.BatchRow
@@ -61,8 +61,8 @@ func (d *DB) toSend(ctx context.Context, b batch) (ledger.Batch, error) {
 	return ledger.Batch{ID: b.id, Rows: rows}, err
 }
 
-// giveBack makes batches pending again whose rows could not be read.
-func (d *DB) giveBack(ctx context.Context, claimed []batch, me string) error {
+// unclaim makes batches pending again whose rows could not be read.
+func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		for _, b := range claimed {
 			if _, err := t.exec(ctx, "UPDATE batches SET state = 'pending', owner = NULL WHERE id = $1 AND state = 'sending' AND owner = $2", b.id, me); err != nil {
@@ -73,9 +73,9 @@ func (d *DB) giveBack(ctx context.Context, claimed []batch, me string) error {
 	})
 }
 
-// workOn notes that this process works on the run, unless another living one
+// takeOver notes that this process works on the run, unless another living one
 // does so already.
-func (d *DB) workOn(ctx context.Context, t *tx, run int64, me string) error {
+func (d *DB) takeOver(ctx context.Context, t *tx, run int64, me string) error {
 	var owner string
 	ok, err := t.row(ctx, []any{&owner}, "SELECT owner FROM runs WHERE id = $1 AND state = 'open'", run)
 	if err == nil && !ok {
@@ -84,7 +84,7 @@ func (d *DB) workOn(ctx context.Context, t *tx, run int64, me string) error {
 	if err != nil || owner == me {
 		return err
 	}
-	if alive, err := d.owner.lives(owner); alive || err != nil {
+	if alive, err := d.owner.isAlive(owner); alive || err != nil {
 		return err
 	}
 	_, err = t.exec(ctx, "UPDATE runs SET owner = $1 WHERE id = $2", me, run)
@@ -122,7 +122,7 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]b
 		if all[i].rows <= size {
 			continue
 		}
-		pieces, err := t.cut(ctx, all[i], run, n-i, size)
+		pieces, err := t.splitBatch(ctx, all[i], run, n-i, size)
 		if err != nil {
 			return nil, err
 		}
@@ -132,15 +132,15 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]b
 	return all[:min(n, len(all))], nil
 }
 
-// cut takes up to n pieces of size rows off a batch, and returns them with the
+// splitBatch takes up to n pieces of size rows off a batch, and returns them with the
 // batch itself if what is left of it is no larger.
-func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]batch, error) {
-	rows, err := t.own(ctx, b, b.rows)
+func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) ([]batch, error) {
+	rows, err := t.rowsInBatchState(ctx, b, b.rows)
 	if err != nil || int64(len(rows)) <= size {
 		return []batch{b}, err
 	}
-	m := t.move()
-	if err := m.leave(ctx, b); err != nil {
+	m := t.newRowMover()
+	if err := m.addSource(ctx, b); err != nil {
 		return nil, err
 	}
 	var ids []int64
@@ -151,7 +151,7 @@ func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]
 		}
 		ids = append(ids, id)
 		for _, row := range rows[:size] {
-			if err := m.put(ctx, row, id); err != nil {
+			if err := m.moveTo(ctx, row, id); err != nil {
 				return nil, err
 			}
 		}
@@ -165,7 +165,7 @@ func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]
 	}
 	pieces := make([]batch, len(ids))
 	for i, id := range ids {
-		if pieces[i], err = t.batch(ctx, id); err != nil {
+		if pieces[i], err = t.readBatch(ctx, id); err != nil {
 			return nil, err
 		}
 	}
@@ -175,12 +175,12 @@ func (t *tx) cut(ctx context.Context, b batch, run int64, n int, size int64) ([]
 // Recover makes unknown what dead processes were sending, see [ledger.Store].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
 	var owners []string
-	if err := d.each(ctx, column(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
+	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
 		return 0, err
 	}
 	var total int64
 	for _, o := range owners {
-		alive, err := d.owner.lives(o)
+		alive, err := d.owner.isAlive(o)
 		if err != nil {
 			return total, d.fail("lock", err)
 		}
@@ -190,7 +190,7 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 		var rows int64
 		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
 			var err error
-			rows, err = t.bury(ctx, o)
+			rows, err = t.markUnknown(ctx, o)
 			return err
 		}); err != nil {
 			return total, err
@@ -200,9 +200,9 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// bury makes unknown what that owner was sending, and returns the number of
+// markUnknown makes unknown what that owner was sending, and returns the number of
 // rows. Each batch counts as one request, for it may have been sent.
-func (t *tx) bury(ctx context.Context, owner string) (int64, error) {
+func (t *tx) markUnknown(ctx context.Context, owner string) (int64, error) {
 	var rows int64
 	if _, err := t.row(ctx, []any{&rows}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
 		FROM batches b WHERE b.state = 'sending' AND b.owner = $1`, owner); err != nil {

@@ -28,9 +28,9 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 		jump   time.Duration // of the clock on the wall since
 		counts bool          // the jump, that is
 	}{
-		{d.write.boot, 0, false},
-		{d.write.boot, time.Hour, false},
-		{d.write.boot, -365 * 24 * time.Hour, false},
+		{d.writer.boot, 0, false},
+		{d.writer.boot, time.Hour, false},
+		{d.writer.boot, -365 * 24 * time.Hour, false},
 		{"another", time.Hour, true},
 	} {
 		t.Run(fmt.Sprint(c.boot, c.jump), func(t *testing.T) {

@@ -69,7 +69,7 @@ func (d *DB) forAccount(ctx context.Context, account string, do func(ctx context
 		return err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		id, err := t.account(ctx, account)
+		id, err := t.accountID(ctx, account)
 		if err != nil {
 			return err
 		}

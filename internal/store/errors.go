@@ -176,7 +176,7 @@ func osKind(err error) error {
 func (d *DB) fail(op string, err error) error {
 	err = fail(d.path, op, err)
 	if as[*Error](err) && !errors.Is(err, ErrGone) {
-		if gone := d.write.identity.check(); gone != nil {
+		if gone := d.writer.identity.check(); gone != nil {
 			return gone // whatever else is wrong comes from that
 		}
 	}
@@ -200,9 +200,9 @@ func fail(path, op string, err error) error {
 	return err
 }
 
-// spoils reports whether a connection that met err should not be used again:
+// breaksConnection reports whether a connection that met err should not be used again:
 // after a failed write or fsync nobody knows what the system still has of it.
-func spoils(err error) bool {
+func breaksConnection(err error) bool {
 	if errors.Is(err, driver.ErrBadConn) {
 		return true
 	}

@@ -19,7 +19,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 	if err := checkSeen("", seen); err != nil {
 		return false, err
 	}
-	if err := d.number(ctx); err != nil { // many at once; what is still missing follows below
+	if err := d.indexNumbers(ctx); err != nil { // many at once; what is still missing follows below
 		return false, err
 	}
 	var moved int64
@@ -28,7 +28,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 		if moved, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from); err != nil || moved == 0 || len(seen) == 0 {
 			return err
 		}
-		if err := t.numberAll(ctx); err != nil {
+		if err := t.indexAllNumbers(ctx); err != nil {
 			return err
 		}
 		for _, s := range seen {
@@ -36,7 +36,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 			if err != nil {
 				return err
 			}
-			if err := d.record(ctx, t, all); err != nil {
+			if err := d.recordSightings(ctx, t, all); err != nil {
 				return err
 			}
 		}
@@ -46,10 +46,10 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 }
 
 // about returns what an event told of each tracking that it is about.
-func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]told, error) {
-	var all []told
+func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
+	var all []ownedSighting
 	err := t.each(ctx, func(row scanner) error {
-		one := told{Sighting: s}
+		one := ownedSighting{Sighting: s}
 		one.RouterID = ""
 		err := row.Scan(&one.account, &one.Key.ReferID, &one.Key.Number)
 		all = append(all, one)
@@ -65,7 +65,7 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]told, error) {
 	}
 	if len(all) == 0 && s.Key.Number != "" {
 		s.Key.ReferID = ""
-		all = []told{{nobody, s}}
+		all = []ownedSighting{{noAccount, s}}
 	}
 	return all, err
 }
@@ -88,6 +88,6 @@ func (d *DB) LastUnverified(ctx context.Context, number string) (int64, error) {
 		return 0, nil
 	}
 	var seq, rest int64
-	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+claimBegin+"$1"+claimEnd+"0", tracking.FoldNumber(number))
+	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+unverifiedBegin+"$1"+unverifiedEnd+"0", tracking.FoldNumber(number))
 	return seq, err
 }

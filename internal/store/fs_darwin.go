@@ -20,5 +20,5 @@ func networkFS(folder string) string {
 	return string(name)
 }
 
-// mountedAlone reports whether the file is mounted without its folder. macOS mounts folders only.
-func mountedAlone(string) (bool, error) { return false, nil }
+// isFileMount reports whether the file is mounted without its folder. macOS mounts folders only.
+func isFileMount(string) (bool, error) { return false, nil }

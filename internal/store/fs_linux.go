@@ -43,9 +43,9 @@ func networkFS(folder string) string {
 	return networkTypes[uint32(st.Type)]
 }
 
-// mountedAlone reports whether the file is mounted without its folder: the log
+// isFileMount reports whether the file is mounted without its folder: the log
 // and the locks beside it are then others than those beside the file itself.
-func mountedAlone(path string) (bool, error) {
+func isFileMount(path string) (bool, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil // not every sandbox has it

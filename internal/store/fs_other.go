@@ -6,6 +6,6 @@ package store
 // the empty string if it is a local one or cannot be told.
 func networkFS(string) string { return "" }
 
-// mountedAlone reports whether the file is mounted without its folder. It cannot be told
+// isFileMount reports whether the file is mounted without its folder. It cannot be told
 // here.
-func mountedAlone(string) (bool, error) { return false, nil }
+func isFileMount(string) (bool, error) { return false, nil }

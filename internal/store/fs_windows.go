@@ -19,8 +19,8 @@ func networkFS(folder string) string {
 	return "network drive"
 }
 
-// severalNames reports whether the file has more than one name (hard link).
-func severalNames(path string, _ fs.FileInfo) (bool, error) {
+// hasHardLinks reports whether the file has more than one name (hard link).
+func hasHardLinks(path string, _ fs.FileInfo) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
@@ -30,6 +30,6 @@ func severalNames(path string, _ fs.FileInfo) (bool, error) {
 	return info.NumberOfLinks > 1, errors.Join(err, f.Close())
 }
 
-// mountedAlone reports whether the file is mounted without its folder. Windows
+// isFileMount reports whether the file is mounted without its folder. Windows
 // mounts folders only.
-func mountedAlone(string) (bool, error) { return false, nil }
+func isFileMount(string) (bool, error) { return false, nil }

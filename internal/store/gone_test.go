@@ -85,7 +85,7 @@ func TestAnotherStoreInTheSameFile(t *testing.T) {
 	if err := putOne(t, d); err != nil {
 		t.Fatal(err)
 	}
-	d.write.drop() // as after a failure of the disk
+	d.writer.disconnect() // as after a failure of the disk
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 // pageRows is how many rows are read at once. No connection is held between.
 const pageRows = 1000
 
-// asker runs a query, inside or outside of a transaction.
-type asker func(ctx context.Context, f func(scanner) error, query string, args ...any) error
+// querier runs a query, inside or outside of a transaction.
+type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
 // countRows counts the distinct rows of a run's input in each state, but for
 // those in batches of the run except. It adds up whole batches and puts right
 // what the rows that stand apart from theirs make of that.
-func countRows(ctx context.Context, ask asker, run, except int64) (ledger.Counts, error) {
+func countRows(ctx context.Context, ask querier, run, except int64) (ledger.Counts, error) {
 	var c ledger.Counts
 	err := ask(ctx, func(s scanner) error {
 		var state string
@@ -41,14 +41,14 @@ func countRows(ctx context.Context, ask asker, run, except int64) (ledger.Counts
 
 // CountRows counts the rows of a run's input, see [ledger.Store].
 func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
-	if err := d.exists(ctx, run); err != nil {
+	if err := d.requireRun(ctx, run); err != nil {
 		return ledger.Counts{}, err
 	}
 	return countRows(ctx, d.each, run, 0)
 }
 
-// exists returns [ledger.ErrNoRun] unless the run is there to be seen.
-func (d *DB) exists(ctx context.Context, run int64) error {
+// requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
+func (d *DB) requireRun(ctx context.Context, run int64) error {
 	var one int
 	ok, err := d.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND state = 'open'", run)
 	if err == nil && !ok {
@@ -77,18 +77,18 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	return sum, owner, err
 }
 
-// complete adds what does not stand in the run's own line.
-func (d *DB) complete(ctx context.Context, sum *ledger.RunSummary, owner string) error {
+// addCounts adds what does not stand in the run's own line.
+func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string) error {
 	var err error
 	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {
 		return err
 	}
 	owners := []string{owner}
-	if err := d.each(ctx, column(&owners), "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
+	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
 		return err
 	}
 	for _, o := range owners {
-		if sum.Live, err = d.owner.lives(o); sum.Live || err != nil {
+		if sum.Live, err = d.owner.isAlive(o); sum.Live || err != nil {
 			return d.fail("lock", err)
 		}
 	}
@@ -97,7 +97,7 @@ func (d *DB) complete(ctx context.Context, sum *ledger.RunSummary, owner string)
 
 // Run returns one run, see [ledger.History].
 func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
-	if err := d.exists(ctx, id); err != nil {
+	if err := d.requireRun(ctx, id); err != nil {
 		return ledger.RunSummary{}, err
 	}
 	var found ledger.RunSummary
@@ -129,7 +129,7 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) iter.Seq2[ledg
 			if err != nil {
 				break
 			}
-			if err = d.complete(ctx, &l.sum, l.owner); err == nil && !yield(l.sum, nil) {
+			if err = d.addCounts(ctx, &l.sum, l.owner); err == nil && !yield(l.sum, nil) {
 				return
 			}
 		}
@@ -168,7 +168,7 @@ func (d *DB) Runs(ctx context.Context, account string, limit int) iter.Seq2[ledg
 // Batches yields the batches of a run, see [ledger.History].
 func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSummary, error] {
 	return func(yield func(ledger.BatchSummary, error) bool) {
-		if err := d.exists(ctx, run); err != nil {
+		if err := d.requireRun(ctx, run); err != nil {
 			yield(ledger.BatchSummary{}, err)
 			return
 		}

@@ -21,17 +21,17 @@ type identity struct {
 	id  []byte      // nil until it was read
 }
 
-// opened notes the file that was opened.
-func (i *identity) opened() error {
-	info, err := inspect(i.path)
+// recordFile notes the file that was opened.
+func (i *identity) recordFile() error {
+	info, err := statFile(i.path)
 	if err == nil {
 		i.file.Store(&info)
 	}
 	return err
 }
 
-// inspect returns what tells a file from others.
-func inspect(path string) (fs.FileInfo, error) {
+// statFile returns what tells a file from others.
+func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
 		os.SameFile(info, info) // makes Windows read the file's number now
@@ -71,10 +71,10 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	return nil
 }
 
-// identify compares what a new connection has opened with what the first one
+// checkConnection compares what a new connection has opened with what the first one
 // had. A transaction has begun.
-func (w *writer) identify(ctx context.Context) error {
-	log, err := inspect(w.identity.path + "-wal")
+func (w *writer) checkConnection(ctx context.Context) error {
+	log, err := statFile(w.identity.path + "-wal")
 	if err != nil {
 		return err
 	}

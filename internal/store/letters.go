@@ -52,7 +52,7 @@ func scanLetter(s scanner) (inbox.Letter, error) {
 
 // ClaimLetters returns letters that are due, see [inbox.Outbox].
 func (d *DB) ClaimLetters(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.Letter, time.Time, error) {
-	me, err := d.owner.get()
+	me, err := d.owner.acquire()
 	if err != nil {
 		return nil, time.Time{}, d.fail("lock", err)
 	}
@@ -98,11 +98,11 @@ func (t *tx) dueLetters(ctx context.Context, sink, after, until int64, n int) ([
 // freeLetters gives what dead processes were sending back.
 func (d *DB) freeLetters(ctx context.Context, t *tx, sink int64) error {
 	var owners []string
-	if err := t.each(ctx, column(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
+	if err := t.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
 		return err
 	}
 	for _, name := range owners {
-		alive, err := d.owner.lives(name)
+		alive, err := d.owner.isAlive(name)
 		if err == nil && !alive {
 			_, err = t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
 		}
@@ -115,7 +115,7 @@ func (d *DB) freeLetters(ctx context.Context, t *tx, sink int64) error {
 
 // SettleLetter notes what became of a letter, see [inbox.Outbox].
 func (d *DB) SettleLetter(ctx context.Context, letter int64, o inbox.Outcome) error {
-	me, err := d.owner.get()
+	me, err := d.owner.acquire()
 	if err != nil {
 		return d.fail("lock", err)
 	}
@@ -173,7 +173,7 @@ func (t *tx) failLetter(ctx context.Context, letter int64, dead bool, o inbox.Ou
 // unblock lets those go that waited for a letter.
 func (t *tx) unblock(ctx context.Context, sink, letter int64) error {
 	var numbers []string
-	if err := t.each(ctx, column(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", letter); err != nil {
+	if err := t.each(ctx, scanColumn(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", letter); err != nil {
 		return err
 	}
 	for _, n := range numbers {

@@ -45,7 +45,7 @@ INSERT INTO refused VALUES (1, 8000, 'POST', x'2f', x'', '127.0.0.1:1', 'no', 's
 func makeOlder(t *testing.T, path string, steps []string) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := place(path, false); err != nil {
+	if _, err := resolvePath(path, false); err != nil {
 		t.Fatal(err)
 	}
 	d, err := open(ctx, path, steps)
@@ -190,7 +190,7 @@ func TestNewerStoresAreLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "waybill.db")
-	if _, err := place(path, false); err != nil {
+	if _, err := resolvePath(path, false); err != nil {
 		t.Fatal(err)
 	}
 	newer, err := open(t.Context(), path, append(slices.Clone(steps), "CREATE TABLE later (x TEXT)"))

@@ -10,25 +10,25 @@ import (
 // brought up to date when somebody asks, many rows at once and in order; the
 // last few are looked through.
 const (
-	numberAfter  = 5_000   // as many rows may be missing
-	numberAtOnce = 100_000 // as many are added in one transaction
+	maxUnindexed = 5_000   // as many rows may be missing
+	indexAtOnce  = 100_000 // as many are added in one transaction
 )
 
-// numbered finds the ids of the rows of account $1 whose folded number is $2.
-const numbered = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
+// rowsByNumber finds the ids of the rows of account $1 whose folded number is $2.
+const rowsByNumber = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
 	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
 		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND fold_number(number) = $2`
 
-// number brings the rows by number up to date. A store that cannot be written
+// indexNumbers brings the rows by number up to date. A store that cannot be written
 // is searched all the same, only more slowly.
-func (d *DB) number(ctx context.Context) error {
+func (d *DB) indexNumbers(ctx context.Context) error {
 	for {
 		var missing int64
 		if _, err := d.row(ctx, []any{&missing}, `SELECT (SELECT value FROM counters WHERE name = 'row') -
-			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= numberAfter {
+			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= maxUnindexed {
 			return err
 		}
-		err := d.run(ctx, numberSome)
+		err := d.run(ctx, indexSomeNumbers)
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) {
 			return nil
 		}
@@ -38,18 +38,18 @@ func (d *DB) number(ctx context.Context) error {
 	}
 }
 
-// numberForNobody brings all rows by number up to date if there are numbers
+// indexForUnowned brings all rows by number up to date if there are numbers
 // that were nobody's when they were heard of. In a store that cannot be written
 // now some are then told beside the rows that have them.
-func (d *DB) numberForNobody(ctx context.Context) error {
+func (d *DB) indexForUnowned(ctx context.Context) error {
 	var stale bool
 	if _, err := d.row(ctx, []any{&stale}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0) AND
 		(SELECT value FROM counters WHERE name = 'row') > (SELECT value FROM counters WHERE name = 'numbered')`); err != nil || !stale {
 		return err
 	}
-	err := d.number(ctx)
+	err := d.indexNumbers(ctx)
 	if err == nil {
-		err = d.run(ctx, func(ctx context.Context, t *tx) error { return t.numberAll(ctx) })
+		err = d.run(ctx, func(ctx context.Context, t *tx) error { return t.indexAllNumbers(ctx) })
 	}
 	if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
 		return nil
@@ -57,8 +57,8 @@ func (d *DB) numberForNobody(ctx context.Context) error {
 	return err
 }
 
-// numberAll is number in a transaction that is under way. It leaves none out.
-func (t *tx) numberAll(ctx context.Context) error {
+// indexAllNumbers is number in a transaction that is under way. It leaves none out.
+func (t *tx) indexAllNumbers(ctx context.Context) error {
 	for {
 		last, err := t.counter(ctx, "row")
 		if err != nil {
@@ -68,13 +68,13 @@ func (t *tx) numberAll(ctx context.Context) error {
 		if err != nil || done >= last {
 			return err
 		}
-		if err := numberSome(ctx, t); err != nil {
+		if err := indexSomeNumbers(ctx, t); err != nil {
 			return err
 		}
 	}
 }
 
-func numberSome(ctx context.Context, t *tx) error {
+func indexSomeNumbers(ctx context.Context, t *tx) error {
 	last, err := t.counter(ctx, "row")
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func numberSome(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
-	upTo := min(last, done+numberAtOnce)
+	upTo := min(last, done+indexAtOnce)
 	if _, err := t.exec(ctx, `INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, fold_number(number) AS f, id FROM rows
 		WHERE id > $1 AND id <= $2 ORDER BY account_id, f, id`, done, upTo); err != nil {
 		return err

@@ -24,10 +24,10 @@ type owner struct {
 	lock *flock.Flock
 }
 
-// get returns the name of this store's owner, which lives from the first call.
+// acquire returns the name of this store's owner, which lives from the first call.
 // Nobody can ask after the name before it is returned, so nobody can take the
 // owner for dead while its file is there and not locked yet.
-func (o *owner) get() (string, error) {
+func (o *owner) acquire() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lock != nil {
@@ -37,7 +37,7 @@ func (o *owner) get() (string, error) {
 		return "", err
 	}
 	name := rand.Text()
-	lock := flock.New(o.file(name))
+	lock := flock.New(o.lockPath(name))
 	ok, err := lock.TryLock()
 	if err == nil && !ok {
 		err = errors.New("somebody else has it")
@@ -49,25 +49,25 @@ func (o *owner) get() (string, error) {
 	return name, nil
 }
 
-func (o *owner) file(name string) string { return filepath.Join(o.folder, name+".lock") }
+func (o *owner) lockPath(name string) string { return filepath.Join(o.folder, name+".lock") }
 
-// mine reports whether name is this store's owner.
-func (o *owner) mine(name string) bool {
+// isOwn reports whether name is this store's owner.
+func (o *owner) isOwn(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.lock != nil && o.name == name
 }
 
-// lives reports whether the process of that owner is alive. The file of a dead
+// isAlive reports whether the process of that owner is alive. The file of a dead
 // one is removed. Those who ask do not get into each other's way.
-func (o *owner) lives(name string) (bool, error) {
+func (o *owner) isAlive(name string) (bool, error) {
 	switch {
-	case o.mine(name):
+	case o.isOwn(name):
 		return true, nil
 	case name == "" || filepath.Base(name) != name:
 		return false, nil
 	}
-	lock := flock.New(o.file(name), flock.SetFlag(os.O_RDONLY))
+	lock := flock.New(o.lockPath(name), flock.SetFlag(os.O_RDONLY))
 	ok, err := lock.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -78,7 +78,7 @@ func (o *owner) lives(name string) (bool, error) {
 	if !ok {
 		return true, nil
 	}
-	return false, errors.Join(lock.Close(), remove(lock.Path()))
+	return false, errors.Join(lock.Close(), removeIfExists(lock.Path()))
 }
 
 // release ends the owner's life.
@@ -90,11 +90,11 @@ func (o *owner) release() error {
 	}
 	lock := o.lock
 	o.lock = nil
-	return errors.Join(lock.Close(), remove(lock.Path()))
+	return errors.Join(lock.Close(), removeIfExists(lock.Path()))
 }
 
-// remove removes a file that somebody else may have removed.
-func remove(path string) error {
+// removeIfExists removes a file that somebody else may have removed.
+func removeIfExists(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -13,14 +13,14 @@ import (
 // maxLinks is how many symbolic links in a row are followed.
 const maxLinks = 40
 
-// place sees to it that there is a file for the store, which only we can read
+// resolvePath sees to it that there is a file for the store, which only we can read
 // if it is a new one, and returns its path without symbolic links: SQLite puts
 // its log there, and the locks of owners must lie beside it too.
-func place(path string, mustExist bool) (string, error) {
+func resolvePath(path string, mustExist bool) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
-			return placeFile(path, mustExist)
+			return resolveFile(path, mustExist)
 		}
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(filepath.Dir(path), to)
@@ -30,8 +30,8 @@ func place(path string, mustExist bool) (string, error) {
 	return path, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
 }
 
-// placeFile is place for a path that is no link itself.
-func placeFile(path string, mustExist bool) (string, error) {
+// resolveFile is place for a path that is no link itself.
+func resolveFile(path string, mustExist bool) (string, error) {
 	folder := filepath.Dir(path)
 	if !mustExist {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -54,7 +54,7 @@ func placeFile(path string, mustExist bool) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil:
-		return path, usable(path, info)
+		return path, checkFile(path, info)
 	case !errors.Is(err, fs.ErrNotExist):
 		return path, err
 	case mustExist:
@@ -70,20 +70,20 @@ func placeFile(path string, mustExist bool) (string, error) {
 	return path, f.Close()
 }
 
-// usable returns an error unless the file is a regular one whose log and locks
+// checkFile returns an error unless the file is a regular one whose log and locks
 // are found beside it by everybody who opens it.
-func usable(path string, info fs.FileInfo) error {
+func checkFile(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
 	}
-	several, err := severalNames(path, info)
+	several, err := hasHardLinks(path, info)
 	if err != nil {
 		return err
 	}
 	if several {
 		return &Error{Kind: ErrLinked, Path: path, Op: "open"}
 	}
-	mounted, err := mountedAlone(path)
+	mounted, err := isFileMount(path)
 	if err != nil {
 		return fmt.Errorf("read the mount points: %w", err)
 	}
@@ -93,10 +93,10 @@ func usable(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// exposed returns who shares the store on purpose, in words: a group, or those
+// whoShares returns who shares the store on purpose, in words: a group, or those
 // who may write in its folder. Others who could change it, or who laid out
 // files beside it that SQLite would read, are an error.
-func exposed(path string) (string, error) {
+func whoShares(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err

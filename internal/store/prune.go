@@ -63,7 +63,7 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) 
 
 // prunable returns the next deliveries that Prune is to look at.
 func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs []int64, err error) {
-	err = d.each(ctx, column(&seqs), "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3", after, millis(before), pruneAtOnce)
+	err = d.each(ctx, scanColumn(&seqs), "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3", after, millis(before), pruneAtOnce)
 	return seqs, err
 }
 

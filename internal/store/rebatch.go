@@ -15,18 +15,18 @@ const (
 	knownTo   = " AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1)"
 )
 
-// move is rows on their way from one batch to another. What is kept of the
+// rowMover is rows on their way from one batch to another. What is kept of the
 // batches it touched is right again after finish.
-type move struct {
+type rowMover struct {
 	t       *tx
 	touched map[int64]batch // with the range that their rows lie in at most
 	runs    []int64         // whose input has rows in one of them
 }
 
-func (t *tx) move() *move { return &move{t: t, touched: map[int64]batch{}} }
+func (t *tx) newRowMover() *rowMover { return &rowMover{t: t, touched: map[int64]batch{}} }
 
-// leave notes that rows will leave a batch.
-func (m *move) leave(ctx context.Context, b batch) error {
+// addSource notes that rows will leave a batch.
+func (m *rowMover) addSource(ctx context.Context, b batch) error {
 	if _, ok := m.touched[b.id]; ok {
 		return nil
 	}
@@ -41,8 +41,8 @@ func (m *move) leave(ctx context.Context, b batch) error {
 	}, "SELECT run_id FROM parts WHERE batch_id = $1", b.id)
 }
 
-// put moves a row into a batch, which it then shares the state of.
-func (m *move) put(ctx context.Context, row int64, to int64) error {
+// moveTo moves a row into a batch, which it then shares the state of.
+func (m *rowMover) moveTo(ctx context.Context, row int64, to int64) error {
 	b, ok := m.touched[to]
 	if !ok {
 		b = batch{id: to, first: row, last: row}
@@ -54,7 +54,7 @@ func (m *move) put(ctx context.Context, row int64, to int64) error {
 }
 
 // finish counts the touched batches again.
-func (m *move) finish(ctx context.Context) error {
+func (m *rowMover) finish(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(m.touched)) {
 		b := m.touched[id]
 		if _, err := m.t.row(ctx, []any{&b.rows, &b.first, &b.last}, `SELECT COUNT(*), COALESCE(MIN(id), 0), COALESCE(MAX(id), 0)
@@ -65,19 +65,19 @@ func (m *move) finish(ctx context.Context) error {
 			return err
 		}
 		for _, run := range m.runs {
-			if err := m.t.countPart(ctx, run, b); err != nil {
+			if err := m.t.countRunBatch(ctx, run, b); err != nil {
 				return err
 			}
 		}
-		if err := m.t.retire(ctx, id); err != nil {
+		if err := m.t.cleanUpBatch(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countPart counts the rows of a run's input in a batch.
-func (t *tx) countPart(ctx context.Context, run int64, b batch) error {
+// countRunBatch counts the rows of a run's input in a batch.
+func (t *tx) countRunBatch(ctx context.Context, run int64, b batch) error {
 	var rows int64
 	if b.rows > 0 {
 		if _, err := t.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND "+inInput,
@@ -94,43 +94,45 @@ func (t *tx) countPart(ctx context.Context, run int64, b batch) error {
 	return err
 }
 
-// ids returns the numbers that a query finds.
-func (t *tx) ids(ctx context.Context, query string, args ...any) ([]int64, error) {
+// queryIDs returns the numbers that a query finds.
+func (t *tx) queryIDs(ctx context.Context, query string, args ...any) ([]int64, error) {
 	var ids []int64
-	err := t.each(ctx, column(&ids), query, args...)
+	err := t.each(ctx, scanColumn(&ids), query, args...)
 	return ids, err
 }
 
-// own returns up to limit rows of a batch that have no state of their own, in
+// rowsInBatchState returns up to limit rows of a batch that have no state of their own, in
 // order.
-func (t *tx) own(ctx context.Context, b batch, limit int64) ([]int64, error) {
-	return t.ids(ctx, "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
+func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
+	return t.queryIDs(ctx, "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
 }
 
-// gather moves rows into new pending batches of a run, of up to size rows.
-type gather struct {
-	*move
+// rebatcher moves rows into new pending batches of a run, of up to size rows.
+type rebatcher struct {
+	*rowMover
 	run, size int64
-	into      int64 // the batch being filled
-	in        int64 // rows in it
+	target    int64 // the batch being filled
+	filled    int64 // rows in it
 }
 
-func (t *tx) gather(run, size int64) *gather { return &gather{move: t.move(), run: run, size: size} }
+func (t *tx) newRebatcher(run, size int64) *rebatcher {
+	return &rebatcher{rowMover: t.newRowMover(), run: run, size: size}
+}
 
-// take moves a row that is in that batch.
-func (g *gather) take(ctx context.Context, row int64, from batch) error {
-	if err := g.leave(ctx, from); err != nil {
+// add moves a row that is in that batch.
+func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
+	if err := g.addSource(ctx, from); err != nil {
 		return err
 	}
-	if g.into == 0 || g.in == g.size {
+	if g.target == 0 || g.filled == g.size {
 		id, err := g.t.addBatch(ctx, g.run)
 		if err != nil {
 			return err
 		}
-		g.into, g.in = id, 0
+		g.target, g.filled = id, 0
 	}
-	g.in++
-	return g.put(ctx, row, g.into)
+	g.filled++
+	return g.moveTo(ctx, row, g.target)
 }
 
 // addBatch adds an empty pending batch to a run.
@@ -154,9 +156,9 @@ func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 	return size, err
 }
 
-// retire removes a pending batch whose rows all went elsewhere, and sees to it
+// cleanUpBatch removes a pending batch whose rows all went elsewhere, and sees to it
 // that one whose rows all have states of their own is not taken for pending.
-func (t *tx) retire(ctx context.Context, id int64) error {
+func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
 	for _, query := range []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
 		"DELETE FROM batch_answers WHERE batch_id = $1 AND NOT EXISTS (SELECT 1 FROM batches WHERE id = $1)",

@@ -32,11 +32,11 @@ func stageAll(t *testing.T, d *DB, size int, entries []ledger.Entry) ledger.Run 
 // bytesOf is the size of a store's file with all that is in its log.
 func bytesOf(t *testing.T, d *DB) int64 {
 	t.Helper()
-	if err := d.write.begin(t.Context()); err != nil {
+	if err := d.writer.begin(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.write.rollback(t.Context())
-	if _, err := d.write.conn.ExecContext(context.WithoutCancel(t.Context()), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
+	d.writer.rollback(t.Context())
+	if _, err := d.writer.conn.ExecContext(context.WithoutCancel(t.Context()), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(d.Path())

@@ -26,7 +26,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 			break
 		}
 		var alive, pruned bool
-		if alive, err = d.owner.lives(o.owner); err == nil && !alive {
+		if alive, err = d.owner.isAlive(o.owner); err == nil && !alive {
 			err = d.run(ctx, func(ctx context.Context, t *tx) (err error) {
 				pruned, err = t.pruneRun(ctx, o.id)
 				return err

@@ -39,8 +39,8 @@ type salvagedRow struct {
 	Reason            string       `json:"reason,omitempty"`
 }
 
-// claim remembers the rows of batches that will be sent.
-func (s *salvage) claim(batches []ledger.Batch) {
+// remember remembers the rows of batches that will be sent.
+func (s *salvage) remember(batches []ledger.Batch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.claimed == nil {
@@ -51,8 +51,8 @@ func (s *salvage) claim(batches []ledger.Batch) {
 	}
 }
 
-// settled forgets batches whose outcomes are in the store.
-func (s *salvage) settled(outcomes []ledger.Settlement) {
+// forget forgets batches whose outcomes are in the store.
+func (s *salvage) forget(outcomes []ledger.Settlement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range outcomes {
@@ -60,9 +60,9 @@ func (s *salvage) settled(outcomes []ledger.Settlement) {
 	}
 }
 
-// keep writes outcomes of requests that left to the file, which has them on
+// write writes outcomes of requests that left to the file, which has them on
 // disk when keep returns. It returns the file's path, empty if none left yet.
-func (s *salvage) keep(store string, outcomes []ledger.Settlement) (string, error) {
+func (s *salvage) write(store string, outcomes []ledger.Settlement) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var lines []byte
@@ -70,7 +70,7 @@ func (s *salvage) keep(store string, outcomes []ledger.Settlement) (string, erro
 		if !wasSent(o) {
 			continue
 		}
-		line, err := json.Marshal(salvaged(o, s.claimed[o.Batch]))
+		line, err := json.Marshal(newSalvagedBatch(o, s.claimed[o.Batch]))
 		if err != nil {
 			return s.file, err
 		}
@@ -87,8 +87,8 @@ func (s *salvage) keep(store string, outcomes []ledger.Settlement) (string, erro
 	return s.file, errors.Join(err, f.Sync(), f.Close())
 }
 
-// salvaged is the line of a batch.
-func salvaged(o ledger.Settlement, rows []ledger.BatchRow) salvagedBatch {
+// newSalvagedBatch is the line of a batch.
+func newSalvagedBatch(o ledger.Settlement, rows []ledger.BatchRow) salvagedBatch {
 	apart := make(map[int64]ledger.RowOutcome, len(o.Rows))
 	for _, v := range o.Rows {
 		apart[v.Row] = v

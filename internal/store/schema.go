@@ -33,27 +33,27 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// prepare brings the file to the version that has all steps behind it, and
+// upgrade brings the file to the version that has all steps behind it, and
 // reports whether it made the store, and where it left a copy of an older one.
-func (w *writer) prepare(ctx context.Context, path string, steps []string) (made bool, backup string, err error) {
-	w.turn <- struct{}{}
-	defer func() { <-w.turn }()
-	err = w.patiently(ctx, func(ctx context.Context) error {
-		if err := w.open(ctx); err != nil {
+func (w *writer) upgrade(ctx context.Context, path string, steps []string) (made bool, backup string, err error) {
+	w.token <- struct{}{}
+	defer func() { <-w.token }()
+	err = w.retryWhileLocked(ctx, func(ctx context.Context) error {
+		if err := w.connect(ctx); err != nil {
 			return err
 		}
 		version, err := w.version(ctx, path, len(steps))
 		if err != nil {
 			return err
 		}
-		if err := w.useLog(ctx, path); err != nil {
+		if err := w.enableWAL(ctx, path); err != nil {
 			return err
 		}
 		if version == len(steps) {
 			return nil
 		}
 		if version > 0 && backup == "" {
-			if backup, err = w.copy(ctx, path, version); err != nil {
+			if backup, err = w.backUp(ctx, path, version); err != nil {
 				return err
 			}
 		}
@@ -61,7 +61,7 @@ func (w *writer) prepare(ctx context.Context, path string, steps []string) (made
 		return err
 	})
 	if err == nil {
-		err = w.identity.opened()
+		err = w.identity.recordFile()
 	}
 	return made, backup, err
 }
@@ -86,8 +86,8 @@ func (w *writer) version(ctx context.Context, path string, newest int) (int, err
 	return version, nil
 }
 
-// useLog turns SQLite's write-ahead log on.
-func (w *writer) useLog(ctx context.Context, path string) error {
+// enableWAL turns SQLite's write-ahead log on.
+func (w *writer) enableWAL(ctx context.Context, path string) error {
 	var mode string
 	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
 		return err
@@ -98,11 +98,11 @@ func (w *writer) useLog(ctx context.Context, path string) error {
 	return nil
 }
 
-// copy writes a copy of the store beside it and returns its path.
-func (w *writer) copy(ctx context.Context, path string, version int) (string, error) {
+// backUp writes a copy of the store beside it and returns its path.
+func (w *writer) backUp(ctx context.Context, path string, version int) (string, error) {
 	backup := fmt.Sprintf("%s.bak-v%d", path, version)
 	part := backup + ".part"
-	if err := remove(part); err != nil {
+	if err := removeIfExists(part); err != nil {
 		return "", err
 	}
 	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)

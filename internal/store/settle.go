@@ -10,13 +10,13 @@ import (
 
 // Settle records what became of claimed batches, see [ledger.Store].
 func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
-	me, err := d.owner.get()
+	me, err := d.owner.acquire()
 	if err != nil {
 		return d.fail("lock", err)
 	}
 	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
 	for i, s := range outcomes {
-		if err := check(s); err != nil {
+		if err := checkSettlement(s); err != nil {
 			return err
 		}
 		if answers[i], err = d.pack.pack(s.Answer); err != nil {
@@ -32,7 +32,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		return nil
 	})
 	if err == nil {
-		d.salvage.settled(outcomes)
+		d.salvage.forget(outcomes)
 		return nil
 	}
 	gone, ok := errors.AsType[*Error](err)
@@ -40,13 +40,13 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		return err
 	}
 	kept := *gone
-	kept.Salvage, err = d.salvage.keep(d.path, outcomes)
+	kept.Salvage, err = d.salvage.write(d.path, outcomes)
 	return errors.Join(&kept, err)
 }
 
-// check returns an error that matches [ErrNotClaimed] if a row would go where
+// checkSettlement returns an error that matches [ErrNotClaimed] if a row would go where
 // it can't.
-func check(s ledger.Settlement) error {
+func checkSettlement(s ledger.Settlement) error {
 	if s.Halve && s.State != ledger.Pending {
 		return fmt.Errorf("settle batch %d: %s rows are not sent again in halves: %w", s.Batch, s.State, ErrNotClaimed)
 	}
@@ -83,7 +83,7 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	if err != nil {
 		return err
 	}
-	if err := t.verdicts(ctx, s, run); err != nil {
+	if err := t.settleRows(ctx, s, run); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, assumption = $6 WHERE id = $7`,
@@ -106,7 +106,7 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	case s.Halve:
 		return t.halve(ctx, s.Batch, run)
 	case s.State == ledger.Pending && len(s.Rows) > 0:
-		return t.retire(ctx, s.Batch)
+		return t.cleanUpBatch(ctx, s.Batch)
 	}
 	return nil
 }
@@ -114,36 +114,36 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 // halve moves the rows that a batch has left to send into two new ones. It
 // stays, with its answer.
 func (t *tx) halve(ctx context.Context, id, run int64) error {
-	b, err := t.batch(ctx, id)
+	b, err := t.readBatch(ctx, id)
 	if err != nil {
 		return err
 	}
-	rows, err := t.own(ctx, b, b.rows)
+	rows, err := t.rowsInBatchState(ctx, b, b.rows)
 	if err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE batches SET state = 'rejected' WHERE id = $1", id); err != nil {
 		return err
 	}
-	g := t.gather(run, (int64(len(rows))+1)/2)
+	g := t.newRebatcher(run, (int64(len(rows))+1)/2)
 	for _, row := range rows {
-		if err := g.take(ctx, row, b); err != nil {
+		if err := g.add(ctx, row, b); err != nil {
 			return err
 		}
 	}
 	return g.finish(ctx)
 }
 
-// batch returns what is kept of a batch.
-func (t *tx) batch(ctx context.Context, id int64) (batch, error) {
+// readBatch returns what is kept of a batch.
+func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 	b := batch{id: id}
 	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, "SELECT first_row, last_row, rows FROM batches WHERE id = $1", id)
 	return b, err
 }
 
-// verdicts records the rows whose outcome is not that of their batch. Those
+// settleRows records the rows whose outcome is not that of their batch. Those
 // that are pending again, while the others are not, get a batch of their own.
-func (t *tx) verdicts(ctx context.Context, s ledger.Settlement, run int64) error {
+func (t *tx) settleRows(ctx context.Context, s ledger.Settlement, run int64) error {
 	var again []int64
 	for _, v := range s.Rows {
 		if v.State == ledger.Pending && s.State != ledger.Pending {
@@ -168,25 +168,25 @@ func (t *tx) verdicts(ctx context.Context, s ledger.Settlement, run int64) error
 	if len(again) == 0 {
 		return nil
 	}
-	b, err := t.batch(ctx, s.Batch)
+	b, err := t.readBatch(ctx, s.Batch)
 	if err != nil {
 		return err
 	}
-	g := t.gather(run, int64(len(again)))
+	g := t.newRebatcher(run, int64(len(again)))
 	for _, row := range again {
-		if err := t.stands(ctx, row, s.Batch); err != nil {
+		if err := t.requireInBatch(ctx, row, s.Batch); err != nil {
 			return err
 		}
-		if err := g.take(ctx, row, b); err != nil {
+		if err := g.add(ctx, row, b); err != nil {
 			return err
 		}
 	}
 	return g.finish(ctx)
 }
 
-// stands returns an error unless the row is in the batch and has no state of
+// requireInBatch returns an error unless the row is in the batch and has no state of
 // its own.
-func (t *tx) stands(ctx context.Context, row, batch int64) error {
+func (t *tx) requireInBatch(ctx context.Context, row, batch int64) error {
 	var one int
 	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
 	if err == nil && !ok {

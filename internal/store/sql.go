@@ -82,8 +82,8 @@ func uri(path string, settings ...string) string {
 // scanner is the current row of an answer.
 type scanner interface{ Scan(dest ...any) error }
 
-// column reads rows of one column into all.
-func column[T any](all *[]T) func(scanner) error {
+// scanColumn reads rows of one column into all.
+func scanColumn[T any](all *[]T) func(scanner) error {
 	return func(s scanner) error {
 		var one T
 		err := s.Scan(&one)
@@ -92,8 +92,8 @@ func column[T any](all *[]T) func(scanner) error {
 	}
 }
 
-// drain calls f for each row and closes rows.
-func drain(rows *sql.Rows, f func(scanner) error) error {
+// scanRows calls f for each row and closes rows.
+func scanRows(rows *sql.Rows, f func(scanner) error) error {
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return errors.Join(err, rows.Close())
@@ -112,7 +112,7 @@ func found(err error) (bool, error) {
 
 // run does the work in a transaction and returns when it is on disk.
 func (d *DB) run(ctx context.Context, do work) error {
-	return d.fail("write", d.write.run(ctx, do))
+	return d.fail("write", d.writer.run(ctx, do))
 }
 
 // each runs a query and calls f for each of its rows, in one go: f must not
@@ -122,7 +122,7 @@ func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args
 	if err != nil {
 		return d.fail("read", err)
 	}
-	return d.fail("read", drain(rows, f))
+	return d.fail("read", scanRows(rows, f))
 }
 
 // row runs a query for one row and scans it into dest. It returns false if
@@ -136,11 +136,11 @@ func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (bo
 // Each is compiled once; any number of rows is made of few of them.
 var widths = [...]int{128, 16, 1}
 
-// wide calls run for n rows in portions that a statement can take: the rows
+// inWidths calls run for n rows in portions that a statement can take: the rows
 // from..to with the statement of widths[w]. The statements have anonymous
 // parameters, as named ones are looked up one by one, which costs more than
 // all the rest from some hundred of them on.
-func wide(n int, run func(from, to, w int) error) error {
+func inWidths(n int, run func(from, to, w int) error) error {
 	from := 0
 	for w, width := range widths {
 		for ; n-from >= width; from += width {
@@ -159,28 +159,28 @@ func tuples(n, params int, constants ...string) string {
 	return strings.Join(slices.Repeat([]string{"(" + strings.Join(values, ",") + ")"}, n), ",")
 }
 
-// insert is a statement that adds rows, in each of the widths.
-type insert struct {
+// multiInsert is a statement that adds rows, in each of the widths.
+type multiInsert struct {
 	query  [len(widths)]string
 	params int
 }
 
-// inserting returns the statement that begins and ends with those texts around
+// newMultiInsert returns the statement that begins and ends with those texts around
 // a list of rows with so many values each, and the constants after them.
-func inserting(begin string, params int, end string, constants ...string) insert {
-	in := insert{params: params}
+func newMultiInsert(begin string, params int, end string, constants ...string) multiInsert {
+	in := multiInsert{params: params}
 	for i, w := range widths {
 		in.query[i] = begin + " VALUES " + tuples(w, params, constants...) + end
 	}
 	return in
 }
 
-// do adds n rows. fill appends the values of one of them. It returns how many
+// exec adds n rows. fill appends the values of one of them. It returns how many
 // rows were changed.
-func (in *insert) do(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
+func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
 	var changed int64
 	args := make([]any, 0, min(n, widths[0])*in.params)
-	err := wide(n, func(from, to, w int) error {
+	err := inWidths(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
 			args = fill(args, row)

@@ -36,22 +36,22 @@ type staging struct {
 	run     ledger.Run
 	first   int64 // number of the first record
 
-	filling
+	progress
 }
 
-// filling is how far a staging got. It is replaced when a transaction is on
+// progress is how far a staging got. It is replaced when a transaction is on
 // disk, never changed before.
-type filling struct {
+type progress struct {
 	next  int64 // number of the next record
 	batch batch // the one being filled, its id 0 if there is none
 	tally ledger.Tally
 
-	// lookFirst says that records are expected to be known: to insert them
+	// expectKnown says that records are expected to be known: to insert them
 	// first, which is faster if they are new, would be in vain.
-	lookFirst bool
-	// lookFully says that records name rows again that this input named in an
+	expectKnown bool
+	// expectNamed says that records name rows again that this input named in an
 	// earlier chunk.
-	lookFully bool
+	expectNamed bool
 }
 
 // batch is a range of rows that go into one request.
@@ -77,11 +77,11 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if err != nil {
 		return nil, err
 	}
-	d.stagings.add(lock)
+	d.stagingLocks.add(lock)
 	s := &staging{d: d, lock: lock, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
 	s.run.Plan.Files = slices.Clone(plan.Files)
 	if err := s.begin(ctx); err != nil {
-		return nil, errors.Join(err, s.end())
+		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
 }
@@ -95,7 +95,7 @@ func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
 	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return nil, fmt.Errorf("%w: %w", d.busy(context.WithoutCancel(ctx)), err)
+			return nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		}
@@ -104,8 +104,8 @@ func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// busy names the run that another process stages. It may not be there yet.
-func (d *DB) busy(ctx context.Context) error {
+// busyError names the run that another process stages. It may not be there yet.
+func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	var created int64
 	var files []byte
@@ -123,7 +123,7 @@ func (s *staging) begin(ctx context.Context) error {
 	if err := s.d.removeStaged(ctx); err != nil {
 		return err
 	}
-	owner, err := s.d.owner.get()
+	owner, err := s.d.owner.acquire()
 	if err != nil {
 		return s.d.fail("lock", err)
 	}
@@ -133,7 +133,7 @@ func (s *staging) begin(ctx context.Context) error {
 	}
 	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
 		var err error
-		if s.account, err = t.account(ctx, s.run.Plan.Account); err != nil {
+		if s.account, err = t.accountID(ctx, s.run.Plan.Account); err != nil {
 			return err
 		}
 		if s.run.ID, err = t.counter(ctx, "run"); err != nil {
@@ -153,8 +153,8 @@ func (s *staging) begin(ctx context.Context) error {
 	})
 }
 
-// account returns the number of an account, which is added if it is new.
-func (t *tx) account(ctx context.Context, name string) (int64, error) {
+// accountID returns the number of an account, which is added if it is new.
+func (t *tx) accountID(ctx context.Context, name string) (int64, error) {
 	if _, err := t.exec(ctx, "INSERT INTO accounts (name, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, newSalt()); err != nil {
 		return 0, err
 	}
@@ -199,7 +199,7 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 // addChunk adds entries in one transaction. If what it took for granted turns
 // out to be wrong it begins anew, taking less for granted.
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
-	now := s.filling
+	now := s.progress
 	for {
 		var c *chunk
 		err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -208,12 +208,12 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 		})
 		switch {
 		case err == nil:
-			s.filling = c.filling
+			s.progress = c.progress
 			return c.conflicts, nil
 		case errors.Is(err, errNotNew):
-			now.lookFirst = true
+			now.expectKnown = true
 		case errors.Is(err, errNamedBefore):
-			now.lookFirst, now.lookFully = true, true
+			now.expectKnown, now.expectNamed = true, true
 		default:
 			return nil, err
 		}
@@ -247,7 +247,7 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		return ledger.Run{}, err
 	}
 	s.run.Tally = tally
-	return s.run, s.end()
+	return s.run, s.unlock()
 }
 
 // Discard removes everything that was staged, see [ledger.Staging]. What it
@@ -256,29 +256,29 @@ func (s *staging) Discard(ctx context.Context) error {
 	if s.ended {
 		return nil
 	}
-	return errors.Join(s.d.removeStaged(ctx), s.end())
+	return errors.Join(s.d.removeStaged(ctx), s.unlock())
 }
 
-// end lets others stage.
-func (s *staging) end() error {
+// unlock lets others stage.
+func (s *staging) unlock() error {
 	s.ended = true
-	return s.d.fail("lock", s.d.stagings.remove(s.lock))
+	return s.d.fail("lock", s.d.stagingLocks.remove(s.lock))
 }
 
-// locks are the locks of stagings that have not ended. There are several only
+// stagingLocks are the locks of stagings that have not ended. There are several only
 // for a moment.
-type locks struct {
+type stagingLocks struct {
 	mu   sync.Mutex
 	held []*flock.Flock
 }
 
-func (l *locks) add(lock *flock.Flock) {
+func (l *stagingLocks) add(lock *flock.Flock) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = append(l.held, lock)
 }
 
-func (l *locks) remove(lock *flock.Flock) error {
+func (l *stagingLocks) remove(lock *flock.Flock) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = slices.DeleteFunc(l.held, func(h *flock.Flock) bool { return h == lock })
@@ -286,7 +286,7 @@ func (l *locks) remove(lock *flock.Flock) error {
 }
 
 // close lets go of all of them.
-func (l *locks) close() error {
+func (l *stagingLocks) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var errs []error
@@ -301,7 +301,7 @@ func (l *locks) close() error {
 // others from writing for long. The caller has the lock of staging.
 func (d *DB) removeStaged(ctx context.Context) error {
 	var runs []int64
-	err := d.each(ctx, column(&runs), "SELECT id FROM runs WHERE state = 'staged'")
+	err := d.each(ctx, scanColumn(&runs), "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
 		if err == nil {
 			err = d.removeRun(ctx, run)
@@ -315,7 +315,7 @@ func (d *DB) removeRun(ctx context.Context, run int64) error {
 	for done := false; !done; {
 		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
 			var err error
-			done, err = t.removePart(ctx, run)
+			done, err = t.removeLastRecords(ctx, run)
 			return err
 		}); err != nil {
 			return err
@@ -324,9 +324,9 @@ func (d *DB) removeRun(ctx context.Context, run int64) error {
 	return nil
 }
 
-// removePart removes the last of a run's records, and the run itself once
+// removeLastRecords removes the last of a run's records, and the run itself once
 // there are none left. It reports whether it did that.
-func (t *tx) removePart(ctx context.Context, run int64) (bool, error) {
+func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	var from, last int64
 	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {
 		return false, err

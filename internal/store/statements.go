@@ -3,34 +3,34 @@ package store
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, unchecked, known, repeats, parts, sightings insert
-	lookUp                                                     lookUp
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings multiInsert
+	keyLookup                                                                    keyLookup
 }
 
 func newStatements() *statements {
 	return &statements{
-		rows: inserting("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
+		rows: newMultiInsert("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
 			" ON CONFLICT DO NOTHING"),
-		batches:   insertingBatches("'pending'", "''"),
-		unchecked: insertingBatches("'unknown'", "'"+reasonUnchecked+"'"),
-		known:     inserting("INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)", 8, ""),
-		repeats:   inserting("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
-		parts: inserting("INSERT INTO parts (run_id, batch_id, rows)", 3,
+		batches:          newBatchInsert("'pending'", "''"),
+		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
+		knownRanges:      newMultiInsert("INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)", 8, ""),
+		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
+		runBatches: newMultiInsert("INSERT INTO parts (run_id, batch_id, rows)", 3,
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
-		sightings: inserting(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
+		sightings: newMultiInsert(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
 			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 19, ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
 			checkpoint = excluded.checkpoint, updated = excluded.updated`),
-		lookUp: lookingUp(),
+		keyLookup: newKeyLookup(),
 	}
 }
 
-// insertingBatches returns the statement that adds new batches in that state,
+// newBatchInsert returns the statement that adds new batches in that state,
 // and makes larger those that are there.
-func insertingBatches(state, reason string) insert {
-	return inserting(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, 5,
+func newBatchInsert(state, reason string) multiInsert {
+	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, 5,
 		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row", state, reason, "0", "0", "0", "0")
 }

@@ -53,13 +53,13 @@ type DB struct {
 	backup string
 	shared string
 
-	write    *writer
-	readers  *sql.DB
-	owner    owner
-	stagings locks
-	salvage  salvage
-	pack     packer
-	sql      *statements
+	writer       *writer
+	readers      *sql.DB
+	owner        owner
+	stagingLocks stagingLocks
+	salvage      salvage
+	pack         packer
+	sql          *statements
 }
 
 // Open opens the store at path, and makes it with its folder if there is none.
@@ -73,7 +73,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	path, err = place(path, o.MustExist)
+	path, err = resolvePath(path, o.MustExist)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
@@ -81,7 +81,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := exposed(path)
+	shared, err := whoShares(path)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
@@ -102,8 +102,8 @@ func open(ctx context.Context, path string, steps []string) (*DB, error) {
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	d := &DB{path: path, write: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}
-	d.isNew, d.backup, err = write.prepare(ctx, path, steps)
+	d := &DB{path: path, writer: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}
+	d.isNew, d.backup, err = write.upgrade(ctx, path, steps)
 	if err != nil {
 		return nil, errors.Join(fail(path, "open", err), d.Close())
 	}
@@ -149,6 +149,6 @@ func (d *DB) Check(ctx context.Context) error {
 // was not ended is as if its process had died, and so are batches that were
 // claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
-	err := errors.Join(d.readers.Close(), d.write.close())
-	return errors.Join(fail(d.path, "close", err), d.owner.release(), d.stagings.close())
+	err := errors.Join(d.readers.Close(), d.writer.close())
+	return errors.Join(fail(d.path, "close", err), d.owner.release(), d.stagingLocks.close())
 }

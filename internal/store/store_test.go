@@ -22,9 +22,9 @@ func (d *DB) abandon() error {
 	lock := d.owner.lock
 	d.owner.lock = nil
 	if lock == nil {
-		return d.stagings.close()
+		return d.stagingLocks.close()
 	}
-	return errors.Join(lock.Close(), d.stagings.close())
+	return errors.Join(lock.Close(), d.stagingLocks.close())
 }
 
 func harness() storetest.Harness {

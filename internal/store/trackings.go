@@ -24,15 +24,15 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 		return err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		id, err := t.account(ctx, account)
+		id, err := t.accountID(ctx, account)
 		if err != nil {
 			return err
 		}
-		all := make([]told, len(seen))
+		all := make([]ownedSighting, len(seen))
 		for i, s := range seen {
-			all[i] = told{ownerOf(id, s.Key), s}
+			all[i] = ownedSighting{sightingAccount(id, s.Key), s}
 		}
-		if err := d.record(ctx, t, all); err != nil || answer == nil {
+		if err := d.recordSightings(ctx, t, all); err != nil || answer == nil {
 			return err
 		}
 		for _, s := range seen {
@@ -58,30 +58,30 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 	return nil
 }
 
-// told is a sighting and the account whose it is.
-type told struct {
+// ownedSighting is a sighting and the account whose it is.
+type ownedSighting struct {
 	account int64
 	ledger.Sighting
 }
 
-// nobody is the account of sightings without referId.
-const nobody = 0
+// noAccount is the account of sightings without referId.
+const noAccount = 0
 
-// ownerOf is the account that a sighting belongs to which account made.
-func ownerOf(account int64, key tracking.Key) int64 {
+// sightingAccount is the account that a sighting belongs to which account made.
+func sightingAccount(account int64, key tracking.Key) int64 {
 	if key.ReferID == "" {
-		return nobody
+		return noAccount
 	}
 	return account
 }
 
-// record keeps each sighting that supersedes what is known of its tracking.
-func (d *DB) record(ctx context.Context, t *tx, seen []told) error {
+// recordSightings keeps each sighting that supersedes what is known of its tracking.
+func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
 	type place struct {
 		account int64
 		tracking.Key
 	}
-	var kept []told
+	var kept []ownedSighting
 	at := map[place]int{} // in kept
 	for _, s := range seen {
 		if i, again := at[place{s.account, s.Key}]; again {
@@ -91,7 +91,7 @@ func (d *DB) record(ctx context.Context, t *tx, seen []told) error {
 			}
 			continue
 		}
-		known, ok, err := t.known(ctx, s.account, s.Key)
+		known, ok, err := t.recordedSighting(ctx, s.account, s.Key)
 		if err != nil {
 			return err
 		}
@@ -100,15 +100,15 @@ func (d *DB) record(ctx context.Context, t *tx, seen []told) error {
 			kept = append(kept, s)
 		}
 	}
-	_, err := d.sql.sightings.do(ctx, t, len(kept), func(args []any, n int) []any {
+	_, err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		return append(args, sightingValues(&kept[n])...)
 	})
 	return err
 }
 
-// known returns of what is known of a tracking as much as
+// recordedSighting returns of what is known of a tracking as much as
 // [ledger.Sighting.Supersedes] compares, and false if that is nothing.
-func (t *tx) known(ctx context.Context, account int64, key tracking.Key) (s ledger.Sighting, ok bool, err error) {
+func (t *tx) recordedSighting(ctx context.Context, account int64, key tracking.Key) (s ledger.Sighting, ok bool, err error) {
 	var asOf, checkpoint, updated int64
 	ok, err = t.row(ctx, []any{(*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated},
 		"SELECT phase, source, as_of, checkpoint, updated FROM sightings WHERE account_id = $1 AND refer_id = $2 AND number = $3", account, key.ReferID, key.Number)
@@ -117,7 +117,7 @@ func (t *tx) known(ctx context.Context, account int64, key tracking.Key) (s ledg
 }
 
 // sightingValues are the values of a row of sightings.
-func sightingValues(s *told) []any {
+func sightingValues(s *ownedSighting) []any {
 	asOf := s.AsOf
 	if asOf.IsZero() {
 		asOf = s.Seen
@@ -142,7 +142,7 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, a
 // its sighting and that of its number alone; or a sighting alone.
 const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + claimBegin + "fold_number(r.number)" + claimEnd +
+		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + unverifiedBegin + "fold_number(r.number)" + unverifiedEnd +
 		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
 		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
@@ -155,15 +155,15 @@ const (
 	rowTables = "FROM rows r" + rowJoins
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
 	// The latest event about the folded number between these that did not verify.
-	claimBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
-	claimEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
+	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
+	unverifiedEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
 )
 
-// seenAlone begins a query for the sightings of an account that are no row's,
+// selectUnheldSightings begins a query for the sightings of an account that are no row's,
 // and for those of numbers that it does not hold: neither as a row, nor as what
 // was learnt of the number, or its routerId, since.
-func seenAlone(account string) string {
-	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + claimBegin + "s.folded" + claimEnd + sightingColumns + ", " + noSighting + `FROM sightings s
+func selectUnheldSightings(account string) string {
+	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting + `FROM sightings s
 		WHERE +s.account_id IN (0, ` + account + `) AND
 			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
 			(s.refer_id <> '' OR
@@ -177,7 +177,7 @@ func accountOf(param string) string { return "(SELECT id FROM accounts WHERE nam
 
 // scanStatus reads a line of rowColumns or seenAlone, and its id.
 func scanStatus(s scanner) (id int64, st ledger.TrackingStatus, err error) {
-	var own, alone seenColumns
+	var own, alone scannedSighting
 	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified}
 	if err := s.Scan(append(append(dest, own.dest()...), alone.dest()...)...); err != nil {
 		return id, st, err
@@ -204,13 +204,13 @@ func prevails(own, alone ledger.Sighting) bool {
 	return own.Supersedes(alone)
 }
 
-// seenColumns are the columns of a sighting, which are NULL if there is none.
-type seenColumns struct {
+// scannedSighting are the columns of a sighting, which are NULL if there is none.
+type scannedSighting struct {
 	number [6]*int64  // seen, as of, checkpoint, updated, event, shared
 	text   [9]*string // phase, status, label, track, event, time, carrier, source, routerId
 }
 
-func (c *seenColumns) dest() []any {
+func (c *scannedSighting) dest() []any {
 	all := make([]any, 0, len(c.number)+len(c.text))
 	for i := range c.number {
 		all = append(all, &c.number[i])
@@ -222,7 +222,7 @@ func (c *seenColumns) dest() []any {
 }
 
 // sighting returns what was read, nil if that is nothing.
-func (c *seenColumns) sighting(key tracking.Key) *ledger.Sighting {
+func (c *scannedSighting) sighting(key tracking.Key) *ledger.Sighting {
 	if c.number[0] == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 		if left <= 0 {
 			left = math.MaxInt
 		}
-		lists, err := d.lists(ctx, account, f.Run)
+		lists, err := d.statusLists(ctx, account, f.Run)
 		for _, l := range lists {
 			for more := true; more && err == nil; {
 				var page []ledger.TrackingStatus
@@ -264,7 +264,7 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 					break
 				}
 				more = len(page) == pageRows
-				if left = give(page, f, left, yield); left < 0 {
+				if left = yieldPage(page, f, left, yield); left < 0 {
 					return
 				}
 			}
@@ -275,11 +275,11 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 	}
 }
 
-// give yields what fits of a page, up to left of them, and returns how many
+// yieldPage yields what fits of a page, up to left of them, and returns how many
 // more may come: -1 for none, and when nobody wants more.
-func give(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
+func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
 	for _, st := range page {
-		if !fits(f, st) {
+		if !matchesFilter(f, st) {
 			continue
 		}
 		if left == 0 || !yield(st, nil) {
@@ -290,40 +290,40 @@ func give(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(le
 	return left
 }
 
-// list is a list of statuses that is read page by page.
-type list struct {
+// statusList is a list of statuses that is read page by page.
+type statusList struct {
 	query string // $1 is the id after which the page begins, $2 how long it is
 	args  []any  // the further parameters
 	after int64
 }
 
-func (l *list) next(ctx context.Context, d *DB) ([]ledger.TrackingStatus, error) {
+func (l *statusList) next(ctx context.Context, d *DB) ([]ledger.TrackingStatus, error) {
 	last, page, err := d.statusPage(ctx, l.query, append([]any{l.after, pageRows}, l.args...)...)
 	l.after = last
 	return page, err
 }
 
-// lists returns the lists that together hold all statuses of the account, or
+// statusLists returns the lists that together hold all statuses of the account, or
 // only those of a run's input.
-func (d *DB) lists(ctx context.Context, account string, run int64) ([]*list, error) {
+func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*statusList, error) {
 	if run == 0 {
-		return []*list{
+		return []*statusList{
 			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: seenAlone(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
-		}, d.numberForNobody(ctx)
+			{query: selectUnheldSightings(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
+		}, d.indexForUnowned(ctx)
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
-	return []*list{
+	return []*statusList{
 		{query: rowColumns + "FROM known_ranges k JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= $1 THEN $1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1" + rowJoins +
 			"WHERE k.run_id = $3 AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM known_ranges WHERE run_id = $3 AND row_id <= $1), 0) " +
 			of + accountOf("$4") + " ORDER BY k.row_id, r.id LIMIT $2", args: []any{run, account}},
 		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
 			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
-	}, d.exists(ctx, run)
+	}, d.requireRun(ctx, run)
 }
 
-// fits reports whether a filter lets st through, but for its run and limit.
-func fits(f ledger.Filter, st ledger.TrackingStatus) bool {
+// matchesFilter reports whether a filter lets st through, but for its run and limit.
+func matchesFilter(f ledger.Filter, st ledger.TrackingStatus) bool {
 	s := st.Sighting
 	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
 		return false
@@ -332,7 +332,7 @@ func fits(f ledger.Filter, st ledger.TrackingStatus) bool {
 		return false
 	}
 	if !f.StaleSince.IsZero() {
-		stale := st.State == ledger.Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !delivered(*s))
+		stale := st.State == ledger.Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !isDelivered(*s))
 		if !stale {
 			return false
 		}
@@ -340,10 +340,10 @@ func fits(f ledger.Filter, st ledger.TrackingStatus) bool {
 	return true
 }
 
-// delivered reports whether the last word on a shipment was spoken.
+// isDelivered reports whether the last word on a shipment was spoken.
 //
 // Interface: States and transitions.
-func delivered(s ledger.Sighting) bool {
+func isDelivered(s ledger.Sighting) bool {
 	return s.HasStatus("1") || s.HasStatus("delivered")
 }
 
@@ -351,16 +351,16 @@ func delivered(s ledger.Sighting) bool {
 func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
 	where, seenWhere, value := "r.account_id = "+accountOf("$1")+" AND r.refer_id = $2", "s.refer_id = $2", referID
 	if referID == "" {
-		if err := d.number(ctx); err != nil {
+		if err := d.indexNumbers(ctx); err != nil {
 			return nil, err
 		}
-		where, seenWhere, value = "r.id IN ("+numbered+")", "s.folded = $2", tracking.FoldNumber(number)
+		where, seenWhere, value = "r.id IN ("+rowsByNumber+")", "s.folded = $2", tracking.FoldNumber(number)
 	}
 	_, rows, err := d.statusPage(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
 	if err != nil {
 		return nil, err
 	}
-	_, seen, err := d.statusPage(ctx, seenAlone(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
+	_, seen, err := d.statusPage(ctx, selectUnheldSightings(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
 	if referID == "" && len(rows) > 0 { // perhaps one that is not numbered yet
 		seen = slices.DeleteFunc(seen, func(st ledger.TrackingStatus) bool { return st.Item.ReferID == "" })
 	}

@@ -26,7 +26,7 @@ func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRo
 // inState yields the rows of a run's input that are in that state.
 func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.UnknownRow, error] {
 	return func(yield func(ledger.UnknownRow, error) bool) {
-		err := d.exists(ctx, run)
+		err := d.requireRun(ctx, run)
 		var after batch
 		for err == nil {
 			var page []ledger.UnknownRow
@@ -73,15 +73,15 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 		x.Ended = instant(ended)
 	}
 	x.AbsentSince = instant(absent)
-	if boot != "" && boot == d.write.boot {
-		x.AbsentSince = corrected(x.AbsentSince, uptime()-time.Duration(up)*time.Millisecond)
+	if boot != "" && boot == d.writer.boot {
+		x.AbsentSince = correctedTime(x.AbsentSince, uptime()-time.Duration(up)*time.Millisecond)
 	}
 	return x, err
 }
 
-// corrected returns the time that is so long ago, by a clock that nobody sets,
+// correctedTime returns the time that is so long ago, by a clock that nobody sets,
 // if the noted one says otherwise: then the clock on the wall was set since.
-func corrected(noted time.Time, ago time.Duration) time.Time {
+func correctedTime(noted time.Time, ago time.Duration) time.Time {
 	if (time.Since(noted) - ago).Abs() < time.Second {
 		return noted
 	}
@@ -131,7 +131,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 			return err
 		}
 		held = 0
-		g := t.gather(run, size)
+		g := t.newRebatcher(run, size)
 		for _, f := range found {
 			ok, err := g.resolve(ctx, f)
 			if err != nil {
@@ -145,7 +145,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 }
 
 // resolve records one finding, and reports whether it still held.
-func (g *gather) resolve(ctx context.Context, f ledger.Resolution) (bool, error) {
+func (g *rebatcher) resolve(ctx context.Context, f ledger.Resolution) (bool, error) {
 	var others int64
 	b := batch{id: f.Batch}
 	ok, err := g.t.row(ctx, []any{&b.first, &b.last, &b.rows, &others}, "SELECT b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r JOIN batches b ON b.id = r.batch_id
@@ -157,7 +157,7 @@ func (g *gather) resolve(ctx context.Context, f ledger.Resolution) (bool, error)
 		return false, err
 	}
 	if f.State == ledger.Pending {
-		return true, g.take(ctx, f.Row, b)
+		return true, g.add(ctx, f.Row, b)
 	}
 	_, err = g.t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3", string(f.State), clean(f.Reason), f.Row)
 	return true, err
@@ -182,7 +182,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, e
 	if from != ledger.Rejected && from != ledger.Unknown {
 		return 0, fmt.Errorf("reopen %s rows: %w", from, ErrNotClaimed)
 	}
-	if err := d.exists(ctx, run); err != nil {
+	if err := d.requireRun(ctx, run); err != nil {
 		return 0, err
 	}
 	var total int64
@@ -215,7 +215,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 	}, batchesWithState, run, after, string(from), adoptAtOnce); err != nil {
 		return 0, 0, err
 	}
-	g := t.gather(run, size)
+	g := t.newRebatcher(run, size)
 	for _, b := range sources {
 		n, err := g.reopen(ctx, b, from)
 		if err != nil {
@@ -228,15 +228,15 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 
 // reopen takes the rows of the run's input out of a batch that are in that
 // state.
-func (g *gather) reopen(ctx context.Context, b batch, from ledger.State) (int64, error) {
-	rows, err := g.t.ids(ctx, `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State) (int64, error) {
+	rows, err := g.t.queryIDs(ctx, `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", g.run, b.id, string(from))
 	for _, row := range rows {
 		if err == nil {
 			_, err = g.t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", row)
 		}
 		if err == nil {
-			err = g.take(ctx, row, b)
+			err = g.add(ctx, row, b)
 		}
 	}
 	return int64(len(rows)), err

@@ -16,7 +16,7 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 	}
 	for range 10 {
 		path := filepath.Join(t.TempDir(), "new.db")
-		if _, err := place(path, false); err != nil {
+		if _, err := resolvePath(path, false); err != nil {
 			t.Fatal(err)
 		}
 		var looking sync.WaitGroup
@@ -29,8 +29,8 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 				}
 				defer w.pool.Close()
 				for version := 0; version < len(steps); {
-					err := w.patiently(t.Context(), func(ctx context.Context) (err error) {
-						if err = w.open(ctx); err == nil {
+					err := w.retryWhileLocked(t.Context(), func(ctx context.Context) (err error) {
+						if err = w.connect(ctx); err == nil {
 							version, err = w.version(ctx, path, len(steps))
 						}
 						return err

@@ -24,7 +24,7 @@ const (
 type writer struct {
 	pool    *sql.DB
 	readers *sql.DB       // reopened with the connection after the disk failed
-	turn    chan struct{} // holds one token while somebody has the turn
+	token   chan struct{} // holds one token while somebody has the turn
 
 	identity identity
 	boot     string // see bootID
@@ -55,7 +55,7 @@ func newWriter(path string, readers *sql.DB) (*writer, error) {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(1)
-	return &writer{pool: pool, readers: readers, turn: make(chan struct{}, 1), identity: identity{path: path}, boot: bootID()}, nil
+	return &writer{pool: pool, readers: readers, token: make(chan struct{}, 1), identity: identity{path: path}, boot: bootID()}, nil
 }
 
 // run does the work in a transaction, perhaps together with others', and
@@ -69,11 +69,11 @@ func (w *writer) run(ctx context.Context, do work) error {
 	w.queue = append(w.queue, j)
 	w.mu.Unlock()
 	select {
-	case w.turn <- struct{}{}:
-		w.lead(ctx, j)
-		<-w.turn
+	case w.token <- struct{}{}:
+		w.runQueue(ctx, j)
+		<-w.token
 	case <-ctx.Done():
-		if w.withdraw(j) {
+		if w.dequeue(j) {
 			return ctx.Err()
 		}
 	case <-j.done:
@@ -82,16 +82,16 @@ func (w *writer) run(ctx context.Context, do work) error {
 	return j.err
 }
 
-// lead does the work of all who queue, j among them unless it was done
+// runQueue does the work of all who queue, j among them unless it was done
 // meanwhile.
-func (w *writer) lead(ctx context.Context, j *job) {
+func (w *writer) runQueue(ctx context.Context, j *job) {
 	select {
 	case <-j.done:
 		return
 	default:
 	}
 	err := w.begin(ctx)
-	if err != nil && ctx.Err() != nil && w.withdraw(j) {
+	if err != nil && ctx.Err() != nil && w.dequeue(j) {
 		j.err = ctx.Err() // the others have contexts of their own
 		close(j.done)
 		return
@@ -111,9 +111,9 @@ func (w *writer) lead(ctx context.Context, j *job) {
 	}
 }
 
-// withdraw takes j out of the queue. It returns false if somebody has begun
+// dequeue takes j out of the queue. It returns false if somebody has begun
 // with it.
-func (w *writer) withdraw(j *job) bool {
+func (w *writer) dequeue(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range w.queue {
@@ -127,25 +127,25 @@ func (w *writer) withdraw(j *job) bool {
 
 // begin begins a transaction, and waits for other processes to end theirs.
 func (w *writer) begin(ctx context.Context) error {
-	return w.patiently(ctx, func(ctx context.Context) error {
-		if err := w.open(ctx); err != nil {
+	return w.retryWhileLocked(ctx, func(ctx context.Context) error {
+		if err := w.connect(ctx); err != nil {
 			return err
 		}
 		if _, err := (&tx{w: w}).exec(ctx, "BEGIN IMMEDIATE"); err != nil || w.identity.log != nil {
 			return err
 		}
-		err := w.identify(ctx)
+		err := w.checkConnection(ctx)
 		if err != nil {
 			w.rollback(ctx)
-			w.drop()
+			w.disconnect()
 		}
 		return err
 	})
 }
 
-// patiently calls f until it does not meet somebody else's lock, for lockWait
+// retryWhileLocked calls f until it does not meet somebody else's lock, for lockWait
 // at most. f's context never ends.
-func (w *writer) patiently(ctx context.Context, f func(context.Context) error) error {
+func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) error) error {
 	deadline := time.Now().Add(lockWait)
 	poll := time.NewTimer(0)
 	defer poll.Stop()
@@ -155,7 +155,7 @@ func (w *writer) patiently(ctx context.Context, f func(context.Context) error) e
 		case err == nil:
 			return nil
 		case !isBusy(err):
-			w.afterFailure(err)
+			w.disconnectIfBroken(err)
 			return err
 		case time.Now().After(deadline):
 			return err
@@ -175,37 +175,37 @@ func (w *writer) commit(ctx context.Context, jobs []*job) {
 	t := &tx{w: w}
 	if len(jobs) == 1 {
 		jobs[0].err = jobs[0].do(ctx, t)
-		w.end(ctx, jobs, jobs[0].err)
+		w.finish(ctx, jobs, jobs[0].err)
 		return
 	}
 	for _, j := range jobs {
 		if j.do(ctx, t) != nil {
-			w.commitApart(ctx, jobs)
+			w.commitSeparately(ctx, jobs)
 			return
 		}
 	}
-	w.end(ctx, jobs, nil)
+	w.finish(ctx, jobs, nil)
 }
 
-// commitApart begins anew after one of the jobs failed, and takes those that
+// commitSeparately begins anew after one of the jobs failed, and takes those that
 // fail back alone. To be ready for that from the start would cost all of them
 // a copy of every page they change.
-func (w *writer) commitApart(ctx context.Context, jobs []*job) {
+func (w *writer) commitSeparately(ctx context.Context, jobs []*job) {
 	w.rollback(ctx)
 	err := w.begin(ctx)
 	for _, j := range jobs {
 		if err == nil {
 			t := &tx{w: w}
-			j.err, err = t.part(ctx, j.do)
+			j.err, err = t.runInSavepoint(ctx, j.do)
 		}
 	}
-	w.end(ctx, jobs, err)
+	w.finish(ctx, jobs, err)
 }
 
-// end commits, unless err says why that can't be done. If it is not done, all
+// finish commits, unless err says why that can't be done. If it is not done, all
 // jobs have failed. What is committed to a file that is not there any more is
 // not kept, so that is a failure too.
-func (w *writer) end(ctx context.Context, jobs []*job, err error) {
+func (w *writer) finish(ctx context.Context, jobs []*job, err error) {
 	if err == nil {
 		err = w.identity.checkLog()
 	}
@@ -219,7 +219,7 @@ func (w *writer) end(ctx context.Context, jobs []*job, err error) {
 		return
 	}
 	w.rollback(ctx)
-	w.afterFailure(err)
+	w.disconnectIfBroken(err)
 	for _, j := range jobs {
 		if j.err == nil {
 			j.err = err
@@ -233,19 +233,19 @@ func (w *writer) rollback(ctx context.Context) {
 		return
 	}
 	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		w.drop()
+		w.disconnect()
 	}
 }
 
-// afterFailure opens everything anew if err says that the disk failed.
-func (w *writer) afterFailure(err error) {
-	if spoils(err) {
-		w.drop()
+// disconnectIfBroken opens everything anew if err says that the disk failed.
+func (w *writer) disconnectIfBroken(err error) {
+	if breaksConnection(err) {
+		w.disconnect()
 	}
 }
 
-// open sees to it that there is a connection.
-func (w *writer) open(ctx context.Context) error {
+// connect sees to it that there is a connection.
+func (w *writer) connect(ctx context.Context) error {
 	if w.closed {
 		return errClosed
 	}
@@ -263,10 +263,10 @@ func (w *writer) open(ctx context.Context) error {
 	return nil
 }
 
-// drop closes the connection for good, and the readers' idle ones with it; the
+// disconnect closes the connection for good, and the readers' idle ones with it; the
 // next use opens new ones. What closing has to say is of no use any more: the
 // failure that led here is being told.
-func (w *writer) drop() {
+func (w *writer) disconnect() {
 	if w.conn == nil {
 		return
 	}
@@ -282,8 +282,8 @@ func (w *writer) drop() {
 
 // close waits for whoever has the turn, and ends everything.
 func (w *writer) close() error {
-	w.turn <- struct{}{}
-	defer func() { <-w.turn }()
+	w.token <- struct{}{}
+	defer func() { <-w.token }()
 	if w.closed {
 		return nil
 	}
@@ -305,14 +305,14 @@ type tx struct {
 	last map[string]int64 // the last number given away in this transaction, by table
 }
 
-// part does a job so that it can be taken back if it fails. Its own error is
+// runInSavepoint does a job so that it can be taken back if it fails. Its own error is
 // the first; the second is that of the whole transaction.
-func (t *tx) part(ctx context.Context, do work) (failed, lost error) {
+func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
 		return nil, err
 	}
 	failed = do(ctx, t)
-	if failed != nil && spoils(failed) {
+	if failed != nil && breaksConnection(failed) {
 		return failed, failed
 	}
 	if failed != nil {
@@ -384,5 +384,5 @@ func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args
 	if err != nil {
 		return err
 	}
-	return drain(rows, f)
+	return scanRows(rows, f)
 }
