@@ -47,7 +47,7 @@ Try it without an account:  waybill demo`,
 	)
 	root.SetOut(f.App.IO.Out)
 	root.SetErr(f.App.IO.Err)
-	globalFlags(root.PersistentFlags())
+	command.GlobalFlags(root.PersistentFlags())
 	root.SetHelpCommand(newHelp(f))
 	root.SetHelpCommandGroupID(command.GroupRest)
 	root.SetCompletionCommandGroupID(command.GroupRest)
@@ -78,31 +78,6 @@ func flagError(cmd *cobra.Command, err error) error {
 		hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
 	}
 	return &command.UsageError{Err: err, Hint: hint}
-}
-
-// globalFlags are understood by every command. Their defaults are the
-// settings', so none stands here.
-func globalFlags(f *pflag.FlagSet) {
-	f.SortFlags = false
-	f.StringP("output", "o", "", "output: table, json, jsonl or csv")
-	f.Bool("json", false, "same as -o json")
-	f.String("jq", "", "filter JSON output with a jq `EXPR`")
-	f.Bool("csv-raw", false, "CSV cells as they are, unguarded against spreadsheets")
-	f.String("out", "", "write the result to `FILE` (through a temporary file)")
-	f.String("profile", "", "settings profile `NAME`")
-	f.String("account", "", "`NAME` of the account whose trackings these are")
-	f.String("base-url", "", "`URL` of the service")
-	f.String("store", "", "`FILE` that keeps runs, trackings and deliveries")
-	f.String("config", "", "user configuration `FILE`")
-	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
-	f.String("ca-file", "", "trust the certificate authorities in `FILE` (PEM) too")
-	f.Bool("insecure-http", false, "allow http to other hosts than this one")
-	f.String("timeout", "", "how long to go on trying or waiting, such as 30m")
-	f.String("request-timeout", "", "how long one request may take, such as 30s")
-	f.String("color", "", "auto, always or never")
-	f.BoolP("quiet", "q", false, "no progress, no notes")
-	f.BoolP("verbose", "v", false, "say more about what is done")
-	f.Bool("debug", false, "show requests and answers on stderr, secrets masked")
 }
 
 // strict makes every group without an action of its own print its help, and

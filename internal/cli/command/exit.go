@@ -32,7 +32,7 @@ type CodeInfo struct {
 	Meaning string
 }
 
-// Codes returns the one table of exit statuses, which help and README show.
+// Codes returns the table of exit statuses, which help and README show.
 func Codes() []CodeInfo {
 	return []CodeInfo{
 		{OK, "ok", "done; for bulk: every row accepted or already there"},
@@ -57,7 +57,7 @@ func Precedence() []Code {
 	return []Code{Store, Interrupted, Terminated, Auth, Unknown, Unreachable, Partial, Refused, Pending}
 }
 
-// Worst returns the code that wins.
+// Worst returns the code that wins, OK if there is no other.
 func Worst(cs ...Code) Code {
 	for _, p := range Precedence() {
 		if slices.Contains(cs, p) {

@@ -1,64 +1,26 @@
+// Package command has what the commands of waybill share: how they run and end,
+// where their results go, their errors with exit statuses, and their flags.
 package command
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// SignalError is why a context ended when a signal came.
-type SignalError struct{ Signal os.Signal }
-
-func (e *SignalError) Error() string { return "interrupted" }
-
-func (e *SignalError) Code() Code {
-	if e.Signal == syscall.SIGTERM {
-		return Terminated
-	}
-	return Interrupted
-}
-
-// UsageError is a command line that says nothing we can do.
-type UsageError struct {
-	Err  error
-	Hint string
-}
-
-func (e *UsageError) Error() string { return e.Err.Error() }
-func (e *UsageError) Unwrap() error { return e.Err }
-
-func Usagef(hint, format string, args ...any) error {
-	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
-}
-
-// Factory makes commands, and runs them with what they need.
+// Factory gives commands what they need to run.
 type Factory struct {
 	App  *app.App
-	Args []string                                       // of the whole line
-	Exec func(context.Context, *app.App, []string) Code // runs another command line, as Run does
+	Args []string                                       // the whole command line, without the program's name
+	Exec func(context.Context, *app.App, []string) Code // runs another command line
 
-	Started bool // a command's line was understood
-}
-
-// Call is one run of a command: the session, where its result goes, and the
-// command itself.
-type Call struct {
-	*app.Session
-
-	Out    *Output
-	Cmd    *cobra.Command
-	Line   []string // the whole command line, without the program's name
-	Getenv func(string) string
+	Started bool // the command line was understood, and its command runs
 }
 
 // Action is what a command does once its line is understood.
@@ -79,7 +41,7 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
-		out, err := NewOutput(cmd, f.App, s.Config.Output, serves(cmd))
+		out, err := newOutput(cmd, f.App, s.Config.Output, serves(cmd))
 		if err != nil {
 			return err
 		}
@@ -90,12 +52,12 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 }
 
 // configure hands the streams what the settings say of them.
-func (r *Factory) configure(cmd *cobra.Command, c config.Config) error {
+func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 	jq, err := cmd.Flags().GetString("jq")
 	if err != nil {
 		return err
 	}
-	return r.App.IO.Configure(term.Options{
+	return f.App.IO.Configure(term.Options{
 		Color:   c.Color,
 		Quiet:   c.Quiet,
 		Verbose: c.Verbose || c.Debug,
@@ -106,14 +68,14 @@ func (r *Factory) configure(cmd *cobra.Command, c config.Config) error {
 // Preconfigure reads from the bare line whether errors are wanted as JSON, and
 // in colour: a line that can't be parsed must be answered in the form it asked
 // for.
-func (r *Factory) Preconfigure(args []string) {
+func (f *Factory) Preconfigure(args []string) {
 	o := term.Options{Color: "auto"}
 	setColor := func(value string) {
 		if value == "always" || value == "never" {
 			o.Color = value
 		}
 	}
-	setColor(r.App.Getenv(config.EnvPrefix + "COLOR"))
+	setColor(f.App.Getenv(config.EnvPrefix + "COLOR"))
 	for i, arg := range args {
 		if arg == "--" {
 			break
@@ -134,13 +96,13 @@ func (r *Factory) Preconfigure(args []string) {
 			setColor(color)
 		}
 	}
-	_ = r.App.IO.Configure(o) // the fixed options above are valid
+	_ = f.App.IO.Configure(o) // the fixed options above are valid
 }
 
 func machine(output string) bool { return output == "json" || output == "jsonl" }
 
 // AsUsage turns what cobra says of a wrong line into ours.
-func (r *Factory) AsUsage(cmd *cobra.Command, err error) error {
+func (f *Factory) AsUsage(cmd *cobra.Command, err error) error {
 	if As[*UsageError](err) {
 		return err
 	}
@@ -149,38 +111,4 @@ func (r *Factory) AsUsage(cmd *cobra.Command, err error) error {
 		path = cmd.CommandPath()
 	}
 	return &UsageError{Err: err, Hint: "run `" + path + " --help` for how to call it"}
-}
-
-// FlagsOf returns the flags of a command that are settings. `--json` is short
-// for `--output json`.
-func FlagsOf(cmd *cobra.Command) []config.Flag {
-	var flags []config.Flag
-	for _, name := range config.FlagNames() {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed || foreign(cmd, name) {
-			continue
-		}
-		flags = append(flags, config.Flag{Name: name, Values: FlagValues(f), Changed: true})
-	}
-	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == "true" {
-		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}, Changed: true})
-	}
-	return flags
-}
-
-// foreign reports whether a command's flag only shares its name with a setting.
-func foreign(cmd *cobra.Command, name string) bool {
-	return name == "addr" && cmd.Name() != "listen" || name == "rate" && sends(cmd)
-}
-
-func FlagValues(f *pflag.Flag) []string {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
-		return list.GetSlice()
-	}
-	return []string{f.Value.String()}
-}
-
-func As[T error](err error) bool {
-	var t T
-	return errors.As(err, &t)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/config"
 )
@@ -64,7 +65,7 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 // Example indents the lines of an example as cobra shows them.
 func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// Exactly asks for n arguments and says what they are.
+// Exactly accepts n arguments; what names them in the error.
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -74,6 +75,7 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// OlderThanFlag adds --older-than.
 func OlderThanFlag(cmd *cobra.Command, age *string) {
 	cmd.Flags().StringVar(age, "older-than", "", "`AGE` such as 30d")
 }
@@ -87,10 +89,63 @@ func OlderThan(age string) (time.Time, error) {
 	return time.Now().Add(-old), nil
 }
 
-const QueryTimeout = 15 * time.Second
-
+// Defaults of --timeout.
 const (
-	WaitTimeout  = 30 * time.Minute
-	FirstPause   = time.Second
-	LongestPause = 30 * time.Second
+	QueryTimeout = 15 * time.Second // of commands that ask once
+	WaitTimeout  = 30 * time.Minute // of commands that wait
 )
+
+// FlagsOf returns the flags of a command line that are settings. `--json` is short
+// for `--output json`.
+func FlagsOf(cmd *cobra.Command) []config.Flag {
+	var flags []config.Flag
+	for _, name := range config.FlagNames() {
+		f := cmd.Flags().Lookup(name)
+		if f == nil || !f.Changed || foreign(cmd, name) {
+			continue
+		}
+		flags = append(flags, config.Flag{Name: name, Values: FlagValues(f), Changed: true})
+	}
+	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == "true" {
+		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}, Changed: true})
+	}
+	return flags
+}
+
+// foreign reports whether a command's flag only shares its name with a setting.
+func foreign(cmd *cobra.Command, name string) bool {
+	return name == "addr" && cmd.Name() != "listen" || name == "rate" && sends(cmd)
+}
+
+// FlagValues returns the values of a flag, one unless it is a list.
+func FlagValues(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// GlobalFlags adds the flags that every command has, without defaults: those are
+// the settings'.
+func GlobalFlags(f *pflag.FlagSet) {
+	f.SortFlags = false
+	f.StringP("output", "o", "", "output: table, json, jsonl or csv")
+	f.Bool("json", false, "same as -o json")
+	f.String("jq", "", "filter JSON output with a jq `EXPR`")
+	f.Bool("csv-raw", false, "CSV cells as they are, unguarded against spreadsheets")
+	f.String("out", "", "write the result to `FILE` (through a temporary file)")
+	f.String("profile", "", "settings profile `NAME`")
+	f.String("account", "", "`NAME` of the account whose trackings these are")
+	f.String("base-url", "", "`URL` of the service")
+	f.String("store", "", "`FILE` that keeps runs, trackings and deliveries")
+	f.String("config", "", "user configuration `FILE`")
+	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
+	f.String("ca-file", "", "trust the certificate authorities in `FILE` (PEM) too")
+	f.Bool("insecure-http", false, "allow http to other hosts than this one")
+	f.String("timeout", "", "how long to go on trying or waiting, such as 30m")
+	f.String("request-timeout", "", "how long one request may take, such as 30s")
+	f.String("color", "", "auto, always or never")
+	f.BoolP("quiet", "q", false, "no progress, no notes")
+	f.BoolP("verbose", "v", false, "say more about what is done")
+	f.Bool("debug", false, "show requests and answers on stderr, secrets masked")
+}

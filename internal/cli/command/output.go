@@ -17,23 +17,37 @@ import (
 // --out, in the form asked for.
 type Output struct {
 	*render.Printer
-	Ctx    context.Context //nolint:containedctx // ends an endless --jq
-	file   *AtomicFile     // nil for standard output
-	Stream *term.Writer
+
+	ctx  context.Context //nolint:containedctx // ends an endless --jq
+	file *AtomicFile     // nil for standard output
 }
 
-// serves reports whether a command tells things as they happen.
+// serves reports whether a command runs until it is stopped, and prints as things
+// happen.
 func serves(cmd *cobra.Command) bool { return cmd.Name() == "listen" || cmd.Name() == "sandbox" }
 
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
-// sends reports whether a command sends deliveries and tells of each at once.
+// sends reports whether a command sends deliveries, and prints each at once.
 func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
 
-// NewOutput checks --jq and --out before anything is done. live writes every
-// result out at once, and JSON as JSON Lines.
-func NewOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
+// Output returns the output of a command that runs without settings: --output and
+// --json alone name its format.
+func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
+	format, err := cmd.Flags().GetString("output")
+	if err != nil {
+		return nil, err
+	}
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		format = string(render.JSON)
+	}
+	return newOutput(cmd, f.App, format, false)
+}
+
+// newOutput checks --jq and --out before anything is done. live writes every
+// result at once, and JSON as JSON Lines.
+func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
 	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) {
 		format = string(render.JSONL)
 	}
@@ -49,68 +63,71 @@ func NewOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	r := &Output{Ctx: cmd.Context(), Stream: a.IO.Out}
+	o := &Output{ctx: cmd.Context()}
 	if a.Hard != nil {
-		r.Ctx = a.Hard
+		o.ctx = a.Hard
 	}
+	stream := a.IO.Out
 	if path != "" && path != StdinName {
-		if r.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
+		if o.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
 			return nil, err
 		}
-		r.Stream = term.Plain(r.file)
+		stream = term.Plain(o.file)
 	}
-	r.Printer, err = render.New(r.Stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || sends(cmd)})
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || sends(cmd)})
 	if err != nil {
-		r.Discard()
+		o.Discard()
 		return nil, err
 	}
-	return r, nil
+	return o, nil
 }
 
 // End puts the file of --out in its place if a whole result was written: also
 // that of a command that ends with a status which stands beside a result.
-func (r *Output) End(err error) error {
-	if r.file == nil || !r.file.written {
+func (o *Output) End(err error) error {
+	if o.file == nil || !o.file.written {
 		return err
 	}
 	if code, _ := Explain(err); code == Failed || code == Usage || code == Store {
 		return err
 	}
-	return errors.Join(err, r.file.Commit())
+	return errors.Join(err, o.file.Commit())
 }
 
-func (r *Output) Discard() {
-	if r != nil && r.file != nil {
-		r.file.Discard()
+// Discard removes the file of --out unless it was put in its place.
+func (o *Output) Discard() {
+	if o != nil && o.file != nil {
+		o.file.Discard()
 	}
 }
 
-func (r *Output) IsCSV() bool { return r.Format() == render.CSV }
+// IsCSV reports whether the format is CSV.
+func (o *Output) IsCSV() bool { return o.Format() == render.CSV }
 
 // Object prints one result as JSON.
-func (r *Output) Object(v any) error { return r.JSON(r.Ctx, v) }
+func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }
 
 // Result prints what a command came to, v as JSON, or a line of text.
-func (r *Output) Result(v any, format string, args ...any) error {
-	if r.Machine() {
-		return r.Object(v)
+func (o *Output) Result(v any, format string, args ...any) error {
+	if o.Machine() {
+		return o.Object(v)
 	}
-	return r.Line(format, args...)
+	return o.Line(format, args...)
 }
 
 // BeginList begins a list of results as JSON.
-func (r *Output) BeginList() *render.List { return r.List(r.Ctx) }
+func (o *Output) BeginList() *render.List { return o.List(o.ctx) }
 
 // Line prints a line of text between blocks.
-func (r *Output) Line(format string, args ...any) error { return r.Stream.Printf(format+"\n", args...) }
+func (o *Output) Line(format string, args ...any) error { return o.Out().Printf(format+"\n", args...) }
 
-// Fields prints what is known of one thing: one below the other, or as CSV of
-// names and values.
-func (r *Output) Fields(fs []render.Field) error {
-	if !r.IsCSV() {
-		return render.Fields(r.Stream, fs...)
+// Fields prints the fields of one thing: one below the other, or as CSV of names
+// and values.
+func (o *Output) Fields(fs []render.Field) error {
+	if !o.IsCSV() {
+		return render.Fields(o.Out(), fs...)
 	}
-	rows := r.Table(render.Column{Name: "NAME"}, render.Column{Name: "VALUE"})
+	rows := o.Table(render.Column{Name: "NAME"}, render.Column{Name: "VALUE"})
 	for _, f := range fs {
 		if f.Value == "" {
 			continue
@@ -122,27 +139,10 @@ func (r *Output) Fields(fs []render.Field) error {
 	return rows.Flush()
 }
 
-// Headers prints headers as a request carries them, or as CSV.
-func (r *Output) Headers(hs []Header) error {
-	if r.IsCSV() {
-		fs := make([]render.Field, len(hs))
-		for i, h := range hs {
-			fs[i] = render.Field{Name: h.Name, Value: h.Value}
-		}
-		return r.Fields(fs)
-	}
-	for _, h := range hs {
-		if err := r.Line("%s: %s", h.Name, h.Value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Listing prints many results in the form asked for: a table, CSV, or JSON.
 type Listing[T any] struct {
 	Out     *Output
-	Empty   string // what to say on stderr when a table has no rows
+	Empty   string // note for a table without rows
 	Columns []render.Column
 	Cells   func(T) []string
 	JSON    func(T) any
@@ -207,33 +207,26 @@ func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	return nil
 }
 
-// Bytes writes bytes from outside as they are; a terminal shows what they
-// would do to it. A file of none is a result too.
-func (r *Output) Bytes(b []byte) error {
-	r.Whole()
-	_, err := r.Stream.Write(b)
+// Bytes writes foreign bytes as they are; on a terminal, control characters are
+// made visible. No bytes are a result too.
+func (o *Output) Bytes(b []byte) error {
+	o.Whole()
+	_, err := o.Out().Write(b)
 	return err
 }
 
-// Whole says that what was written is the result, if it is nothing at all.
-func (r *Output) Whole() {
-	if r.file != nil {
-		r.file.written = true
+// Whole makes what was written the result, even if that is nothing.
+func (o *Output) Whole() {
+	if o.file != nil {
+		o.file.written = true
 	}
 }
 
-// Raw prints JSON from outside, indented and made visible; what is no JSON is
-// made visible as text.
-func (r *Output) Raw(b []byte) error {
+// Raw prints foreign JSON, indented and made visible; what is no JSON as text.
+func (o *Output) Raw(b []byte) error {
 	if !json.Valid(b) {
-		return r.Line("%s", b)
+		return o.Line("%s", b)
 	}
-	_, err := r.Stream.Write(append(term.EscapeJSON(nil, render.Indented(nil, b)), '\n'))
+	_, err := o.Out().Write(append(term.EscapeJSON(nil, render.Indented(nil, b)), '\n'))
 	return err
-}
-
-// Header is one header line in our output.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
 }

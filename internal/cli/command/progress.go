@@ -10,8 +10,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Progress shows how many of a number are done, at which rate, and how
-// long the rest will take.
+// Progress shows how many of a number are done, the rate, and the time left. Its
+// methods may be called by several goroutines.
 type Progress struct {
 	bar   *term.Progress
 	unit  string
@@ -23,6 +23,8 @@ type Progress struct {
 	extra func() string
 }
 
+// NewProgress begins to show progress; 0 is an unknown total, shown from the first
+// [Progress.Add] on.
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 	p := &Progress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
 	if total > 0 {
@@ -31,6 +33,7 @@ func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 	return p
 }
 
+// Add counts n more as done.
 func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,29 +51,24 @@ func (p *Progress) Add(n int64) {
 	p.bar.Set(text, fields)
 }
 
+// Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }
 
-func ShortDuration(d time.Duration) string {
-	if d < time.Minute {
-		return d.Round(time.Second).String()
-	}
-	return d.Round(time.Minute / 6).String()
-}
-
-// CreateProgress shows rows and batches on their way.
+// CreateProgress shows how many rows and batches were accepted.
 type CreateProgress struct {
 	*Progress
 	batches int64
 }
 
+// NewCreateProgress begins to show the progress of a run.
 func NewCreateProgress(io *term.IO, rows int64) *CreateProgress {
 	p := &CreateProgress{Progress: NewProgress(io, "creating", "rows", rows)}
 	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
 	return p
 }
 
-// Settled counts a batch whose outcome is on disk. Rows that go again, or that
-// nobody knows of, are not done.
+// Settled counts a batch whose outcome is on disk. Rows that are sent again or are
+// unknown are not done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	if r.Outcome != tracking.OutcomeAccepted && (r.Outcome != tracking.OutcomeRows || len(b.Rows) > 1) {
 		return
@@ -81,7 +79,7 @@ func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	p.Add(int64(len(b.Rows)))
 }
 
-// Resolved counts rows that the service turned out to have.
+// Resolved counts unknown rows that the service has.
 func (p *CreateProgress) Resolved(state ledger.State, rows int64) {
 	if state == ledger.Accepted {
 		p.Add(rows)

@@ -55,7 +55,7 @@ func (k *sending) printer() *sendingPrinter {
 	p := &sendingPrinter{k: k, out: k.call.Out}
 	switch {
 	case p.out.Machine():
-		p.list = p.out.List(p.out.Ctx)
+		p.list = p.out.BeginList()
 	case p.out.IsCSV():
 		p.rows = p.out.Table(render.Column{Name: "DELIVERY", ID: true}, render.Column{Name: "COPY"}, render.Column{Name: "TARGET"},
 			render.Column{Name: "STATUS"}, render.Column{Name: "EXPECTED"}, render.Column{Name: "SECONDS"}, render.Column{Name: "PROBLEM"})

@@ -103,7 +103,7 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 	if c.Out.Machine() {
 		return c.Out.Object(headers)
 	}
-	return c.Out.Headers(headers)
+	return view.PrintHeaders(c.Out, headers)
 }
 
 func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) error {

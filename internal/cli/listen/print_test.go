@@ -24,7 +24,7 @@ func printer(t *testing.T, deliveries int64) (*eventPrinter, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &eventPrinter{out: &command.Output{Printer: printer, Stream: streams.Out}, io: streams, last: deliveries, place: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, enough: func() { t.Error("ended") }}, &out
+	return &eventPrinter{out: &command.Output{Printer: printer}, io: streams, last: deliveries, place: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, enough: func() { t.Error("ended") }}, &out
 }
 
 func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {

@@ -60,7 +60,7 @@ that over .waybill.yaml of this folder, that over your own file. Secrets show as
 func listConfig(c *command.Call, origin bool) error {
 	entries := c.Config.List()
 	if c.Out.Machine() {
-		list := c.Out.List(c.Out.Ctx)
+		list := c.Out.BeginList()
 		for _, e := range entries {
 			if err := list.Add(settingJSON{e.Key, e.Value, e.Origin.String()}); err != nil {
 				return err
@@ -91,21 +91,14 @@ func configPath(f *command.Factory, cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	format, err := cmd.Flags().GetString("output")
-	if err != nil {
-		return err
-	}
-	if json, _ := cmd.Flags().GetBool("json"); json {
-		format = "json"
-	}
-	out, err := command.NewOutput(cmd, f.App, format, false)
+	out, err := f.Output(cmd)
 	if err != nil {
 		return err
 	}
 	defer out.Discard()
 	list := []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}}
 	if out.Machine() {
-		l := out.List(out.Ctx)
+		l := out.BeginList()
 		for _, p := range list {
 			if err := l.Add(p); err != nil {
 				return err

@@ -98,15 +98,8 @@ type demonstration struct {
 
 func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	ctx := cmd.Context()
-	format, err := cmd.Flags().GetString("output")
-	if err != nil {
-		return err
-	}
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		format = "json"
-	}
 	d := &demonstration{f: f, heard: make(chan struct{}, 1)}
-	if d.out, err = command.NewOutput(cmd, f.App, format, false); err != nil {
+	if d.out, err = f.Output(cmd); err != nil {
 		return err
 	}
 	defer d.out.Discard()

@@ -19,11 +19,11 @@ import (
 type explanationJSON struct {
 	verdictJSON
 
-	Cause   webhook.Cause    `json:"cause"`
-	Text    string           `json:"text"`
-	Hint    string           `json:"hint"`
-	Fits    map[string]any   `json:"fits,omitempty"` // the scheme that it verifies in
-	Headers []command.Header `json:"headers"`
+	Cause   webhook.Cause  `json:"cause"`
+	Text    string         `json:"text"`
+	Hint    string         `json:"hint"`
+	Fits    map[string]any `json:"fits,omitempty"` // the scheme that it verifies in
+	Headers []view.Header  `json:"headers"`
 }
 
 type explainOptions struct {

@@ -162,12 +162,12 @@ func showScheme(c *command.Call, name string) error {
 
 // testedJSON is the delivery that a scheme was tried with.
 type testedJSON struct {
-	Name    string           `json:"name"`
-	OK      bool             `json:"ok"`
-	Message string           `json:"message"`
-	Headers []command.Header `json:"headers"`
-	Query   string           `json:"query"`
-	Body    string           `json:"body"`
+	Name    string        `json:"name"`
+	OK      bool          `json:"ok"`
+	Message string        `json:"message"`
+	Headers []view.Header `json:"headers"`
+	Query   string        `json:"query"`
+	Body    string        `json:"body"`
 }
 
 func testScheme(c *command.Call, name string) error {
@@ -187,7 +187,7 @@ func testScheme(c *command.Call, name string) error {
 	if c.Out.Machine() {
 		return errors.Join(c.Out.Object(t), err)
 	}
-	if err := c.Out.Headers(t.Headers); err != nil || c.Out.IsCSV() {
+	if err := view.PrintHeaders(c.Out, t.Headers); err != nil || c.Out.IsCSV() {
 		return err
 	}
 	if t.Query != "" {

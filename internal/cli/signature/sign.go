@@ -14,9 +14,9 @@ import (
 
 // signedJSON is what a sender adds to a delivery.
 type signedJSON struct {
-	Scheme  string           `json:"scheme"`
-	Headers []command.Header `json:"headers"`
-	Query   string           `json:"query"`
+	Scheme  string        `json:"scheme"`
+	Headers []view.Header `json:"headers"`
+	Query   string        `json:"query"`
 }
 
 type signOptions struct {
@@ -74,7 +74,7 @@ func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}
-	if err := c.Out.Headers(j.Headers); err != nil || c.Out.IsCSV() {
+	if err := view.PrintHeaders(c.Out, j.Headers); err != nil || c.Out.IsCSV() {
 		return err
 	}
 	if out.RawQuery != o.Query {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -84,6 +85,12 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		next: resumeCommand(c, o.refOptions, cond), retry: retryAbsent(ctx, c, asker, all),
 	}
 }
+
+// Pauses between questions about one tracking.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+)
 
 // WaitError says that waiting ended before its condition was met.
 type WaitError struct {
@@ -212,7 +219,7 @@ func (w *Waiter) Each(ctx context.Context, qs iter.Seq[tracking.Query], total in
 	watching.Go(func() { w.watch.run(timed, signal) })
 	defer watching.Wait()
 	defer cancel()
-	left, err := poll.All(timed, qs, w.Call.Config.Concurrency, pace.Backoff{First: command.FirstPause, Max: command.LongestPause}, w.ask,
+	left, err := poll.All(timed, qs, w.Call.Config.Concurrency, pace.Backoff{First: firstPause, Max: longestPause}, w.ask,
 		poll.Wakeup[tracking.Query]{Signal: signal, Done: func(q tracking.Query) bool { return w.metByEvent(timed, q) }})
 	switch {
 	case ctx.Err() != nil:

@@ -7,13 +7,14 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // MaskedHeaders returns headers with credentials hidden, unless revealed: known
 // secrets wherever they are, what a scheme of tokens reads, and what is named
 // like a credential. Of schemes the one in force is taken, and others.
-func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]command.Header, error) {
+func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]Header, error) {
 	if reveal {
 		return MaskHeaders(header, nil, true), nil
 	}
@@ -67,10 +68,10 @@ func IsCredential(name string) bool {
 }
 
 // MaskHeaders hides what must not show: credentials of other kinds, and secrets.
-func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []command.Header {
+func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []Header {
 	// The longest first: what is left of a key that holds another secret would show.
 	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
-	shown := make([]command.Header, 0, len(fields))
+	shown := make([]Header, 0, len(fields))
 	for _, f := range fields {
 		v := f.Value
 		for _, s := range secrets {
@@ -84,7 +85,7 @@ func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret, reveal bool) 
 				v = "***"
 			}
 		}
-		shown = append(shown, command.Header{Name: f.Name, Value: v})
+		shown = append(shown, Header{Name: f.Name, Value: v})
 	}
 	return shown
 }
@@ -105,4 +106,27 @@ func MaskQuery(query string, secrets []webhook.Secret, reveal bool) string {
 		}
 	}
 	return strings.Join(pairs, "&")
+}
+
+// Header is one header line in our output.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// PrintHeaders prints headers as in a request, or as CSV.
+func PrintHeaders(out *command.Output, hs []Header) error {
+	if out.IsCSV() {
+		fs := make([]render.Field, len(hs))
+		for i, h := range hs {
+			fs[i] = render.Field{Name: h.Name, Value: h.Value}
+		}
+		return out.Fields(fs)
+	}
+	for _, h := range hs {
+		if err := out.Line("%s: %s", h.Name, h.Value); err != nil {
+			return err
+		}
+	}
+	return nil
 }

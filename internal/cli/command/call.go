@@ -1,39 +1,36 @@
 package command
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/shell"
-	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Quoted shows foreign text between quotes, every character in it visible.
-func Quoted(s string) string {
-	return `"` + strings.ReplaceAll(term.Visible(s), `"`, `\"`) + `"`
+// Call is one run of a command.
+type Call struct {
+	*app.Session
+
+	Out    *Output // the result
+	Cmd    *cobra.Command
+	Line   []string // the whole command line, without the program's name
+	Getenv func(string) string
 }
 
-// Plural is n and its noun.
-func Plural[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// Repeat is this command line, with more words at its end.
+// Repeat returns this command line, with words added at its end.
 func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// CommandLine is a command line that looks where this one does: at the same
-// settings, store and account.
+// CommandLine returns a command line with the settings, store and account of
+// this one.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
-// CommandLineWith is command, with those of these flags that this line has too.
+// CommandLineWith returns a CommandLine that also has those of flags that this
+// one has.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "api-key-file", "ca-file", "insecure-http"}, flags...) {

@@ -9,7 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// RecoverRows makes unknown what killed processes were sending, and says so.
+// RecoverRows marks unknown what killed processes were sending, and warns of it.
 func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Store) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
@@ -18,7 +18,8 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Store) error {
 	return err
 }
 
-// OpenRun opens the store and finds a run by its ID.
+// OpenRun opens the store and checks that it has a run. The error is
+// [ledger.ErrNoRun] if not.
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {

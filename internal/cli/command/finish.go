@@ -1,0 +1,78 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// issuer is an error that lists problems of an input: the first issues, and how
+// many more there are.
+type issuer interface {
+	error
+	Issues() (first []term.Issue, more int)
+}
+
+// Finish reports an error, once, and returns the exit status.
+func (f *Factory) Finish(ctx context.Context, err error) Code {
+	if err == nil {
+		return OK
+	}
+	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) && !As[*SignalError](err) {
+		err = errors.Join(cause, err)
+	}
+	code, hint := Explain(err)
+	if errors.Is(err, term.ErrClosed) && code == Failed {
+		return OK // the reader went away, and nothing else is wrong
+	}
+	failure := term.Failure{Code: code.word(), Message: messageOf(err), Hint: hint, Next: nextOf(err), Place: placeOf(err)}
+	if s := (*api.StatusError)(nil); errors.As(err, &s) {
+		failure.HTTPStatus, failure.RetryAfter = s.Status, s.Pause
+	}
+	if e := issuer(nil); errors.As(err, &e) {
+		failure.Errors, failure.More = e.Issues()
+	}
+	f.App.IO.Fail(failure)
+	return code
+}
+
+// placeOf returns the place of an input from which it can't be read, or nil.
+func placeOf(err error) *term.Issue {
+	if e := (*intake.SyntaxError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
+	}
+	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Line: e.Line, Message: e.Error(), Hint: e.Hint()}
+	}
+	if e := (*intake.EncodingError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}
+	}
+	if e := (*intake.FormatError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Message: e.Error(), Hint: e.Hint()}
+	}
+	return nil
+}
+
+// messageOf returns the text of an error.
+func messageOf(err error) string {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil { // nil if there is no such address
+		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
+	}
+	return err.Error()
+}
+
+// nextOf returns the command to run next, if the error has one.
+func nextOf(err error) string {
+	if e := (*ExitError)(nil); errors.As(err, &e) {
+		return e.Next
+	}
+	var next interface{ Next() string }
+	if errors.As(err, &next) {
+		return next.Next()
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"syscall"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// outcome is one line of the table that turns errors into exit statuses.
+type outcome struct {
+	match func(error) bool
+	code  Code
+	hint  string // for errors that bring none of their own
+}
+
+// outcomes is read from the top; the first match decides. Its order is the one in
+// which causes win where several apply.
+func outcomes() []outcome {
+	return []outcome{
+		{As[*store.Error], Store, ""},
+		{diskError, Store, "make room on that disk, or write elsewhere; then repeat the command"},
+		{is(ledger.ErrBusy), Store, "wait for the other command to end or stop it, then run this one again; --timeout sets how long it waits"},
+		{is(store.ErrText), Usage, "remove the characters the store can't keep"},
+		{terminated, Terminated, ""},
+		{As[*SignalError], Interrupted, ""},
+		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
+		{is(api.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
+		{As[*UsageError], Usage, ""},
+		{As[issuer], Usage, ""},
+		{As[*config.KeyError], Usage, ""},
+		{As[*webhook.SchemeError], Usage, "`waybill help environment` and docs name the fields of a scheme"},
+		{inputError, Usage, ""},
+		{invalidJQ, Usage, "see the jq manual for the language"},
+		{As[*ExitError], Failed, ""}, // brings its own code
+		{As[*PartialError], Partial, ""},
+		{waitedUnreachable, Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{is(ErrTimeUp), Pending, ""},
+		{is(app.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
+		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
+		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(replay.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
+		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
+		{is(api.ErrUndecided), Unknown, "see the answer with -o json; `query.absent` in the configuration tells what \"no such tracking\" looks like"},
+		{As[*api.AnswerError], Unknown, "see the answer with --debug; check base_url"},
+		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{temporary, Unreachable, "the service has trouble; try again later"},
+		{As[*api.StatusError], Refused, ""},
+		{is(syscall.EADDRINUSE), Failed, "another program listens there: stop it, or choose another --addr (port 0 takes a free one)"},
+		{cannotListen, Failed, "choose an --addr of this computer, such as 127.0.0.1:0, with a port from 1024 on (0 takes a free one)"},
+		{is(context.Canceled), Interrupted, ""},
+	}
+}
+
+// diskError reports whether a disk refused what was written, to the store, the file
+// of --out or that of standard output.
+func diskError(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EIO}, func(e error) bool { return errors.Is(err, e) })
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func terminated(err error) bool {
+	var s *SignalError
+	return errors.As(err, &s) && s.Code() == Terminated
+}
+
+func inputError(err error) bool {
+	return As[*intake.FormatError](err) || As[*intake.EncodingError](err) || As[*intake.OptionError](err) ||
+		As[*intake.ColumnError](err) || As[*intake.SyntaxError](err) || As[*intake.MixError](err) || errors.Is(err, intake.ErrNoRows)
+}
+
+func invalidJQ(err error) bool {
+	var e *render.JQError
+	return errors.As(err, &e) && !e.Running
+}
+
+func temporary(err error) bool {
+	var status *api.StatusError
+	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
+}
+
+func cannotListen(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "listen"
+}
+
+// waitedUnreachable matches a wait that ended while the service was unreachable.
+func waitedUnreachable(err error) bool {
+	return errors.Is(err, ErrTimeUp) && As[*api.ConnectError](err)
+}
+
+// Explain returns the exit status of an error, and a hint what to do about it.
+func Explain(err error) (Code, string) {
+	if err == nil {
+		return OK, ""
+	}
+	for _, o := range outcomes() {
+		if !o.match(err) {
+			continue
+		}
+		code, hint := o.code, HintOf(err)
+		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
+			code = own.Code
+		}
+		if hint == "" {
+			hint = o.hint
+		}
+		return code, hint
+	}
+	return Failed, ""
+}
+
+// HintOf returns the hint an error brings with it.
+func HintOf(err error) string {
+	if e := (*ExitError)(nil); errors.As(err, &e) && e.Hint != "" {
+		return e.Hint
+	}
+	if e := (*UsageError)(nil); errors.As(err, &e) {
+		return e.Hint
+	}
+	if e := (*config.KeyError)(nil); errors.As(err, &e) {
+		return e.Hint
+	}
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) {
+		return hinter.Hint()
+	}
+	return ""
+}
