@@ -201,7 +201,7 @@ func absentEntries(f tracking.Finding) []tracking.Absent {
 	if m := f.Body.Answer().Message; m != "" && !saysNothing(m) {
 		entries = append(entries, tracking.Absent{Status: f.Status, Message: m})
 	}
-	for mark := range f.Body.Marks() {
+	for mark := range f.Body.DistinctivePointers() {
 		literal, _ := f.Body.Pointer(mark)
 		entry := tracking.Absent{Status: f.Status, Match: tracking.Match{Path: mark, Equals: string(literal)}}
 		if strings.ContainsRune("nf{[", rune(literal[0])) { // null, false and what is empty

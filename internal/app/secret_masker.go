@@ -40,7 +40,7 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 		literal := rest[begin:end]
 		b = append(b, rest[:begin]...)
 		if json.Unmarshal(literal, &text) == nil && m.matches(text, now) {
-			literal = []byte(`"` + webhook.Masked + `"`)
+			literal = []byte(`"` + webhook.Mask + `"`)
 		}
 		b, rest = append(b, literal...), rest[end:]
 	}

@@ -174,7 +174,8 @@ func Unpaired(b []byte) bool {
 	return false
 }
 
-// unit returns the code unit of the escape \uXXXX that begins b, 0 if none does.
+// unit returns the code unit of the escape \uXXXX that begins b, 0 if none
+// does.
 func unit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0

@@ -95,7 +95,7 @@ func (b *Body) read() *Answer {
 		if f.Number != "" || f.ReferID != "" {
 			b.named = append(b.named, Key{ReferID: f.ReferID, Number: f.Number})
 		}
-		if t := f.settled(); t.Known() || t.Processing || t.Error != "" {
+		if t := f.resolved(); t.Known() || t.Processing || t.Error != "" {
 			a.Trackings = append(a.Trackings, t)
 		}
 	}
@@ -117,7 +117,7 @@ func envelopeMessages(dst []string, v *value, depth int) []string {
 		dst = append(dst, m)
 	}
 	for _, m := range v.members {
-		if m.name != "error" && !aside(m.name) {
+		if m.name != "error" && !unrelated(m.name) {
 			dst = envelopeMessages(dst, m.value, depth+1)
 		}
 	}
@@ -143,7 +143,8 @@ func signOfError(v *value) bool {
 	return false
 }
 
-// errorCode reports whether v is a number, or digits in a string, of 400 and above.
+// errorCode reports whether v is a number, or digits in a string, of 400 and
+// above.
 func errorCode(v *value) bool {
 	if v == nil || v.kind != scalar {
 		return false

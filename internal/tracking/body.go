@@ -13,7 +13,7 @@ type Body struct {
 	raw    []byte
 	root   *value  // nil if raw is not one whole JSON value
 	answer *Answer // nil until asked for
-	named  []Key   // every number and referId that stands in the answer, told of or not
+	named  []Key   // every number and referId in the answer, with or without a tracking
 }
 
 // ReadBody parses raw, which must not change afterwards.
@@ -28,14 +28,14 @@ func ReadBody(raw []byte) *Body {
 // JSON reports whether the body is one whole JSON value.
 func (b *Body) JSON() bool { return b != nil && b.root != nil }
 
-// Wrong reports whether the body carries a sign that something went wrong:
-// `success: false`, a non-null `error`, or `code` or `meta.code` of 400 and
-// above. What is not JSON carries none.
+// Wrong reports whether the body has a sign of error: `success: false`, a
+// non-null `error`, or `code` or `meta.code` of 400 and above. What is not JSON
+// has none.
 //
 // Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
 func (b *Body) Wrong() bool { return b.JSON() && signOfError(b.root) }
 
-// ErrorText returns the words an error body has for its reader: the text of
+// ErrorText returns the message of an error body: the text of
 // `message`, `error`, `error.message`, `detail` or `title`, or empty.
 //
 // Assumed: the structure of error bodies is not shown.
@@ -60,24 +60,24 @@ func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 	return raw, times > 0
 }
 
-// Marks yields pointers to what could tell one kind of answer from another: the
-// whole body if it is a scalar or empty, else the scalars and what is empty at
-// its top level, in their order.
-func (b *Body) Marks() iter.Seq[string] {
+// DistinctivePointers yields pointers to values that may distinguish one kind
+// of answer from another: the whole body if it is a scalar or empty, else its
+// members that are, in their order.
+func (b *Body) DistinctivePointers() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !b.JSON() {
 			return
 		}
-		if b.root.mark() {
+		if b.root.distinctive() {
 			yield("")
 			return
 		}
 		for _, m := range b.root.members {
-			if m.value.mark() && !yield("/"+jsonscan.Escape(m.name)) {
+			if m.value.distinctive() && !yield("/"+jsonscan.Escape(m.name)) {
 				return
 			}
 		}
 	}
 }
 
-func (v *value) mark() bool { return v.kind == scalar || len(v.members)+len(v.items) == 0 }
+func (v *value) distinctive() bool { return v.kind == scalar || len(v.members)+len(v.items) == 0 }

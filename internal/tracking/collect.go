@@ -2,33 +2,33 @@ package tracking
 
 import "strings"
 
-// found is a tracking put together from the objects of an answer.
-type found struct {
+// partial is a tracking as far as it was collected from the objects of an
+// answer.
+type partial struct {
 	Tracking
-	// weak is a status that stood beside a number but no other word of a
-	// status: an envelope may have echoed the number beside its own status.
-	weak string
+	// envelopeStatus is a status beside a number, without a label or track: an
+	// envelope may have repeated the number beside its own status.
+	envelopeStatus string
 }
 
-// settled returns the tracking, with the weak status if there is no better.
-func (f found) settled() Tracking {
+// resolved returns the tracking, with envelopeStatus if it has no other status.
+func (f partial) resolved() Tracking {
 	if f.Status == "" {
-		f.Status = f.weak
+		f.Status = f.envelopeStatus
 	}
 	return f.Tracking
 }
 
-// collect returns the trackings that stand in v. name is the member v was
-// found under. Objects that nest in one another tell of one tracking as long
-// as they do not contradict each other in its number; elements of a list are
-// trackings of their own.
-func collect(v *value, name string) []found {
+// collect returns the trackings in v. name is the name of the member with the
+// value v. Nested objects describe one tracking unless their numbers differ;
+// elements of a list are separate trackings.
+func collect(v *value, name string) []partial {
 	switch v.kind {
 	case list:
 		if isCheckpoints(v) {
-			return []found{{Tracking: Tracking{Checkpoints: checkpoints(v)}}}
+			return []partial{{Tracking: Tracking{Checkpoints: checkpoints(v)}}}
 		}
-		var all []found
+		var all []partial
 		for _, item := range v.items {
 			all = append(all, collect(item, "")...)
 		}
@@ -40,8 +40,8 @@ func collect(v *value, name string) []found {
 	}
 }
 
-// aside are members that tell of something else than the tracking asked for.
-func aside(name string) bool {
+// unrelated reports whether a member is not about the tracking asked for.
+func unrelated(name string) bool {
 	switch name {
 	case "request", "related", "links", "pagination", "debug", "echo":
 		return true
@@ -49,19 +49,19 @@ func aside(name string) bool {
 	return false
 }
 
-func collectObject(v *value, name string) []found {
-	own := []found{}
+func collectObject(v *value, name string) []partial {
+	own := []partial{}
 	if f, ok := ownFields(v, name); ok {
 		own = append(own, f)
 	}
 	for _, m := range v.members {
-		if aside(m.name) {
+		if unrelated(m.name) {
 			continue
 		}
 		switch m.name {
 		case "trackingEvents":
 			if m.value.kind == list {
-				own = merge(own, []found{{Tracking: Tracking{Checkpoints: checkpoints(m.value)}}})
+				own = merge(own, []partial{{Tracking: Tracking{Checkpoints: checkpoints(m.value)}}})
 			}
 		default:
 			own = merge(own, collect(m.value, m.name))
@@ -70,9 +70,9 @@ func collectObject(v *value, name string) []found {
 	return own
 }
 
-// merge joins what two neighbours tell. One tracking on each side that agree
-// are one; anything else stands side by side.
-func merge(a, b []found) []found {
+// merge joins the trackings of two neighbours. A tracking of b is merged into
+// one of a that it does not contradict; all others are kept apart.
+func merge(a, b []partial) []partial {
 	switch {
 	case len(b) == 0:
 		return a
@@ -81,9 +81,9 @@ func merge(a, b []found) []found {
 	case len(b) == 1:
 		for i := range a {
 			if sameTracking(a[i].Tracking, b[0].Tracking) {
-				fill(&a[i].Tracking, b[0].Tracking)
-				if a[i].weak == "" {
-					a[i].weak = b[0].weak
+				fillMissing(&a[i].Tracking, b[0].Tracking)
+				if a[i].envelopeStatus == "" {
+					a[i].envelopeStatus = b[0].envelopeStatus
 				}
 				return a
 			}
@@ -111,8 +111,8 @@ func sameTracking(a, b Tracking) bool {
 	return len(a.Checkpoints) == 0 || len(b.Checkpoints) == 0
 }
 
-// fill takes from b what t lacks.
-func fill(t *Tracking, b Tracking) {
+// fillMissing copies from b the fields that t does not have.
+func fillMissing(t *Tracking, b Tracking) {
 	set := func(dst *string, s string) {
 		if *dst == "" {
 			*dst = s
@@ -138,9 +138,9 @@ func fill(t *Tracking, b Tracking) {
 	}
 }
 
-// ownFields reads the fields that stand in v itself. A `status` counts only
-// beside other words of a tracking, for envelopes have one too.
-func ownFields(v *value, name string) (found, bool) {
+// ownFields reads the fields of v itself. A `status` counts only beside other
+// fields of a tracking, as envelopes have one too.
+func ownFields(v *value, name string) (partial, bool) {
 	t := Tracking{
 		ReferID:       v.str(FieldReferID),
 		Number:        v.str("trackingNumber"),
@@ -175,7 +175,7 @@ func ownFields(v *value, name string) (found, bool) {
 	if name == "summary" && t.RouterID == "" {
 		t.RouterID = v.str("id")
 	}
-	return found{Tracking: t, weak: weak}, known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
+	return partial{Tracking: t, envelopeStatus: weak}, known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
 }
 
 // isCheckpoints reports whether a list without the documented name holds

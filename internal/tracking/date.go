@@ -111,7 +111,8 @@ func month(s string) bool {
 
 func year(s string) bool { return len(s) == 4 && between(s, 1900, 2099) }
 
-// between reports whether s is a number of at most four digits from low to high.
+// between reports whether s is a number of at most four digits from low to
+// high.
 func between(s string, low, high int) bool {
 	if len(s) > 4 || !digits(s) {
 		return false

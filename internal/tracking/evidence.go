@@ -54,7 +54,7 @@ func (b *Body) Evidence(item Item) Evidence {
 	case !b.JSON():
 		return undecided(b.kindOfText())
 	case b.Wrong():
-		return undecided("sign of error: " + brief(b.ErrorText(), 100))
+		return undecided("sign of error: " + shorten(b.ErrorText(), 100))
 	}
 	a, why := b.Answer(), ""
 	for _, t := range a.Trackings {
@@ -63,8 +63,8 @@ func (b *Body) Evidence(item Item) Evidence {
 		case t.ReferID != "" && t.ReferID != item.ReferID:
 			why = "names the number under another referId"
 		case t.Error != "":
-			why = "names the number with an error: " + brief(t.Error, 100)
-		case !t.shown():
+			why = "names the number with an error: " + shorten(t.Error, 100)
+		case !t.provesPresence():
 			why = "names the number, but tells nothing of the tracking"
 		default:
 			return Evidence{Presence: PresenceNamed, Own: t.ReferID != ""}
@@ -83,9 +83,9 @@ func (b *Body) Evidence(item Item) Evidence {
 	return undecided("tells nothing of a tracking")
 }
 
-// shown reports whether the answer tells what no echo of a question could. A
-// status alone might be the envelope's own.
-func (t Tracking) shown() bool {
+// provesPresence reports whether the answer has what no echo of a question has.
+// A status alone may be that of the envelope.
+func (t Tracking) provesPresence() bool {
 	return t.Processing || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0 ||
 		(t.RouterID != "" && t.Status != "")
 }
@@ -115,9 +115,9 @@ func (b *Body) AbsenceFingerprint(status int, references ...string) string {
 		words = outline(b.root)
 	}
 	for _, r := range references {
-		words = cutOut(words, r)
+		words = removeWord(words, r)
 	}
-	return strings.TrimSpace(fmt.Sprintf("%d %s", status, brief(words, 160)))
+	return strings.TrimSpace(fmt.Sprintf("%d %s", status, shorten(words, 160)))
 }
 
 // kindOfText says what an answer is that is not JSON.
@@ -132,7 +132,7 @@ func (b *Body) kindOfText() string {
 	case text[0] == '<':
 		return "HTML"
 	}
-	return "text: " + brief(string(text[:min(len(text), 400)]), 100)
+	return "text: " + shorten(string(text[:min(len(text), 400)]), 100)
 }
 
 // outline names the members of a JSON answer without words.
@@ -158,9 +158,9 @@ func outline(root *value) string {
 	return "{" + strings.Join(names, ",") + "}"
 }
 
-// cutOut replaces reference by an ellipsis wherever it stands as a word of its
-// own, in any case.
-func cutOut(s, reference string) string {
+// removeWord replaces reference by an ellipsis wherever it is a whole word, in
+// any case.
+func removeWord(s, reference string) string {
 	if reference == "" {
 		return s
 	}
@@ -182,7 +182,8 @@ func cutOut(s, reference string) string {
 	return out.String()
 }
 
-// hasFold reports whether s begins with prefix in any case, and where that ends.
+// hasFold reports whether s begins with prefix in any case, and where that
+// ends.
 func hasFold(s, prefix string) (end int, ok bool) {
 	for range prefix {
 		if end >= len(s) {
@@ -196,9 +197,9 @@ func hasFold(s, prefix string) (end int, ok bool) {
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// brief returns the first characters of foreign text on one line, each made
-// visible.
-func brief(s string, most int) string {
+// shorten returns the first characters of foreign text on one line. Invisible
+// ones become escapes.
+func shorten(s string, most int) string {
 	var out strings.Builder
 	n := 0
 	for _, r := range strings.Join(strings.Fields(s), " ") {

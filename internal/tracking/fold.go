@@ -28,8 +28,8 @@ func SameNumber(a, b string) bool {
 }
 
 // FoldStatus returns the name or number of a status in the form in which
-// statuses are compared: letters in one case, and one underscore for any spaces,
-// hyphens and underscores between words. A sign stays: -1 is not 1.
+// statuses are compared: letters in one case, and one underscore for any
+// spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
 func FoldStatus(s string) string {
 	var b strings.Builder
 	between := false
@@ -61,7 +61,8 @@ func NamesStatus(want, number, label, track string) bool {
 	return folded == FoldStatus(number) || folded == FoldStatus(text) || folded == FoldStatus(label) || folded == FoldStatus(track)
 }
 
-// HasStatus reports whether want names the tracking's status, see [NamesStatus].
+// HasStatus reports whether want names the tracking's status, see
+// [NamesStatus].
 func (t Tracking) HasStatus(want string) bool {
 	return NamesStatus(want, t.Status, t.StatusLabel, t.StatusTrack)
 }

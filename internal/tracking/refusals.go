@@ -26,39 +26,39 @@ type refusals struct {
 	items     []Item
 	exact     index // by referId and number
 	folded    index // the same, however the number is written
-	taken     map[int]bool
+	decided   map[int]bool
 	found     []refusal
-	halves    map[Key][]int  // rows by referId alone, and by folded number alone
+	byHalf    map[Key][]int  // rows by referId alone, and by folded number alone
 	ambiguous map[int]string // why, by row
 }
 
 type refusal struct {
-	row int
-	own bool   // the object itself says so, or why
-	why string // the service's own words; empty if there are none
+	row      int
+	explicit bool   // the object itself has a sign of error, or a reason
+	reason   string // the service's own words; empty if there are none
 
 	ambiguous bool
 }
 
 // index finds a row by referId and number, or by one of them with the other
-// left empty; several is what can't be told apart.
+// empty. The row is ambiguous if several have the same key.
 type index map[Key]int
 
-const several = -1
+const severalRows = -1
 
 func (x index) add(k Key, i int) {
 	if _, twice := x[k]; twice {
-		i = several
+		i = severalRows
 	}
 	x[k] = i
 }
 
 func (x index) row(k Key) (int, bool) {
 	i, ok := x[k]
-	return i, ok && i != several
+	return i, ok && i != severalRows
 }
 
-// refusedUnder are names of lists that hold what was not taken.
+// refusedUnder reports whether a list of that name has refused rows.
 func refusedUnder(name string) bool {
 	switch name {
 	case "failed", "failures", "rejected", "refused", "invalid", "errors", "error":
@@ -67,8 +67,8 @@ func refusedUnder(name string) bool {
 	return false
 }
 
-// walk looks for objects that name a row. bad is true inside a list of what
-// was not taken.
+// walk finds the objects that name a row. bad is true inside a list of refused
+// rows.
 func (r *refusals) walk(v *value, bad bool) {
 	switch v.kind {
 	case list:
@@ -85,7 +85,7 @@ func (r *refusals) walk(v *value, bad bool) {
 	}
 }
 
-// names returns the referId and the number that v names.
+// names returns the referId and the number in v.
 func names(v *value) (refer, number string) {
 	refer, number = v.str(FieldReferID), v.str(FieldNumber)
 	if number == "" {
@@ -97,8 +97,8 @@ func names(v *value) (refer, number string) {
 	return refer, number
 }
 
-// decides notes what v says of the row that it names, and reports whether it
-// names one.
+// decides records what v says of a row, and reports whether it names exactly
+// one.
 func (r *refusals) decides(v *value, bad bool) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {
@@ -120,15 +120,14 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	return ok
 }
 
-// prepare makes the indexes when the first object names a row: most answers
-// name none.
+// prepare makes the indexes once an object names a row. Most answers name none.
 func (r *refusals) prepare() {
 	if r.exact != nil {
 		return
 	}
 	r.exact, r.folded = make(index, 3*len(r.items)), make(index, 2*len(r.items))
-	r.taken, r.ambiguous = make(map[int]bool), make(map[int]string)
-	r.halves = make(map[Key][]int, 2*len(r.items))
+	r.decided, r.ambiguous = make(map[int]bool), make(map[int]string)
+	r.byHalf = make(map[Key][]int, 2*len(r.items))
 	for i, it := range r.items {
 		bare := FoldNumber(it.Number)
 		r.exact.add(it.Key(), i)
@@ -137,12 +136,12 @@ func (r *refusals) prepare() {
 		r.folded.add(Key{it.ReferID, bare}, i)
 		r.folded.add(Key{Number: bare}, i)
 		for _, half := range []Key{{ReferID: it.ReferID}, {Number: bare}} {
-			r.halves[half] = append(r.halves[half], i)
+			r.byHalf[half] = append(r.byHalf[half], i)
 		}
 	}
 }
 
-// rowError reports whether the object that names a row says it was not taken.
+// rowError reports whether an object says that its row was refused.
 func rowError(v *value) bool {
 	if signOfError(v) {
 		return true
@@ -152,7 +151,7 @@ func rowError(v *value) bool {
 			return true
 		}
 	}
-	// A number under `status` is the tracking's status, not an error's.
+	// A number in `status` is the status of the tracking, not of an error.
 	return refusedWord(v.str("status")) || refusedWord(v.str("result"))
 }
 
@@ -165,41 +164,41 @@ func refusedWord(s string) bool {
 }
 
 func (r *refusals) refuse(i int, v *value, own bool) {
-	if r.taken[i] {
+	if r.decided[i] {
 		return
 	}
-	r.taken[i] = true
+	r.decided[i] = true
 	why := errorText(v, 0)
-	r.found = append(r.found, refusal{row: i, own: own || why != "", why: why})
+	r.found = append(r.found, refusal{row: i, explicit: own || why != "", reason: why})
 }
 
 // addAmbiguous records the rows that have the referId or the number, once.
 func (r *refusals) addAmbiguous(refer, bare, why string) {
 	for _, half := range []Key{{ReferID: refer}, {Number: bare}} {
-		for _, i := range r.halves[half] {
+		for _, i := range r.byHalf[half] {
 			r.ambiguous[i] = why
 		}
-		delete(r.halves, half)
+		delete(r.byHalf, half)
 	}
 }
 
 // rows returns the refused rows, without those that are only refused all together.
 func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 	for i := range r.items {
-		if why, ok := r.ambiguous[i]; ok && !r.taken[i] {
-			r.found = append(r.found, refusal{row: i, own: why != "", why: why, ambiguous: true})
+		if why, ok := r.ambiguous[i]; ok && !r.decided[i] {
+			r.found = append(r.found, refusal{row: i, explicit: why != "", reason: why, ambiguous: true})
 		}
 	}
 	all := len(r.items) > 1 && len(r.found) == len(r.items)
 	for _, f := range r.found {
-		if all && !f.own {
+		if all && !f.explicit {
 			blanket = true
 			continue
 		}
-		if f.why == "" {
-			f.why = "the service refused this row without saying why"
+		if f.reason == "" {
+			f.reason = "the service refused this row without saying why"
 		}
-		rows = append(rows, RefusedRow{Key: r.items[f.row].Key(), Reason: f.why, Ambiguous: f.ambiguous})
+		rows = append(rows, RefusedRow{Key: r.items[f.row].Key(), Reason: f.reason, Ambiguous: f.ambiguous})
 	}
 	return rows, blanket
 }

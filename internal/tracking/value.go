@@ -18,7 +18,8 @@ const (
 	list
 )
 
-// value is one JSON value with exact names, in order, nothing merged.
+// value is one JSON value. Members keep their exact names and order; duplicates
+// are kept.
 type value struct {
 	kind    kind
 	raw     []byte // the literal as sent
@@ -39,28 +40,28 @@ func parse(raw []byte) (*value, bool) {
 	}
 	p := parser{raw: raw, names: map[string]string{}}
 	v := p.value(jsonscan.SkipSpace(raw, 0), 0)
-	return v, !p.deep
+	return v, !p.tooDeep
 }
 
 // parser reads bytes that are known to be valid JSON.
 type parser struct {
-	raw   []byte
-	deep  bool
-	free  []value           // made at once, to be handed out one by one
-	names map[string]string // each name is made once
+	raw     []byte
+	tooDeep bool
+	pool    []value           // values allocated ahead
+	names   map[string]string // by literal: each name is decoded once
 }
 
-// grown is how many values are made at once.
-const grown = 64
+// poolSize is how many values are allocated at once.
+const poolSize = 64
 
 // value reads the value that begins at i.
 func (p *parser) value(i, depth int) *value {
-	if len(p.free) == 0 {
-		p.free = make([]value, grown)
+	if len(p.pool) == 0 {
+		p.pool = make([]value, poolSize)
 	}
-	v := &p.free[0]
-	p.free = p.free[1:]
-	p.deep = p.deep || depth > maxDepth
+	v := &p.pool[0]
+	p.pool = p.pool[1:]
+	p.tooDeep = p.tooDeep || depth > maxDepth
 	c := p.raw[i]
 	if c == '{' {
 		v.kind = object
@@ -68,7 +69,7 @@ func (p *parser) value(i, depth int) *value {
 		v.kind = list
 	}
 	var end int
-	if v.kind == scalar || p.deep {
+	if v.kind == scalar || p.tooDeep {
 		end, _ = jsonscan.SkipValue(p.raw, i)
 	} else {
 		end = jsonscan.Each(p.raw, i, func(name []byte, _, at int) int {
@@ -107,7 +108,7 @@ func (v *value) get(name string) *value {
 
 func (v *value) null() bool { return v.kind == scalar && string(v.raw) == "null" }
 
-// text returns the string of a JSON string, else empty.
+// text returns the text of a JSON string, else empty.
 func (v *value) text() string {
 	if v == nil || v.kind != scalar || len(v.raw) == 0 || v.raw[0] != '"' {
 		return ""

@@ -19,8 +19,8 @@ type Candidate struct {
 	Obstacle string
 	// Stale says that every sample was outside the tolerance when it was
 	// received. Empty if one was inside, or none has a time.
-	Stale string
-	Open  []string // what the matching samples leave undecided, in words
+	Stale     string
+	Undecided []string // what the matching samples leave undecided, in words
 
 	proven Strength // Strength of the parts that differed between matching samples
 }
@@ -83,7 +83,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if matching == 1 {
 				continue
 			}
-			c.Open = append(c.Open, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed in its place")
+			c.Undecided = append(c.Undecided, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed in its place")
 		}
 	}
 	c.proven = varying.strength()

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// LearnFrom is how many deliveries with different bodies a scheme must match to
+// MinLearnBodies is how many deliveries with different bodies a scheme must match to
 // be accepted as the sender's.
-const LearnFrom = 3
+const MinLearnBodies = 3
 
 // Bounds of a search.
 const (
@@ -182,7 +182,7 @@ func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 		return fit[0], true
 	}
 	if len(fit) == 2 {
-		either.Open = append(either.Open, "base64 or base64url: no signature holds a digit that differs, so both are accepted")
+		either.Undecided = append(either.Undecided, "base64 or base64url: no signature holds a digit that differs, so both are accepted")
 	}
 	return either, true
 }

@@ -119,8 +119,8 @@ func TestLearnRanksNothingByPartsThatDidNotVary(t *testing.T) {
 		t.Fatalf("candidates %+v; want the header before the field", got.Candidates)
 	}
 	for _, c := range got.Candidates {
-		if len(c.Open) != 1 || !strings.Contains(c.Open[0], "the same in every delivery") {
-			t.Errorf("open %q; want it said that a part did not vary", c.Open)
+		if len(c.Undecided) != 1 || !strings.Contains(c.Undecided[0], "the same in every delivery") {
+			t.Errorf("open %q; want it said that a part did not vary", c.Undecided)
 		}
 	}
 }

@@ -338,7 +338,7 @@ func encoded(t *testing.T, encoding string, special bool, n int) []webhook.Sampl
 func TestLearnLeavesTheAlphabetOpen(t *testing.T) {
 	for _, encoding := range []string{webhook.EncodingBase64, webhook.EncodingBase64URL} {
 		got := learn(t, encoded(t, encoding, false, 3), "secret-k")
-		if len(got.Candidates) != 1 || len(got.Candidates[0].Open) != 1 || !strings.Contains(got.Candidates[0].Open[0], "base64 or base64url") {
+		if len(got.Candidates) != 1 || len(got.Candidates[0].Undecided) != 1 || !strings.Contains(got.Candidates[0].Undecided[0], "base64 or base64url") {
 			t.Fatalf("%s: candidates %+v; want one that leaves the alphabet open", encoding, got.Candidates)
 		}
 		v := verifier(t, got.Candidates[0].Scheme, "secret-k")
@@ -356,7 +356,7 @@ func TestLearnLeavesTheAlphabetOpen(t *testing.T) {
 			append(encoded(t, encoding, true, 1), encoded(t, encoding, false, 2)...),
 			append(encoded(t, encoding, false, 2), encoded(t, encoding, true, 1)...),
 		} {
-			if got = learn(t, all, "secret-k"); len(got.Candidates) != 1 || got.Candidates[0].Scheme.Signature.Encoding != encoding || len(got.Candidates[0].Open) != 0 {
+			if got = learn(t, all, "secret-k"); len(got.Candidates) != 1 || got.Candidates[0].Scheme.Signature.Encoding != encoding || len(got.Candidates[0].Undecided) != 0 {
 				t.Errorf("candidates %+v; want %s and nothing open", got.Candidates, encoding)
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Masked stands in place of what was redacted.
-const Masked = "***"
+// Mask stands in place of what was redacted.
+const Mask = "***"
 
 // longSegment is how long a segment of a path is, in bytes, that may be a
 // token.
@@ -29,8 +29,8 @@ const minSecretInside = 4
 // Of the body these texts and numbers stay: event, eventId, times, status and
 // its names, transitTime, carrierCode. Tracking numbers, order numbers and the
 // service's identifiers become others, equal ones the same within all that one
-// Redactor redacts. Every other text becomes [Masked] and every other number
-// 0. A body that is no JSON becomes [Masked]. Of the headers the names stay,
+// Redactor redacts. Every other text becomes [Mask] and every other number
+// 0. A body that is no JSON becomes [Mask]. Of the headers the names stay,
 // and the values of those that say what the body is and who the sender's
 // program is; of the query the names. Long segments of the path, and the
 // sender's address, go. What holds one of Secrets goes wherever it is.
@@ -69,7 +69,7 @@ func (r Redactor) holdsSecret(s string) bool {
 // keep returns s unless it holds a secret.
 func (r Redactor) keep(s string) string {
 	if r.holdsSecret(s) {
-		return Masked
+		return Mask
 	}
 	return s
 }
@@ -89,7 +89,7 @@ func maskText(s string) string {
 	if s == "" {
 		return ""
 	}
-	return Masked
+	return Mask
 }
 
 func (r Redactor) path(path string) string {
@@ -97,7 +97,7 @@ func (r Redactor) path(path string) string {
 	for i, part := range parts {
 		parts[i] = r.keep(part)
 		if len(part) >= longSegment {
-			parts[i] = Masked
+			parts[i] = Mask
 		}
 	}
 	return r.keep(strings.Join(parts, "/"))
@@ -125,7 +125,7 @@ func (r Redactor) body(body []byte) []byte {
 		return body
 	}
 	if !json.Valid(body) {
-		return []byte(Masked)
+		return []byte(Mask)
 	}
 	w := redaction{Redactor: r, b: body}
 	w.copyTo(jsonscan.SkipSpace(body, 0))
@@ -162,7 +162,7 @@ func (w *redaction) value(name string) {
 				w.copyTo(nameAt)
 				name, _ = jsonscan.Text(literal)
 				if w.holdsSecret(name) || w.holdsSecret(string(literal)) {
-					w.replace(nameAt+len(literal), []byte(`"`+Masked+`"`))
+					w.replace(nameAt+len(literal), []byte(`"`+Mask+`"`))
 				}
 			}
 			w.copyTo(at)
@@ -194,7 +194,7 @@ func (w *redaction) text(name string, literal []byte) []byte {
 	case identifies(name):
 		return []byte(`"` + w.alias(s) + `"`)
 	default:
-		return []byte(`"` + Masked + `"`)
+		return []byte(`"` + Mask + `"`)
 	}
 }
 

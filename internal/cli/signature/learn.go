@@ -78,7 +78,7 @@ verify: observe, and verifies the stored deliveries again.
 Secrets come from the configuration, from --secret-from env:NAME or file:PATH, and
 the API key is tried as well.
 
-%s`, webhook.LearnFrom, DeliveryHelp),
+%s`, webhook.MinLearnBodies, DeliveryHelp),
 		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -222,7 +222,7 @@ func (l *lesson) json() learnJSON {
 func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
 		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
-		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Open...),
+		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
 		for _, i := range c.Secrets {
@@ -264,8 +264,8 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", countDeliveries(len(l.names)), command.Plural(len(l.secrets), "secret"))
 	case o.Pin == "":
 		return nil
-	case l.Bodies < webhook.LearnFrom:
-		return unverified("receive more deliveries, then repeat", "", "not pinned: %d deliveries with different bodies are needed, and there are %d", webhook.LearnFrom, l.Bodies)
+	case l.Bodies < webhook.MinLearnBodies:
+		return unverified("receive more deliveries, then repeat", "", "not pinned: %d deliveries with different bodies are needed, and there are %d", webhook.MinLearnBodies, l.Bodies)
 	case l.Candidates[0].Obstacle != "":
 		return unverified("fix that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
 	case l.Candidates[0].Strength == webhook.StrengthKeyless && !o.AcceptWeak:
@@ -401,7 +401,7 @@ func printResult(call *command.Call, l lesson, j learnJSON) error {
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
-		{Name: "Open", Value: strings.Join(c.Open, "; ")},
+		{Name: "Open", Value: strings.Join(c.Undecided, "; ")},
 	})
 	if err != nil {
 		return err
@@ -446,8 +446,8 @@ func printNextStep(call *command.Call, l lesson, j learnJSON) {
 		call.IO.Hint("fix that first: as things are it would verify nothing")
 	case c.Stale != "":
 		call.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
-	case l.Bodies < webhook.LearnFrom:
-		call.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.LearnFrom)
+	case l.Bodies < webhook.MinLearnBodies:
+		call.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.MinLearnBodies)
 	default:
 		words := append([]string{"signature", "learn"}, call.Cmd.Flags().Args()...)
 		call.IO.Hint("pin it with `" + call.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")

@@ -39,8 +39,8 @@ says which of them do not, changes nothing and ends with 9.`,
 }
 
 func runPromote(ctx context.Context, c *command.Call, last int) error {
-	if last < webhook.LearnFrom {
-		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", last, webhook.LearnFrom)
+	if last < webhook.MinLearnBodies {
+		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", last, webhook.MinLearnBodies)
 	}
 	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {
@@ -97,8 +97,8 @@ func (j promotionJSON) failure(c *command.Call) error {
 	case len(j.Failing) > 0:
 		return unverified("`waybill signature explain ID` says why", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), countDeliveries(j.Checked))
-	case j.Checked < webhook.LearnFrom:
-		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.LearnFrom)
+	case j.Checked < webhook.MinLearnBodies:
+		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.MinLearnBodies)
 	default:
 		return nil
 	}

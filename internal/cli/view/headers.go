@@ -37,7 +37,7 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 	shown := MaskHeaders(header, secrets, false)
 	for i, h := range shown {
 		if IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
-			shown[i].Value = webhook.Masked
+			shown[i].Value = webhook.Mask
 		}
 	}
 	return shown, nil
