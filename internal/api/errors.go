@@ -8,14 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// For the command line, until it asks for those of tracking.
-type Query = tracking.Query
-
-var (
-	ErrUnauthorized = tracking.ErrUnauthorized
-	ErrUndecided    = tracking.ErrUndecided
-)
-
 // ConnectError says that no answer came at all. Repeating a query is safe;
 // repeating a create only if nothing was sent.
 type ConnectError struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -83,12 +84,7 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 // says why none came; it is a [*StopError] or the cause of ctx.
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	for retry := pace.NewRetry(j.QueryTimeout); ; {
-		pass, err := j.Gate.Enter(ctx)
-		if err != nil {
-			return tracking.Evidence{}, err
-		}
-		e := j.Service.Evidence(ctx, item, byNumber)
-		endPass(pass, signalOf(e), e.RetryAfter)
+		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence { return j.Service.Evidence(ctx, item, byNumber) })
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)
@@ -103,20 +99,6 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: "stopped: no answer about rows of unknown outcome", Err: e.Err}
 		}
-	}
-}
-
-// signalOf returns what an answer to a query says about pace.
-func signalOf(e tracking.Evidence) tracking.Signal {
-	switch {
-	case e.Err == nil:
-		return tracking.SignalSuccess
-	case e.Unconnected:
-		return tracking.SignalUnconnected
-	case e.Throttled:
-		return tracking.SignalThrottled
-	default:
-		return tracking.SignalNone
 	}
 }
 

@@ -97,7 +97,7 @@ func TestExplain(t *testing.T) {
 		{&api.StatusError{Status: 404}, command.Refused},
 		{&api.StatusError{Status: 503}, command.Unreachable},
 		{&api.ConnectError{Err: errors.New("refused")}, command.Unreachable},
-		{api.ErrUndecided, command.Unknown},
+		{tracking.ErrUndecided, command.Unknown},
 		{ledger.ErrNoRun, command.NotFound},
 		{&command.UsageError{Err: errors.New("x")}, command.Usage},
 		{&track.WaitError{Cause: command.ErrTimeUp, All: 1}, command.Pending},
