@@ -108,6 +108,7 @@ type Job struct {
 	clockNoted      bool                // the user knows that the clock was set back
 	resentOne       bool                // see ResendOne
 	unprovable      bool                // see Unprovable
+	recorder        *recorder
 	assumptions
 }
 
@@ -142,6 +143,8 @@ func (e *StopError) Unwrap() error { return e.Err }
 // rows are unknown. requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.absences = map[int64]time.Time{}
+	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
+	defer j.recorder.close()
 	err = firstError(j.loadAssumptions(soft), j.reopen(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)

@@ -265,6 +265,7 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 		return err
 	}
 	for _, o := range some {
+		d.recorder.add(o.batch, o.reply)
 		if d.Settled != nil {
 			d.Settled(o.batch, o.reply)
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/store"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const connectPatience = 2 * time.Minute
@@ -200,95 +198,13 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 		return 0, err
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
-	learned := k.learner(ctx)
 	contracts := bulk.Store{Store: k.Store.Runs, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
-	job.Settled = func(b ledger.Batch, r *tracking.Reply) {
-		progress.Settled(b, r)
-		learned.add(b, r)
-	}
-	job.Resolved = progress.Resolved
+	job.Settled, job.Resolved = progress.Settled, progress.Resolved
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
 	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
 	k.unprovable = job.Unprovable()
 	progress.Stop()
-	learned.end()
 	return requests, err
-}
-
-// learner records what the answers to synchronous creates said of each
-// tracking, beside the sending.
-type learner struct {
-	answers chan created
-	ended   chan struct{}
-}
-
-type created struct {
-	items []tracking.Item
-	reply *tracking.Reply
-}
-
-// Bounds of what was answered and is not recorded yet. The more trackings are
-// recorded at once, the fewer pages of their index are written twice.
-const (
-	mostUnlearned = 64 // answers
-	learnedAtOnce = 4096
-	learnedAfter  = time.Second
-)
-
-func (k *Execution) learner(ctx context.Context) *learner {
-	l := &learner{}
-	if k.Run.Plan.Mode != ledger.Sync {
-		return l
-	}
-	l.answers, l.ended = make(chan created, mostUnlearned), make(chan struct{})
-	go func() {
-		defer close(l.ended)
-		for c := range l.answers {
-			seen := l.gathered(c)
-			slices.SortStableFunc(seen, byKey)
-			if err := k.Store.Trackings.Learn(context.WithoutCancel(ctx), k.Run.Plan.Account, seen, nil); err != nil {
-				k.Call.IO.Warning("the rows are recorded as accepted, but not what the answer said of them: %v", err)
-			}
-		}
-	}()
-	return l
-}
-
-// gathered returns what an answer tells, with those that came soon after it.
-func (l *learner) gathered(c created) []ledger.Sighting {
-	seen := app.Created(c.items, c.reply)
-	late := time.NewTimer(learnedAfter)
-	defer late.Stop()
-	for len(seen) < learnedAtOnce {
-		select {
-		case c, ok := <-l.answers:
-			if !ok {
-				return seen
-			}
-			seen = append(seen, app.Created(c.items, c.reply)...)
-		case <-late.C:
-			return seen
-		}
-	}
-	return seen
-}
-
-// byKey is the order in which many are recorded fastest.
-func byKey(a, b ledger.Sighting) int {
-	return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
-}
-
-func (l *learner) add(b ledger.Batch, r *tracking.Reply) {
-	if l.answers != nil && r.Outcome == tracking.OutcomeAccepted {
-		l.answers <- created{b.Items(), r}
-	}
-}
-
-func (l *learner) end() {
-	if l.answers != nil {
-		close(l.answers)
-		<-l.ended
-	}
 }
