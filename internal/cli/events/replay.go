@@ -3,23 +3,23 @@ package events
 import (
 	"context"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 type replayOptions struct {
 	sendingOptions
 
+	IDs                      []string
 	Since, Filter            string
 	Until                    int64
 	Dead, Resign, Unverified bool
@@ -47,7 +47,8 @@ anew. Only verified deliveries go, but for those named by ID, or with
 		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook", "waybill events replay --since 24h --filter 'event=router.delivered'",
 			"waybill events replay --dead", "waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runReplay(ctx, c, o, args)
+			o.IDs = args
+			return runReplay(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -64,11 +65,11 @@ anew. Only verified deliveries go, but for those named by ID, or with
 }
 
 // selection reads which deliveries are meant.
-func (o replayOptions) selection(ids []string) (replay.Selection, error) {
-	sel := replay.Selection{IDs: ids, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
+func (o replayOptions) selection() (replay.Selection, error) {
+	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
 	matching := o.Since != "" || o.Filter != "" || o.Until != 0
 	ways := 0
-	for _, way := range []bool{len(ids) > 0, o.Dead, matching} {
+	for _, way := range []bool{len(o.IDs) > 0, o.Dead, matching} {
 		if way {
 			ways++
 		}
@@ -87,15 +88,15 @@ func (o replayOptions) selection(ids []string) (replay.Selection, error) {
 	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
 		return sel, err
 	}
-	if sel.Filter, err = forward.ParseFilter(o.Filter); err != nil {
-		return sel, command.Usagef("such as --filter event=router.delivered", "--filter: %w", err)
+	if sel.Filter, err = parseFilter(o.Filter); err != nil {
+		return sel, err
 	}
 	sel.To, err = o.target()
 	return sel, err
 }
 
-func runReplay(ctx context.Context, c *command.Call, o replayOptions, ids []string) error {
-	sel, err := o.selection(ids)
+func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
+	sel, err := o.selection()
 	if err != nil {
 		return err
 	}
@@ -123,93 +124,88 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions, ids []stri
 	if db != nil {
 		in, out = db.Inbox, db.Outbox
 	}
-	all, left, err := replay.Select(ctx, in, out, sel)
+	items, left, err := replay.Select(ctx, in, out, sel)
 	if err != nil {
 		return err
 	}
-	if err := saySelection(c.Session, sel, all, left); err != nil || len(all) == 0 {
+	targets := targetsOf(items)
+	if err := printSelection(c.IO, sel, items, left, targets); err != nil || len(items) == 0 {
 		return err
 	}
-	withhold, err := c.SecretMatcher()
-	if err != nil {
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign.sign}
+	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
-	headers, err := headersOf(c, o.Headers, all)
-	if err != nil {
+	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return err
 	}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: all, Headers: headers, Sign: sign.sign, Withhold: withhold}
+	for _, t := range targets {
+		sender.Headers[t.URL.String()] = t.Headers
+	}
 	k.kind, k.Load = "replay", sender.Load
-	k.label = func(i int) string { return "delivery " + all[i].ID }
-	k.json = func(j *sentJSON, i int) { j.Delivery, j.Attempt = all[i].ID, all[i].Attempt+1+j.Copy }
+	k.describe = func(i int) string { return "delivery " + items[i].ID }
+	k.fill = func(j *sentJSON, i int) { j.Delivery, j.Attempt = items[i].ID, items[i].Attempt+1+j.Copy }
 	if !o.Corrupt {
-		k.after = func(res forward.Result) error { return sender.Settle(ctx, res) }
+		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}
-	k.again = func(next int) string { return replayAgain(c, sel, all, k.Faults, next) }
-	if !c.Cmd.Flags().Changed("seed") && (o.Reorder || k.Faults.Drop > 0 || k.Faults.Delay > 0 || o.Corrupt) {
-		c.IO.Note("--seed %d repeats this run", k.Faults.Seed)
-	}
-	return k.run(ctx, len(all))
+	k.args, k.flags = sel.IDs, resumeFlags(sel, items)
+	k.noteSeed("")
+	return k.run(ctx, len(items))
 }
 
-// headersOf returns what each target of the deliveries gets, by its URL.
-func headersOf(c *command.Call, values []string, all []replay.Item) (map[string][]webhook.Field, error) {
+// targetsOf returns the targets of the items, each once.
+func targetsOf(items []replay.Item) []forward.Target {
 	var targets []forward.Target
-	for _, e := range all {
-		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == e.To.String() }) {
-			targets = append(targets, forward.Target{URL: e.To})
+	for _, i := range items {
+		if !slices.ContainsFunc(targets, func(t forward.Target) bool { return t.URL.String() == i.To.String() }) {
+			targets = append(targets, forward.Target{URL: i.To})
 		}
 	}
-	headers := map[string][]webhook.Field{}
-	err := GiveHeaders(c, values, targets)
-	for _, t := range targets {
-		headers[t.URL.String()] = t.Headers
-	}
-	return headers, err
+	return targets
 }
 
-// saySelection says what of the deliveries that were asked for is not sent, and
-// what is odd about the others.
-func saySelection(s *app.Session, sel replay.Selection, all []replay.Item, left replay.LeftOut) error {
+// printSelection says which of the selected deliveries are not sent, and warns
+// about the others. It is an error if the reader expects some and there are none.
+func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left replay.LeftOut, targets []forward.Target) error {
 	if left.Unverified > 0 {
-		s.IO.Note("left out, because not verified: %s; --forward-unverified sends them too", view.Deliveries(left.Unverified))
+		io.Note("left out, because not verified: %s; --forward-unverified sends them too", view.Deliveries(left.Unverified))
 	}
 	if left.Unwanted > 0 {
-		s.IO.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Unwanted))
+		io.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Unwanted))
 	}
 	switch {
-	case len(all) == 0 && sel.Dead:
+	case len(items) == 0 && sel.Dead:
 		if left.Unverified == 0 {
-			s.IO.Note("nothing was given up")
+			io.Note("nothing was given up")
 		}
 		return nil
-	case len(all) == 0 && left.Unwanted > 0:
+	case len(items) == 0 && left.Unwanted > 0:
 		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")
-	case len(all) == 0:
+	case len(items) == 0:
 		return command.Usagef("`waybill events list --limit 0` shows what there is", "no delivery matches")
 	}
-	if i := slices.IndexFunc(all, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(sel.IDs) > 0 {
-		s.IO.Warning("not verified: delivery %s", all[i].ID)
+	if i := slices.IndexFunc(items, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(sel.IDs) > 0 {
+		io.Warning("not verified: delivery %s", items[i].ID)
 	}
-	warnClear(s, all)
-	if sel.Dead && all[0].Letter == nil {
-		s.IO.Note("what was given up stays so until its own target takes it: `waybill events replay --dead`, without --to")
+	WarnUnencrypted(io, targets)
+	if sel.Dead && items[0].Letter == nil {
+		io.Note("what was given up stays so until its own target takes it: `waybill events replay --dead`, without --to")
 	}
 	return nil
 }
 
-// replayAgain is the command that goes on behind so many sendings. Letters that
-// were taken are no longer dead, so that the same command goes on with the others.
-func replayAgain(c *command.Call, sel replay.Selection, all []replay.Item, f forward.Faults, next int) string {
-	set := map[string]string{"seed": strconv.FormatUint(f.Seed, 10), "skip": strconv.Itoa(next)}
+// resumeFlags are the flags of the command that continues. Letters that were
+// taken are no longer dead, so that the same command sends the others.
+func resumeFlags(sel replay.Selection, items []replay.Item) map[string]string {
+	set := map[string]string{}
 	switch {
-	case sel.Dead && all[0].Letter != nil:
+	case sel.Dead && items[0].Letter != nil:
 		set["skip"] = "0"
 	case len(sel.IDs) == 0:
-		set["until"] = all[len(all)-1].ID
+		set["until"] = items[len(items)-1].ID
 		if !sel.Since.IsZero() {
 			set["since"] = sel.Since.UTC().Format(time.RFC3339Nano)
 		}
 	}
-	return anew(c, sel.IDs, set)
+	return set
 }

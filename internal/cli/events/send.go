@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,12 +16,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// mostMade is how many events one command makes up.
-const mostMade = 1_000_000
+// maxSynthetic is how many events one command makes up.
+const maxSynthetic = 1_000_000
 
 // seededTime is when made-up events happened if a seed is given and no time.
 const seededTime = "2026-01-01T00:00:00Z"
@@ -70,8 +68,8 @@ Lines, which go with their headers and are signed anew if there is a scheme.
 	return cmd
 }
 
-// made reads what the events are like.
-func (o sendOptions) made(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
+// synthetic reads what the made-up events are like.
+func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
 	m := webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
 	at := o.At
 	if at == "" && cmd.Flags().Changed("seed") {
@@ -83,8 +81,8 @@ func (o sendOptions) made(cmd *cobra.Command, seed uint64) (webhook.SyntheticEve
 			return m, command.Usagef("write it as "+seededTime, "--at %q is not a time", o.At)
 		}
 	}
-	if o.Count < 1 || o.Count > mostMade {
-		return m, command.Usagef(fmt.Sprintf("from 1 to %d", mostMade), "--count %d is out of bounds", o.Count)
+	if o.Count < 1 || o.Count > maxSynthetic {
+		return m, command.Usagef(fmt.Sprintf("from 1 to %d", maxSynthetic), "--count %d is out of bounds", o.Count)
 	}
 	for _, text := range o.Set {
 		c, err := webhook.ParseChange(text)
@@ -112,123 +110,112 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 		return err
 	}
 	defer k.Client.Close()
-	target := []forward.Target{{URL: to}}
-	if err := GiveHeaders(c, o.Headers, target); err != nil {
+	targets := []forward.Target{{URL: to}}
+	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return err
 	}
-	p := &posting{to: to, headers: target[0].Headers, count: o.Count}
-	if err := p.load(ctx, c.Session, c.Cmd, o, k.Faults.Seed); err != nil {
+	p := &sample{to: to, headers: targets[0].Headers, count: o.Count}
+	if err := p.load(ctx, c, o, k.Faults.Seed); err != nil {
 		return err
 	}
-	if err := p.signs(c.Session, o.Scheme, o.Corrupt); err != nil {
+	if p.sign, err = optionalSigner(c.Session, o.Scheme, o.Corrupt); err != nil {
 		return err
 	}
 	if p.sign != nil {
 		k.Scheme = p.sign.scheme
 	}
-	warnClear(c.Session, []replay.Item{{To: to}})
-	k.kind, k.Load = "send", p.parcel
-	k.label = func(int) string { return p.label() }
-	k.json = func(j *sentJSON, _ int) { j.EventID = p.eventID }
-	set := map[string]string{"seed": strconv.FormatUint(k.Faults.Seed, 10)}
+	WarnUnencrypted(c.IO, targets)
+	k.kind, k.Load = "send", p.request
+	k.describe = func(int) string { return p.describe() }
+	k.fill = func(j *sentJSON, _ int) { j.EventID = p.eventID }
+	at := ""
 	if o.File == "" {
-		set["at"] = p.made.At.UTC().Format(time.RFC3339Nano)
+		at = p.synthetic.At.UTC().Format(time.RFC3339Nano)
+		k.flags = map[string]string{"at": at}
 	}
-	switch chance := o.Reorder || o.Corrupt || k.Faults.Drop > 0 || k.Faults.Delay > 0; {
-	case c.Cmd.Flags().Changed("seed"):
-	case o.File == "":
-		c.IO.Note("--seed %d --at %s repeats this run", k.Faults.Seed, set["at"])
-	case chance:
-		c.IO.Note("--seed %d repeats this run", k.Faults.Seed)
-	}
-	k.again = func(next int) string {
-		set["skip"] = strconv.Itoa(next)
-		return anew(c, nil, set)
-	}
+	k.noteSeed(at)
 	return k.run(ctx, p.count)
 }
 
-// posting makes up deliveries, or takes them from a file.
-type posting struct {
-	to       *url.URL
-	headers  []webhook.Field // that the target gets
-	sign     *signer
-	made     webhook.SyntheticEvents
-	given    []webhook.Sample // instead of made ones
-	count    int
-	withhold func(webhook.Field) bool
+// sample makes up deliveries, or takes them from a file.
+type sample struct {
+	to        *url.URL
+	headers   []webhook.Field // that the target gets
+	sign      *signer
+	synthetic webhook.SyntheticEvents
+	captured  []webhook.Sample // instead of made-up ones
+	count     int
+	withhold  func(webhook.Field) bool
 
 	eventID string // of the first event of what was sent last
 }
 
 // load reads what is to be sent.
-func (p *posting) load(ctx context.Context, s *app.Session, cmd *cobra.Command, o sendOptions, seed uint64) error {
+func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) error {
 	var err error
-	if p.withhold, err = s.SecretMatcher(); err != nil {
+	if p.withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
 	if o.File == "" {
-		p.made, err = o.made(cmd, seed)
-		if err == nil && p.made.Kind != webhook.KindDelivered {
-			s.IO.Note("the interface shows %s only: the status and names in these events are invented; --set replaces them", webhook.KindDelivered)
+		p.synthetic, err = o.synthetic(c.Cmd, seed)
+		if err == nil && p.synthetic.Kind != webhook.KindDelivered {
+			c.IO.Note("the interface shows %s only: the status and names in these events are invented; --set replaces them", webhook.KindDelivered)
 		}
 		return err
 	}
 	for _, name := range []string{"event", "tracking-number", "set", "at", "count"} {
-		if cmd.Flags().Changed(name) {
+		if c.Cmd.Flags().Changed(name) {
 			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file sends what it holds, and --%s makes events up", name)
 		}
 	}
-	data, err := signature.ReadDeliveryFile(ctx, s, o.File)
+	data, err := signature.ReadDeliveryFile(ctx, c.Session, o.File)
 	if err != nil {
 		return err
 	}
-	if p.given, err = webhook.ParseCaptures(data); err == nil && len(p.given) > 0 {
-		p.count = len(p.given)
-		s.IO.Note("%s holds %s captured before", o.File, view.Deliveries(p.count))
+	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
+		p.count = len(p.captured)
+		c.IO.Note("%s holds %s captured before", o.File, view.Deliveries(p.count))
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		s.IO.Warning("%s is empty, and so is the body", o.File)
+		c.IO.Warning("%s is empty, and so is the body", o.File)
 	}
-	p.given, p.count = []webhook.Sample{{Request: webhook.Request{Method: "POST", Header: plainHeader(), Body: data}}}, 1
+	p.captured, p.count = []webhook.Sample{{Request: webhook.Request{Method: "POST", Header: defaultHeader(), Body: data}}}, 1
 	if data == nil {
-		p.given[0].Body = []byte{}
+		p.captured[0].Body = []byte{}
 	}
 	return nil
 }
 
-// plainHeader is what a delivery has beside its signature.
-func plainHeader() []webhook.Field {
+// defaultHeader is what a made-up delivery has besides its signature.
+func defaultHeader() []webhook.Field {
 	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: buildinfo.UserAgent()}}
 }
 
-// signs sets the signer; without a scheme deliveries go as they are, and that
-// is said.
-func (p *posting) signs(s *app.Session, named string, corrupt bool) error {
-	if named == "" && s.Config.Webhook.Scheme == "" {
-		if corrupt {
-			return command.Usagef("give --scheme NAME; `waybill signature schemes list` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
-		}
-		s.IO.Note("no signature scheme is set: nothing is signed; --scheme NAME signs")
-		return nil
+// optionalSigner returns the signer; without a scheme it says so and returns
+// nil, which leaves deliveries unsigned.
+func optionalSigner(s *app.Session, scheme string, corrupt bool) (*signer, error) {
+	switch {
+	case scheme != "" || s.Config.Webhook.Scheme != "":
+		return newSigner(s, scheme)
+	case corrupt:
+		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes list` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
-	var err error
-	p.sign, err = newSigner(s, named)
-	return err
+	s.IO.Note("no signature scheme is set: nothing is signed; --scheme NAME signs")
+	return nil, nil //nolint:nilnil // nil signs nothing
 }
 
-// parcel makes one delivery.
-func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Request, error) {
-	parcel := forward.Request{URL: p.to}
-	d := inbox.Delivery{Method: "POST", Header: plainHeader()}
-	if p.given != nil {
-		g := p.given[step.Index]
+// request makes one delivery.
+func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {
+	r := forward.Request{URL: p.to}
+	d := inbox.Delivery{Method: "POST", Header: defaultHeader()}
+	if p.captured != nil {
+		g := p.captured[step.Index]
 		d = inbox.Delivery{Method: g.Method, Path: g.Path, RawQuery: g.RawQuery, Header: g.Header, Body: g.Body}
 	} else {
 		var err error
-		if d.Body, err = p.made.Body(step.Index); err != nil {
-			return parcel, err
+		if d.Body, err = p.synthetic.Body(step.Index); err != nil {
+			return r, err
 		}
 	}
 	p.eventID = ""
@@ -240,15 +227,15 @@ func (p *posting) parcel(_ context.Context, step forward.Sending) (forward.Reque
 	}
 	m, err := forward.BuildMessage(d, p.to, 0, p.withhold)
 	if err != nil {
-		return parcel, err
+		return r, err
 	}
 	m, err = p.sign.sign(m)
-	parcel.Message = forward.ReplaceHeaders(m, p.headers)
-	return parcel, err
+	r.Message = forward.ReplaceHeaders(m, p.headers)
+	return r, err
 }
 
-// label is what was sent last, for people.
-func (p *posting) label() string {
+// describe says what was sent last, for people.
+func (p *sample) describe() string {
 	if p.eventID == "" {
 		return "a body"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/url"
@@ -15,26 +16,20 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/pace"
-	"github.com/waybill-cli/waybill/internal/replay"
-	"github.com/waybill-cli/waybill/internal/shell"
-	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Bounds of what one command sends.
+// Limits of one command.
 const (
-	mostCopies   = 1000
-	mostSendings = 1_000_000
-	widestSeed   = 1 << 53 // that every reader of JSON keeps whole
+	maxCopies   = 1000
+	maxSendings = 1_000_000
+	seedLimit   = 1 << 53 // that every reader of JSON keeps whole
 )
 
-// sendingHelp tells what the flags of replay and send have in common.
+// sendingHelp describes what replay and send have in common.
 const sendingHelp = `Sendings go out one after the other. An answer is right if --expect-status has it:
 status 0 if all are, 6 if some are not, and if none is: 5 after other answers,
 7 if no answer came, 11 if there was no connection. Redirects are not followed.
@@ -83,8 +78,7 @@ func (o *sendingOptions) target() (*url.URL, error) {
 	return u, nil
 }
 
-// faults reads the flags of what is to go wrong. A seed that is not given is
-// chosen.
+// faults reads the flags of deliberate faults. Without --seed a seed is chosen.
 func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 	f := forward.Faults{Duplicate: o.Duplicate, Reorder: o.Reorder, Corrupt: o.Corrupt, Seed: o.Seed}
 	var err error
@@ -95,15 +89,15 @@ func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 		return f, command.Usagef("such as --delay 2s", "--delay: %w", err)
 	}
 	switch {
-	case o.Duplicate < 0 || o.Duplicate > mostCopies:
-		return f, command.Usagef(fmt.Sprintf("from 0 to %d", mostCopies), "--duplicate %d is out of bounds", o.Duplicate)
+	case o.Duplicate < 0 || o.Duplicate > maxCopies:
+		return f, command.Usagef(fmt.Sprintf("from 0 to %d", maxCopies), "--duplicate %d is out of bounds", o.Duplicate)
 	case o.Skip < 0:
 		return f, command.Usagef("use 0 for none", "--skip %d is negative", o.Skip)
 	case o.Rate < 0 || math.IsNaN(o.Rate):
 		return f, command.Usagef("use 0 for no limit", "--rate %v is no rate", o.Rate)
 	}
 	if !cmd.Flags().Changed("seed") {
-		f.Seed = rand.Uint64N(widestSeed) //nolint:gosec // no secret
+		f.Seed = rand.Uint64N(seedLimit) //nolint:gosec // no secret
 	}
 	return f, nil
 }
@@ -120,61 +114,17 @@ func parseProbability(text string) (float64, error) {
 	return p, nil
 }
 
-// signer signs deliveries; nil leaves them as they are.
-type signer struct {
-	name   string
-	scheme webhook.Scheme
-	secret webhook.Secret
-}
-
-// newSigner returns a signer by --scheme, else by the configured scheme. A
-// scheme that can't sign is an error now.
-func newSigner(s *app.Session, named string) (*signer, error) {
-	name, scheme, err := signature.SchemeInForce(s, named)
-	if err != nil {
-		return nil, err
-	}
-	secrets, err := s.WebhookSecrets()
-	if err != nil {
-		return nil, err
-	}
-	k := &signer{name, scheme, secrets[0]}
-	_, err = webhook.Sign(scheme, k.secret, webhook.Request{Method: "POST", Path: "/", Body: []byte("{}")}, time.Now())
-	if err != nil && !errors.Is(err, webhook.ErrUnsignedPart) {
-		return nil, k.usage(err)
-	}
-	return k, nil
-}
-
-func (k *signer) sign(m webhook.Request) (webhook.Request, error) {
-	if k == nil {
-		return m, nil
-	}
-	out, err := webhook.Sign(k.scheme, k.secret, m, time.Now())
-	if err != nil {
-		return m, k.usage(err)
-	}
-	return out.Apply(m), nil
-}
-
-// usage makes an error of a scheme that can't sign any delivery one of the line.
-func (k *signer) usage(err error) error {
-	if errors.Is(err, webhook.ErrUnsignable) {
-		return command.Usagef("`waybill signature schemes show "+shell.Word(k.name)+"` shows it", "scheme %q: %w", k.name, err)
-	}
-	return signature.SchemeUsage(k.name, err)
-}
-
-// sending is a series with what is said of it.
+// sending is a series of deliveries with what is reported of it.
 type sending struct {
 	forward.Series
 
-	call  *command.Call
-	kind  string               // type of its lines in JSON
-	label func(i int) string   // what is sent, for people
-	json  func(*sentJSON, int) // adds what is sent
-	after func(forward.Result) error
-	again func(next int) string // the command that goes on
+	call     *command.Call
+	kind     string                     // type of its lines in JSON
+	describe func(i int) string         // what is sent, for people
+	fill     func(*sentJSON, int)       // adds what is sent
+	settle   func(forward.Result) error // records a result; nil for nothing
+	args     []string                   // of the command that continues this one
+	flags    map[string]string          // of that command, instead of those of this one
 }
 
 // newSending reads the flags that all commands which send have. The caller
@@ -195,36 +145,13 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	return &sending{
 		call:   c,
 		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect, Skip: o.Skip},
-		after:  func(forward.Result) error { return nil },
 	}, nil
 }
 
-// warnClear warns of targets that would get deliveries unencrypted.
-func warnClear(s *app.Session, all []replay.Item) {
-	told := map[string]bool{}
-	for _, e := range all {
-		t := forward.Target{URL: e.To}
-		if t.Unencrypted() && !told[t.Show()] {
-			told[t.Show()] = true
-			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
-		}
-	}
-}
-
-// NewForwardClient returns a client for targets. allow lets it dial link-local
-// addresses and metadata services too. The caller closes it.
-func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
-	roots, err := api.Certificates(s.Config.CAFile)
-	if err != nil {
-		return nil, err
-	}
-	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow}), nil
-}
-
-// run sends n deliveries and says what came of it.
+// run sends n deliveries and reports the outcome.
 func (k *sending) run(ctx context.Context, n int) error {
-	if n > mostSendings/(1+k.Faults.Duplicate) {
-		return command.Usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", mostSendings)
+	if n > maxSendings/(1+k.Faults.Duplicate) {
+		return command.Usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", maxSendings)
 	}
 	if limit := k.call.Config.Timeout; limit > 0 {
 		var stop context.CancelFunc
@@ -232,14 +159,21 @@ func (k *sending) run(ctx context.Context, n int) error {
 		defer stop()
 	}
 	began := time.Now()
-	p := k.printer()
-	k.OnResult = func(r forward.Result) error { return errors.Join(k.after(r), p.print(r)) }
+	p := newSendingPrinter(k)
+	k.OnResult = func(r forward.Result) error {
+		var err error
+		if k.settle != nil {
+			err = k.settle(r)
+		}
+		return errors.Join(err, p.print(r))
+	}
 	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
-	return errors.Join(k.verdict(tally, err), p.end(tally, time.Since(began)))
+	return errors.Join(k.outcome(tally, err), p.printSummary(tally, time.Since(began)))
 }
 
-// verdict is the error of a series: why it ended early, or what was not right.
-func (k *sending) verdict(t forward.Tally, err error) error {
+// outcome is the error of a series: why it ended early, or which answers were not
+// expected.
+func (k *sending) outcome(t forward.Tally, err error) error {
 	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Tried()-t.Expected, command.Plural(t.Tried(), "sending"))}
 	e.Hint = sendingHint(t)
 	switch {
@@ -250,12 +184,12 @@ func (k *sending) verdict(t forward.Tally, err error) error {
 	case errors.Is(err, forward.ErrForbidden):
 		return &command.ExitError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
 	case errors.Is(err, forward.ErrUnreachable):
-		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.again(t.Next)
+		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.resumeCommand(t.Next)
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s are done", err, t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)}
+		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s are done", err, t.Next, command.Plural(t.Planned, "sending")), Next: k.resumeCommand(t.Next)}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
-		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s are done", t.Next, command.Plural(t.Planned, "sending")), Next: k.again(t.Next)})
+		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s are done", t.Next, command.Plural(t.Planned, "sending")), Next: k.resumeCommand(t.Next)})
 	default:
 		return err
 	}
@@ -294,31 +228,45 @@ func sendingHint(t forward.Tally) string {
 	}
 }
 
-// anew is this command with other arguments, and some flags set anew. What may
-// be a token in --to is masked.
-func anew(c *command.Call, args []string, set map[string]string) string {
-	words := slices.Concat(strings.Fields(c.Cmd.CommandPath())[1:], args)
-	c.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+// noteSeed shows how to repeat the sending, if anything in it is random. at is
+// when made-up events happened, empty if none are made up.
+func (k *sending) noteSeed(at string) {
+	switch f := k.Faults; {
+	case k.call.Cmd.Flags().Changed("seed"):
+	case at != "":
+		k.call.IO.Note("--seed %d --at %s repeats this run", f.Seed, at)
+	case f.Reorder || f.Corrupt || f.Drop > 0 || f.Delay > 0:
+		k.call.IO.Note("--seed %d repeats this run", f.Seed)
+	}
+}
+
+// resumeCommand is the command that continues after so many sendings: this one
+// with other arguments and flags. What may be a token in --to is masked.
+func (k *sending) resumeCommand(done int) string {
+	set := map[string]string{"seed": strconv.FormatUint(k.Faults.Seed, 10), "skip": strconv.Itoa(done)}
+	maps.Copy(set, k.flags)
+	words := slices.Concat(strings.Fields(k.call.Cmd.CommandPath())[1:], k.args)
+	k.call.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		value, ok := set[f.Name]
 		switch {
 		case ok && (f.Changed || value != f.DefValue):
 			words = append(words, "--"+f.Name, value)
 		case ok || !f.Changed:
-		case f.Name == "to":
-			words = append(words, "--to", forward.ShowAddress(f.Value.String()))
-		case f.Name == targetHeader:
-			for _, value := range command.FlagValues(f) {
-				words = append(words, "--"+targetHeader, showTargetHeader(value))
-			}
 		case f.Value.Type() == "bool" && f.Value.String() == "true":
 			words = append(words, "--"+f.Name)
 		case f.Value.Type() == "bool":
 			words = append(words, "--"+f.Name+"=false")
 		default:
 			for _, value := range command.FlagValues(f) {
+				switch f.Name {
+				case "to":
+					value = forward.ShowAddress(value)
+				case targetHeader:
+					value = showTargetHeader(value)
+				}
 				words = append(words, "--"+f.Name, value)
 			}
 		}
 	})
-	return c.CommandLine(words...)
+	return k.call.CommandLine(words...)
 }

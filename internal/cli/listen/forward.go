@@ -127,7 +127,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil || len(targets) == 0 {
 		return nil, err
 	}
-	if err := events.GiveHeaders(c, o.Headers, targets); err != nil {
+	if err := events.AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return nil, err
 	}
 	from, err := parseFrom(o.From)
@@ -182,11 +182,7 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 			Hint:    "set webhook.scheme (`waybill signature learn` finds it), or add --forward-unverified",
 		})
 	}
-	for _, t := range targets {
-		if t.Unencrypted() {
-			s.IO.Warning("deliveries go to %s unencrypted", t.Show())
-		}
-	}
+	events.WarnUnencrypted(s.IO, targets)
 }
 
 // backlog tells what waits for targets that were known before, or drops it.

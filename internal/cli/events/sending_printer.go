@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ type sentJSON struct {
 	Reply          string  `json:"reply"`              // start of the answer
 }
 
-// sendingSummaryJSON is what all sendings came to.
+// sendingSummaryJSON holds the counts of all sendings.
 type sendingSummaryJSON struct {
 	Type           string  `json:"type"` // summary
 	Seed           uint64  `json:"seed"`
@@ -51,7 +52,7 @@ type sendingPrinter struct {
 	rows *render.Rows // of CSV
 }
 
-func (k *sending) printer() *sendingPrinter {
+func newSendingPrinter(k *sending) *sendingPrinter {
 	p := &sendingPrinter{k: k, out: k.call.Out}
 	switch {
 	case p.out.Machine():
@@ -77,7 +78,7 @@ func (p *sendingPrinter) print(r forward.Result) error {
 	if r.Err != nil {
 		j.Problem = r.Err.Error()
 	}
-	p.k.json(&j, r.Index)
+	p.k.fill(&j, r.Index)
 	switch {
 	case p.list != nil:
 		return p.list.Add(j)
@@ -103,41 +104,37 @@ func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
 	if r.Err == nil && r.Location != "" {
 		how += ", a redirect to " + command.Quoted(j.Location) + ", which is not followed"
 	}
-	if reply := start(r.Reply); reply != "" {
+	if reply := firstLine(r.Reply); reply != "" {
 		how += ": " + reply
 	}
-	return p.out.Line("%s  %s  %s, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), p.k.label(r.Index)+copyOf(r.Copy), j.Target, how)
+	return p.out.Line("%s  %s  %s, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), p.k.describe(r.Index)+copyNumber(r.Copy), j.Target, how)
 }
 
-func copyOf(n int) string {
+func copyNumber(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprintf(", copy %d", n)
 }
 
-// start returns the start of an answer's first line.
-func start(reply []byte) string {
-	const most = 100 // characters
+// firstLine returns the start of an answer's first line.
+func firstLine(reply []byte) string {
+	const limit = 100 // characters
 	line, _, _ := strings.Cut(strings.TrimSpace(string(reply)), "\n")
-	if r := []rune(line); len(r) > most {
-		line = string(r[:most]) + "…"
+	if r := []rune(line); len(r) > limit {
+		line = string(r[:limit]) + "…"
 	}
 	return line
 }
 
-// end says what all came to.
-func (p *sendingPrinter) end(t forward.Tally, took time.Duration) error {
+// printSummary prints the counts of all sendings.
+func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error {
 	left := t.Planned - t.Next
 	if p.list != nil {
-		err := p.list.Add(sendingSummaryJSON{
+		return errors.Join(p.list.Add(sendingSummaryJSON{
 			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Dropped: t.Dropped, Expected: t.Expected, Unexpected: t.Unexpected, Unsent: t.Unsent,
 			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
-		})
-		if closing := p.list.Close(); err == nil {
-			err = closing
-		}
-		return err
+		}), p.list.Close())
 	}
 	var parts []string
 	for _, part := range []struct {

@@ -7,22 +7,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // targetHeader is the flag for headers that targets get.
 const targetHeader = "target-header"
 
+// TargetHeaderFlag adds the flag to a command.
 func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
 	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send the target a header such as Authorization, its value read from `[URL=>]NAME=env:VAR` or NAME=file:PATH; may be repeated")
 }
 
-// GiveHeaders gives targets their headers, as the values of the flag say. Of
-// several targets, each header names the one that gets it: it may hold a secret.
-func GiveHeaders(c *command.Call, values []string, targets []forward.Target) error {
+// AddTargetHeaders adds headers to targets as the values of the flag say. Where
+// there are several targets, each value names the one that gets the header: it
+// may hold a secret.
+func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
 	for _, value := range values {
 		to, field, hasURL := strings.Cut(value, "=>")
@@ -69,4 +74,25 @@ func showTargetHeader(value string) string {
 		return forward.ShowAddress(to) + "=>" + field
 	}
 	return value
+}
+
+// NewForwardClient returns a client for targets. allow lets it dial link-local
+// addresses and metadata services too. The caller closes it.
+func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
+	roots, err := api.Certificates(s.Config.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow}), nil
+}
+
+// WarnUnencrypted warns of targets that get deliveries unencrypted.
+func WarnUnencrypted(io *term.IO, targets []forward.Target) {
+	warned := map[string]bool{}
+	for _, t := range targets {
+		if t.Unencrypted() && !warned[t.Show()] {
+			warned[t.Show()] = true
+			io.Warning("deliveries go to %s unencrypted", t.Show())
+		}
+	}
 }

@@ -1,0 +1,57 @@
+package events
+
+import (
+	"errors"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// signer signs deliveries; nil leaves them as they are.
+type signer struct {
+	name   string
+	scheme webhook.Scheme
+	secret webhook.Secret
+}
+
+// newSigner returns a signer by --scheme, else by the configured scheme. A
+// scheme that can't sign is an error.
+func newSigner(s *app.Session, named string) (*signer, error) {
+	name, scheme, err := signature.SchemeInForce(s, named)
+	if err != nil {
+		return nil, err
+	}
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return nil, err
+	}
+	g := &signer{name, scheme, secrets[0]}
+	_, err = webhook.Sign(scheme, g.secret, webhook.Request{Method: "POST", Path: "/", Body: []byte("{}")}, time.Now())
+	if err != nil && !errors.Is(err, webhook.ErrUnsignedPart) {
+		return nil, g.usageError(err)
+	}
+	return g, nil
+}
+
+func (g *signer) sign(m webhook.Request) (webhook.Request, error) {
+	if g == nil {
+		return m, nil
+	}
+	out, err := webhook.Sign(g.scheme, g.secret, m, time.Now())
+	if err != nil {
+		return m, g.usageError(err)
+	}
+	return out.Apply(m), nil
+}
+
+// usageError makes an error of a scheme that can't sign any delivery a usage error.
+func (g *signer) usageError(err error) error {
+	if errors.Is(err, webhook.ErrUnsignable) {
+		return command.Usagef("`waybill signature schemes show "+shell.Word(g.name)+"` shows it", "scheme %q: %w", g.name, err)
+	}
+	return signature.SchemeUsage(g.name, err)
+}
