@@ -166,7 +166,7 @@ func newKeyLookup() keyLookup {
 		match := " FROM run, v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
 		l.brief[i] = begin + ", COALESCE(r.id < " + knownFrom + "run.id" + knownTo + ", 0)" + match
 		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier" + match +
-			" LEFT JOIN known_ranges k ON k.run_id = run.id AND r.id < k.row_id + k.rows AND k.row_id = (SELECT MAX(row_id) FROM known_ranges WHERE run_id = run.id AND row_id <= r.id)"
+			" LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)"
 	}
 	return l
 }

@@ -35,7 +35,7 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.boot, c.jump), func(t *testing.T) {
 			if err := d.run(t.Context(), func(ctx context.Context, x *tx) error {
-				_, err := x.exec(ctx, "UPDATE doubts SET absent = $1, boot = $2", proven.Add(-c.jump).UnixMilli(), c.boot)
+				_, err := x.exec(ctx, "UPDATE absences SET absent = $1, boot = $2", proven.Add(-c.jump).UnixMilli(), c.boot)
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -29,7 +29,7 @@ func countRows(ctx context.Context, ask querier, run, except int64) (ledger.Coun
 		err := s.Scan(&state, &n)
 		c.Add(ledger.State(state), n)
 		return err
-	}, `WITH touched AS (SELECT p.batch_id, p.rows, b.state FROM parts p JOIN batches b ON b.id = p.batch_id
+	}, `WITH touched AS (SELECT p.batch_id, p.rows, b.state FROM run_batches p JOIN batches b ON b.id = p.batch_id
 			WHERE p.run_id = $1 AND b.run_id <> $2),
 		apart AS (SELECT t.state AS batch_state, r.state AS row_state FROM touched t
 			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = $1 WHERE `+inInput+`)
@@ -329,11 +329,11 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		return nil
 	}, `WITH own AS (SELECT first_row FROM runs WHERE id = $1)
 		SELECT r.id, r.file, r.line, 0, own.first_row`+columns+`own, rows r JOIN batches b ON b.id = r.batch_id WHERE r.id BETWEEN $2 AND $3
-		UNION ALL SELECT k.pos + r.id - k.row_id, k.file, k.line + (r.id - k.row_id) * k.step, 0, own.first_row`+columns+`own, known_ranges k
+		UNION ALL SELECT k.pos + r.id - k.row_id, k.file, k.line + (r.id - k.row_id) * k.step, 0, own.first_row`+columns+`own, run_known_rows k
 			JOIN rows r ON r.id BETWEEN CASE WHEN k.pos < $2 THEN k.row_id + $2 - k.pos ELSE k.row_id END
 				AND CASE WHEN k.pos + k.rows > $3 THEN k.row_id + $3 - k.pos ELSE k.row_id + k.rows - 1 END
 			JOIN batches b ON b.id = r.batch_id
-			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM known_ranges WHERE run_id = $1 AND pos <= $2)
+			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1 AND pos <= $2)
 		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, repeats k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
 			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3`, run, from, to)
 	return page, err

@@ -11,7 +11,7 @@ import (
 // does not begin behind it.
 const (
 	inInput   = "(r.id BETWEEN n.first_row AND n.last_row OR r.id < " + knownFrom + "n.id" + knownTo + ")"
-	knownFrom = "(SELECT k.row_id + k.rows FROM known_ranges k WHERE k.run_id = "
+	knownFrom = "(SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = "
 	knownTo   = " AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1)"
 )
 
@@ -38,7 +38,7 @@ func (m *rowMover) addSource(ctx context.Context, b batch) error {
 			m.runs = append(m.runs, run)
 		}
 		return err
-	}, "SELECT run_id FROM parts WHERE batch_id = $1", b.id)
+	}, "SELECT run_id FROM run_batches WHERE batch_id = $1", b.id)
 }
 
 // moveTo moves a row into a batch, which it then shares the state of.
@@ -86,10 +86,10 @@ func (t *tx) countRunBatch(ctx context.Context, run int64, b batch) error {
 		}
 	}
 	if rows == 0 {
-		_, err := t.exec(ctx, "DELETE FROM parts WHERE run_id = $1 AND batch_id = $2", run, b.id)
+		_, err := t.exec(ctx, "DELETE FROM run_batches WHERE run_id = $1 AND batch_id = $2", run, b.id)
 		return err
 	}
-	_, err := t.exec(ctx, `INSERT INTO parts (run_id, batch_id, rows) VALUES ($1, $2, $3)
+	_, err := t.exec(ctx, `INSERT INTO run_batches (run_id, batch_id, rows) VALUES ($1, $2, $3)
 		ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = excluded.rows`, run, b.id, rows)
 	return err
 }

@@ -127,7 +127,7 @@ INSERT INTO parts VALUES (3, 1, 1), (3, 2, 1), (3, 3, 6);`); err != nil {
 		t.Errorf("%q; want %q", got, want)
 	}
 	var ranges int
-	if _, err := d.row(t.Context(), []any{&ranges}, "SELECT COUNT(*) FROM known_ranges"); err != nil || ranges != 6 {
+	if _, err := d.row(t.Context(), []any{&ranges}, "SELECT COUNT(*) FROM run_known_rows"); err != nil || ranges != 6 {
 		t.Errorf("%d ranges, %v; want 6", ranges, err)
 	}
 	if c, err := d.CountRows(t.Context(), 3); err != nil || c != (ledger.Counts{Accepted: 7, Pending: 1}) {

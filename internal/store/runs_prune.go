@@ -52,9 +52,9 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 		return false, err
 	}
 	for _, query := range []string{
-		"DELETE FROM known_ranges WHERE run_id = $1",
+		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM repeats WHERE run_id = $1",
-		"DELETE FROM parts WHERE run_id = $1",
+		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)",
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
 		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",

@@ -337,7 +337,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 		last = max(last, pos)
 		return err
 	}, `SELECT COALESCE(MAX(id), 0) FROM rows
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM known_ranges WHERE run_id = $1
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1
 		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1`, run); err != nil {
 		return false, err
 	}
@@ -349,7 +349,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 		return false, err
 	}
 	for _, query := range []string{
-		"DELETE FROM known_ranges WHERE run_id = $1 AND pos >= $2",
+		"DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2",
 		"DELETE FROM repeats WHERE run_id = $1 AND pos >= $2",
 	} {
 		if _, err := t.exec(ctx, query, run, from); err != nil {
@@ -361,7 +361,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	}
 	for _, query := range []string{
 		"DELETE FROM batches WHERE run_id = $1",
-		"DELETE FROM parts WHERE run_id = $1",
+		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM runs WHERE id = $1",
 	} {
 		if _, err := t.exec(ctx, query, run); err != nil {

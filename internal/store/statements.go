@@ -13,10 +13,10 @@ func newStatements() *statements {
 			" ON CONFLICT DO NOTHING"),
 		batches:          newBatchInsert("'pending'", "''"),
 		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
-		knownRanges:      newMultiInsert("INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)", 8, ""),
+		knownRanges:      newMultiInsert("INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", 8, ""),
 		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
-		runBatches: newMultiInsert("INSERT INTO parts (run_id, batch_id, rows)", 3,
-			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = parts.rows + excluded.rows"),
+		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", 3,
+			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
 		sightings: newMultiInsert(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
 			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 19, ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,

@@ -314,8 +314,8 @@ func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*sta
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
 	return []*statusList{
-		{query: rowColumns + "FROM known_ranges k JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= $1 THEN $1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1" + rowJoins +
-			"WHERE k.run_id = $3 AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM known_ranges WHERE run_id = $3 AND row_id <= $1), 0) " +
+		{query: rowColumns + "FROM run_known_rows k JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= $1 THEN $1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1" + rowJoins +
+			"WHERE k.run_id = $3 AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = $3 AND row_id <= $1), 0) " +
 			of + accountOf("$4") + " ORDER BY k.row_id, r.id LIMIT $2", args: []any{run, account}},
 		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
 			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},

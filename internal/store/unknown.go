@@ -50,7 +50,7 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 }
 
 // batchesWithState finds the next batches that may hold rows of a run's input in a state.
-const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM parts p JOIN batches b ON b.id = p.batch_id
+const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM run_batches p JOIN batches b ON b.id = p.batch_id
 	WHERE p.run_id = $1 AND p.batch_id > $2
 	AND (b.state = $3 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $3))
 	ORDER BY p.batch_id LIMIT $4`
@@ -59,9 +59,9 @@ const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM part
 const (
 	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
 	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
-		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.look, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
+		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
 		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
-		LEFT JOIN doubts d ON d.row_id = r.id AND d.batch_id = b.id `
+		LEFT JOIN absences d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
 func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
@@ -166,12 +166,12 @@ func (g *rebatcher) resolve(ctx context.Context, f ledger.Resolution) (bool, err
 // recordAbsence keeps the first proven absence of a row that stays unknown.
 func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
 	if f.AbsentSince.IsZero() || f.State != ledger.Unknown {
-		_, err := t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", f.Row)
+		_, err := t.exec(ctx, "DELETE FROM absences WHERE row_id = $1", f.Row)
 		return err
 	}
 	up := uptime() - time.Since(f.AbsentSince)
-	_, err := t.exec(ctx, `INSERT INTO doubts (row_id, batch_id, absent, look, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, look = excluded.look,
+	_, err := t.exec(ctx, `INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, fingerprint = excluded.fingerprint,
 			boot = excluded.boot, uptime = excluded.uptime`,
 		f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), t.w.boot, up.Milliseconds())
 	return err
@@ -233,7 +233,7 @@ func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State) (int
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", g.run, b.id, string(from))
 	for _, row := range rows {
 		if err == nil {
-			_, err = g.t.exec(ctx, "DELETE FROM doubts WHERE row_id = $1", row)
+			_, err = g.t.exec(ctx, "DELETE FROM absences WHERE row_id = $1", row)
 		}
 		if err == nil {
 			err = g.add(ctx, row, b)

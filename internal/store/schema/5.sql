@@ -25,7 +25,7 @@ INSERT INTO identity (id) VALUES (randomblob(16));
 -- The rows of earlier runs that a run's input names, at their first mention:
 -- ranges of rows that follow each other there as they do here. An input that is
 -- sent again takes one range, however long it is.
-CREATE TABLE known_ranges (
+CREATE TABLE run_known_rows (
 	run_id  BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	pos     BIGINT NOT NULL ON CONFLICT ROLLBACK, -- the number that the first record took
 	row_id  BIGINT NOT NULL ON CONFLICT ROLLBACK, -- the row that it names
@@ -36,8 +36,8 @@ CREATE TABLE known_ranges (
 	carrier TEXT, -- in this input; NULL: each row's own
 	PRIMARY KEY (run_id, pos)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX known_ranges_by_row ON known_ranges (run_id, row_id);
-INSERT INTO known_ranges (run_id, pos, row_id, rows, file, line, step, carrier)
+CREATE UNIQUE INDEX run_known_rows_by_row ON run_known_rows (run_id, row_id);
+INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)
 	SELECT run_id, MIN(pos), MIN(row_id), COUNT(*), file, MIN(line), 1, carrier
 	FROM (SELECT run_id, pos, row_id, file, line, carrier, pos - ROW_NUMBER() OVER (
 		PARTITION BY run_id, file, carrier, row_id - pos, line - pos ORDER BY pos) AS island FROM known) AS k
@@ -76,7 +76,14 @@ CREATE TABLE assumptions (
 ) WITHOUT ROWID;
 ALTER TABLE batches ADD COLUMN assumption TEXT NOT NULL DEFAULT '';
 
+-- Tables get the names that the code uses.
+ALTER TABLE parts RENAME TO run_batches;
+DROP INDEX parts_of_batch;
+CREATE INDEX run_batches_by_batch ON run_batches (batch_id);
+ALTER TABLE doubts RENAME TO absences;
+ALTER TABLE absences RENAME COLUMN look TO fingerprint;
+
 -- When an absence was proven by a clock that nobody sets, beside the one on the
 -- wall: milliseconds since the machine was started, and which start that was.
-ALTER TABLE doubts ADD COLUMN boot TEXT NOT NULL DEFAULT ''; -- empty: not told
-ALTER TABLE doubts ADD COLUMN uptime BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE absences ADD COLUMN boot TEXT NOT NULL DEFAULT ''; -- empty: not told
+ALTER TABLE absences ADD COLUMN uptime BIGINT NOT NULL DEFAULT 0;
