@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// adoptAtOnce is how many batches one transaction takes rows out of.
+// adoptAtOnce bounds the batches that one transaction takes rows from.
 const adoptAtOnce = 16
 
 // Adopt takes over pending rows of other runs, see [ledger.Store].
@@ -30,9 +30,8 @@ type adoptable struct {
 	whole bool // all its rows are of the input
 }
 
-// adopt takes over rows of the next batches after that one, up to n, and
-// returns how many, and the last of these batches. Of some there is none to
-// take: those that the input names there were rejected.
+// adopt takes over up to n rows of the batches that follow after. It returns
+// their number and the last of these batches, 0 if there is none.
 func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {
@@ -64,8 +63,8 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 	return total, last, g.finish(ctx)
 }
 
-// adopt takes over a batch as it is if it is no larger than one of the run's
-// own, and else up to n of the rows that are in the input.
+// adopt takes over a whole batch if it is no larger than the run's own, else up
+// to n of its rows that are in the input.
 func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, error) {
 	if b.whole && b.rows <= g.size {
 		var pending int64

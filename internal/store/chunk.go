@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// What a chunk took for granted and was wrong about.
+// A chunk assumed what these deny.
 var (
 	errNotNew      = errors.New("a record is known already")
 	errNamedBefore = errors.New("a known row was named before")
@@ -19,9 +19,9 @@ var (
 
 // chunk is the part of an input that one transaction adds.
 //
-// Records are told apart in the order of their keys, so that those which are
-// the same stand side by side and the index is walked through only once. New
-// rows are put into batches in the order of the input.
+// Records are classified in the order of their keys: equal keys are neighbours,
+// and the index is read once, in order. New rows are put into batches in the
+// order of the input.
 type chunk struct {
 	s           *staging
 	entries     []ledger.Entry
@@ -35,13 +35,13 @@ type chunk struct {
 	conflicts []ledger.Conflict
 }
 
-// classification is what becomes of one record.
+// classification is the kind of a record, with the row it stands for.
 type classification struct {
-	kind  recordKind
-	row   int64         // of a known row or a repeat
-	batch int64         // of a known row
-	other bool          // a known row stands there with another carrier
-	first *ledger.Entry // what a repeat or a refused one names again
+	kind         recordKind
+	row          int64         // of a known row or a repeat
+	batch        int64         // of a known row
+	otherCarrier bool          // the known row has another carrier
+	first        *ledger.Entry // of a repeat or a conflict: the record with the same key
 }
 
 type recordKind uint8
@@ -105,9 +105,9 @@ func (c *chunk) sort() {
 	}
 }
 
-// byKey yields the first entry of each key, in the order of keys, with those
-// that name the key again.
-func (c *chunk) byKey(yield func(head int, again []int) bool) {
+// byKey yields the first entry of each key, in the order of keys, with its
+// repeats.
+func (c *chunk) byKey(yield func(head int, repeats []int) bool) {
 	for i := 0; i < len(c.order); {
 		end := i + 1
 		for end < len(c.order) && compareKeys(&c.entries[c.order[i]], &c.entries[c.order[end]]) == 0 {
@@ -120,11 +120,10 @@ func (c *chunk) byKey(yield func(head int, again []int) bool) {
 	}
 }
 
-// classifyRepeats decides about the records that name a key of the same chunk
-// again.
+// classifyRepeats classifies the repeats within the chunk.
 func (c *chunk) classifyRepeats() {
-	for head, again := range c.byKey {
-		if len(again) == 0 {
+	for head, repeats := range c.byKey {
+		if len(repeats) == 0 {
 			continue
 		}
 		first, row := &c.entries[head], c.base+int64(head)
@@ -135,13 +134,13 @@ func (c *chunk) classifyRepeats() {
 		case kindRepeat, kindConflict:
 			first, row = f.first, f.row
 		}
-		for _, i := range again {
+		for _, i := range repeats {
 			c.classifyRepeat(i, first, row)
 		}
 	}
 }
 
-// classifyRepeat decides about a record whose key stands earlier in this input.
+// classifyRepeat classifies a record whose key came earlier in this input.
 func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	c.classified[i] = classification{kind: kindRepeat, row: row, first: first}
 	if c.entries[i].Item.CarrierCode != first.Item.CarrierCode {
@@ -149,8 +148,8 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// keyLookup finds rows by key. The brief one tells what is needed of rows that
-// this input has not named before; the full one tells where it did.
+// keyLookup holds queries that find rows by key. The full one also finds where
+// an earlier chunk of this input named the row.
 type keyLookup struct {
 	brief, full [len(widths)]string
 }
@@ -171,7 +170,7 @@ func newKeyLookup() keyLookup {
 	return l
 }
 
-// lookUp finds out which records are in the ledger.
+// lookUp classifies the records that are in the ledger.
 func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	heads := make([]int, 0, len(c.entries))
 	for head := range c.byKey {
@@ -196,13 +195,13 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	})
 }
 
-// classifyKnown decides about a record that is in the ledger, unless it stands
-// earlier in this input too.
+// classifyKnown classifies a record that is in the ledger. The error is
+// errNamedBefore if an earlier chunk of this input named it.
 func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var named bool
 	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &named); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &named); err != nil {
 		return err
 	}
 	if named || f.row >= c.s.first {
@@ -212,7 +211,7 @@ func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	return nil
 }
 
-// classifyNamed decides about a record that is in the ledger.
+// classifyNamed is classifyKnown for records that earlier chunks may have named.
 func (c *chunk) classifyNamed(s scanner, heads []int) error {
 	var n int
 	var carrier string
@@ -220,7 +219,7 @@ func (c *chunk) classifyNamed(s scanner, heads []int) error {
 	var namedFile, namedLine *int
 	var namedCarrier *string
 	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.other, &first.File, &first.Line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &first.File, &first.Line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
 		return err
 	}
 	i := heads[n]
@@ -287,7 +286,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	return err
 }
 
-// appendBatch notes that the batch being filled got rows.
+// appendBatch adds the batch being filled to those to write, if it got rows.
 func (c *chunk) appendBatch() {
 	if c.rowsByBatch[c.batch.id] > 0 {
 		c.batches = append(c.batches, c.batch)
@@ -302,7 +301,7 @@ func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 	return last + 1, err
 }
 
-// ofKind returns those of the indices whose records have that fate.
+// ofKind returns those of the indices whose records are of that kind.
 func (c *chunk) ofKind(k recordKind, indices []int) []int {
 	var found []int
 	for _, i := range indices {
@@ -313,7 +312,7 @@ func (c *chunk) ofKind(k recordKind, indices []int) []int {
 	return found
 }
 
-// inInputOrder is c.order for an input order.
+// inInputOrder returns the indices of all entries.
 func (c *chunk) inInputOrder() []int {
 	all := make([]int, len(c.entries))
 	for i := range all {
@@ -322,12 +321,12 @@ func (c *chunk) inInputOrder() []int {
 	return all
 }
 
-// addKnown notes the rows of earlier runs that this input names.
+// addKnown records which rows of earlier runs this input names.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
 	for _, i := range c.ofKind(kindKnown, c.inInputOrder()) {
 		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
-		if c.classified[i].other {
+		if c.classified[i].otherCarrier {
 			one.carrier = &c.entries[i].Item.CarrierCode
 			c.tally.OtherCarrier++
 		}
@@ -356,8 +355,8 @@ type knownRange struct {
 	carrier          *string // in this input; nil: each row's own
 }
 
-// extend takes the record after the range into it, and reports whether it
-// could: whether one step leads from each record to the next.
+// extend adds the next record to the range. It returns false if the record
+// does not continue it by the same step.
 func (k *knownRange) extend(next knownRange) bool {
 	step := k.step
 	if k.rows == 1 {
@@ -371,8 +370,7 @@ func (k *knownRange) extend(next knownRange) bool {
 	return true
 }
 
-// addRepeats notes the records that name a key of this input again, and
-// gathers those that contradict it.
+// addRepeats records the repeats, and collects the conflicts.
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	all := c.inInputOrder()
 	rows := c.ofKind(kindRepeat, all)
@@ -387,7 +385,7 @@ func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	return err
 }
 
-// addRunBatches notes how many rows of the input are in which batch.
+// addRunBatches records how many rows of the input are in each batch.
 func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
 	ids := make([]int64, 0, len(c.rowsByBatch))
 	for id := range c.rowsByBatch {

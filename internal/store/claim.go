@@ -10,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// reasonDied is why the rows of a dead process's batches are unknown.
+// reasonDied is the reason of rows whose sending process ended.
 const reasonDied = "the process that sent it ended before the answer was on disk"
 
 // Claim moves batches to sending and returns them, see [ledger.Store].
@@ -47,8 +47,8 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	return batches, nil
 }
 
-// readClaimed returns a claimed batch with its rows. They are read beside whoever
-// writes: nobody else touches them as long as the batch is claimed.
+// readClaimed returns a claimed batch with its rows. It needs no transaction: no
+// other process changes the rows of a claimed batch.
 func (d *DB) readClaimed(ctx context.Context, b batch) (ledger.Batch, error) {
 	rows := make([]ledger.BatchRow, 0, b.rows)
 	err := d.each(ctx, func(s scanner) error {
@@ -73,8 +73,7 @@ func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 	})
 }
 
-// takeOver notes that this process works on the run, unless another living one
-// does so already.
+// takeOver makes this process the owner of the run unless its owner is alive.
 func (d *DB) takeOver(ctx context.Context, t *tx, run int64, me string) error {
 	var owner string
 	ok, err := t.row(ctx, []any{&owner}, "SELECT owner FROM runs WHERE id = $1 AND state = 'open'", run)
@@ -132,8 +131,8 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]b
 	return all[:min(n, len(all))], nil
 }
 
-// splitBatch takes up to n pieces of size rows off a batch, and returns them with the
-// batch itself if what is left of it is no larger.
+// splitBatch moves up to n times size rows of a batch into new ones. It returns
+// these, and the batch itself if no more than size rows are left in it.
 func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) ([]batch, error) {
 	rows, err := t.rowsInBatchState(ctx, b, b.rows)
 	if err != nil || int64(len(rows)) <= size {
@@ -172,7 +171,7 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 	return pieces, nil
 }
 
-// Recover makes unknown what dead processes were sending, see [ledger.Store].
+// Recover makes rows unknown that ended processes were sending, see [ledger.Store].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
 	var owners []string
 	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
@@ -200,8 +199,8 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// markUnknown makes unknown what that owner was sending, and returns the number of
-// rows. Each batch counts as one request, for it may have been sent.
+// markUnknown makes the rows unknown that the owner was sending, and returns
+// their number. Each batch counts as a request, since it may have been sent.
 func (t *tx) markUnknown(ctx context.Context, owner string) (int64, error) {
 	var rows int64
 	if _, err := t.row(ctx, []any{&rows}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)

@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootID names the time since the machine was started last, as no other boot
-// of it or another machine is named; empty if that cannot be told.
+// bootID identifies the current boot of this machine; empty if not known.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -18,8 +17,8 @@ func bootID() string {
 	return string(bytes.TrimSpace(id))
 }
 
-// uptime is how long ago that was. Nobody sets this clock, and it goes on while
-// the machine sleeps.
+// uptime is the time since the boot. Nobody sets this clock, and it runs while the
+// machine sleeps.
 func uptime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -4,9 +4,8 @@ package store
 
 import "time"
 
-// bootID names the time since the machine was started last; empty if that
-// cannot be told, as here.
+// bootID identifies the current boot of this machine; empty here: it is not known.
 func bootID() string { return "" }
 
-// uptime is how long ago that was.
+// uptime is the time since the boot; 0 if not known.
 func uptime() time.Duration { return 0 }

@@ -111,7 +111,7 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// isBusy reports whether err says that somebody else has the lock.
+// isBusy reports whether err says that another process has the lock.
 func isBusy(err error) bool {
 	switch sqliteCode(err) & primary {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
@@ -200,8 +200,8 @@ func fail(path, op string, err error) error {
 	return err
 }
 
-// breaksConnection reports whether a connection that met err should not be used again:
-// after a failed write or fsync nobody knows what the system still has of it.
+// breaksConnection reports whether a connection must be closed after err: after a
+// failed write or fsync it is not known what the system still holds.
 func breaksConnection(err error) bool {
 	if errors.Is(err, driver.ErrBadConn) {
 		return true

@@ -3,7 +3,7 @@ package store
 import "syscall"
 
 // networkFS returns the kind of network file system that folder is on, and
-// the empty string if it is a local one or cannot be told.
+// the empty string if it is a local one or not known.
 func networkFS(folder string) string {
 	const local = 0x1000 // MNT_LOCAL
 	var st syscall.Statfs_t

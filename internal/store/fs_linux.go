@@ -34,7 +34,7 @@ var networkTypes = map[uint32]string{
 }
 
 // networkFS returns the kind of network file system that folder is on, and
-// the empty string if it is a local one or cannot be told.
+// the empty string if it is a local one or not known.
 func networkFS(folder string) string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(folder, &st); err != nil {

@@ -19,8 +19,8 @@ const pageRows = 1000
 type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
 // countRows counts the distinct rows of a run's input in each state, but for
-// those in batches of the run except. It adds up whole batches and puts right
-// what the rows that stand apart from theirs make of that.
+// those in batches of the run except. It adds up whole batches and corrects that
+// by the rows with states of their own.
 func countRows(ctx context.Context, ask querier, run, except int64) (ledger.Counts, error) {
 	var c ledger.Counts
 	err := ask(ctx, func(s scanner) error {
@@ -77,7 +77,7 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	return sum, owner, err
 }
 
-// addCounts adds what does not stand in the run's own line.
+// addCounts adds what is not in the run's own line of the table.
 func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string) error {
 	var err error
 	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {

@@ -9,19 +9,19 @@ import (
 	"sync/atomic"
 )
 
-// identity tells the file that was opened from others that take its place. A
-// file that is open keeps its number on the disk, so that a stat is enough;
-// what a connection finds that is opened later is told by the store's own id.
+// identity recognizes the file that was opened, should another take its place. An
+// open file keeps its number on the disk, so a stat is enough. Connections that
+// are opened later compare the store's own id.
 type identity struct {
 	path string
 	file atomic.Pointer[fs.FileInfo] // nil until the store was opened
 
-	// The rest belongs to whoever has the turn to write.
+	// The rest belongs to the holder of the writer's token.
 	log fs.FileInfo // that the connection writes to, nil if there is none
 	id  []byte      // nil until it was read
 }
 
-// recordFile notes the file that was opened.
+// recordFile records which file was opened.
 func (i *identity) recordFile() error {
 	info, err := statFile(i.path)
 	if err == nil {
@@ -30,7 +30,7 @@ func (i *identity) recordFile() error {
 	return err
 }
 
-// statFile returns what tells a file from others.
+// statFile returns what identifies a file.
 func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -71,8 +71,8 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	return nil
 }
 
-// checkConnection compares what a new connection has opened with what the first one
-// had. A transaction has begun.
+// checkConnection compares the store that a new connection opened with that of
+// the first one. A transaction has begun.
 func (w *writer) checkConnection(ctx context.Context) error {
 	log, err := statFile(w.identity.path + "-wal")
 	if err != nil {

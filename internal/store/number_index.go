@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// Rows by tracking number. Keeping an index up to date row by row would cost
-// more than all the rest of a row, since numbers come in no order. So it is
-// brought up to date when somebody asks, many rows at once and in order; the
-// last few are looked through.
+// The index of rows by tracking number. To update it with each row would cost
+// more than the rest of the row, since numbers come in no order. So it is updated
+// when it is asked, many rows at once and in order; the last few are scanned.
 const (
 	maxUnindexed = 5_000   // as many rows may be missing
 	indexAtOnce  = 100_000 // as many are added in one transaction
@@ -19,8 +18,8 @@ const rowsByNumber = `SELECT row_id FROM numbers WHERE account_id = (SELECT id F
 	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
 		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND fold_number(number) = $2`
 
-// indexNumbers brings the rows by number up to date. A store that cannot be written
-// is searched all the same, only more slowly.
+// indexNumbers updates the index, but for the last few rows. A store that can't
+// be written is searched all the same, only more slowly.
 func (d *DB) indexNumbers(ctx context.Context) error {
 	for {
 		var missing int64
@@ -38,9 +37,9 @@ func (d *DB) indexNumbers(ctx context.Context) error {
 	}
 }
 
-// indexForUnowned brings all rows by number up to date if there are numbers
-// that were nobody's when they were heard of. In a store that cannot be written
-// now some are then told beside the rows that have them.
+// indexForUnowned updates the whole index if there are sightings of numbers that
+// no account held. In a store that can't be written now, some of these are listed
+// beside the rows with the same number.
 func (d *DB) indexForUnowned(ctx context.Context) error {
 	var stale bool
 	if _, err := d.row(ctx, []any{&stale}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0) AND
@@ -57,7 +56,7 @@ func (d *DB) indexForUnowned(ctx context.Context) error {
 	return err
 }
 
-// indexAllNumbers is number in a transaction that is under way. It leaves none out.
+// indexAllNumbers is indexNumbers for all rows, in a transaction under way.
 func (t *tx) indexAllNumbers(ctx context.Context) error {
 	for {
 		last, err := t.counter(ctx, "row")

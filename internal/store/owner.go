@@ -12,10 +12,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// owner is what tells the living from the dead: each open store that sends
-// holds a lock on a file of its own, which the system takes away when its
-// process ends, however it ends. Its name stands in the store with whatever
-// the process works on.
+// owner marks what this process works on. Each open store that sends locks a
+// file of its own; the system releases the lock when the process ends, however
+// it ends. The file's name is the owner of runs and batches in the store.
 type owner struct {
 	folder string
 
@@ -24,9 +23,9 @@ type owner struct {
 	lock *flock.Flock
 }
 
-// acquire returns the name of this store's owner, which lives from the first call.
-// Nobody can ask after the name before it is returned, so nobody can take the
-// owner for dead while its file is there and not locked yet.
+// acquire returns the name of this store's owner. The first call makes and locks
+// its file. Nobody knows the name before it is returned, so nobody can find the
+// file unlocked.
 func (o *owner) acquire() (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -58,8 +57,8 @@ func (o *owner) isOwn(name string) bool {
 	return o.lock != nil && o.name == name
 }
 
-// isAlive reports whether the process of that owner is alive. The file of a dead
-// one is removed. Those who ask do not get into each other's way.
+// isAlive reports whether the owner's process is alive. If not, its file is
+// removed. Several processes may ask at once.
 func (o *owner) isAlive(name string) (bool, error) {
 	switch {
 	case o.isOwn(name):
@@ -81,7 +80,7 @@ func (o *owner) isAlive(name string) (bool, error) {
 	return false, errors.Join(lock.Close(), removeIfExists(lock.Path()))
 }
 
-// release ends the owner's life.
+// release unlocks and removes the owner's file.
 func (o *owner) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,7 +92,7 @@ func (o *owner) release() error {
 	return errors.Join(lock.Close(), removeIfExists(lock.Path()))
 }
 
-// removeIfExists removes a file that somebody else may have removed.
+// removeIfExists removes a file; another process may have done so.
 func removeIfExists(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

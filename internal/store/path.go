@@ -13,9 +13,9 @@ import (
 // maxLinks is how many symbolic links in a row are followed.
 const maxLinks = 40
 
-// resolvePath sees to it that there is a file for the store, which only we can read
-// if it is a new one, and returns its path without symbolic links: SQLite puts
-// its log there, and the locks of owners must lie beside it too.
+// resolvePath returns the store's path without symbolic links, and makes the file
+// if need be, readable by the user alone. SQLite puts its log beside it, where
+// the locks of owners must be too.
 func resolvePath(path string, mustExist bool) (string, error) {
 	for range maxLinks {
 		to, err := os.Readlink(path)

@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// inInput says that a row r is in the input of a run n, knownFrom that it is
-// known there from an earlier run: it is before the end of the last range that
-// does not begin behind it.
+// inInput holds for a row r that is in the input of a run n. knownFrom, a run and
+// knownTo are the end of the run's last known range that begins at or before r.
 const (
 	inInput   = "(r.id BETWEEN n.first_row AND n.last_row OR r.id < " + knownFrom + "n.id" + knownTo + ")"
 	knownFrom = "(SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = "
 	knownTo   = " AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1)"
 )
 
-// rowMover is rows on their way from one batch to another. What is kept of the
-// batches it touched is right again after finish.
+// rowMover moves rows between batches. Until finish the counts and ranges of the
+// batches it touched are wrong.
 type rowMover struct {
 	t       *tx
 	touched map[int64]batch // with the range that their rows lie in at most
@@ -25,7 +24,7 @@ type rowMover struct {
 
 func (t *tx) newRowMover() *rowMover { return &rowMover{t: t, touched: map[int64]batch{}} }
 
-// addSource notes that rows will leave a batch.
+// addSource registers a batch that rows will be moved out of.
 func (m *rowMover) addSource(ctx context.Context, b batch) error {
 	if _, ok := m.touched[b.id]; ok {
 		return nil
@@ -41,7 +40,7 @@ func (m *rowMover) addSource(ctx context.Context, b batch) error {
 	}, "SELECT run_id FROM run_batches WHERE batch_id = $1", b.id)
 }
 
-// moveTo moves a row into a batch, which it then shares the state of.
+// moveTo moves a row into a batch. Its state is then that of the batch.
 func (m *rowMover) moveTo(ctx context.Context, row int64, to int64) error {
 	b, ok := m.touched[to]
 	if !ok {
@@ -53,7 +52,7 @@ func (m *rowMover) moveTo(ctx context.Context, row int64, to int64) error {
 	return err
 }
 
-// finish counts the touched batches again.
+// finish updates the touched batches.
 func (m *rowMover) finish(ctx context.Context) error {
 	for _, id := range slices.Sorted(maps.Keys(m.touched)) {
 		b := m.touched[id]
@@ -107,7 +106,7 @@ func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int6
 	return t.queryIDs(ctx, "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
 }
 
-// rebatcher moves rows into new pending batches of a run, of up to size rows.
+// rebatcher moves rows into new pending batches of a run, each of up to size rows.
 type rebatcher struct {
 	*rowMover
 	run, size int64
@@ -119,7 +118,7 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 	return &rebatcher{rowMover: t.newRowMover(), run: run, size: size}
 }
 
-// add moves a row that is in that batch.
+// add moves a row out of a batch.
 func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 	if err := g.addSource(ctx, from); err != nil {
 		return err
@@ -156,8 +155,8 @@ func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 	return size, err
 }
 
-// cleanUpBatch removes a pending batch whose rows all went elsewhere, and sees to it
-// that one whose rows all have states of their own is not taken for pending.
+// cleanUpBatch removes a pending batch without rows. One whose rows all have
+// states of their own gets one of these, so that it is not claimed.
 func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
 	for _, query := range []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",

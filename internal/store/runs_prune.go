@@ -44,8 +44,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 }
 
 // pruneRun removes a run whose rows all have a definite outcome, and reports
-// whether it did. What its rows and their batches need of it stays: a line that
-// nobody is shown.
+// whether it did. Its line stays, hidden, as far as rows and batches need it.
 func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 	c, err := countRows(ctx, t.each, run, 0)
 	if err != nil || c.Pending+c.Sending+c.Unknown > 0 {

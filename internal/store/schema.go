@@ -15,8 +15,8 @@ var schema embed.FS
 // applicationID marks a SQLite file as ours: "wayb".
 const applicationID = 0x77617962
 
-// migrations returns what makes of each version the next: the first of them a
-// store of an empty file, version 1.
+// migrations returns the steps from each version to the next; the first makes
+// version 1 of an empty file.
 func migrations() ([]string, error) {
 	names, err := fs.Glob(schema, "schema/*.sql")
 	if err != nil {
@@ -33,8 +33,8 @@ func migrations() ([]string, error) {
 	return steps, nil
 }
 
-// upgrade brings the file to the version that has all steps behind it, and
-// reports whether it made the store, and where it left a copy of an older one.
+// upgrade brings the file to the newest version. It reports whether it made the
+// store, and where it put a copy of an older one.
 func (w *writer) upgrade(ctx context.Context, path string, steps []string) (made bool, backup string, err error) {
 	w.token <- struct{}{}
 	defer func() { <-w.token }()
@@ -118,8 +118,8 @@ func (w *writer) backUp(ctx context.Context, path string, version int) (string, 
 	return backup, os.Rename(part, backup)
 }
 
-// migrate takes the steps that the store has not behind it in one transaction,
-// and reports whether it began with nothing.
+// migrate takes the missing steps in one transaction, and reports whether the
+// file was empty.
 func (w *writer) migrate(ctx context.Context, path string, steps []string) (bool, error) {
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return false, err

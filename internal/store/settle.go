@@ -44,8 +44,8 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	return errors.Join(&kept, err)
 }
 
-// checkSettlement returns an error that matches [ErrNotClaimed] if a row would go where
-// it can't.
+// checkSettlement returns an error that matches [ErrNotClaimed] if a row may not
+// go into its state.
 func checkSettlement(s ledger.Settlement) error {
 	if s.Halve && s.State != ledger.Pending {
 		return fmt.Errorf("settle batch %d: %s rows are not sent again in halves: %w", s.Batch, s.State, ErrNotClaimed)
@@ -111,8 +111,8 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	return nil
 }
 
-// halve moves the rows that a batch has left to send into two new ones. It
-// stays, with its answer.
+// halve moves the rows that a batch still has to send into two new ones. The
+// batch is kept for its answer.
 func (t *tx) halve(ctx context.Context, id, run int64) error {
 	b, err := t.readBatch(ctx, id)
 	if err != nil {
@@ -142,12 +142,12 @@ func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 }
 
 // settleRows records the rows whose outcome is not that of their batch. Those
-// that are pending again, while the others are not, get a batch of their own.
+// that become pending while the batch does not get a batch of their own.
 func (t *tx) settleRows(ctx context.Context, s ledger.Settlement, run int64) error {
-	var again []int64
+	var pending []int64
 	for _, v := range s.Rows {
 		if v.State == ledger.Pending && s.State != ledger.Pending {
-			again = append(again, v.Row)
+			pending = append(pending, v.Row)
 			continue
 		}
 		var state, reason any // NULL: what the batch says
@@ -165,15 +165,15 @@ func (t *tx) settleRows(ctx context.Context, s ledger.Settlement, run int64) err
 			return err
 		}
 	}
-	if len(again) == 0 {
+	if len(pending) == 0 {
 		return nil
 	}
 	b, err := t.readBatch(ctx, s.Batch)
 	if err != nil {
 		return err
 	}
-	g := t.newRebatcher(run, int64(len(again)))
-	for _, row := range again {
+	g := t.newRebatcher(run, int64(len(pending)))
+	for _, row := range pending {
 		if err := t.requireInBatch(ctx, row, s.Batch); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Sizes of what staging does at once.
+// Limits of staging.
 const (
 	// chunkRows bounds the records of one transaction, and so how long others
 	// wait to write. The more there are, the fewer pages are written twice.
@@ -24,10 +24,9 @@ const (
 
 // staging is a run being filled.
 //
-// Every record of the input takes the next number, whatever becomes of it: a
-// new row has it as its id, the others as their pos. So a run's records are a
-// range of numbers, in the order of the input, and its own rows are the rows
-// with those ids.
+// Every record of the input gets the next number: a new row as its id, others as
+// their pos. So a run's records are a range of numbers in the order of the
+// input, and its own rows are the rows with those ids.
 type staging struct {
 	d       *DB
 	lock    *flock.Flock
@@ -39,18 +38,17 @@ type staging struct {
 	progress
 }
 
-// progress is how far a staging got. It is replaced when a transaction is on
-// disk, never changed before.
+// progress is the state of a staging between two transactions. It is replaced
+// when a transaction is on disk.
 type progress struct {
 	next  int64 // number of the next record
 	batch batch // the one being filled, its id 0 if there is none
 	tally ledger.Tally
 
-	// expectKnown says that records are expected to be known: to insert them
-	// first, which is faster if they are new, would be in vain.
+	// expectKnown looks records up before it inserts them. Without it inserting
+	// comes first, which is faster where all are new.
 	expectKnown bool
-	// expectNamed says that records name rows again that this input named in an
-	// earlier chunk.
+	// expectNamed also looks up what earlier chunks of this input named.
 	expectNamed bool
 }
 
@@ -86,7 +84,7 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	return s, nil
 }
 
-// lockStaging takes the lock that whoever stages has.
+// lockStaging takes the lock that one process at a time stages under.
 func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// busyError names the run that another process stages. It may not be there yet.
+// busyError names the run that another process stages, if it is there yet.
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	var created int64
@@ -117,8 +115,8 @@ func (d *DB) busyError(ctx context.Context) error {
 	return errors.Join(e, json.Unmarshal(files, &e.Run.Plan.Files))
 }
 
-// begin clears away what dead processes staged, for nobody else can be staging
-// now, and adds the run.
+// begin adds the run, after it removed what ended processes had staged. The
+// caller has the lock, so nobody else is staging.
 func (s *staging) begin(ctx context.Context) error {
 	if err := s.d.removeStaged(ctx); err != nil {
 		return err
@@ -196,8 +194,8 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 	return conflicts, nil
 }
 
-// addChunk adds entries in one transaction. If what it took for granted turns
-// out to be wrong it begins anew, taking less for granted.
+// addChunk adds entries in one transaction. If an assumption proves wrong it
+// starts over without it.
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
 	now := s.progress
 	for {
@@ -259,7 +257,7 @@ func (s *staging) Discard(ctx context.Context) error {
 	return errors.Join(s.d.removeStaged(ctx), s.unlock())
 }
 
-// unlock lets others stage.
+// unlock ends the staging and lets others stage.
 func (s *staging) unlock() error {
 	s.ended = true
 	return s.d.fail("lock", s.d.stagingLocks.remove(s.lock))
@@ -285,7 +283,7 @@ func (l *stagingLocks) remove(lock *flock.Flock) error {
 	return lock.Close()
 }
 
-// close lets go of all of them.
+// close releases all of them.
 func (l *stagingLocks) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -297,8 +295,8 @@ func (l *stagingLocks) close() error {
 	return errors.Join(errs...)
 }
 
-// removeStaged removes the runs being staged, in portions that do not keep
-// others from writing for long. The caller has the lock of staging.
+// removeStaged removes the runs being staged, in short transactions. The caller
+// has the lock of staging.
 func (d *DB) removeStaged(ctx context.Context) error {
 	var runs []int64
 	err := d.each(ctx, scanColumn(&runs), "SELECT id FROM runs WHERE state = 'staged'")
@@ -324,8 +322,8 @@ func (d *DB) removeRun(ctx context.Context, run int64) error {
 	return nil
 }
 
-// removeLastRecords removes the last of a run's records, and the run itself once
-// there are none left. It reports whether it did that.
+// removeLastRecords removes the last chunk of a run's records, and the run when
+// none is left. It reports whether it removed the run.
 func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	var from, last int64
 	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {

@@ -1,15 +1,14 @@
 // Package store keeps the ledger and the inbox in one SQLite file. It is the
 // only package that knows a database.
 //
-// Everything that writes goes through one connection, and what several callers
-// wait to write is committed together, so that they share the price of getting
-// it onto the disk. A commit returns after the disk has it. Readers have
-// connections of their own and never wait for writers; nothing keeps one while
-// it waits for its caller, so a slow reader holds nobody up.
+// All writes go through one connection; what several callers wait to write is
+// committed together. A commit returns when it is on disk. Readers have
+// connections of their own and never wait for writers. No connection is held
+// while an iterator waits for its caller.
 //
-// What stands in a file that several processes use is decided inside
-// transactions only. Which of those processes are alive is told by locks that
-// they hold on files beside the store, see [DB.Recover].
+// Several processes may use the file: what they decide, they decide inside
+// transactions. Locks on files beside the store show which of them are alive,
+// see [DB.Recover].
 package store
 
 import (
@@ -45,8 +44,8 @@ type Options struct {
 
 // DB is an open store. It is safe for concurrent use. Close it.
 //
-// A call waits for its turn to write until its context ends, and then has
-// written nothing; once its transaction has begun it is brought to its end.
+// A call that writes waits until its context ends, and then has written nothing.
+// Once its transaction has begun, the end of the context does not stop it.
 type DB struct {
 	path   string
 	isNew  bool

@@ -58,13 +58,13 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 	return nil
 }
 
-// ownedSighting is a sighting and the account whose it is.
+// ownedSighting is a sighting and its account.
 type ownedSighting struct {
 	account int64
 	ledger.Sighting
 }
 
-// noAccount is the account of sightings without referId.
+// noAccount stands for the account of sightings without referId.
 const noAccount = 0
 
 // sightingAccount is the account that a sighting belongs to which account made.
@@ -275,8 +275,8 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 	}
 }
 
-// yieldPage yields what fits of a page, up to left of them, and returns how many
-// more may come: -1 for none, and when nobody wants more.
+// yieldPage yields what matches of a page, up to left of them, and returns how
+// many more may follow: -1 for none, or if the caller stopped.
 func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
 	for _, st := range page {
 		if !matchesFilter(f, st) {
@@ -340,7 +340,7 @@ func matchesFilter(f ledger.Filter, st ledger.TrackingStatus) bool {
 	return true
 }
 
-// isDelivered reports whether the last word on a shipment was spoken.
+// isDelivered reports whether the shipment has arrived.
 //
 // Interface: States and transitions.
 func isDelivered(s ledger.Sighting) bool {

@@ -79,11 +79,11 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	return x, err
 }
 
-// correctedTime returns the time that is so long ago, by a clock that nobody sets,
-// if the noted one says otherwise: then the clock on the wall was set since.
-func correctedTime(noted time.Time, ago time.Duration) time.Time {
-	if (time.Since(noted) - ago).Abs() < time.Second {
-		return noted
+// correctedTime returns the recorded time, or the time that long ago by the
+// monotonic clock if they disagree: then the wall clock was set since.
+func correctedTime(recorded time.Time, ago time.Duration) time.Time {
+	if (time.Since(recorded) - ago).Abs() < time.Second {
+		return recorded
 	}
 	return time.Now().Add(-ago)
 }
@@ -101,20 +101,20 @@ func (d *DB) unknownRowsOf(ctx context.Context, run int64, b batch, state ledger
 
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
 func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
-	var questioned int64
+	var marked int64
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		questioned = 0
+		marked = 0
 		for _, x := range rows {
 			n, err := t.exec(ctx, `UPDATE rows SET state = 'unknown', reason = $1 WHERE id = $2 AND batch_id = $3
 				AND COALESCE(state, (SELECT b.state FROM batches b WHERE b.id = $3)) = 'accepted'`, clean(reason), x.Row, x.Batch)
 			if err != nil {
-				return fmt.Errorf("question row %d: %w", x.Row, err)
+				return fmt.Errorf("mark row %d unknown: %w", x.Row, err)
 			}
-			questioned += n
+			marked += n
 		}
 		return nil
 	})
-	return questioned, err
+	return marked, err
 }
 
 // Resolve records what was found out about unknown rows, see [ledger.UnknownRows].
@@ -242,7 +242,7 @@ func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State) (int
 	return int64(len(rows)), err
 }
 
-// controlBatches is how many batches are looked through for controls.
+// controlBatches bounds the batches that are searched for controls.
 const controlBatches = 8
 
 // Controls returns accepted rows of the account, see [ledger.UnknownRows].

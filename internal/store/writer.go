@@ -17,14 +17,13 @@ const (
 	writerCache = 4000 // KiB
 )
 
-// writer is the connection that writes, and the queue before it. Whoever has
-// the turn uses the connection, and does the work of all who queued while the
-// one before had it: so a commit is shared by as many as there are, and nobody
-// waits for company.
+// writer is the connection that writes, and its queue. The holder of the token
+// uses the connection and does all jobs that were queued meanwhile in one
+// transaction. So jobs share a commit, and none waits for others to come.
 type writer struct {
 	pool    *sql.DB
 	readers *sql.DB       // reopened with the connection after the disk failed
-	token   chan struct{} // holds one token while somebody has the turn
+	token   chan struct{} // full while a goroutine holds the token
 
 	identity identity
 	boot     string // see bootID
@@ -32,15 +31,15 @@ type writer struct {
 	mu    sync.Mutex
 	queue []*job
 
-	// The rest belongs to whoever has the turn.
+	// The rest belongs to the holder of the token.
 	conn    *sql.Conn
 	stmts   map[string]*sql.Stmt
 	refused refusedSums
 	closed  bool
 }
 
-// work is one caller's part of a transaction. Its context never ends. It may be
-// called again after what it did was taken back.
+// work is one job of a transaction. Its context never ends. It may be called
+// again after a rollback.
 type work func(context.Context, *tx) error
 
 type job struct {
@@ -78,12 +77,11 @@ func (w *writer) run(ctx context.Context, do work) error {
 		}
 	case <-j.done:
 	}
-	<-j.done // whoever has begun with it ends it
+	<-j.done // the holder of the token has begun with it
 	return j.err
 }
 
-// runQueue does the work of all who queue, j among them unless it was done
-// meanwhile.
+// runQueue does all queued jobs, unless j was done meanwhile.
 func (w *writer) runQueue(ctx context.Context, j *job) {
 	select {
 	case <-j.done:
@@ -111,8 +109,7 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	}
 }
 
-// dequeue takes j out of the queue. It returns false if somebody has begun
-// with it.
+// dequeue takes j out of the queue. It returns false if it was begun.
 func (w *writer) dequeue(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +122,7 @@ func (w *writer) dequeue(j *job) bool {
 	return false
 }
 
-// begin begins a transaction, and waits for other processes to end theirs.
+// begin begins a transaction, once other processes have ended theirs.
 func (w *writer) begin(ctx context.Context) error {
 	return w.retryWhileLocked(ctx, func(ctx context.Context) error {
 		if err := w.connect(ctx); err != nil {
@@ -143,8 +140,8 @@ func (w *writer) begin(ctx context.Context) error {
 	})
 }
 
-// retryWhileLocked calls f until it does not meet somebody else's lock, for lockWait
-// at most. f's context never ends.
+// retryWhileLocked calls f until another process does not hold the lock, for
+// lockWait at most. f's context never ends.
 func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) error) error {
 	deadline := time.Now().Add(lockWait)
 	poll := time.NewTimer(0)
@@ -169,8 +166,7 @@ func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) e
 	}
 }
 
-// commit does the work of jobs in the transaction that was begun, and leaves
-// in each what became of it.
+// commit does the jobs in the transaction that was begun, and sets their errors.
 func (w *writer) commit(ctx context.Context, jobs []*job) {
 	t := &tx{w: w}
 	if len(jobs) == 1 {
@@ -187,9 +183,9 @@ func (w *writer) commit(ctx context.Context, jobs []*job) {
 	w.finish(ctx, jobs, nil)
 }
 
-// commitSeparately begins anew after one of the jobs failed, and takes those that
-// fail back alone. To be ready for that from the start would cost all of them
-// a copy of every page they change.
+// commitSeparately does the jobs once more after one failed, each in a savepoint,
+// so that only those that fail are rolled back. Savepoints from the start would
+// cost all jobs a copy of every page they change.
 func (w *writer) commitSeparately(ctx context.Context, jobs []*job) {
 	w.rollback(ctx)
 	err := w.begin(ctx)
@@ -202,9 +198,8 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) {
 	w.finish(ctx, jobs, err)
 }
 
-// finish commits, unless err says why that can't be done. If it is not done, all
-// jobs have failed. What is committed to a file that is not there any more is
-// not kept, so that is a failure too.
+// finish commits, or rolls back if there is an error; then all jobs have failed.
+// A commit to a file that is not there any more is a failure too.
 func (w *writer) finish(ctx context.Context, jobs []*job, err error) {
 	if err == nil {
 		err = w.identity.checkLog()
@@ -237,14 +232,14 @@ func (w *writer) rollback(ctx context.Context) {
 	}
 }
 
-// disconnectIfBroken opens everything anew if err says that the disk failed.
+// disconnectIfBroken drops the connections if err says that the disk failed.
 func (w *writer) disconnectIfBroken(err error) {
 	if breaksConnection(err) {
 		w.disconnect()
 	}
 }
 
-// connect sees to it that there is a connection.
+// connect opens the connection if there is none.
 func (w *writer) connect(ctx context.Context) error {
 	if w.closed {
 		return errClosed
@@ -263,9 +258,8 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the connection for good, and the readers' idle ones with it; the
-// next use opens new ones. What closing has to say is of no use any more: the
-// failure that led here is being told.
+// disconnect closes the connection and the readers' idle ones; the next use opens
+// new ones. Errors of closing are ignored: the failure that led here is returned.
 func (w *writer) disconnect() {
 	if w.conn == nil {
 		return
@@ -280,7 +274,7 @@ func (w *writer) disconnect() {
 	w.readers.SetMaxIdleConns(idleReaders)
 }
 
-// close waits for whoever has the turn, and ends everything.
+// close waits for the token and closes everything.
 func (w *writer) close() error {
 	w.token <- struct{}{}
 	defer func() { <-w.token }()
@@ -305,8 +299,8 @@ type tx struct {
 	last map[string]int64 // the last number given away in this transaction, by table
 }
 
-// runInSavepoint does a job so that it can be taken back if it fails. Its own error is
-// the first; the second is that of the whole transaction.
+// runInSavepoint does a job, and rolls it alone back if it fails. The first error
+// is the job's, the second that of the transaction.
 func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
 		return nil, err
