@@ -26,7 +26,7 @@ type deadJSON struct {
 
 func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
 	return deadJSON{
-		Delivery: l.Delivery, Target: view.ShownTarget(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
+		Delivery: l.Delivery, Target: view.Target(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
 		FailingSince: view.TimeOrNull(l.FirstFail), GivenUpAt: l.Died.UTC(), Reply: string(l.Reply),
 	}
 }
@@ -58,7 +58,7 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 		},
 		Cells: func(l inbox.Letter) []string {
 			return []string{
-				fmt.Sprint(l.Delivery), view.SinkName(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFail), render.LocalTime(l.Died), l.Problem,
+				fmt.Sprint(l.Delivery), view.Sink(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFail), render.LocalTime(l.Died), l.Problem,
 			}
 		},
 	}

@@ -109,7 +109,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if e.pruned > 0 {
 		call.IO.Warning("%s left out: their bytes were pruned", deliveriesAre(e.pruned))
 	}
-	call.IO.Note("%s exported", view.Deliveries(e.written))
+	call.IO.Note("%s exported", command.Plural(e.written, "delivery"))
 	return nil
 }
 
@@ -182,5 +182,5 @@ func deliveriesAre(n int64) string {
 	if n == 1 {
 		return "1 delivery is"
 	}
-	return view.Deliveries(n) + " are"
+	return command.Plural(n, "delivery") + " are"
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
@@ -82,7 +81,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		c.IO.Warning("%s redacted: no signature verifies any more", deliveriesAre(j.Redacted))
 	}
 	return c.Out.Result(j, "imported %s with %d new events: %d verified, %d not; %d were there already",
-		view.Deliveries(j.Imported), j.Events, j.Verified, j.Unverified, j.Known)
+		command.Plural(j.Imported, "delivery"), j.Events, j.Verified, j.Unverified, j.Known)
 }
 
 // importCaptures imports input that was found to be good.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
@@ -58,10 +57,10 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 		return err
 	}
 	if p.Dead > 0 {
-		c.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", view.Deliveries(p.Dead))
+		c.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", command.Plural(p.Dead, "delivery"))
 	}
 	if p.Waiting > 0 {
-		c.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", view.Deliveries(p.Waiting))
+		c.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", command.Plural(p.Waiting, "delivery"))
 	}
 	return errors.Join(err, c.Out.Result(prunedJSON(p), "dropped %d bytes of %d deliveries, and %d refused ones", p.Bytes, p.Deliveries, p.Refused))
 }

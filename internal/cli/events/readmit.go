@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
@@ -68,5 +67,5 @@ func runReadmit(ctx context.Context, c *command.Call, _ []string) error {
 	if j.Readmitted == 0 && j.Refused > 0 {
 		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
-	return errors.Join(err, c.Out.Result(j, "readmitted %s with %s; still refused: %d", view.Deliveries(j.Readmitted), command.Plural(j.Events, "new event"), j.Refused))
+	return errors.Join(err, c.Out.Result(j, "readmitted %s with %s; still refused: %d", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), j.Refused))
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -168,10 +167,10 @@ func targetsOf(items []replay.Item) []forward.Target {
 // about the others. It is an error if the reader expects some and there are none.
 func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left replay.LeftOut, targets []forward.Target) error {
 	if left.Unverified > 0 {
-		io.Note("left out, because not verified: %s; --forward-unverified sends them too", view.Deliveries(left.Unverified))
+		io.Note("left out, because not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))
 	}
 	if left.Unwanted > 0 {
-		io.Note("left out, because for no known target: %s; --to URL sends them", view.Deliveries(left.Unwanted))
+		io.Note("left out, because for no known target: %s; --to URL sends them", command.Plural(left.Unwanted, "delivery"))
 	}
 	switch {
 	case len(items) == 0 && sel.Dead:

@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -174,7 +173,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	}
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
 		p.count = len(p.captured)
-		c.IO.Note("%s holds %s captured before", o.File, view.Deliveries(p.count))
+		c.IO.Note("%s holds %s captured before", o.File, command.Plural(p.count, "delivery"))
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -188,7 +188,7 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 // backlog tells what waits for targets that were known before, or drops it.
 func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip bool) error {
 	for _, k := range fw.Sinks() {
-		to := view.SinkName(k)
+		to := view.Sink(k)
 		if k.New && k.Behind == 0 {
 			continue
 		}
@@ -208,7 +208,7 @@ func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip boo
 			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", to, backlog(k.Waiting, since, k.Behind))
 		}
 		if k.Dead > 0 {
-			fw.io.Note("%s: %s given up; see `waybill events list --dead`", to, view.Deliveries(k.Dead))
+			fw.io.Note("%s: %s given up; see `waybill events list --dead`", to, command.Plural(k.Dead, "delivery"))
 		}
 	}
 	return nil
@@ -218,11 +218,11 @@ func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip boo
 func backlog(waiting int64, since string, behind int64) string {
 	switch {
 	case behind == 0:
-		return view.Deliveries(waiting) + " still to be sent" + since
+		return command.Plural(waiting, "delivery") + " still to be sent" + since
 	case waiting == 0:
-		return view.Deliveries(behind) + " not looked at yet"
+		return command.Plural(behind, "delivery") + " not looked at yet"
 	default:
-		return fmt.Sprintf("%s still to be sent%s and %d not looked at yet", view.Deliveries(waiting), since, behind)
+		return fmt.Sprintf("%s still to be sent%s and %d not looked at yet", command.Plural(waiting, "delivery"), since, behind)
 	}
 }
 
@@ -259,7 +259,7 @@ func (fw *forwarding) end(ctx context.Context) error {
 	}
 	left, err := fw.waiting(context.WithoutCancel(ctx))
 	for _, k := range left {
-		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.SinkName(k), view.Deliveries(k.Waiting+k.Behind), fw.flags)
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.Sink(k), command.Plural(k.Waiting+k.Behind, "delivery"), fw.flags)
 	}
 	return err
 }

@@ -136,7 +136,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []ledger.BatchSu
 		{Name: "Last sent", Value: sent},
 		{Name: "State", Value: state},
 		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already there, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
-		{Name: "Outcome", Value: view.CountsLine(s.Counts)},
+		{Name: "Outcome", Value: view.Counts(s.Counts)},
 		{Name: "Calls", Value: fmt.Sprint(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {

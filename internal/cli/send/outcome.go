@@ -59,7 +59,7 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 }
 
 func (res Result) counts() string {
-	return view.CountsLine(ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected, Unknown: res.Unknown, Pending: res.Pending})
+	return view.Counts(ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected, Unknown: res.Unknown, Pending: res.Pending})
 }
 
 func alsoRejected(res Result) string {

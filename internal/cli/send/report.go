@@ -38,9 +38,9 @@ type Result struct {
 	Batches        int64   `json:"batches"` // create requests made by this command
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 
-	Processed *int64                    `json:"processed,omitempty"` // with --wait: rows that the service has worked out
-	Waiting   *int64                    `json:"waiting,omitempty"`   // with --wait: rows it has not
-	Trackings []view.TrackingStatusJSON `json:"trackings,omitempty"` // with --sync: what the answers said
+	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has worked out
+	Waiting   *int64                `json:"waiting,omitempty"`   // with --wait: rows it has not
+	Trackings []view.TrackingStatus `json:"trackings,omitempty"` // with --sync: what the answers said
 }
 
 // finish reports what the run came to and returns what the exit status
@@ -79,7 +79,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	case out.Machine():
 		if answers && !many {
 			if err := command.Each(k.Store.Trackings.Statuses(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
-				res.Trackings = append(res.Trackings, view.NewTrackingStatusJSON(st))
+				res.Trackings = append(res.Trackings, view.NewTrackingStatus(st))
 				return nil
 			}); err != nil {
 				return err

@@ -261,7 +261,7 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 		case len(l.Untried) > 0:
 			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
 		}
-		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", countDeliveries(len(l.names)), command.Plural(len(l.secrets), "secret"))
+		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
 	case o.Pin == "":
 		return nil
 	case l.Bodies < webhook.MinLearnBodies:
@@ -298,13 +298,6 @@ func (l *lesson) untried() string {
 		names += ", …"
 	}
 	return command.Plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
-}
-
-func countDeliveries(n int) string {
-	if n == 1 {
-		return "1 delivery"
-	}
-	return fmt.Sprintf("%d deliveries", n)
 }
 
 // pin writes the first candidate to the configuration, and verifies the stored
@@ -396,7 +389,7 @@ func printResult(call *command.Call, l lesson, j learnJSON) error {
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
-		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", countDeliveries(j.Deliveries), j.DifferentBodies)},
+		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
 		{Name: "Signed", Value: described(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},

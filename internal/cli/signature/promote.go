@@ -96,9 +96,9 @@ func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
 		return unverified("`waybill signature explain ID` says why", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
-			"not promoted: %d of the last %s did not verify", len(j.Failing), countDeliveries(j.Checked))
+			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
-		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", countDeliveries(j.Checked), webhook.MinLearnBodies)
+		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
 	default:
 		return nil
 	}
@@ -114,7 +114,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		}
 		return printVerdicts(c, j.Failing, false)
 	}
-	if err := c.Out.Line("%s verified: scheme %s is enforced from now on (%s)", countDeliveries(j.Checked), j.Scheme, j.File); err != nil {
+	if err := c.Out.Line("%s verified: scheme %s is enforced from now on (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
 		return err
 	}
 	WarnUncovered(c.Session, scheme)

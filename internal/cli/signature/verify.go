@@ -10,6 +10,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -29,14 +30,13 @@ type verdictJSON struct {
 }
 
 func newVerdictJSON(name, scheme string, at time.Time, v webhook.Verdict) verdictJSON {
-	j := verdictJSON{Delivery: name, Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName, BodyAuthenticated: v.BodyAuthenticated}
-	if !at.IsZero() {
-		at = at.UTC()
-		j.ReceivedAt = &at
+	j := verdictJSON{
+		Delivery: name, ReceivedAt: view.TimeOrNull(at), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
+		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
 	}
-	if !v.Timestamp.IsZero() {
-		signed, skew := v.Timestamp.UTC(), v.Skew.Seconds()
-		j.Timestamp, j.SkewSeconds = &signed, &skew
+	if j.Timestamp != nil {
+		skew := v.Skew.Seconds()
+		j.SkewSeconds = &skew
 	}
 	return j
 }
@@ -127,7 +127,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions, ids []stri
 	} else if id := all[failed].Delivery; id != "" {
 		next = c.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
-	return unverified(hint, next, "%d of %s did not verify", n, countDeliveries(len(all)))
+	return unverified(hint, next, "%d of %s did not verify", n, command.Plural(len(all), "delivery"))
 }
 
 // eachGiven calls judge with the deliveries that the line asks for.

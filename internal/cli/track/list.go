@@ -69,7 +69,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	narrow := width > 0 && width < view.StateColumnFrom
 	w := command.Listing[ledger.TrackingStatus]{
 		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
-		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatusJSON(st) },
+		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatus(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
 			{Name: "NUMBER", ID: true},
@@ -79,7 +79,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 			{Name: "LEARNT", From: 130},
 			{Name: "FROM", From: 140},
 		},
-		Cells: func(st ledger.TrackingStatus) []string { return n.TrackingCells(st, narrow) },
+		Cells: func(st ledger.TrackingStatus) []string { return n.Cells(st, narrow) },
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)

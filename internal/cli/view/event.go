@@ -1,11 +1,11 @@
+// Package view shows what the program knows, in tables and in JSON: events,
+// headers, rows and trackings. It asks nobody.
 package view
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -49,6 +49,7 @@ func MaskEvent(e inbox.Event, hide func(json.RawMessage) json.RawMessage) inbox.
 	return e
 }
 
+// NewEvent returns an event as it is stored.
 func NewEvent(e inbox.Event) Event {
 	data := e.Data
 	if len(data) == 0 {
@@ -61,7 +62,7 @@ func NewEvent(e inbox.Event) Event {
 	}
 }
 
-// VerifiedMark says in a word or two whether an event can be trusted.
+// VerifiedMark shows in few words whether an event can be trusted.
 func VerifiedMark(e inbox.Event) string {
 	switch {
 	case e.Verified == inbox.Yes && !e.BodyAuthenticated:
@@ -72,39 +73,3 @@ func VerifiedMark(e inbox.Event) string {
 		return string(e.Verified)
 	}
 }
-
-// Deliveries is so many of them, in words.
-func Deliveries[N int | int64](n N) string {
-	if n == 1 {
-		return "1 delivery"
-	}
-	return fmt.Sprintf("%d deliveries", n)
-}
-
-// SinkName is a sink for people.
-func SinkName(k inbox.Sink) string {
-	name := ShownTarget(k)
-	if k.Filter != "" {
-		name = k.Filter + "=>" + name
-	}
-	return name
-}
-
-// ShownTarget is where a sink sends to, without what may be a token.
-func ShownTarget(k inbox.Sink) string {
-	u, err := forward.ParseURL(k.URL)
-	if err != nil {
-		return forward.Masked
-	}
-	return forward.ShowURL(u)
-}
-
-func TimeOrNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
-}
-
-func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }

@@ -10,7 +10,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-func CountsLine(c ledger.Counts) string {
+// Counts lists how many rows are in each state.
+func Counts(c ledger.Counts) string {
 	return fmt.Sprintf("%d accepted, %d rejected, %d unknown, %d pending", c.Accepted, c.Rejected, c.Unknown, c.Pending+c.Sending)
 }
 
@@ -26,6 +27,7 @@ type Row struct {
 	Duplicate         bool         `json:"duplicate,omitempty"` // the same pair stands earlier in the input
 }
 
+// NewRow returns a row as it is stored.
 func NewRow(row ledger.Row) Row {
 	return Row{
 		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,

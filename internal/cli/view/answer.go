@@ -1,0 +1,140 @@
+package view
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// trackingJSON is a tracking in our output: the service's names where it has
+// one. What the answer lacks is null or left out.
+type trackingJSON struct {
+	ReferID              string            `json:"referId"`
+	TrackingNumber       string            `json:"trackingNumber"`
+	State                ledger.Phase      `json:"state"`
+	CarrierCode          string            `json:"carrierCode,omitempty"`
+	RouterID             string            `json:"routerId,omitempty"`
+	Status               json.RawMessage   `json:"status"`
+	StatusLabel          string            `json:"statusLabel"`
+	StatusTrack          string            `json:"statusTrack"`
+	StatusName           string            `json:"statusName,omitempty"` // from `statuses` in the configuration
+	StatusSummary        string            `json:"statusSummary,omitempty"`
+	LatestEvent          string            `json:"latestEvent"`
+	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
+	TransitTime          json.RawMessage   `json:"transitTime,omitempty"`
+	Created              string            `json:"created,omitempty"`
+	Updated              string            `json:"updated,omitempty"`
+	Error                json.RawMessage   `json:"error,omitempty"`
+	Checkpoints          []json.RawMessage `json:"checkpoints"`
+	LearntAt             *time.Time        `json:"learntAt,omitempty"`
+	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
+	OlderAnswer          *olderJSON        `json:"olderAnswer,omitempty"`
+	Unverified           *unverifiedJSON   `json:"unverified,omitempty"`
+}
+
+// olderJSON is an answer of the service that is older than an event about the
+// tracking. It changes nothing.
+type olderJSON struct {
+	Status               json.RawMessage `json:"status"`
+	StatusLabel          string          `json:"statusLabel"`
+	StatusTrack          string          `json:"statusTrack"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	Updated              string          `json:"updated,omitempty"`
+}
+
+// unverifiedJSON is the latest event about a tracking number if it did not verify.
+// It changes nothing.
+type unverifiedJSON struct {
+	Seq         int64           `json:"seq"`
+	Event       string          `json:"event"`
+	EventTime   string          `json:"eventTime"`
+	Status      json.RawMessage `json:"status"`
+	StatusLabel string          `json:"statusLabel"`
+	StatusTrack string          `json:"statusTrack"`
+	LatestEvent string          `json:"latestEvent"`
+	Verified    inbox.Verified  `json:"verified"`
+	Reason      webhook.Reason  `json:"reason,omitempty"`
+	ReceivedAt  time.Time       `json:"receivedAt"`
+}
+
+func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
+	return &unverifiedJSON{
+		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
+	}
+}
+
+// Answer is the answer about one REF.
+type Answer struct {
+	trackingJSON
+	Ref     string          `json:"ref"`
+	AskedAt *time.Time      `json:"askedAt"` // null if an event told it before the service was asked
+	Others  []trackingJSON  `json:"others"`
+	Message string          `json:"message,omitempty"` // the service's, or what went wrong
+	Raw     json.RawMessage `json:"raw"`
+}
+
+func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
+	j := trackingJSON{
+		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
+		CarrierCode: f.CarrierCode, RouterID: f.RouterID,
+		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
+		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
+		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
+		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
+		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
+	}
+	if !f.Learnt.IsZero() {
+		j.LearntAt, j.LearntFrom = TimeOrNull(f.Learnt), f.Source
+	}
+	if o := f.Older; o != nil {
+		j.OlderAnswer = &olderJSON{JSONOrNull(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
+	}
+	if f.Unverified != nil {
+		j.Unverified = newUnverifiedJSON(*f.Unverified)
+	}
+	for _, c := range tracking.Timeline(f.Checkpoints) {
+		j.Checkpoints = append(j.Checkpoints, c.Raw)
+	}
+	return j
+}
+
+// Answer returns a result in our output.
+// Answer returns the answer about one REF.
+func (n StatusNames) Answer(res query.Result) Answer {
+	j := Answer{Ref: res.Query.Ref(), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []trackingJSON{}}
+	if len(res.Answer.Raw) > 0 {
+		j.Raw = rawJSON(res.Answer.Raw)
+	}
+	if res.Err != nil {
+		j.Message = res.Err.Error()
+	}
+	if len(res.Trackings) == 0 {
+		j.trackingJSON = trackingJSON{ReferID: res.Query.Ref(), State: query.Undecided, Checkpoints: []json.RawMessage{}}
+		return j
+	}
+	j.trackingJSON = n.trackingJSON(res.Trackings[0])
+	for _, f := range res.Trackings[1:] {
+		j.Others = append(j.Others, n.trackingJSON(f))
+	}
+	return j
+}
+
+// rawJSON returns an answer as a member of our own JSON: as it is if it is
+// JSON, else as a string.
+func rawJSON(raw []byte) json.RawMessage {
+	if json.Valid(raw) {
+		return raw
+	}
+	s, err := json.Marshal(string(raw))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return s
+}

@@ -1,0 +1,76 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// StatusNames are what the configuration calls statuses, by folded number or name.
+type StatusNames map[string]string
+
+// NewStatusNames folds the keys of `statuses` in the configuration.
+func NewStatusNames(statuses map[string]string) StatusNames {
+	n := make(StatusNames, len(statuses))
+	for k, v := range statuses {
+		n[tracking.FoldStatus(k)] = v
+	}
+	return n
+}
+
+// Status shows a status: its label as sent, or what the configuration calls
+// it, and the number.
+func (n StatusNames) Status(number, label, track string) string {
+	code := Unquote(number)
+	name := label
+	if name == "" {
+		name = track
+	}
+	for _, key := range []string{code, label, track} {
+		if own, ok := n[tracking.FoldStatus(key)]; ok && key != "" {
+			name = own
+			break
+		}
+	}
+	switch {
+	case name == "":
+		return code
+	case code == "":
+		return name
+	}
+	return name + " (" + code + ")"
+}
+
+// Phase shows how far the service is with a tracking.
+func (n StatusNames) Phase(f query.Tracking) string {
+	switch f.Phase {
+	case ledger.Processed:
+		return n.Status(f.Status, f.StatusLabel, f.StatusTrack)
+	case ledger.Processing:
+		return "Processing"
+	case ledger.Absent:
+		return "not found"
+	default:
+		return "not told"
+	}
+}
+
+// Unverified shows an event that did not verify, as such.
+func (n StatusNames) Unverified(e inbox.Event) string {
+	kind, what := e.Kind, n.Status(e.Status, e.StatusLabel, e.StatusTrack)
+	if kind == "" {
+		kind = "event " + strconv.FormatInt(e.Seq, 10)
+	}
+	if what == "" {
+		what = e.LatestEvent
+	}
+	if what != "" {
+		kind += ": "
+	}
+	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), VerifiedMark(e))
+}

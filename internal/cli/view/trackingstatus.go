@@ -1,0 +1,87 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// TrackingStatus is a line of the list in our output.
+type TrackingStatus struct {
+	ReferID              string          `json:"referId"`
+	TrackingNumber       string          `json:"trackingNumber"`
+	CarrierCode          string          `json:"carrierCode,omitempty"`
+	State                ledger.State    `json:"state"` // of the row; empty if not created here
+	Run                  string          `json:"run,omitempty"`
+	Reason               string          `json:"reason,omitempty"`
+	Phase                ledger.Phase    `json:"phase,omitempty"`
+	Status               json.RawMessage `json:"status"`
+	StatusLabel          string          `json:"statusLabel"`
+	StatusTrack          string          `json:"statusTrack"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
+	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
+	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
+	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
+	Foreign              bool            `json:"foreign,omitempty"`  // the ledger does not hold it: only events tell of it
+}
+
+// NewTrackingStatus returns what the store knows of a tracking.
+func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
+	j := TrackingStatus{
+		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
+		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st),
+	}
+	if st.Run != 0 {
+		j.Run = strconv.FormatInt(st.Run, 10)
+	}
+	if seen := st.Sighting; seen != nil {
+		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
+		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
+		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
+		if j.CarrierCode == "" {
+			j.CarrierCode = seen.CarrierCode
+		}
+	}
+	return j
+}
+
+// notCreatedHere reports whether the ledger does not hold a tracking.
+func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }
+
+// StateColumnFrom is the narrowest terminal that shows the state of rows.
+const StateColumnFrom = 90
+
+// Cells returns the cells of a line of the list. On a narrow terminal, without a
+// column for the state, the status shows what is unusual in it.
+func (n StatusNames) Cells(st ledger.TrackingStatus, narrow bool) []string {
+	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), st.Reason, "", "", ""}
+	if st.State != ledger.Accepted {
+		cells[4] = string(st.State) // a narrow terminal shows no other
+	}
+	if seen := st.Sighting; seen != nil {
+		cells[4] = n.Status(seen.Status, seen.StatusLabel, seen.StatusTrack)
+		if seen.Phase != ledger.Processed {
+			cells[4] = string(seen.Phase)
+		}
+		if seen.LatestEvent != "" {
+			cells[3] = seen.LatestEvent
+		}
+		cells[5], cells[6] = render.LocalTime(seen.Seen), string(seen.Source)
+		if seen.Shared > 1 {
+			cells[6] = fmt.Sprintf("event, of %d with this number", seen.Shared)
+		}
+	}
+	if notCreatedHere(st) {
+		cells[2] = "not created here"
+		if narrow {
+			cells[4] += ", " + cells[2]
+		}
+	}
+	return cells
+}
