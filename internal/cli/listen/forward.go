@@ -226,21 +226,21 @@ func backlog(waiting int64, since string, behind int64) string {
 	}
 }
 
-// finish waits until everything was sent, or ctx ends, or for a few seconds.
-func (fw *forwarding) finish(ctx context.Context) {
+// drain waits until everything was sent, or ctx ends, or for a few seconds.
+func (fw *forwarding) drain(ctx context.Context) {
 	if fw == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, lastForwards)
 	defer cancel()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
 	for {
 		if left, err := fw.waiting(ctx); err != nil || len(left) == 0 {
-			return // an error is told at the end, if it is still there
+			return // an error is reported at the end, if it is still there
 		}
 		select {
-		case <-look.C:
+		case <-poll.C:
 		case <-ctx.Done():
 		}
 	}
@@ -252,8 +252,8 @@ func (fw *forwarding) waiting(ctx context.Context) ([]inbox.Sink, error) {
 	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Behind == 0 }), err
 }
 
-// end tells what still waits when the listener has ended.
-func (fw *forwarding) end(ctx context.Context) error {
+// printRemaining says what was not forwarded when the listener has ended.
+func (fw *forwarding) printRemaining(ctx context.Context) error {
 	if fw == nil {
 		return nil
 	}

@@ -1,10 +1,11 @@
+// Package listen holds the command that receives webhook deliveries, prints
+// their events and forwards them.
 package listen
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"sync"
 
@@ -14,11 +15,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/listen"
 )
 
+type listenOptions struct {
+	ReadyFile string
+	ExitAfter int64 // new events; 0 for never
+	Forward   forwardOptions
+}
+
+// New returns the command that receives deliveries.
 func New(f *command.Factory) *cobra.Command {
 	var o listenOptions
 	cmd := &cobra.Command{
@@ -44,12 +51,6 @@ sends a target a header of its own, its value read once at the start.`,
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			if c.Out.IsCSV() {
-				return command.Usagef("use -o jsonl", "what listen tells is no table, so it can't be CSV")
-			}
-			if o.ExitAfter < 0 {
-				return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
-			}
 			return runListen(ctx, c, o)
 		}),
 	}
@@ -60,14 +61,14 @@ sends a target a header of its own, its value read once at the start.`,
 	return cmd
 }
 
-type listenOptions struct {
-	ReadyFile string
-	ExitAfter int64 // new events; 0 for never
-	Forward   forwardOptions
-}
-
-// runListen receives until ctx ends, or its time, or there is enough.
+// runListen receives until ctx ends, or its time, or there are enough events.
 func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
+	if c.Out.IsCSV() {
+		return command.Usagef("use -o jsonl", "what listen tells is no table, so it can't be CSV")
+	}
+	if o.ExitAfter < 0 {
+		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
+	}
 	if _, err := o.Forward.targets(); err != nil {
 		return err
 	}
@@ -88,62 +89,79 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
-	warnOpen(c, l.Addr())
-	w := c.Config.Webhook
+	warnExposed(c, l.Addr())
 	if err := noteScheme(c.Session); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	told := ctx
-	ctx, enough := context.WithCancel(ctx)
-	defer enough()
+	until, stop := context.WithCancel(ctx)
+	defer stop()
 	if limit := c.Config.Timeout; limit > 0 && c.Config.Origin("timeout").Level >= config.FromEnv {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
-		defer stop()
+		var cancel context.CancelFunc
+		until, cancel = context.WithTimeoutCause(until, limit, command.ErrTimeUp)
+		defer cancel()
 	}
-	fw, err := openForwarding(ctx, c, db, receiver, o.Forward)
+	fw, err := openForwarding(until, c, db, receiver, o.Forward)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	var printing sync.Mutex
-	p := &eventPrinter{out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe", enough: enough, after: o.ExitAfter, last: counts.Deliveries, place: math.MaxInt}
-	arrivals := receiver.Subscribe()
-	follow, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
-	g, serving := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		defer stopFollowing() // reads to the end first
-		err := receiver.Serve(serving, l)
-		if err == nil && errors.Is(context.Cause(ctx), context.Canceled) { // there are enough events
-			fw.finish(told)
-		}
-		return err
-	})
-	g.Go(func() error {
-		return receiver.Follow(follow, counts.LastEvent, func(n listen.Notification) error {
-			printing.Lock()
-			defer printing.Unlock()
-			return p.print(n)
-		})
-	})
-	g.Go(func() error { return fw.run(follow, c.Hard(context.WithoutCancel(ctx)), &printing) })
-	g.Go(func() error {
-		db.Sink().Run(follow, arrivals, func(err error) { c.IO.Warning("what events tell is not taken in for now: %v", err) })
-		return nil
-	})
-	if err := c.AnnounceReady(ctx, "listen", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
-		stopFollowing()
-		return errors.Join(err, l.Close(), g.Wait())
-	}
-	if err := errors.Join(g.Wait(), p.end(), fw.end(ctx)); err != nil {
+	s := server{call: c, db: db, receiver: receiver, forwarding: fw, printer: newEventPrinter(c, counts, o.ExitAfter, stop)}
+	if err := s.serve(ctx, until, l, counts.LastEvent, o.ReadyFile); err != nil {
 		return err
 	}
-	if p.sum.Events < o.ExitAfter && errors.Is(context.Cause(ctx), command.ErrTimeUp) {
-		return fmt.Errorf("%w: %d of %s came", command.ErrTimeUp, p.sum.Events, command.Plural(o.ExitAfter, "new event"))
+	if n := s.printer.summary.Events; n < o.ExitAfter && errors.Is(context.Cause(until), command.ErrTimeUp) {
+		return fmt.Errorf("%w: %d of %s came", command.ErrTimeUp, n, command.Plural(o.ExitAfter, "new event"))
 	}
 	return nil
 }
 
-// noteScheme says what verifying does not do as it is set up.
+// server receives deliveries, prints their events, forwards them, and records
+// what they say of trackings.
+type server struct {
+	call       *command.Call
+	db         *app.Store
+	receiver   *listen.Receiver
+	forwarding *forwarding // nil for none
+	printer    *eventPrinter
+}
+
+// serve receives until until ends. If that is because there were enough events,
+// it waits for the targets, but no longer than ctx lives. What is printed begins
+// after lastEvent.
+func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, readyFile string) error {
+	var printing sync.Mutex
+	arrivals := s.receiver.Subscribe()
+	follow, stopFollowing := context.WithCancel(context.WithoutCancel(until))
+	g, serving := errgroup.WithContext(until)
+	g.Go(func() error {
+		defer stopFollowing() // reads to the end first
+		err := s.receiver.Serve(serving, l)
+		if err == nil && errors.Is(context.Cause(until), context.Canceled) { // there are enough events
+			s.forwarding.drain(ctx)
+		}
+		return err
+	})
+	g.Go(func() error {
+		return s.receiver.Follow(follow, lastEvent, func(n listen.Notification) error {
+			printing.Lock()
+			defer printing.Unlock()
+			return s.printer.print(n)
+		})
+	})
+	g.Go(func() error {
+		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
+	})
+	g.Go(func() error {
+		s.db.Sink().Run(follow, arrivals, func(err error) { s.call.IO.Warning("what events tell is not taken in for now: %v", err) })
+		return nil
+	})
+	if err := s.call.AnnounceReady(until, "listen", command.ServerURL(l.Addr().String(), ""), readyFile); err != nil {
+		stopFollowing()
+		return errors.Join(err, l.Close(), g.Wait())
+	}
+	return errors.Join(g.Wait(), s.printer.printSummary(), s.forwarding.printRemaining(until))
+}
+
+// noteScheme says what is not verified with the present settings.
 func noteScheme(s *app.Session) error {
 	w := s.Config.Webhook
 	switch {
@@ -161,9 +179,9 @@ func noteScheme(s *app.Session) error {
 	return err
 }
 
-// warnOpen warns when deliveries can come from other computers and anything
+// warnExposed warns when deliveries can come from other computers and anything
 // they bring is kept.
-func warnOpen(c *command.Call, addr net.Addr) {
+func warnExposed(c *command.Call, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if ok && !tcp.IP.IsLoopback() && c.Config.Webhook.Verify != "enforce" {
 		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", addr.String())

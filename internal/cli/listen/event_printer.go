@@ -3,6 +3,7 @@ package listen
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -19,14 +20,26 @@ type eventPrinter struct {
 	hide    func(json.RawMessage) json.RawMessage
 	observe bool // a scheme is set, and not enforced
 
-	enough func() // called after so many new events
-	after  int64  // how many; 0 for never
-	last   int64  // the delivery that was counted last, or was there before
-	place  int    // in it, of what was counted last
-	sum    summaryJSON
+	stop      func() // called after exitAfter new events; 0 for never
+	exitAfter int64
+
+	// What was counted last: a delivery, or the last one before the start, and
+	// the place of an event in it.
+	lastDelivery int64
+	lastIndex    int
+	summary      summaryJSON
 }
 
-// summaryJSON is the last thing that `listen` says.
+// newEventPrinter returns a printer of what is received from now on.
+func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
+	w := c.Config.Webhook
+	return &eventPrinter{
+		out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe",
+		stop: stop, exitAfter: exitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
+	}
+}
+
+// summaryJSON is the last object that `listen` prints.
 type summaryJSON struct {
 	Type             string `json:"type"` // summary
 	Deliveries       int64  `json:"deliveries"`
@@ -47,11 +60,11 @@ type receivedJSON struct {
 
 func (p *eventPrinter) print(n listen.Notification) error {
 	p.count(n)
-	if err := p.show(n); err != nil {
+	if err := p.printNotification(n); err != nil {
 		return err
 	}
-	if p.after > 0 && p.sum.Events >= p.after {
-		p.enough()
+	if p.exitAfter > 0 && p.summary.Events >= p.exitAfter {
+		p.stop()
 	}
 	return nil
 }
@@ -60,33 +73,33 @@ func (p *eventPrinter) print(n listen.Notification) error {
 // the delivery that it came with.
 func (p *eventPrinter) count(n listen.Notification) {
 	if n.Type == listen.Refused {
-		p.sum.Refused += 1 + n.Unreported
+		p.summary.Refused += 1 + n.Unreported
 		return
 	}
 	e := n.Event
-	if e.Delivery < p.last || e.Delivery == p.last && e.Index <= p.place {
+	if e.Delivery < p.lastDelivery || e.Delivery == p.lastDelivery && e.Index <= p.lastIndex {
 		return
 	}
-	if e.Delivery > p.last {
-		p.sum.Deliveries++
+	if e.Delivery > p.lastDelivery {
+		p.summary.Deliveries++
 		if p.observe && e.Verified == inbox.No {
-			p.sum.WouldHaveRefused++
+			p.summary.WouldHaveRefused++
 		}
 	}
-	p.last, p.place = e.Delivery, e.Index
+	p.lastDelivery, p.lastIndex = e.Delivery, e.Index
 	switch n.Type {
 	case listen.Duplicate:
-		p.sum.Duplicates++
+		p.summary.Duplicates++
 	case listen.Conflict:
-		p.sum.Conflicts++
+		p.summary.Conflicts++
 	case listen.Anomaly:
-		p.sum.Anomalies++
+		p.summary.Anomalies++
 	default:
-		p.sum.Events++
+		p.summary.Events++
 	}
 }
 
-func (p *eventPrinter) show(n listen.Notification) error {
+func (p *eventPrinter) printNotification(n listen.Notification) error {
 	if n.Unreported > 0 {
 		p.io.Warning("%d more refusals were not printed", n.Unreported)
 	}
@@ -97,19 +110,19 @@ func (p *eventPrinter) show(n listen.Notification) error {
 		j := receivedJSON{Event: view.NewEvent(view.MaskEvent(n.Event, p.hide))}
 		j.Type = string(n.Type)
 		if p.observe && n.Event.Verified == inbox.No {
-			j.WouldHaveRefused, j.Of = p.sum.WouldHaveRefused, p.sum.Deliveries
+			j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.summary.Deliveries
 		}
 		return p.out.Object(j)
 	case n.Type == listen.Refused:
 		d := n.Refused
 		return p.out.Line("%s  %s  %-24s  from %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), d.RemoteAddr)
 	default:
-		return p.event(n)
+		return p.printEvent(n)
 	}
 }
 
-// event prints one event: time, kind, number, status, latest event, mark.
-func (p *eventPrinter) event(n listen.Notification) error {
+// printEvent prints one event: time, kind, number, status, latest event, mark.
+func (p *eventPrinter) printEvent(n listen.Notification) error {
 	e := n.Event
 	kind := e.Kind
 	if n.Type != listen.Event {
@@ -127,21 +140,21 @@ func (p *eventPrinter) event(n listen.Notification) error {
 	status := p.names.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	would := ""
 	if p.observe && e.Verified == inbox.No {
-		would = fmt.Sprintf("; would have refused %d of %d", p.sum.WouldHaveRefused, p.sum.Deliveries)
+		would = fmt.Sprintf("; would have refused %d of %d", p.summary.WouldHaveRefused, p.summary.Deliveries)
 	}
-	return p.out.Line("%s  %-28s  %-24s  %-18s  %s  %s%s", view.Clock(e.ReceivedAt), short(kind), short(e.TrackingNumber), short(status), short(what), mark, would)
+	return p.out.Line("%s  %-28s  %-24s  %-18s  %s  %s%s", view.Clock(e.ReceivedAt), fitLine(kind), fitLine(e.TrackingNumber), fitLine(status), fitLine(what), mark, would)
 }
 
-// short makes a value from outside fit a line.
-func short(value string) string { return term.Truncate(term.Visible(value), 80) }
+// fitLine makes a value from outside fit a line.
+func fitLine(value string) string { return term.Truncate(term.Visible(value), 80) }
 
-// end says what all came to.
-func (p *eventPrinter) end() error {
-	p.sum.Type = "summary"
+// printSummary prints the counts of all that was received.
+func (p *eventPrinter) printSummary() error {
+	p.summary.Type = "summary"
 	if p.out.Machine() {
-		return p.out.Object(p.sum)
+		return p.out.Object(p.summary)
 	}
-	s := p.sum
+	s := p.summary
 	p.io.Note("deliveries %d, new events %d, duplicates %d, conflicts %d, anomalies %d, refused %d", s.Deliveries, s.Events, s.Duplicates, s.Conflicts, s.Anomalies, s.Refused)
 	if s.WouldHaveRefused > 0 {
 		p.io.Note("enforcing would have refused %d of %d deliveries", s.WouldHaveRefused, s.Deliveries)

@@ -24,7 +24,7 @@ func printer(t *testing.T, deliveries int64) (*eventPrinter, *bytes.Buffer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &eventPrinter{out: &command.Output{Printer: printer}, io: streams, last: deliveries, place: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, enough: func() { t.Error("ended") }}, &out
+	return &eventPrinter{out: &command.Output{Printer: printer}, io: streams, lastDelivery: deliveries, lastIndex: math.MaxInt, hide: func(raw json.RawMessage) json.RawMessage { return raw }, stop: func() { t.Error("ended") }}, &out
 }
 
 func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
@@ -47,8 +47,8 @@ func TestWhatIsVerifiedAgainIsNotNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if want := (summaryJSON{Deliveries: 2, Events: 3, Duplicates: 1}); p.sum != want {
-		t.Errorf("counted %+v; want %+v", p.sum, want)
+	if want := (summaryJSON{Deliveries: 2, Events: 3, Duplicates: 1}); p.summary != want {
+		t.Errorf("counted %+v; want %+v", p.summary, want)
 	}
 }
 
