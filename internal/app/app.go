@@ -169,6 +169,21 @@ func (s *Session) Account(ctx context.Context) string {
 	return s.named
 }
 
+// SetConfig gives settings of the user file a value, in the profile that is in
+// force, and returns its path. A warning names what wins over it.
+func (s *Session) SetConfig(all ...config.Assignment) (string, error) {
+	path, err := config.Set(s.sources, s.Config.Profile, all...)
+	if err != nil {
+		return "", err
+	}
+	for _, a := range all {
+		if o := s.Config.Origin(a.Key); o.Level > config.FromProfile {
+			s.IO.Warning("%s is set by %s too, which wins over %s", a.Key, o, path)
+		}
+	}
+	return path, nil
+}
+
 // EditUser changes the user file, in the profile that is in force, and returns
 // its path. What the environment sets stays in force over it.
 func (s *Session) EditUser(changes ...config.Change) (string, error) {

@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 	// Use cases: contracts and small interfaces.
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/query"},
 	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/tracking"},
+	"internal/probe":   {"internal/ledger", "internal/pace", "internal/query", "internal/tracking"},
 	"internal/poll":    {"internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
@@ -85,7 +86,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
-	"internal/bulk", "internal/query", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
+	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
 }
 
 // tests marks a dependency that only tests may import.

@@ -8,11 +8,11 @@ import (
 	"syscall"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/probe"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -49,7 +49,7 @@ func outcomes() []outcome {
 		{As[*PartialError], Partial, ""},
 		{waitedUnreachable, Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{is(ErrTimeUp), Pending, ""},
-		{is(app.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
+		{is(probe.ErrNothingKnown), NotFound, "name one with --refer-id R --tracking-number N; `waybill list` shows what was created from here"},
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},

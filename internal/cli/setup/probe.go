@@ -1,10 +1,12 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/probe"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -103,21 +106,28 @@ func probeService(ctx context.Context, call *command.Call, item tracking.Item, s
 	}
 	known := []tracking.Item{item}
 	if item.ReferID == "" {
-		var err error
-		if known, err = call.KnownItems(ctx, call.Account(ctx)); err != nil {
+		store, err := call.ExistingStore(ctx)
+		if err != nil {
 			return err
 		}
+		known = nil
+		if store != nil {
+			if known, err = probe.KnownItems(ctx, store.Trackings, call.Account(ctx)); err != nil {
+				return err
+			}
+		}
 	}
-	budget := call.Config.Timeout
-	if budget == 0 {
-		budget = command.QueryTimeout
+	client, err := call.Client()
+	if err != nil {
+		return err
 	}
-	p, err := call.Probe(ctx, known, budget)
-	if err != nil && !errors.Is(err, app.ErrNothingKnown) {
+	prober := probe.Prober{Service: client, Gate: call.Gate, NumberParam: call.Config.Query.TrackingNumberParam, Patience: cmp.Or(call.Config.Timeout, command.QueryTimeout)}
+	p, err := prober.Probe(ctx, known)
+	if err != nil && !errors.Is(err, probe.ErrNothingKnown) {
 		return err
 	}
 	if save {
-		err = errors.Join(err, call.SaveProbe(&p))
+		err = errors.Join(err, saveProbe(call, &p))
 	}
 	checked, e := checkedAssumptions(ctx, call.Session)
 	err = errors.Join(err, e)
@@ -135,6 +145,32 @@ func probeService(ctx context.Context, call *command.Call, item tracking.Item, s
 		return err
 	}
 	return unfit(call, p)
+}
+
+// saveProbe writes what was proven, and is not set yet, into the user's
+// configuration file.
+func saveProbe(c *command.Call, p *probe.Result) error {
+	var all []config.Assignment
+	if a := p.Absent; a.Suggestion != nil && a.Proven {
+		list := []map[string]any{}
+		for _, known := range append(slices.Clone(c.Config.Query.Absent), *a.Suggestion) {
+			list = append(list, config.AbsentEntry(known))
+		}
+		text, err := json.Marshal(list)
+		if err != nil {
+			return err
+		}
+		all = append(all, config.Assignment{Key: "query.absent", Value: string(text)})
+	}
+	if p.Number.Works != "" && p.Number.Works != p.Number.Configured {
+		all = append(all, config.Assignment{Key: "query.tracking_number_param", Value: p.Number.Works})
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	var err error
+	p.SavedTo, err = c.SetConfig(all...)
+	return err
 }
 
 // checkedAssumptions returns what the store knows of the account's assumptions.
@@ -172,7 +208,7 @@ func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
 }
 
 // unfit is the error of settings that don't fit what was learnt, nil if they do.
-func unfit(c *command.Call, p app.Probe) error {
+func unfit(c *command.Call, p probe.Result) error {
 	var open, lost []string
 	switch a := p.Absent; {
 	case a.Recognised, a.Proven && p.SavedTo != "":
@@ -203,10 +239,10 @@ func unfit(c *command.Call, p app.Probe) error {
 	return e
 }
 
-func probeToJSON(p app.Probe) probeJSON {
+func probeToJSON(p probe.Result) probeJSON {
 	j := probeJSON{
 		Absent: absentJSON{
-			ReferIDs: p.Absent.ReferIDs[:], HTTPStatus: p.Absent.Status, Message: p.Absent.Message, Look: p.Absent.Look,
+			ReferIDs: p.Absent.ReferIDs[:], HTTPStatus: p.Absent.Status, Message: p.Absent.Message, Look: p.Absent.Fingerprint,
 			Recognised: p.Absent.Recognised, Why: p.Absent.Why, Proven: p.Absent.Proven,
 		},
 		Number:  numberJSON{Configured: p.Number.Configured, Works: p.Number.Works, Tried: []tryJSON{}},
@@ -224,12 +260,12 @@ func probeToJSON(p app.Probe) probeJSON {
 	return j
 }
 
-func probeFields(p app.Probe) []render.Field {
+func probeFields(p probe.Result) []render.Field {
 	var fields []render.Field
 	add := func(name, format string, args ...any) {
 		fields = append(fields, render.Field{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
-	add("No such tracking", "%s", p.Absent.Look)
+	add("No such tracking", "%s", p.Absent.Fingerprint)
 	add("Status", "%s", strconv.Itoa(p.Absent.Status))
 	if p.Absent.Message != "" {
 		add("Message", "%s", p.Absent.Message)

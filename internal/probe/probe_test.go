@@ -1,7 +1,6 @@
-package app_test
+package probe_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,30 +12,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/probe"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// session is one command against a service.
-func session(t *testing.T, h http.HandlerFunc) *app.Session {
+// prober asks a service, for a second at most.
+func prober(t *testing.T, h http.HandlerFunc) probe.Prober {
 	t.Helper()
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	home := t.TempDir()
-	a := &app.App{
-		IO: term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
-		Sources: func([]config.Flag) config.Sources {
-			return config.Sources{Env: []string{"WAYBILL_BASE_URL=" + server.URL, "WAYBILL_API_KEY=k"}, WorkDir: home, Home: home}
-		},
-	}
-	s, err := a.Session(t.Context(), nil)
+	const param = "trackingNumber"
+	client, err := api.New(api.Options{BaseURL: server.URL, Key: "k", Workers: 1, NumberParam: param})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
+	t.Cleanup(client.Close)
+	return probe.Prober{Service: client, Gate: pace.New(1, 0), NumberParam: param, Patience: time.Second}
 }
 
 const shown = `{"message":"success","code":0,"error":null,"data":{"trackingNumber":"N","statusLabel":"DELIVERED"}}`
@@ -69,7 +62,7 @@ func TestProbeSuggestsWhatTellsAbsenceApart(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
-			s := session(t, func(w http.ResponseWriter, r *http.Request) {
+			p := prober(t, func(w http.ResponseWriter, r *http.Request) {
 				if refer := r.URL.Query().Get("referId"); refer != "K" && r.URL.Query().Get("trackingNumber") != "N" {
 					n++
 					w.WriteHeader(tt.status)
@@ -78,15 +71,15 @@ func TestProbeSuggestsWhatTellsAbsenceApart(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, tt.known)
 			})
-			p, err := s.Probe(t.Context(), []tracking.Item{{ReferID: "K", Number: "N"}}, time.Second)
+			got, err := p.Probe(t.Context(), []tracking.Item{{ReferID: "K", Number: "N"}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, p.Absent.Suggestion); diff != "" || p.Absent.Proven != tt.proven {
-				t.Errorf("proven %v, want %v, of %+v (-want +got):\n%s", p.Absent.Proven, tt.proven, p.Absent, diff)
+			if diff := cmp.Diff(tt.want, got.Absent.Suggestion); diff != "" || got.Absent.Proven != tt.proven {
+				t.Errorf("proven %v, want %v, of %+v (-want +got):\n%s", got.Absent.Proven, tt.proven, got.Absent, diff)
 			}
-			if p.Absent.Recognised != (tt.status == 404) || p.Absent.Recognised != (p.Absent.Why == "") {
-				t.Errorf("recognised %v because %q", p.Absent.Recognised, p.Absent.Why)
+			if got.Absent.Recognised != (tt.status == 404) || got.Absent.Recognised != (got.Absent.Why == "") {
+				t.Errorf("recognised %v because %q", got.Absent.Recognised, got.Absent.Why)
 			}
 		})
 	}
@@ -111,7 +104,7 @@ func TestProbeFindsTheParameter(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := session(t, func(w http.ResponseWriter, r *http.Request) {
+			p := prober(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method != http.MethodGet {
 					t.Errorf("a %s: a probe only reads", r.Method)
 				}
@@ -127,12 +120,12 @@ func TestProbeFindsTheParameter(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, text)
 			})
-			p, err := s.Probe(t.Context(), []tracking.Item{{ReferID: "gone", Number: "N"}, {ReferID: "K", Number: "N"}}, time.Second)
-			if err != nil || p.Known.ReferID != "K" || !p.Absent.Recognised {
-				t.Fatalf("%v: %+v", err, p)
+			got, err := p.Probe(t.Context(), []tracking.Item{{ReferID: "gone", Number: "N"}, {ReferID: "K", Number: "N"}})
+			if err != nil || got.Known.ReferID != "K" || !got.Absent.Recognised {
+				t.Fatalf("%v: %+v", err, got)
 			}
-			if p.Number.Works != tt.works || len(p.Number.Tried) != tt.tried {
-				t.Errorf("%q works of %+v; want %q of %d", p.Number.Works, p.Number.Tried, tt.works, tt.tried)
+			if got.Number.Works != tt.works || len(got.Number.Tried) != tt.tried {
+				t.Errorf("%q works of %+v; want %q of %d", got.Number.Works, got.Number.Tried, tt.works, tt.tried)
 			}
 		})
 	}
@@ -148,10 +141,10 @@ func one(known bool) string {
 
 func TestProbeWithNothingToLearnFrom(t *testing.T) {
 	for _, status := range []int{404, 401, 403, 302, 500} {
-		s := session(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		p, err := s.Probe(t.Context(), nil, time.Second)
-		if err == nil || errors.Is(err, app.ErrNothingKnown) != (status == 404) || p.Absent.Recognised != (status == 404) {
-			t.Errorf("status %d: %v, %+v; want nothing known of 404 alone", status, err, p.Absent)
+		p := prober(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+		got, err := p.Probe(t.Context(), nil)
+		if err == nil || errors.Is(err, probe.ErrNothingKnown) != (status == 404) || got.Absent.Recognised != (status == 404) {
+			t.Errorf("status %d: %v, %+v; want nothing known of 404 alone", status, err, got.Absent)
 		}
 	}
 }
