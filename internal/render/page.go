@@ -99,10 +99,10 @@ func (p *page) end(r *Rows) error {
 	p.fit(r)
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b, layout(r.columns)...)
-	var cast understudies
-	t.Header(cast.replace(r, header(r)))
+	var held placeholders
+	t.Header(held.replace(r, header(r)))
 	for _, row := range p.rows {
-		if err := t.Append(cast.replace(r, row)); err != nil {
+		if err := t.Append(held.replace(r, row)); err != nil {
 			return fmt.Errorf("lay out table: %w", err)
 		}
 	}
@@ -110,7 +110,7 @@ func (p *page) end(r *Rows) error {
 		return fmt.Errorf("lay out table: %w", err)
 	}
 	for line := range strings.Lines(b.String()) {
-		r.add(cast.restore(strings.TrimRight(line, " \n")) + "\n")
+		r.add(held.restore(strings.TrimRight(line, " \n")) + "\n")
 	}
 	return nil
 }
@@ -183,18 +183,18 @@ func layout(columns []Column) []tablewriter.Option {
 	}
 }
 
-// understudy is a character of one column that no visible text holds.
-const understudy = '\ufdd0'
+// placeholder is a character of one column that no visible text holds.
+const placeholder = '\ufdd0'
 
-// understudies take the places of cells while the table is laid out: the
-// layout reckons with single characters, where a reader sees several as one,
-// and carries colours over into the padding.
-type understudies struct {
+// placeholders replace cells while the table is laid out: the layout counts
+// single characters, where a reader sees several as one, and extends colours
+// into the padding.
+type placeholders struct {
 	texts []term.Styled // in the order in which they are written
 }
 
 // replace returns the cells of a row for the layout.
-func (u *understudies) replace(r *Rows, row []cell) []string {
+func (p *placeholders) replace(r *Rows, row []cell) []string {
 	cells := make([]string, len(row))
 	for i, c := range row {
 		width := term.DisplayWidth(c.text)
@@ -202,23 +202,23 @@ func (u *understudies) replace(r *Rows, row []cell) []string {
 			cells[i] = c.text
 			continue
 		}
-		u.texts = append(u.texts, r.sink.out.Style(c.style, c.text))
-		cells[i] = strings.Repeat(string(understudy), width)
+		p.texts = append(p.texts, r.sink.out.Style(c.style, c.text))
+		cells[i] = strings.Repeat(string(placeholder), width)
 	}
 	return cells
 }
 
 // restore puts the texts of one line back.
-func (u *understudies) restore(line string) term.Styled {
+func (p *placeholders) restore(line string) term.Styled {
 	var b strings.Builder
 	for {
-		start := strings.IndexRune(line, understudy)
+		start := strings.IndexRune(line, placeholder)
 		if start < 0 {
 			return term.Styled(b.String() + line)
 		}
 		b.WriteString(line[:start])
-		b.WriteString(string(u.texts[0]))
-		u.texts = u.texts[1:]
-		line = strings.TrimLeft(line[start:], string(understudy))
+		b.WriteString(string(p.texts[0]))
+		p.texts = p.texts[1:]
+		line = strings.TrimLeft(line[start:], string(placeholder))
 	}
 }
