@@ -16,9 +16,11 @@ import (
 // Store is an open store, contract by contract: who uses one asks for the
 // contract, not for the store. Its contracts are safe for several goroutines.
 type Store struct {
-	Runs      ledger.Store
+	Stager    ledger.Stager
+	Queue     ledger.Queue
 	Unknown   ledger.UnknownRows
 	History   ledger.History
+	Keys      ledger.Keys
 	Accounts  ledger.Accounts
 	Trackings ledger.Trackings
 	Events    ledger.EventFollower
@@ -38,7 +40,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Runs: db, Unknown: db, History: db, Accounts: db, Trackings: db, Events: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Events: db,
 		Inbox: db, Verdicts: db, Keeper: db, Outbox: db,
 		Path: db.Path(), New: db.New(), Close: db.Close,
 	}

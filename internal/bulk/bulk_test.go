@@ -72,7 +72,7 @@ func (s service) Evidence(context.Context, tracking.Item, bool) tracking.Evidenc
 
 // contracts hands out a store as a run asks for it.
 func contracts(db *store.DB) bulk.Store {
-	return bulk.Store{Store: db, UnknownRows: db, Accounts: db, Trackings: db}
+	return bulk.Store{Queue: db, UnknownRows: db, Accounts: db, Trackings: db}
 }
 
 // job is a run to be carried by one worker that leaves unknown rows alone.
@@ -291,7 +291,7 @@ func TestNobodyGoesOnWhenOutcomesAreNotRecorded(t *testing.T) {
 		calls++
 		return &tracking.Reply{Outcome: tracking.OutcomeThrottled, RetryAfter: 30 * time.Second, Err: errors.New("throttled")}
 	}))
-	j.Ledger.Store, j.GiveUpAfter = fullDisk{db}, time.Minute
+	j.Ledger.Queue, j.GiveUpAfter = fullDisk{db}, time.Minute
 	began := time.Now()
 	if _, err := j.Execute(t.Context(), t.Context()); !errors.Is(err, store.ErrFull) || calls != 1 {
 		t.Errorf("err = %v after %d requests", err, calls)
@@ -317,7 +317,7 @@ func (f *fillingDisk) Settle(ctx context.Context, outcomes []ledger.Settlement) 
 func TestFullDiskWinsOverTrouble(t *testing.T) {
 	db := open(t)
 	j := job(db, stage(t, db, ledger.Async, 10, 100), replies(tracking.OutcomeUnknown))
-	j.Ledger.Store, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
+	j.Ledger.Queue, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
 	soft, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
 	if requests, err := j.Execute(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {

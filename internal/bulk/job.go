@@ -24,7 +24,7 @@ const (
 
 // Store is what executing a run needs of the ledger.
 type Store struct {
-	ledger.Store
+	ledger.Queue
 	ledger.UnknownRows
 	ledger.Accounts
 	ledger.Trackings

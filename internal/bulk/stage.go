@@ -29,14 +29,9 @@ type StageChecks struct {
 	Staged func() error
 }
 
-// Stager begins runs.
-type Stager interface {
-	Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error)
-}
-
 // Stage adds every entry to the ledger and opens the run. On the first error of
 // src or of the checks, and when ctx ends, it leaves nothing behind.
-func Stage(ctx context.Context, store Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
+func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err

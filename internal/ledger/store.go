@@ -8,18 +8,22 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Store keeps runs and moves their rows along. Implementations are safe for
-// concurrent use by several goroutines and several processes; what a method
-// wrote is on disk when it returns.
-//
-// Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
-type Store interface {
+// Stager begins runs.
+type Stager interface {
 	// Stage begins a run that nobody can see yet. Only one process stages at
 	// a time: Stage waits for another until ctx ends. Past ctx's deadline it
 	// returns a [*BusyError], else the cause of ctx's end. What a process that
 	// died had staged is removed first.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
+}
 
+// Queue hands out pending rows in batches and records what became of them.
+//
+// Implementations of the contracts of this package are safe for concurrent use by
+// several goroutines and several processes. What a method wrote is on disk when
+// it returns. Each must pass
+// [github.com/waybill-cli/waybill/internal/storetest.Ledger].
+type Queue interface {
 	// Recover makes every row unknown that a process was sending when it
 	// died, and returns their number.
 	Recover(ctx context.Context) (int64, error)
@@ -43,10 +47,6 @@ type Store interface {
 	// CountRows returns how many distinct rows of the run's input, those known
 	// before included, are in each state.
 	CountRows(ctx context.Context, run int64) (Counts, error)
-
-	// Rows yields the records of the run's input in input order, known ones
-	// and repeats included.
-	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
 }
 
 // UnknownRows is how rows of unknown outcome are settled.
@@ -104,6 +104,10 @@ type History interface {
 	// Run returns one run, or [ErrNoRun].
 	Run(ctx context.Context, id int64) (RunSummary, error)
 
+	// Rows yields the records of the run's input in input order, known ones
+	// and repeats included.
+	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
+
 	// Batches yields the batches of a run in order.
 	Batches(ctx context.Context, run int64) iter.Seq2[BatchSummary, error]
 
@@ -121,15 +125,18 @@ type History interface {
 	Lookup(ctx context.Context, account string, key tracking.Key) (State, bool, error)
 }
 
-// Accounts keeps which API keys were seen for an account.
-type Accounts interface {
+// Keys keeps which API keys were used for an account.
+type Keys interface {
 	// LookUpKey says whether a key is the first of its account or was seen
 	// before. Only a keyed fingerprint is compared and kept.
 	LookUpKey(ctx context.Context, account, key string) (KeyStatus, error)
 
 	// TrustKey records the key as one of the account's.
 	TrustKey(ctx context.Context, account, key string) error
+}
 
+// Accounts keeps what is known of the service for an account.
+type Accounts interface {
 	// Contacted reports whether a row sent for the account was found by a
 	// query once, see [Accounts.RecordContact].
 	Contacted(ctx context.Context, account string) (bool, error)
@@ -146,7 +153,7 @@ type Accounts interface {
 	RecordAssumption(ctx context.Context, account string, c CheckedAssumption) error
 }
 
-// KeyStatus is what [Accounts.LookUpKey] found out.
+// KeyStatus is what [Keys.LookUpKey] found out.
 type KeyStatus struct {
 	Seen    bool // this key was recorded for the account
 	HasRuns bool // the account has runs in this ledger

@@ -36,7 +36,7 @@ func (d *DB) AccountNames(ctx context.Context) ([]string, error) {
 }
 
 // LookUpKey says whether a key was recorded for the account or for others, see
-// [ledger.Accounts]. Each account has its own salt, so that each is compared
+// [ledger.Keys]. Each account has its own salt, so that each is compared
 // apart.
 func (d *DB) LookUpKey(ctx context.Context, account, key string) (ledger.KeyStatus, error) {
 	var status ledger.KeyStatus
@@ -60,7 +60,7 @@ func (d *DB) LookUpKey(ctx context.Context, account, key string) (ledger.KeyStat
 	return status, err
 }
 
-// TrustKey records the key as one of the account's, see [ledger.Accounts].
+// TrustKey records the key as one of the account's, see [ledger.Keys].
 func (d *DB) TrustKey(ctx context.Context, account, key string) error {
 	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
 		var salt []byte

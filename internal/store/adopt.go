@@ -7,7 +7,7 @@ import (
 // adoptAtOnce bounds the batches that one transaction takes rows from.
 const adoptAtOnce = 16
 
-// Adopt takes over pending rows of other runs, see [ledger.Store].
+// Adopt takes over pending rows of other runs, see [ledger.Queue].
 func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	var total int64
 	for after := int64(0); total < int64(n); {

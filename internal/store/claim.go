@@ -13,7 +13,7 @@ import (
 // reasonDied is the reason of rows whose sending process ended.
 const reasonDied = "the process that sent it ended before the answer was on disk"
 
-// Claim moves batches to sending and returns them, see [ledger.Store].
+// Claim moves batches to sending and returns them, see [ledger.Queue].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
 	me, err := d.owner.acquire()
 	if err != nil {
@@ -171,7 +171,7 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 	return pieces, nil
 }
 
-// Recover makes rows unknown that ended processes were sending, see [ledger.Store].
+// Recover makes rows unknown that ended processes were sending, see [ledger.Queue].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
 	var owners []string
 	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {

@@ -39,7 +39,7 @@ func countRows(ctx context.Context, ask querier, run, except int64) (ledger.Coun
 	return c, err
 }
 
-// CountRows counts the rows of a run's input, see [ledger.Store].
+// CountRows counts the rows of a run's input, see [ledger.Queue].
 func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 	if err := d.requireRun(ctx, run); err != nil {
 		return ledger.Counts{}, err
@@ -266,7 +266,7 @@ func (d *DB) Lookup(ctx context.Context, account string, key tracking.Key) (ledg
 	return state, ok, err
 }
 
-// Rows yields the records of a run's input, see [ledger.Store].
+// Rows yields the records of a run's input, see [ledger.History].
 func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		for page, err := range d.inputPages(ctx, run) {

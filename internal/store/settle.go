@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Settle records what became of claimed batches, see [ledger.Store].
+// Settle records what became of claimed batches, see [ledger.Queue].
 func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	me, err := d.owner.acquire()
 	if err != nil {

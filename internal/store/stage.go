@@ -59,7 +59,7 @@ type batch struct {
 	rows        int64
 }
 
-// Stage begins a run that nobody can see yet, see [ledger.Store].
+// Stage begins a run that nobody can see yet, see [ledger.Stager].
 func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
 	if plan.BatchSize < 1 {
 		return nil, fmt.Errorf("stage: batches of %d rows", plan.BatchSize)

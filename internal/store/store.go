@@ -24,9 +24,11 @@ import (
 
 // DB keeps every contract of the ledger, and the inbox.
 var (
-	_ ledger.Store         = (*DB)(nil)
+	_ ledger.Stager        = (*DB)(nil)
+	_ ledger.Queue         = (*DB)(nil)
 	_ ledger.UnknownRows   = (*DB)(nil)
 	_ ledger.History       = (*DB)(nil)
+	_ ledger.Keys          = (*DB)(nil)
 	_ ledger.Accounts      = (*DB)(nil)
 	_ ledger.Trackings     = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)

@@ -37,16 +37,16 @@ func harness() storetest.Harness {
 				t.Fatal(err)
 			}
 			return storetest.Store{
-				Trackings:  storetest.Trackings{Store: d, UnknownRows: d, History: d, Accounts: d, Trackings: d, EventFollower: d},
+				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Keeper: d, Outbox: d},
 				Close:      d.Close,
 			}
 		},
 		Kill: func(t testing.TB, s storetest.Store) {
 			t.Helper()
-			d, ok := s.Trackings.Store.(*DB)
+			d, ok := s.Trackings.Queue.(*DB)
 			if !ok {
-				t.Fatalf("%T is not ours", s.Trackings.Store)
+				t.Fatalf("%T is not ours", s.Trackings.Queue)
 			}
 			if err := d.abandon(); err != nil {
 				t.Fatal(err)

@@ -25,9 +25,11 @@ type Store struct {
 
 // Trackings is what a store keeps of trackings.
 type Trackings struct {
-	ledger.Store
+	ledger.Stager
+	ledger.Queue
 	ledger.UnknownRows
 	ledger.History
+	ledger.Keys
 	ledger.Accounts
 	ledger.Trackings
 	ledger.EventFollower
@@ -136,7 +138,7 @@ func entries(from, to int) []ledger.Entry {
 
 // begin begins a staging and adds the entries, which must not contradict each
 // other.
-func (w *world) begin(s ledger.Store, p ledger.Plan, all ...ledger.Entry) ledger.Staging {
+func (w *world) begin(s ledger.Stager, p ledger.Plan, all ...ledger.Entry) ledger.Staging {
 	w.Helper()
 	staging, err := s.Stage(w.Context(), p)
 	w.must(err)

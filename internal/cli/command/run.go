@@ -10,7 +10,7 @@ import (
 )
 
 // RecoverRows marks unknown what killed processes were sending, and warns of it.
-func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Store) error {
+func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
 		s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", Plural(lost, "row"))
@@ -32,10 +32,10 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	if db == nil {
 		return nil, 0, fmt.Errorf("%w: %d", ledger.ErrNoRun, n)
 	}
-	if _, err := db.Runs.CountRows(ctx, n); err != nil {
+	if _, err := db.Queue.CountRows(ctx, n); err != nil {
 		return nil, 0, err
 	}
-	if err := RecoverRows(ctx, s, db.Runs); err != nil {
+	if err := RecoverRows(ctx, s, db.Queue); err != nil {
 		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
 	}
 	return db, n, nil

@@ -148,13 +148,13 @@ func (c *creation) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.CheckKey(ctx, c.call.Session, db.Accounts, c.plan.Account); err != nil {
+	if err := c.o.CheckKey(ctx, c.call.Session, db.Keys, c.plan.Account); err != nil {
 		return err
 	}
-	if err := command.RecoverRows(ctx, c.call.Session, db.Runs); err != nil {
+	if err := command.RecoverRows(ctx, c.call.Session, db.Queue); err != nil {
 		return err
 	}
-	run, err := c.stage(ctx, db.Runs)
+	run, err := c.stage(ctx, db.Stager)
 	if err != nil {
 		return err
 	}

@@ -40,11 +40,11 @@ type dryRunResult struct {
 // in the real one what is known, and shows what would be sent. It writes
 // nothing to the real store, and makes none.
 func (c *creation) dryRun(ctx context.Context) error {
-	return app.WithScratchStore(ctx, func(scratch *app.Store) error { return c.dryRunIn(ctx, scratch.Runs) })
+	return app.WithScratchStore(ctx, func(scratch *app.Store) error { return c.dryRunIn(ctx, scratch) })
 }
 
-func (c *creation) dryRunIn(ctx context.Context, scratch ledger.Store) error {
-	run, err := c.stage(ctx, scratch)
+func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
+	run, err := c.stage(ctx, scratch.Stager)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch ledger.Store) error {
 		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
 	}
-	err = command.Each(scratch.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
+	err = command.Each(scratch.History.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
 		if row.Repeat {
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 
 // stage brings the input into the ledger. Rows that contradict each other are
 // found here, and left out with --skip-invalid.
-func (c *creation) stage(ctx context.Context, stager bulk.Stager) (ledger.Run, error) {
+func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
 	found := &conflicts{in: c.in}
 	defer found.close()
 	return bulk.Stage(ctx, patientStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
@@ -33,7 +33,7 @@ const (
 
 // patientStager announces whom it waits for, and bounds the wait.
 type patientStager struct {
-	bulk.Stager
+	ledger.Stager
 	s *app.Session
 }
 

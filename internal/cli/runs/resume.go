@@ -87,7 +87,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shell.Word(own),
 			"run %d belongs to account %s, and this is account %s", id, command.Quoted(own), command.Quoted(account))
 	}
-	if err := o.CheckKey(ctx, c.Session, db.Accounts, account); err != nil {
+	if err := o.CheckKey(ctx, c.Session, db.Keys, account); err != nil {
 		return err
 	}
 	e := &send.Execution{Call: c, Store: db, Run: found.Run, Policy: policy, Wait: o.Wait, Started: started}

@@ -53,7 +53,7 @@ func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
 	if err != nil {
 		return err
 	}
-	return view.PrintRows(c, command.Filter(db.Runs.Rows(ctx, id), func(row ledger.Row) bool {
+	return view.PrintRows(c, command.Filter(db.History.Rows(ctx, id), func(row ledger.Row) bool {
 		return len(o.States) == 0 || slices.Contains(o.States, string(row.State))
 	}, 0))
 }

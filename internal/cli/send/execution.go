@@ -79,12 +79,12 @@ func (o *PolicyOptions) Policy(cfg config.Config) (bulk.Policy, error) {
 
 // CheckKey refuses a key never seen on an account that has runs: created with
 // the key of another account, trackings would be mixed up for good.
-func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, accounts ledger.Accounts, account string) error {
+func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys, account string) error {
 	key, err := s.Key()
 	if err != nil {
 		return err
 	}
-	known, err := accounts.LookUpKey(ctx, account, key)
+	known, err := keys.LookUpKey(ctx, account, key)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, accounts l
 	if known.Seen {
 		return nil
 	}
-	return accounts.TrustKey(ctx, account, key)
+	return keys.TrustKey(ctx, account, key)
 }
 
 // Execution sends one run to the service and reports the outcome.
@@ -130,7 +130,7 @@ func (k *Execution) Execute(ctx context.Context) error {
 }
 
 func (k *Execution) execute(ctx context.Context) error {
-	counts, err := k.Store.Runs.CountRows(ctx, k.Run.ID)
+	counts, err := k.Store.Queue.CountRows(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 		return 0, err
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
-	contracts := bulk.Store{Store: k.Store.Runs, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
+	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled, job.Resolved = progress.Settled, progress.Resolved
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }

@@ -154,7 +154,7 @@ func RowsCode(res Result) command.Code {
 
 // firstReason shows why the first row in a state is there.
 func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string, error) {
-	for row, err := range k.Store.Runs.Rows(ctx, k.Run.ID) {
+	for row, err := range k.Store.History.Rows(ctx, k.Run.ID) {
 		if err != nil {
 			return "", err
 		}

@@ -47,7 +47,7 @@ type Result struct {
 // stands for.
 func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) error {
 	soft, ctx := ctx, context.WithoutCancel(ctx)
-	counts, err := k.Store.Runs.CountRows(ctx, k.Run.ID)
+	counts, err := k.Store.Queue.CountRows(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
 	switch {
 	case out.Format() == render.JSONL:
-		return view.PrintRows(k.Call, k.Store.Runs.Rows(ctx, k.Run.ID))
+		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
 			if err := command.Each(k.Store.Trackings.Statuses(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
@@ -141,7 +141,7 @@ func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) err
 	}
 	w := &track.Waiter{Call: k.Call, Asker: asker}
 	refs := map[string]int64{} // accepted rows by referId
-	for row, err := range k.Store.Runs.Rows(ctx, k.Run.ID) {
+	for row, err := range k.Store.History.Rows(ctx, k.Run.ID) {
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (o *refOptions) queries(ctx context.Context, c *command.Call) ([]tracking.Q
 		return nil, err
 	}
 	seen := map[string]bool{}
-	for row, err := range db.Runs.Rows(ctx, id) {
+	for row, err := range db.History.Rows(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
