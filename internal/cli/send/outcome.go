@@ -17,12 +17,26 @@ import (
 // outcome is the error that the exit status of a run stands for. If the
 // store fails while the reason is looked up, it is that too.
 func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
+	var first string
+	var failed error
+	switch {
+	case sendErr != nil:
+	case res.Unknown > 0:
+		first, failed = k.firstReason(ctx, ledger.Unknown)
+	case res.Rejected > 0:
+		first, failed = k.firstReason(ctx, ledger.Rejected)
+	}
+	return errors.Join(k.exitError(res, first, sendErr), failed)
+}
+
+// exitError says what a run came to. first is why the first of its rows is
+// unknown, or rejected.
+func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), RowsCode(res))
 	if code == command.OK {
 		return nil
 	}
 	e := &command.ExitError{Code: code, Next: k.next()}
-	var failed error
 	switch {
 	case command.As[*command.SignalError](sendErr):
 		e.Err = fmt.Errorf("interrupted: %s", res.counts())
@@ -31,8 +45,6 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 		e.Err = fmt.Errorf("%w; %s", sendErr, res.counts())
 		k.stopped(e, res, sendErr)
 	case code == command.Unknown:
-		first, err := k.firstReason(ctx, ledger.Unknown)
-		failed = err
 		e.Err = fmt.Errorf("%s of unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
 		e.Hint = k.resumePhrase() + " asks the service about them again, and sends only what it proves not to have"
 		switch {
@@ -43,8 +55,6 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 			e.Hint, e.Next = "--unknown keep left them alone; without it the service is asked about them", k.Call.CommandLine("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0:
-		first, err := k.firstReason(ctx, ledger.Rejected)
-		failed = err
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
 		e.Hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.Call.CommandLine("runs", "retry", res.Run) + "`"
 		e.Next = k.rejectedCSV()
@@ -55,7 +65,7 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 		e.Err = fmt.Errorf("%s left out, the rest is done", command.Plural(res.Invalid, "bad row"))
 		e.Hint, e.Next = "mend them and run the same command again", ""
 	}
-	return errors.Join(e, failed)
+	return e
 }
 
 func (res Result) counts() string {
