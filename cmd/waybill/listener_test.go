@@ -271,7 +271,7 @@ func kept(tb testing.TB, path string) (all, standing map[string]int) {
 			tb.Fatal(err)
 		}
 		all[e.EventID]++
-		if e.Mark == inbox.Standing {
+		if e.Mark == inbox.Current {
 			standing[e.EventID]++
 		}
 	}

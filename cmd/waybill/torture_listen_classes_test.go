@@ -236,7 +236,7 @@ func tally(t *testing.T, path string, want int64, all []kind, shots []atomic.Int
 			t.Fatal(err)
 		}
 		rows++
-		if e.Verified != inbox.Yes || e.Mark != inbox.Standing && e.Mark != inbox.Anomaly {
+		if e.Verified != inbox.Yes || e.Mark != inbox.Current && e.Mark != inbox.Anomaly {
 			t.Fatalf("%+v is kept", e)
 		}
 		if e.Mark == inbox.Anomaly {

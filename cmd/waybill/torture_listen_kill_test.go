@@ -223,7 +223,7 @@ func sameBytes(t *testing.T, path string) {
 		if _, err := fmt.Sscanf(e.EventID, "%08x-0000-4000-8000-%012x", &series, &n); err != nil || string(e.Raw) != event(series, n) {
 			t.Errorf("%s: %v: stored as %s", e.EventID, err, e.Raw)
 		}
-		if e.Verified != inbox.Yes || e.Mark != inbox.Standing && e.Mark != inbox.Duplicate {
+		if e.Verified != inbox.Yes || e.Mark != inbox.Current && e.Mark != inbox.Duplicate {
 			t.Errorf("%s is verified %s and marked %q", e.EventID, e.Verified, e.Mark)
 		}
 	}

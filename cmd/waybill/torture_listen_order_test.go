@@ -80,7 +80,7 @@ func watchAnswers(t *testing.T, l *listener, db *store.DB, requests [][]byte) {
 			t.Fatalf("delivery %d: status %d, %v", i, status, err)
 		}
 		e, err := db.Event(t.Context(), int64(i+1))
-		if err != nil || !strings.HasSuffix(string(request), "["+string(e.Raw)+"]") || e.Mark != inbox.Standing || e.Verified != inbox.Yes {
+		if err != nil || !strings.HasSuffix(string(request), "["+string(e.Raw)+"]") || e.Mark != inbox.Current || e.Verified != inbox.Yes {
 			t.Fatalf("delivery %d was answered, and this is stored: %v: %+v", i, err, e)
 		}
 	}

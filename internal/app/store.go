@@ -25,10 +25,10 @@ type Store struct {
 	Trackings ledger.Trackings
 	Events    ledger.EventFollower
 
-	Inbox    inbox.Store
-	Verdicts inbox.Verdicts
-	Keeper   inbox.Keeper
-	Outbox   inbox.Outbox
+	Inbox     inbox.Store
+	Verdicts  inbox.Verdicts
+	Retention inbox.Retention
+	Outbox    inbox.Outbox
 
 	Path string // of its file
 	New  bool   // this process made it
@@ -41,7 +41,7 @@ type Store struct {
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Events: db,
-		Inbox: db, Verdicts: db, Keeper: db, Outbox: db,
+		Inbox: db, Verdicts: db, Retention: db, Outbox: db,
 		Path: db.Path(), New: db.New(), Close: db.Close,
 	}
 }

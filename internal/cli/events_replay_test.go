@@ -125,19 +125,19 @@ func (f filled) give(target string) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		sink, err := db.OpenSink(f.Context(), to.Key(), &inbox.From{})
+		sink, err := db.OpenSink(f.Context(), to.Key(), &inbox.StartPosition{})
 		if err != nil {
 			f.Fatal(err)
 		}
 		if _, err := db.Advance(f.Context(), sink.ID, 100, func(rows []inbox.Event) bool { return to.Filter.Match(rows[0]) }); err != nil {
 			f.Fatal(err)
 		}
-		letters, _, err := db.ClaimLetters(f.Context(), sink.ID, 100, time.Now())
+		entries, _, err := db.ClaimEntries(f.Context(), sink.ID, 100, time.Now())
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, l := range letters {
-			if err := db.SettleLetter(f.Context(), l.ID, inbox.Outcome{Fate: inbox.GivenUp, Now: time.Now(), Problem: "answered 500"}); err != nil {
+		for _, l := range entries {
+			if err := db.SettleEntry(f.Context(), l.ID, inbox.Settlement{Disposition: inbox.GivenUp, Now: time.Now(), Problem: "answered 500"}); err != nil {
 				f.Fatal(err)
 			}
 		}
@@ -149,7 +149,7 @@ func (f filled) dead() []string {
 	f.Helper()
 	var all []string
 	f.open(func(db *store.DB) {
-		for l, err := range db.DeadLetters(f.Context()) {
+		for l, err := range db.DeadEntries(f.Context()) {
 			if err != nil {
 				f.Fatal(err)
 			}

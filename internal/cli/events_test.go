@@ -42,13 +42,13 @@ func died(t *testing.T, first time.Time, n int) string {
 	if _, err := db.Advance(t.Context(), sink.ID, n, func([]inbox.Event) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
-	letters, _, err := db.ClaimLetters(t.Context(), sink.ID, n, time.Now().Add(time.Hour))
-	if err != nil || len(letters) != n {
-		t.Fatalf("%d letters, %v", len(letters), err)
+	entries, _, err := db.ClaimEntries(t.Context(), sink.ID, n, time.Now().Add(time.Hour))
+	if err != nil || len(entries) != n {
+		t.Fatalf("%d letters, %v", len(entries), err)
 	}
-	for i, l := range letters {
-		o := inbox.Outcome{Fate: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}
-		if err := db.SettleLetter(t.Context(), l.ID, o); err != nil {
+	for i, l := range entries {
+		o := inbox.Settlement{Disposition: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}
+		if err := db.SettleEntry(t.Context(), l.ID, o); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -90,7 +90,7 @@ func (s *Sink) step(ctx context.Context) (more bool, err error) {
 	n, to := 0, last
 	var seen []ledger.Sighting
 	place := map[[2]string]int{} // in seen, by what it is about
-	q := inbox.Query{After: at, Before: last + 1, Limit: page, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Standing}}
+	q := inbox.Query{After: at, Before: last + 1, Limit: page, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}}
 	for e, err := range s.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
@@ -125,7 +125,7 @@ func (s *Sink) step(ctx context.Context) (more bool, err error) {
 // receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
-	if e.Verified != inbox.Yes || e.Mark != inbox.Standing || !t.Known() || (t.Number == "" && t.RouterID == "") {
+	if e.Verified != inbox.Yes || e.Mark != inbox.Current || !t.Known() || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
 	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)

@@ -160,7 +160,7 @@ func TestRejudgedAndReadmittedCount(t *testing.T) {
 	w := newWorld(t)
 	receipt := w.put(inbox.Unknown, "["+event("1", "N1", 1, "moving")+"]")
 	w.want("unknown")
-	if _, err := w.db.Rejudge(t.Context(), inbox.Delivery{Seq: receipt.Delivery, Verified: inbox.Yes}); err != nil {
+	if _, err := w.db.SetVerdict(t.Context(), inbox.Delivery{Seq: receipt.Delivery, Verified: inbox.Yes}); err != nil {
 		t.Fatal(err)
 	}
 	w.want("rejudged", "R1/N1 moving")

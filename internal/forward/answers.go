@@ -92,7 +92,7 @@ func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bo
 func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
 	f.Wake()
 	return f.answers.wait(ctx, seq, func() (int, bool) {
-		l, done, err := f.o.Outbox.LetterOf(ctx, f.routes[0].sink.ID, seq)
+		l, done, err := f.o.Outbox.EntryOf(ctx, f.routes[0].sink.ID, seq)
 		switch {
 		case err != nil || l == nil && !done || l != nil && l.Failures == 0:
 			return 0, false

@@ -14,21 +14,21 @@ import (
 
 // attempt sends one entry and records the result. ctx ends when requests under
 // way are to end.
-func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
+func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntry) {
 	a, err := r.send(ctx, l)
 	adjustPace(pass, a, err)
 	now := time.Now()
-	o := inbox.Outcome{Fate: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: Problem(a, err)}
+	o := inbox.Settlement{Disposition: inbox.Sent, Now: now, Status: a.Status, Reply: a.Reply, Problem: Problem(a, err)}
 	switch {
 	case err != nil && (ctx.Err() != nil || inbox.IsTemporary(err)):
-		o.Fate = inbox.Returned
+		o.Disposition = inbox.Returned
 	case o.Problem == "":
-	case isPermanent(err) || l.Failures+1 >= maxFailures || (!l.FirstFail.IsZero() && now.Sub(l.FirstFail) >= maxRetryTime):
-		o.Fate = inbox.GivenUp
+	case isPermanent(err) || l.Failures+1 >= maxFailures || (!l.FirstFailure.IsZero() && now.Sub(l.FirstFailure) >= maxRetryTime):
+		o.Disposition = inbox.GivenUp
 	default:
-		o.Fate, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
+		o.Disposition, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
 	}
-	if o.Fate == inbox.Returned {
+	if o.Disposition == inbox.Returned {
 		_ = r.handleStoreError(ctx, &r.loadAlert, fmt.Sprintf("delivery %d not read, trying again", l.Delivery), err)
 		r.settle(ctx, l, o)
 		return
@@ -44,7 +44,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.Letter) {
 var errUnverified = errors.New("the delivery is not verified, and such ones are not forwarded now")
 
 // send reads the delivery and sends it.
-func (r *route) send(ctx context.Context, l inbox.Letter) (Answer, error) {
+func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	d, err := r.forwarder.o.Inbox.Delivery(ctx, l.Delivery)
 	if err != nil {
 		return Answer{}, err
@@ -102,12 +102,12 @@ func retryDelay(failures int) time.Duration {
 
 // settle records a result. It tries again while the store fails: an entry whose
 // result is lost stays claimed until this process has ended.
-func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
+func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Settlement) {
 	for try := 1; ; try++ {
-		err := r.forwarder.o.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
 		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("what came of delivery %d is not stored yet, trying again", l.Delivery), err)
 		if err == nil {
-			if o.Fate == inbox.Sent || o.Fate == inbox.GivenUp {
+			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
 				r.queued.Add(-1)
 			}
 			return
@@ -121,17 +121,17 @@ func (r *route) settle(ctx context.Context, l inbox.Letter, o inbox.Outcome) {
 
 // report calls OnAttempt. It updates since when the target fails if a request
 // was tried.
-func (r *route) report(l inbox.Letter, o inbox.Outcome, elapsed time.Duration, tried bool) {
+func (r *route) report(l inbox.OutboxEntry, o inbox.Settlement, elapsed time.Duration, tried bool) {
 	n := AttemptReport{
-		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Fate: o.Fate, Status: o.Status, Elapsed: elapsed,
+		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: elapsed,
 		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
 	}
 	r.mu.Lock()
 	switch {
 	case !tried:
-	case o.Fate == inbox.Sent && !r.failingSince.IsZero():
+	case o.Disposition == inbox.Sent && !r.failingSince.IsZero():
 		n.FailedFor, r.failingSince = o.Now.Sub(r.failingSince), time.Time{}
-	case o.Fate != inbox.Sent && r.failingSince.IsZero():
+	case o.Disposition != inbox.Sent && r.failingSince.IsZero():
 		r.failingSince = o.Now
 	}
 	n.FailingSince = r.failingSince

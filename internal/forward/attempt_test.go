@@ -31,33 +31,33 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
-// oneLetter is a store with a letter that is due again and again.
-type oneLetter struct {
+// oneEntry is a store with an entry that is due again and again.
+type oneEntry struct {
 	inbox.Outbox
 	Inbox
 	began time.Time
 
 	mu       sync.Mutex
 	claimed  bool
-	letter   inbox.Letter
-	outcomes []inbox.Outcome
+	entry    inbox.OutboxEntry
+	outcomes []inbox.Settlement
 }
 
 var errLost = errors.New("nobody there")
 
-func (o *oneLetter) OpenSink(context.Context, inbox.SinkKey, *inbox.From) (inbox.Sink, error) {
+func (o *oneEntry) OpenSink(context.Context, inbox.SinkKey, *inbox.StartPosition) (inbox.Sink, error) {
 	return inbox.Sink{ID: 1}, nil
 }
 
-func (o *oneLetter) Advance(context.Context, int64, int, func([]inbox.Event) bool) (inbox.Progress, error) {
+func (o *oneEntry) Advance(context.Context, int64, int, func([]inbox.Event) bool) (inbox.Progress, error) {
 	return inbox.Progress{}, nil
 }
 
-func (o *oneLetter) Delivery(context.Context, int64) (inbox.Delivery, error) {
+func (o *oneEntry) Delivery(context.Context, int64) (inbox.Delivery, error) {
 	return inbox.Delivery{}, errLost
 }
 
-func (o *oneLetter) ClaimLetters(_ context.Context, _ int64, _ int, now time.Time) ([]inbox.Letter, time.Time, error) {
+func (o *oneEntry) ClaimEntries(_ context.Context, _ int64, _ int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.claimed {
@@ -65,36 +65,36 @@ func (o *oneLetter) ClaimLetters(_ context.Context, _ int64, _ int, now time.Tim
 	}
 	if len(o.outcomes) > 0 {
 		last := o.outcomes[len(o.outcomes)-1]
-		if last.Fate == inbox.GivenUp {
+		if last.Disposition == inbox.GivenUp {
 			return nil, time.Time{}, nil
 		}
 		if now.Before(last.Due) {
 			return nil, last.Due, nil
 		}
 	}
-	o.letter.Attempt++
+	o.entry.Attempt++
 	o.claimed = true
-	return []inbox.Letter{o.letter}, time.Time{}, nil
+	return []inbox.OutboxEntry{o.entry}, time.Time{}, nil
 }
 
-func (o *oneLetter) SettleLetter(_ context.Context, _ int64, out inbox.Outcome) error {
+func (o *oneEntry) SettleEntry(_ context.Context, _ int64, out inbox.Settlement) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.claimed = false
 	o.outcomes = append(o.outcomes, out)
-	o.letter.Failures++
-	if o.letter.FirstFail.IsZero() {
-		o.letter.FirstFail = out.Now
+	o.entry.Failures++
+	if o.entry.FirstFailure.IsZero() {
+		o.entry.FirstFailure = out.Now
 	}
 	return nil
 }
 
-// untilDead forwards one letter that always fails, until it is given up.
-func untilDead(t *testing.T, began time.Duration) *oneLetter {
+// untilDead forwards one entry that always fails, until it is given up.
+func untilDead(t *testing.T, began time.Duration) *oneEntry {
 	t.Helper()
-	o := &oneLetter{letter: inbox.Letter{ID: 1, Delivery: 1}, began: time.Now()}
+	o := &oneEntry{entry: inbox.OutboxEntry{ID: 1, Delivery: 1}, began: time.Now()}
 	if began > 0 {
-		o.letter.Failures, o.letter.FirstFail = 1, time.Now().Add(-began)
+		o.entry.Failures, o.entry.FirstFailure = 1, time.Now().Add(-began)
 	}
 	target, err := ParseTarget("http://127.0.0.1:1")
 	if err != nil {
@@ -103,7 +103,7 @@ func untilDead(t *testing.T, began time.Duration) *oneLetter {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f, err := Open(ctx, Options{Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, OnAttempt: func(n AttemptReport) {
-		if n.Fate == inbox.GivenUp {
+		if n.Disposition == inbox.GivenUp {
 			cancel()
 		}
 	}})
@@ -120,7 +120,7 @@ func TestGivesUpAfterTwentyTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := untilDead(t, 0)
 		last := o.outcomes[len(o.outcomes)-1]
-		if len(o.outcomes) != maxFailures || last.Fate != inbox.GivenUp || last.Problem != errLost.Error() {
+		if len(o.outcomes) != maxFailures || last.Disposition != inbox.GivenUp || last.Problem != errLost.Error() {
 			t.Errorf("%d tries, the last %+v", len(o.outcomes), last)
 		}
 		if took := time.Since(o.began); took < time.Minute || took > 24*time.Hour {
@@ -132,7 +132,7 @@ func TestGivesUpAfterTwentyTries(t *testing.T) {
 func TestGivesUpAfterADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := untilDead(t, maxRetryTime)
-		if len(o.outcomes) != 1 || o.outcomes[0].Fate != inbox.GivenUp {
+		if len(o.outcomes) != 1 || o.outcomes[0].Disposition != inbox.GivenUp {
 			t.Errorf("%+v", o.outcomes)
 		}
 	})
@@ -140,7 +140,7 @@ func TestGivesUpAfterADay(t *testing.T) {
 
 // ailing is a store that can't be read or written for a while.
 type ailing struct {
-	oneLetter
+	oneEntry
 	reads, writes int // that fail yet
 }
 
@@ -153,7 +153,7 @@ func (a *ailing) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error
 	return inbox.Delivery{}, errLost
 }
 
-func (a *ailing) SettleLetter(ctx context.Context, id int64, o inbox.Outcome) error {
+func (a *ailing) SettleEntry(ctx context.Context, id int64, o inbox.Settlement) error {
 	a.mu.Lock()
 	a.writes--
 	fails := a.writes >= 0
@@ -161,19 +161,19 @@ func (a *ailing) SettleLetter(ctx context.Context, id int64, o inbox.Outcome) er
 	if fails {
 		return errLost // whatever it is, the outcome is not dropped
 	}
-	if o.Fate == inbox.Returned {
+	if o.Disposition == inbox.Returned {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.claimed = false
 		return nil
 	}
-	return a.oneLetter.SettleLetter(ctx, id, o)
+	return a.oneEntry.SettleEntry(ctx, id, o)
 }
 
 // Trouble of the store is none of the target's, is told once, and costs no try.
 func TestTroubleOfTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &ailing{oneLetter: oneLetter{letter: inbox.Letter{ID: 1, Delivery: 1}}, reads: 30, writes: 40}
+		o := &ailing{oneEntry: oneEntry{entry: inbox.OutboxEntry{ID: 1, Delivery: 1}}, reads: 30, writes: 40}
 		target, err := ParseTarget("http://127.0.0.1:1")
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +196,7 @@ func TestTroubleOfTheStore(t *testing.T) {
 		if err := f.Run(ctx, t.Context()); err != nil {
 			t.Error(err)
 		}
-		if first.Fate != inbox.Retry || first.Attempt != 31 || len(o.outcomes) != 1 {
+		if first.Disposition != inbox.Retry || first.Attempt != 31 || len(o.outcomes) != 1 {
 			t.Errorf("%+v, and %d outcomes", first, len(o.outcomes))
 		}
 		want := []string{

@@ -53,7 +53,7 @@ type Options struct {
 	Client  *Client
 	Targets []Target // no two alike
 
-	From         *inbox.From                  // where targets begin; nil: new ones with what is received from now on
+	From         *inbox.StartPosition         // where targets begin; nil: new ones with what is received from now on
 	Unverified   bool                         // deliveries that did not verify are forwarded too
 	Withhold     func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
 	Workers      int                          // requests under way at once to one target, at most; 0 is 8
@@ -64,15 +64,15 @@ type Options struct {
 
 // AttemptReport is the result of one attempt.
 type AttemptReport struct {
-	Target   Target
-	Delivery int64
-	Attempt  int // from 1
-	Fate     inbox.Fate
-	Status   int           // 0 if no answer came
-	Elapsed  time.Duration // until the answer, or until there was none
-	Problem  string        // empty if it was sent
-	Reply    []byte        // start of the answer
-	Due      time.Time     // of Retry: when the next attempt is due
+	Target      Target
+	Delivery    int64
+	Attempt     int // from 1
+	Disposition inbox.Disposition
+	Status      int           // 0 if no answer came
+	Elapsed     time.Duration // until the answer, or until there was none
+	Problem     string        // empty if it was sent
+	Reply       []byte        // start of the answer
+	Due         time.Time     // of Retry: when the next attempt is due
 
 	FailingSince time.Time     // since when the target fails; zero if this attempt succeeded
 	FailedFor    time.Duration // how long it had failed before this attempt; 0 if it had not
@@ -228,14 +228,14 @@ func (r *route) fillOutbox(ctx context.Context) error {
 			continue
 		}
 		r.readAlert.update(nil, "", nil)
-		for _, seq := range p.Left {
+		for _, seq := range p.Skipped {
 			r.forwarder.answers.put(seq, 200)
 		}
-		if len(p.Taken) > 0 {
-			r.queued.Add(int64(len(p.Taken)))
+		if len(p.Queued) > 0 {
+			r.queued.Add(int64(len(p.Queued)))
 			r.outboxChanged.notify()
 		}
-		if p.Seen == 0 {
+		if p.Read == 0 {
 			wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
 		}
 	}
@@ -252,10 +252,10 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		letters, due, err := r.forwarder.o.Outbox.ClaimLetters(ctx, r.sink.ID, 1, time.Now())
-		if err == nil && len(letters) > 0 {
+		entries, due, err := r.forwarder.o.Outbox.ClaimEntries(ctx, r.sink.ID, 1, time.Now())
+		if err == nil && len(entries) > 0 {
 			wg.Go(func() {
-				r.attempt(requests, pass, letters[0])
+				r.attempt(requests, pass, entries[0])
 				r.outboxChanged.notify()
 			})
 			continue

@@ -171,7 +171,7 @@ func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
 	b, one, two := newBox(t), newApp(t), newApp(t)
 	b.put("old", inbox.Yes)
 	r := b.forward(forward.Options{}, one.URL, "number=B*=>"+two.URL)
-	if s := r.Sinks(); len(s) != 2 || !s[0].New || s[0].Behind != 0 || s[0].URL != one.URL {
+	if s := r.Sinks(); len(s) != 2 || !s[0].New || s[0].Unread != 0 || s[0].URL != one.URL {
 		t.Errorf("%+v", s)
 	}
 	a := b.put("A", inbox.Yes)
@@ -196,7 +196,7 @@ func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
 		t.Errorf("filtered: %q", got)
 	}
 	for _, n := range r.told() {
-		if n.Fate != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.FailingSince.IsZero() || n.Elapsed <= 0 {
+		if n.Disposition != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.FailingSince.IsZero() || n.Elapsed <= 0 {
 			t.Errorf("%+v", n)
 		}
 	}
@@ -216,7 +216,7 @@ func TestUnverifiedOnlyWhenAsked(t *testing.T) {
 // verify gives a stored delivery the verdict that its signature is right.
 func (b *box) verify(seq int64) {
 	b.Helper()
-	if _, err := b.Rejudge(b.Context(), inbox.Delivery{Seq: seq, Verified: inbox.Yes}); err != nil {
+	if _, err := b.SetVerdict(b.Context(), inbox.Delivery{Seq: seq, Verified: inbox.Yes}); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -268,7 +268,7 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	told := r.told()
-	if n := told[0]; n.Fate != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.FailingSince.IsZero() {
+	if n := told[0]; n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.FailingSince.IsZero() {
 		t.Errorf("%+v; want it given up, which says nothing of the target", n)
 	}
 }
@@ -303,7 +303,7 @@ func TestKeepsOrderWhileSomeFail(t *testing.T) {
 	order(c1, c2)
 	var failed, healed int
 	for _, n := range r.told() {
-		if n.Fate == inbox.Retry {
+		if n.Disposition == inbox.Retry {
 			failed++
 			if n.Status != 500 || n.Problem != "answered 500" || n.Due.Before(time.Now().Add(-time.Minute)) || n.FailingSince.IsZero() {
 				t.Errorf("%+v", n)
@@ -355,7 +355,7 @@ func TestHangingRequestHoldsNoOtherUp(t *testing.T) {
 	a.Close()
 	b.put("late", inbox.Yes)
 	r.Wake()
-	until(t, "nobody there", func() bool { return r.told()[len(r.told())-1].Fate == inbox.Retry })
+	until(t, "nobody there", func() bool { return r.told()[len(r.told())-1].Disposition == inbox.Retry })
 	b.put("hangs", inbox.Yes)
 	var lc net.ListenConfig
 	l, err := lc.Listen(t.Context(), "tcp", address)
@@ -402,7 +402,7 @@ func TestResumesAfterADeath(t *testing.T) {
 	}
 	close(release)
 	r2 := b.forward(forward.Options{}, a.URL)
-	if s := r2.Sinks()[0]; s.New || s.Waiting+s.Behind != 2 {
+	if s := r2.Sinks()[0]; s.New || s.Waiting+s.Unread != 2 {
 		t.Errorf("%+v", s)
 	}
 	until(t, "all", func() bool { return len(a.received()) == 3 })
@@ -428,7 +428,7 @@ func TestGivesUpWhatCantBeSent(t *testing.T) {
 	until(t, "the good one", func() bool { return slices.Equal(a.received(), []string{good}) })
 	r.stop()
 	n := 0
-	for l, err := range b.DeadLetters(t.Context()) {
+	for l, err := range b.DeadEntries(t.Context()) {
 		if err != nil || l.Delivery != 1 || !strings.Contains(l.Problem, "method") || l.Failures != 1 {
 			t.Errorf("%+v, %v", l, err)
 		}
@@ -437,7 +437,7 @@ func TestGivesUpWhatCantBeSent(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d dead", n)
 	}
-	if told := r.told(); told[0].Fate != inbox.GivenUp {
+	if told := r.told(); told[0].Disposition != inbox.GivenUp {
 		t.Errorf("%+v", told[0])
 	}
 }
@@ -529,7 +529,7 @@ func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 	r.Wake()
 	until(t, "the first", func() bool {
 		left, err := r.CurrentSinks(t.Context())
-		return err == nil && left[0].Behind+left[0].Waiting == 0 && len(a.received()) == 1
+		return err == nil && left[0].Unread+left[0].Waiting == 0 && len(a.received()) == 1
 	})
 	for range 2 {
 		d, err := b.Delivery(t.Context(), seq)
@@ -537,7 +537,7 @@ func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Verified = inbox.Yes
-		if _, err := b.Rejudge(t.Context(), d); err != nil {
+		if _, err := b.SetVerdict(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		r.Wake()
@@ -550,7 +550,7 @@ func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 	if got := a.received(); !slices.Equal(got, []string{first, late, last}) && !slices.Equal(got, []string{first, last, late}) {
 		t.Errorf("%q", got)
 	}
-	if left, err := r.CurrentSinks(t.Context()); err != nil || len(left) != 1 || left[0].Waiting+left[0].Behind != 0 {
+	if left, err := r.CurrentSinks(t.Context()); err != nil || len(left) != 1 || left[0].Waiting+left[0].Unread != 0 {
 		t.Errorf("left: %+v, %v", left, err)
 	}
 }
@@ -567,7 +567,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 	until(t, "the notice", func() bool { return len(r.told()) > 0 })
 	r.stop()
-	if n := r.told()[0]; n.Fate != inbox.Retry || n.Problem != "answered 308: redirects are not followed" {
+	if n := r.told()[0]; n.Disposition != inbox.Retry || n.Problem != "answered 308: redirects are not followed" {
 		t.Errorf("%+v", n)
 	}
 	if got := elsewhere.received(); len(got) != 0 {
@@ -608,9 +608,9 @@ func TestEndsAtOnceWhenToldTo(t *testing.T) {
 	if err := <-ended; err != nil || time.Since(began) > 4*time.Second {
 		t.Errorf("ended with %v after %v", err, time.Since(began))
 	}
-	letters, _, err := b.ClaimLetters(t.Context(), f.Sinks()[0].ID, 1, time.Now())
-	if err != nil || len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 0 {
-		t.Errorf("%+v, %v", letters, err)
+	entries, _, err := b.ClaimEntries(t.Context(), f.Sinks()[0].ID, 1, time.Now())
+	if err != nil || len(entries) != 1 || entries[0].Attempt != 2 || entries[0].Failures != 0 {
+		t.Errorf("%+v, %v", entries, err)
 	}
 }
 

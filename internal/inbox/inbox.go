@@ -84,8 +84,8 @@ type Mark string
 
 // The marks. Of all events with one key exactly one has the mark Standing.
 const (
-	// Standing is the event that counts.
-	Standing Mark = ""
+	// Current is the event that counts.
+	Current Mark = ""
 	// Duplicate is an event whose key and bytes were there before.
 	Duplicate Mark = "duplicate"
 	// Conflict is an event under a key that stands with other bytes.
@@ -139,7 +139,7 @@ func Decode(d Delivery) (Delivery, []Event) {
 }
 
 // WasNew reports whether the event was not known when it came.
-func (e Event) WasNew() bool { return e.Mark == Standing || e.Mark == Superseded }
+func (e Event) WasNew() bool { return e.Mark == Current || e.Mark == Superseded }
 
 // Prepare returns the rows that a decoded body makes, in the order of their
 // places: its events, and its odd parts with the mark Anomaly. Seq, Delivery

@@ -79,7 +79,7 @@ type Store interface {
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Verdicts interface {
-	// Rejudge gives the stored delivery d.Seq the verdict that d has: Verified,
+	// SetVerdict gives the stored delivery d.Seq the verdict that d has: Verified,
 	// Reason, Scheme, SecretName and BodyAuthenticated. Nothing else of d is
 	// read.
 	//
@@ -92,13 +92,13 @@ type Verdicts interface {
 	// What is verified stays so: then nothing changes, and the receipt has no
 	// rows. So it is with a delivery whose bytes were pruned. The error is
 	// [ErrNoDelivery] if there is none of that number.
-	Rejudge(ctx context.Context, d Delivery) (Receipt, error)
+	SetVerdict(ctx context.Context, d Delivery) (Receipt, error)
 }
 
-// Keeper keeps an inbox within bounds, and mends what was judged wrongly.
+// Retention keeps an inbox within bounds, and mends what was judged wrongly.
 //
 // Every implementation must pass the suite Inbox of package storetest.
-type Keeper interface {
+type Retention interface {
 	// UnverifiedBytes returns how many bytes of headers and bodies are kept of
 	// deliveries that did not verify, refused ones not included.
 	UnverifiedBytes(ctx context.Context) (int64, error)
@@ -108,9 +108,9 @@ type Keeper interface {
 	// their numbers, keys, fields and marks, so that nothing becomes new a
 	// second time. Deliveries that wait in an outbox stay whole until they were
 	// sent or given up, and so, for a day, do those that a sink has not come to
-	// yet; letters that were given up go with the bytes. It works in portions:
+	// yet; entries that were given up go with the bytes. It works in portions:
 	// an error leaves some of it done.
-	Prune(ctx context.Context, before time.Time) (Pruned, error)
+	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 
 	// Readmit puts d and its rows as [Store.Put] does, and in the same
 	// transaction forgets the refused delivery with that number, which d was.
@@ -118,34 +118,34 @@ type Keeper interface {
 	Readmit(ctx context.Context, refused int64, d Delivery, rows []Event) (Receipt, error)
 }
 
-// Pruned is what a prune dropped.
-type Pruned struct {
+// PruneResult is what a prune dropped.
+type PruneResult struct {
 	Deliveries int64 // whose bytes were dropped
 	Bytes      int64 // of their headers and bodies
 	Refused    int64 // pieces of evidence
-	Dead       int64 // letters that had been given up
+	Dead       int64 // entries that had been given up
 	Waiting    int64 // deliveries that were left whole, since they wait for a sink
 }
 
 // Receipt says what became of a delivery that was put.
 type Receipt struct {
 	Delivery int64
-	Rows     []Placed // one for each row, in their order
+	Rows     []Placement // one for each row, in their order
 }
 
-// Standing returns how many of the rows stand.
-func (r Receipt) Standing() int64 {
+// CountCurrent returns how many of the rows stand.
+func (r Receipt) CountCurrent() int64 {
 	var n int64
 	for _, p := range r.Rows {
-		if p.Mark == Standing {
+		if p.Mark == Current {
 			n++
 		}
 	}
 	return n
 }
 
-// Placed is where one row was put.
-type Placed struct {
+// Placement is where one row was put.
+type Placement struct {
 	Seq  int64
 	Mark Mark
 }
@@ -161,17 +161,17 @@ type Query struct {
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
 	Kind           string
-	TrackingNumber string // compared as sent
-	About          *About // about one of these trackings; nil for any
+	TrackingNumber string        // compared as sent
+	Trackings      *TrackingKeys // about one of these trackings; nil for any
 	Since          time.Time
 	Verified       Verified
 	Marks          []Mark // any of these; nil for all, anomalies too
 }
 
-// About names trackings by what events call them. An event is about one of them
+// TrackingKeys names trackings by what events call them. An event is about one of them
 // if it has one of the numbers, compared without case, spaces and hyphens, or
 // one of the identifiers, compared without case.
-type About struct {
+type TrackingKeys struct {
 	Numbers   []string
 	RouterIDs []string
 }

@@ -61,7 +61,7 @@ func (m *memory) Put(ctx context.Context, d inbox.Delivery, rows []inbox.Event) 
 		row.Delivery, row.Seq = d.Seq, int64(len(m.rows)+1)
 		row.Mark = m.mark(row)
 		m.rows = append(m.rows, row)
-		receipt.Rows = append(receipt.Rows, inbox.Placed{Seq: row.Seq, Mark: row.Mark})
+		receipt.Rows = append(receipt.Rows, inbox.Placement{Seq: row.Seq, Mark: row.Mark})
 	}
 	return receipt, nil
 }
@@ -71,7 +71,7 @@ func (m *memory) mark(row inbox.Event) inbox.Mark {
 		switch {
 		case row.Mark == inbox.Anomaly:
 			return inbox.Anomaly
-		case old.Mark != inbox.Standing || !bytes.Equal(old.Key, row.Key):
+		case old.Mark != inbox.Current || !bytes.Equal(old.Key, row.Key):
 		case bytes.Equal(old.Raw, row.Raw):
 			return inbox.Duplicate
 		default:

@@ -286,7 +286,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	ids := map[string]bool{}
 	for _, row := range box.rows {
-		ids[row.EventID] = row.Mark == inbox.Standing
+		ids[row.EventID] = row.Mark == inbox.Current
 	}
 	if kept, refused := box.kept(); len(kept) != 240 || len(ids) != 240 || len(refused) != 80 {
 		t.Errorf("%d deliveries of %d events stored, %d refused; want 240, 240, 80", len(kept), len(ids), len(refused))

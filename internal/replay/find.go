@@ -130,7 +130,7 @@ func find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 // FindEvent returns the event with that number, or the standing one with that
 // eventId. The error is [inbox.ErrNoEvent] if there is none.
 func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
-	q := inbox.Query{EventID: id, Marks: []inbox.Mark{inbox.Standing}, Limit: 1}
+	q := inbox.Query{EventID: id, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
 	seq, err := strconv.ParseInt(id, 10, 64)
 	byNumber := err == nil
 	if byNumber {

@@ -71,7 +71,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 		return done, err
 	}
 	receipt, err := i.Store.Put(ctx, d, rows)
-	done.Events = receipt.Standing()
+	done.Events = receipt.CountCurrent()
 	return done, err
 }
 

@@ -18,8 +18,8 @@ import (
 // Outbox is what is known of targets, see [inbox.Outbox].
 type Outbox interface {
 	Sinks(ctx context.Context) ([]inbox.Sink, error)
-	DeadLetters(ctx context.Context) iter.Seq2[inbox.Letter, error]
-	SettleLetter(ctx context.Context, letter int64, o inbox.Outcome) error
+	DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error]
+	SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error
 }
 
 // Item is one stored delivery that is sent again to one target.
@@ -27,8 +27,8 @@ type Item struct {
 	ID       string   // of the delivery, see [Find]
 	To       *url.URL // its target
 	Verified bool
-	Letter   *inbox.Letter // that was given up, if To is its target; nil for none
-	Attempt  int           // how often sending it to there was begun before, as far as is known; at least 1
+	Entry    *inbox.OutboxEntry // that was given up, if To is its target; nil for none
+	Attempt  int                // how often sending it to there was begun before, as far as is known; at least 1
 }
 
 // Selection says which deliveries are sent again, and where to.
@@ -44,8 +44,8 @@ type Selection struct {
 
 // LeftOut counts deliveries that were selected and are not sent.
 type LeftOut struct {
-	Unverified int
-	Unwanted   int // that no known target accepts
+	Unverified  int
+	NotAccepted int // that no known target accepts
 }
 
 // selector collects items.
@@ -108,17 +108,17 @@ func (s *selector) addDead(ctx context.Context) error {
 	if s.out == nil {
 		return nil
 	}
-	var letters []inbox.Letter
-	for l, err := range s.out.DeadLetters(ctx) {
+	var entries []inbox.OutboxEntry
+	for l, err := range s.out.DeadEntries(ctx) {
 		if err != nil {
 			return err
 		}
 		if s.urls[l.Sink] != nil {
-			letters = append(letters, l)
+			entries = append(entries, l)
 		}
 	}
-	slices.SortStableFunc(letters, func(a, b inbox.Letter) int { return cmp.Compare(a.Delivery, b.Delivery) })
-	for i, l := range letters {
+	slices.SortStableFunc(entries, func(a, b inbox.OutboxEntry) int { return cmp.Compare(a.Delivery, b.Delivery) })
+	for i, l := range entries {
 		d, err := s.in.Delivery(ctx, l.Delivery)
 		if err != nil {
 			return err
@@ -128,13 +128,13 @@ func (s *selector) addDead(ctx context.Context) error {
 			s.leftOut.Unverified++
 			continue
 		}
-		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Letter: &letters[i], Attempt: max(l.Attempt, l.Failures, 1)}
+		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Entry: &entries[i], Attempt: max(l.Attempt, l.Failures, 1)}
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
-			item.To, item.Letter, item.Attempt = to, nil, 1
+			item.To, item.Entry, item.Attempt = to, nil, 1
 		}
-		// Of several letters about one delivery to one target, those that can be settled go.
+		// Of several entries about one delivery to one target, those that can be settled go.
 		n := len(s.items)
-		if repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String(); !repeated || item.Letter != nil {
+		if repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String(); !repeated || item.Entry != nil {
 			s.items = append(s.items, item)
 		}
 	}
@@ -230,6 +230,6 @@ func (s *selector) add(id string, verified bool, m *match) {
 		}
 	}
 	if len(s.items) == n {
-		s.leftOut.Unwanted++
+		s.leftOut.NotAccepted++
 	}
 }

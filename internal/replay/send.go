@@ -12,7 +12,7 @@ import (
 // Sender reads items for a [forward.Series] and records what came of them.
 type Sender struct {
 	Inbox    Inbox
-	Outbox   Outbox // nil if no item has a letter
+	Outbox   Outbox // nil if no item has an entry
 	Items    []Item
 	Headers  map[string][]webhook.Field // that a target gets, by its URL
 	Withhold func(webhook.Field) bool   // headers that no target gets
@@ -41,13 +41,13 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Reques
 
 // Settle records what came of an item that had been given up.
 func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
-	l := s.Items[res.Index].Letter
+	l := s.Items[res.Index].Entry
 	if l == nil {
 		return nil
 	}
-	o := inbox.Outcome{Fate: inbox.Sent, Now: time.Now(), Status: res.Status, Reply: res.Reply, Problem: forward.Problem(res.Answer, res.Err)}
+	o := inbox.Settlement{Disposition: inbox.Sent, Now: time.Now(), Status: res.Status, Reply: res.Reply, Problem: forward.Problem(res.Answer, res.Err)}
 	if o.Problem != "" {
-		o.Fate = inbox.GivenUp
+		o.Disposition = inbox.GivenUp
 	}
-	return s.Outbox.SettleLetter(context.WithoutCancel(ctx), l.ID, o)
+	return s.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
 }

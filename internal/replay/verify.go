@@ -22,7 +22,7 @@ func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 
 // Readmit verifies a refused delivery again and puts it into the inbox if it is
 // authentic. It returns nil if it is not, or if somebody else readmitted it.
-func Readmit(ctx context.Context, box inbox.Keeper, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
+func Readmit(ctx context.Context, box inbox.Retention, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
 	refused := d.Seq
 	if d = verify(d, scheme, v); d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // that it stays refused is an answer
@@ -69,11 +69,11 @@ func Reverify(ctx context.Context, in Inbox, verdicts inbox.Verdicts, scheme str
 			n.Refused++
 			n.Reasons[d.Reason]++
 		}
-		receipt, err := verdicts.Rejudge(ctx, d)
+		receipt, err := verdicts.SetVerdict(ctx, d)
 		if err != nil {
 			return n, err
 		}
-		n.Events += receipt.Standing()
+		n.Events += receipt.CountCurrent()
 	}
 	return n, nil
 }

@@ -88,12 +88,12 @@ func matching(q inbox.Query) *conditions {
 			}
 		})
 	}
-	if q.About != nil {
+	if q.Trackings != nil {
 		c.any(func(either *conditions) {
-			for _, n := range q.About.Numbers {
+			for _, n := range q.Trackings.Numbers {
 				either.add("folded = %s", tracking.FoldNumber(n))
 			}
-			for _, id := range q.About.RouterIDs {
+			for _, id := range q.Trackings.RouterIDs {
 				either.add("LOWER(router_id) = %s", strings.ToLower(id))
 			}
 		})
@@ -267,7 +267,7 @@ func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
 		var n int64
 		err := s.Scan((*string)(&mark), (*string)(&verified), &n)
 		c.Rows[mark] += n
-		if mark == inbox.Standing && verified != inbox.Yes {
+		if mark == inbox.Current && verified != inbox.Yes {
 			c.Unverified += n
 		}
 		return err

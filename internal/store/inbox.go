@@ -52,7 +52,7 @@ func sumsOf(delivery inbox.Delivery, rows []inbox.Event) ([][]byte, error) {
 
 // put adds a delivery and its events.
 func (t *tx) put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event, sums [][]byte) (inbox.Receipt, error) {
-	receipt := inbox.Receipt{Rows: make([]inbox.Placed, len(rows))}
+	receipt := inbox.Receipt{Rows: make([]inbox.Placement, len(rows))}
 	var err error
 	if receipt.Delivery, err = t.next(ctx, "deliveries"); err != nil {
 		return receipt, err
@@ -70,8 +70,8 @@ func (t *tx) put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 }
 
 // place adds one event, and decides how it relates to those before it.
-func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbox.Event, sum []byte) (inbox.Placed, error) {
-	p := inbox.Placed{Mark: inbox.Anomaly}
+func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbox.Event, sum []byte) (inbox.Placement, error) {
+	p := inbox.Placement{Mark: inbox.Anomaly}
 	var key any
 	if e.Mark != inbox.Anomaly {
 		var err error
@@ -101,10 +101,10 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 	ok, err := t.row(ctx, []any{&seq, &stands, &same}, "SELECT seq, verified, sum FROM events WHERE event_key = $1 AND mark = ''", key)
 	switch {
 	case err != nil || !ok:
-		return inbox.Standing, err
+		return inbox.Current, err
 	case verified == inbox.Yes && stands != string(inbox.Yes):
 		_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), seq)
-		return inbox.Standing, err
+		return inbox.Current, err
 	case bytes.Equal(same, sum):
 		return inbox.Duplicate, nil
 	default:
@@ -112,8 +112,8 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 	}
 }
 
-// Rejudge gives a delivery another verdict, see [inbox.Verdicts].
-func (d *DB) Rejudge(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
+// SetVerdict gives a delivery another verdict, see [inbox.Verdicts].
+func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
 	var receipt inbox.Receipt
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
 		receipt = inbox.Receipt{Delivery: judged.Seq}
@@ -152,7 +152,7 @@ func (d *DB) Rejudge(ctx context.Context, judged inbox.Delivery) (inbox.Receipt,
 }
 
 // release adds the events of a delivery that became verified once more.
-func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placed, error) {
+func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
 	const which = "WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq"
 	var rows []inbox.Event
 	var sums [][]byte
@@ -172,9 +172,9 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placed, err
 	if err != nil {
 		return nil, err
 	}
-	placed := make([]inbox.Placed, len(rows))
+	placed := make([]inbox.Placement, len(rows))
 	for i, e := range rows {
-		e.Mark = inbox.Standing
+		e.Mark = inbox.Current
 		if placed[i], err = t.place(ctx, d.Seq, d, e, sums[i]); err != nil {
 			return nil, err
 		}

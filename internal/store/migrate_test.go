@@ -148,12 +148,12 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	if err := d.RecordAssumption(ctx, account, ledger.CheckedAssumption{Assumption: ledger.RefusedNotStored, Holds: true}); err != nil {
 		t.Error(err)
 	}
-	s, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://x"}, &inbox.From{})
+	s, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://x"}, &inbox.StartPosition{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p, err := d.Advance(ctx, s.ID, 9, func(rows []inbox.Event) bool { return rows[0].Verified == inbox.Yes })
-	if err != nil || len(p.Taken) != 1 || len(p.Left) != 1 {
+	if err != nil || len(p.Queued) != 1 || len(p.Skipped) != 1 {
 		t.Errorf("%+v, %v", p, err)
 	}
 	dl = inbox.Delivery{Body: []byte(`[{"eventId":"c"}]`), Verified: inbox.Yes}
@@ -268,11 +268,11 @@ INSERT INTO outbox_numbers VALUES (1, 'Ä3', 1), (1, 'N1', 1), (1, 'ä' || char(
 		}
 	}
 	ready := func(now int64) (ids []int64) {
-		letters, _, err := d.ClaimLetters(t.Context(), 1, 9, instant(now))
+		entries, _, err := d.ClaimEntries(t.Context(), 1, 9, instant(now))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, l := range letters {
+		for _, l := range entries {
 			ids = append(ids, l.ID)
 		}
 		return ids
@@ -280,7 +280,7 @@ INSERT INTO outbox_numbers VALUES (1, 'Ä3', 1), (1, 'N1', 1), (1, 'ä' || char(
 	if got := ready(10); !slices.Equal(got, []int64{1}) {
 		t.Errorf("%v can go; want the first", got)
 	}
-	if err := d.SettleLetter(t.Context(), 1, inbox.Outcome{Now: instant(11), Fate: inbox.Sent}); err != nil {
+	if err := d.SettleEntry(t.Context(), 1, inbox.Settlement{Now: instant(11), Disposition: inbox.Sent}); err != nil {
 		t.Fatal(err)
 	}
 	if got := ready(12); !slices.Equal(got, []int64{2}) {

@@ -10,7 +10,7 @@ import (
 )
 
 // OpenSink returns a sink, made if need be, see [inbox.Outbox].
-func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.From) (inbox.Sink, error) {
+func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartPosition) (inbox.Sink, error) {
 	if err := checkText("name", key.Name, "URL", key.URL, "filter", key.Filter); err != nil {
 		return inbox.Sink{}, err
 	}
@@ -46,7 +46,7 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.From) 
 }
 
 // startOf returns the cursors of a sink that begins there, nil for now.
-func (t *tx) startOf(ctx context.Context, from *inbox.From) (passed, released int64, err error) {
+func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (passed, released int64, err error) {
 	if _, err := t.row(ctx, []any{&passed, &released}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
 		(SELECT COALESCE(MAX(seq), 0) FROM released)`); err != nil || from == nil {
 		return passed, released, err
@@ -66,7 +66,7 @@ const selectSink = `SELECT id, name, url, filter, passed,
 func scanSink(s scanner) (inbox.Sink, error) {
 	var k inbox.Sink
 	var oldest int64
-	err := s.Scan(&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Behind, &k.Waiting, &k.Dead, &oldest)
+	err := s.Scan(&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, &oldest)
 	k.Oldest = instant(oldest)
 	return k, err
 }
@@ -112,7 +112,7 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 		if err != nil {
 			return err
 		}
-		if err := d.freeLetters(ctx, t, sink); err != nil {
+		if err := d.releaseDeadClaims(ctx, t, sink); err != nil {
 			return err
 		}
 		// What is being sent is not blocked by anything, and blocks nothing that stays.
@@ -136,14 +136,14 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, wants func(rows []i
 		if err != nil {
 			return inbox.Progress{}, err
 		}
-		step, err := d.look(ctx, at, sink, n, wants)
+		step, err := d.planStep(ctx, at, sink, n, wants)
 		if err != nil || step.to == at {
 			return inbox.Progress{}, err
 		}
 		var moved bool
 		err = d.run(ctx, func(ctx context.Context, t *tx) error {
 			var err error
-			moved, err = t.step(ctx, sink, at, step)
+			moved, err = t.applyStep(ctx, sink, at, step)
 			return err
 		})
 		if err != nil {
@@ -167,73 +167,73 @@ func (d *DB) cursorOf(ctx context.Context, sink int64) (cursor, error) {
 	return c, err
 }
 
-// step is what a cursor passes at once.
-type step struct {
-	passed []passage
+// cursorStep is what a cursor passes at once.
+type cursorStep struct {
+	passed []passedDelivery
 	to     cursor
 }
 
-// passage is one delivery that a cursor passes.
-type passage struct {
+// passedDelivery is one delivery that a cursor passes.
+type passedDelivery struct {
 	delivery int64
 	wanted   bool
 	numbers  []string // folded, each once; of wanted ones only
 }
 
-func (s step) progress() inbox.Progress {
-	p := inbox.Progress{Seen: len(s.passed)}
+func (s cursorStep) progress() inbox.Progress {
+	p := inbox.Progress{Read: len(s.passed)}
 	for _, one := range s.passed {
 		if one.wanted {
-			p.Taken = append(p.Taken, one.delivery)
+			p.Queued = append(p.Queued, one.delivery)
 		} else {
-			p.Left = append(p.Left, one.delivery)
+			p.Skipped = append(p.Skipped, one.delivery)
 		}
 	}
 	return p
 }
 
-// look asks wants about what comes next: first what became verified after the
+// planStep asks wants about what comes next: first what became verified after the
 // cursor had passed it, unless it was sent as it was, then what lies behind the
 // cursor. That is looked at only when nothing is left of the former, so that
 // what is released later is known to have been passed unverified.
-func (d *DB) look(ctx context.Context, at cursor, sink int64, n int, wants func([]inbox.Event) bool) (step, error) {
-	s := step{to: at}
+func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, wants func([]inbox.Event) bool) (cursorStep, error) {
+	s := cursorStep{to: at}
 	if _, err := d.row(ctx, []any{&s.to.released}, "SELECT COALESCE(MAX(seq), 0) FROM released"); err != nil {
-		return step{}, err
+		return cursorStep{}, err
 	}
 	var last int64
 	if err := d.each(ctx, func(row scanner) error {
-		var p passage
+		var p passedDelivery
 		err := row.Scan(&last, &p.delivery)
 		s.passed = append(s.passed, p)
 		return err
 	}, `SELECT seq, delivery FROM released r WHERE seq > $1 AND seq <= $2 AND delivery <= $3 AND
 		NOT EXISTS (SELECT 1 FROM sent_unverified u WHERE u.sink = $4 AND u.delivery = r.delivery) ORDER BY seq LIMIT $5`,
 		at.released, s.to.released, at.passed, sink, n); err != nil {
-		return step{}, err
+		return cursorStep{}, err
 	}
 	if len(s.passed) == n {
 		s.to.released = last
 	}
 	if err := d.each(ctx, func(row scanner) error {
-		var p passage
+		var p passedDelivery
 		err := row.Scan(&p.delivery)
 		s.to.passed = p.delivery
 		s.passed = append(s.passed, p)
 		return err
 	}, "SELECT seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", at.passed, n-len(s.passed)); err != nil {
-		return step{}, err
+		return cursorStep{}, err
 	}
 	for i := range s.passed {
-		if err := d.consider(ctx, &s.passed[i], wants); err != nil {
-			return step{}, err
+		if err := d.matchDelivery(ctx, &s.passed[i], wants); err != nil {
+			return cursorStep{}, err
 		}
 	}
 	return s, nil
 }
 
-// consider asks wants about one delivery.
-func (d *DB) consider(ctx context.Context, p *passage, wants func([]inbox.Event) bool) error {
+// matchDelivery asks wants about one delivery.
+func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, wants func([]inbox.Event) bool) error {
 	var rows []inbox.Event
 	for e, err := range d.Events(ctx, inbox.Query{Delivery: p.delivery}) {
 		if err != nil {
@@ -255,9 +255,9 @@ func (d *DB) consider(ctx context.Context, p *passage, wants func([]inbox.Event)
 	return nil
 }
 
-// step takes a step, unless the cursor is somewhere else by now, or what it
+// applyStep takes a step, unless the cursor is somewhere else by now, or what it
 // passes was released since it was looked at.
-func (t *tx) step(ctx context.Context, sink int64, from cursor, s step) (bool, error) {
+func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorStep) (bool, error) {
 	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5 AND
 		NOT EXISTS (SELECT 1 FROM released WHERE seq > $2 AND delivery > $4 AND delivery <= $1)`,
 		s.to.passed, s.to.released, sink, from.passed, from.released)
@@ -267,7 +267,7 @@ func (t *tx) step(ctx context.Context, sink int64, from cursor, s step) (bool, e
 	now := millis(time.Now())
 	for _, p := range s.passed {
 		if p.wanted {
-			if err := t.addLetter(ctx, sink, p, now); err != nil {
+			if err := t.addEntry(ctx, sink, p, now); err != nil {
 				return false, err
 			}
 		}

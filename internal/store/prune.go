@@ -16,16 +16,16 @@ const pruneAtOnce = 500
 const pruneAfter = 24 * time.Hour
 
 // UnverifiedBytes returns how much is kept of unverified deliveries, see
-// [inbox.Keeper].
+// [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n int64
 	_, err := d.row(ctx, []any{&n}, "SELECT COALESCE(SUM(length(body) + length(header)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL")
 	return n, err
 }
 
-// Prune drops the bytes of old deliveries, see [inbox.Keeper].
-func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) {
-	var p inbox.Pruned
+// Prune drops the bytes of old deliveries, see [inbox.Retention].
+func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
+	var p inbox.PruneResult
 	for after := int64(0); ; {
 		seqs, err := d.prunable(ctx, after, before)
 		if err != nil {
@@ -34,7 +34,7 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.Pruned, error) 
 		if len(seqs) == 0 {
 			break
 		}
-		var some inbox.Pruned
+		var some inbox.PruneResult
 		if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
 			some, err = t.prune(ctx, seqs)
 			return err
@@ -67,19 +67,19 @@ func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs 
 	return seqs, err
 }
 
-// isWaiting says that a delivery d is in an outbox; or that it came at $2 or
+// isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
 // later and a sink has not come to it yet, or to its release.
-const isWaiting = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
+const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
 	(EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq) OR EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released AND r.delivery = d.seq)))`
 
 // prune drops the bytes of those deliveries that wait for nobody.
-func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.Pruned, error) {
-	var p inbox.Pruned
+func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.PruneResult, error) {
+	var p inbox.PruneResult
 	since := millis(time.Now().Add(-pruneAfter))
 	for _, seq := range seqs {
 		var bytes int64
 		var waits bool
-		there, err := t.row(ctx, []any{&bytes, &waits}, "SELECT length(body) + length(header), "+isWaiting+" FROM deliveries d WHERE seq = $1 AND body IS NOT NULL", seq, since)
+		there, err := t.row(ctx, []any{&bytes, &waits}, "SELECT length(body) + length(header), "+isQueuedOrUnread+" FROM deliveries d WHERE seq = $1 AND body IS NOT NULL", seq, since)
 		switch {
 		case err != nil:
 			return p, err
@@ -97,7 +97,7 @@ func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.Pruned, error) {
 	return p, nil
 }
 
-// Readmit puts a delivery that was refused, see [inbox.Keeper].
+// Readmit puts a delivery that was refused, see [inbox.Retention].
 func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
 	sums, err := sumsOf(delivery, rows)
 	if err != nil {

@@ -34,7 +34,7 @@ var (
 	_ ledger.EventFollower = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)
-	_ inbox.Keeper         = (*DB)(nil)
+	_ inbox.Retention      = (*DB)(nil)
 	_ inbox.Outbox         = (*DB)(nil)
 )
 

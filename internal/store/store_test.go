@@ -38,7 +38,7 @@ func harness() storetest.Harness {
 			}
 			return storetest.Store{
 				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, EventFollower: d},
-				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Keeper: d, Outbox: d},
+				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d},
 				Close:      d.Close,
 			}
 		},
@@ -112,14 +112,14 @@ func TestReleased(t *testing.T) {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}
 	}
-	advance(inbox.Progress{Seen: 2, Left: []int64{1, 2}})
+	advance(inbox.Progress{Read: 2, Skipped: []int64{1, 2}})
 	verify(2)
 	verify(3) // not passed yet: the cursor comes to it by itself
 	verify(2) // was so already
-	advance(inbox.Progress{Seen: 2, Taken: []int64{2, 3}})
+	advance(inbox.Progress{Read: 2, Queued: []int64{2, 3}})
 	advance(inbox.Progress{})
-	letters, _, err := d.ClaimLetters(ctx, sink.ID, 9, time.Now().Add(time.Second))
-	if err != nil || len(letters) != 2 {
-		t.Errorf("%v, %v; want 2 letters", letters, err)
+	entries, _, err := d.ClaimEntries(ctx, sink.ID, 9, time.Now().Add(time.Second))
+	if err != nil || len(entries) != 2 {
+		t.Errorf("%v, %v; want 2 entries", entries, err)
 	}
 }

@@ -39,7 +39,7 @@ type Trackings struct {
 type Deliveries struct {
 	inbox.Store
 	inbox.Verdicts
-	inbox.Keeper
+	inbox.Retention
 	inbox.Outbox
 }
 

@@ -174,28 +174,28 @@ func oneStandsUnderEachKey(w *world) {
 		then []inbox.Mark
 	}{
 		"repeats": {
-			[]put{{"", inbox.Yes, inbox.Standing}, {"", inbox.Yes, inbox.Duplicate}, {"", inbox.Unknown, inbox.Duplicate}, {"", inbox.No, inbox.Duplicate}},
-			[]inbox.Mark{inbox.Standing, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate},
+			[]put{{"", inbox.Yes, inbox.Current}, {"", inbox.Yes, inbox.Duplicate}, {"", inbox.Unknown, inbox.Duplicate}, {"", inbox.No, inbox.Duplicate}},
+			[]inbox.Mark{inbox.Current, inbox.Duplicate, inbox.Duplicate, inbox.Duplicate},
 		},
 		"the first stands among verified ones": {
-			[]put{{"", inbox.Yes, inbox.Standing}, {`,"a":1`, inbox.Yes, inbox.Conflict}, {`,"a":1`, inbox.Yes, inbox.Conflict}, {"", inbox.Yes, inbox.Duplicate}},
-			[]inbox.Mark{inbox.Standing, inbox.Conflict, inbox.Conflict, inbox.Duplicate},
+			[]put{{"", inbox.Yes, inbox.Current}, {`,"a":1`, inbox.Yes, inbox.Conflict}, {`,"a":1`, inbox.Yes, inbox.Conflict}, {"", inbox.Yes, inbox.Duplicate}},
+			[]inbox.Mark{inbox.Current, inbox.Conflict, inbox.Conflict, inbox.Duplicate},
 		},
 		"the first stands among unverified ones": {
-			[]put{{"", inbox.Unknown, inbox.Standing}, {`,"a":1`, inbox.No, inbox.Conflict}, {"", inbox.No, inbox.Duplicate}},
-			[]inbox.Mark{inbox.Standing, inbox.Conflict, inbox.Duplicate},
+			[]put{{"", inbox.Unknown, inbox.Current}, {`,"a":1`, inbox.No, inbox.Conflict}, {"", inbox.No, inbox.Duplicate}},
+			[]inbox.Mark{inbox.Current, inbox.Conflict, inbox.Duplicate},
 		},
 		"a verified one supersedes": {
-			[]put{{"", inbox.Unknown, inbox.Standing}, {`,"a":1`, inbox.Yes, inbox.Standing}, {"", inbox.Yes, inbox.Conflict}, {`,"a":1`, inbox.No, inbox.Duplicate}},
-			[]inbox.Mark{inbox.Superseded, inbox.Standing, inbox.Conflict, inbox.Duplicate},
+			[]put{{"", inbox.Unknown, inbox.Current}, {`,"a":1`, inbox.Yes, inbox.Current}, {"", inbox.Yes, inbox.Conflict}, {`,"a":1`, inbox.No, inbox.Duplicate}},
+			[]inbox.Mark{inbox.Superseded, inbox.Current, inbox.Conflict, inbox.Duplicate},
 		},
 		"a verified one supersedes its like": {
-			[]put{{"", inbox.No, inbox.Standing}, {"", inbox.Yes, inbox.Standing}},
-			[]inbox.Mark{inbox.Superseded, inbox.Standing},
+			[]put{{"", inbox.No, inbox.Current}, {"", inbox.Yes, inbox.Current}},
+			[]inbox.Mark{inbox.Superseded, inbox.Current},
 		},
 		"an unverified one supersedes nothing": {
-			[]put{{"", inbox.Yes, inbox.Standing}, {`,"a":1`, inbox.Unknown, inbox.Conflict}, {`,"a":2`, inbox.No, inbox.Conflict}},
-			[]inbox.Mark{inbox.Standing, inbox.Conflict, inbox.Conflict},
+			[]put{{"", inbox.Yes, inbox.Current}, {`,"a":1`, inbox.Unknown, inbox.Conflict}, {`,"a":2`, inbox.No, inbox.Conflict}},
+			[]inbox.Mark{inbox.Current, inbox.Conflict, inbox.Conflict},
 		},
 	} {
 		id := "id of " + name
@@ -229,8 +229,8 @@ func withinOneDelivery(w *world) {
 		}
 	}
 	want := []inbox.Mark{
-		inbox.Standing, inbox.Duplicate, inbox.Conflict,
-		inbox.Standing, inbox.Duplicate, inbox.Standing, inbox.Standing,
+		inbox.Current, inbox.Duplicate, inbox.Conflict,
+		inbox.Current, inbox.Duplicate, inbox.Current, inbox.Current,
 	}
 	w.same("marks", marks, want)
 	w.same("marks as kept", w.marks(), want)
@@ -251,7 +251,7 @@ func anomaliesAreNotCompared(w *world) {
 	d.Seq, rows[0].Seq, rows[0].Delivery, rows[0].Mark = 77, 78, 79, inbox.Conflict
 	r, err := w.Put(w.Context(), d, rows)
 	w.must(err)
-	w.same("receipt", r, inbox.Receipt{Delivery: 5, Rows: []inbox.Placed{{Seq: 7, Mark: inbox.Standing}}})
+	w.same("receipt", r, inbox.Receipt{Delivery: 5, Rows: []inbox.Placement{{Seq: 7, Mark: inbox.Current}}})
 }
 
 func storesAllOrNothing(w *world) {
@@ -280,7 +280,7 @@ func outlivesTheProcess(w *world) {
 	w.kill()
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	w.kill()
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Standing})
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Current})
 }
 
 // numbersGrowAsRowsAppear reads on from the last number while others write.
@@ -342,7 +342,7 @@ func manyAtOnceOneStands(w *world) {
 	wg.Wait()
 	slices.Sort(marks)
 	want := slices.Repeat([]inbox.Mark{inbox.Duplicate}, writers)
-	want[0] = inbox.Standing
+	want[0] = inbox.Current
 	w.same("marks", marks, want)
 }
 

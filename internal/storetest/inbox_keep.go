@@ -48,7 +48,7 @@ func prunesBytesAndNothingElse(w *world) {
 	}
 	p, err = w.Prune(w.Context(), sent.Add(2*time.Hour))
 	w.must(err)
-	w.same("pruned again", p, inbox.Pruned{})
+	w.same("pruned again", p, inbox.PruneResult{})
 	// What comes again is still compared with what came first.
 	w.same("the same again", w.put("["+event(uuid(0), "")+"]", inbox.Yes).Rows[0].Mark, inbox.Duplicate)
 	w.same("other bytes", w.put("["+event(uuid(0), `,"a":1`)+"]", inbox.Yes).Rows[0].Mark, inbox.Conflict)
@@ -93,10 +93,10 @@ func readmitsOnce(w *world) {
 	rows := inbox.Prepare(genuine, webhook.Decode(genuine.Body))
 	r, err := w.Readmit(w.Context(), refused[0].Seq, genuine, rows)
 	w.must(err)
-	w.same("receipt", r, inbox.Receipt{Delivery: 2, Rows: []inbox.Placed{{Seq: 2, Mark: inbox.Standing}, {Seq: 3, Mark: inbox.Anomaly}}})
+	w.same("receipt", r, inbox.Receipt{Delivery: 2, Rows: []inbox.Placement{{Seq: 2, Mark: inbox.Current}, {Seq: 3, Mark: inbox.Anomaly}}})
 	_, err = w.Readmit(w.Context(), refused[0].Seq, genuine, rows)
 	w.is("again", err, inbox.ErrNoDelivery)
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Standing, inbox.Anomaly})
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Current, inbox.Anomaly})
 	left := collect(w, w.Refused(w.Context(), 0))
 	if len(left) != 1 || left[0].Seq != refused[1].Seq {
 		w.Errorf("%d refusals are left; want the other one", len(left))

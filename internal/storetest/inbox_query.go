@@ -46,14 +46,14 @@ func queriesByEverything(w *world) {
 		"eventId, text":     {inbox.Query{EventID: "text"}, []int64{4}},
 		"kind":              {inbox.Query{Kind: "router.moved"}, []int64{2, 4}},
 		"number":            {inbox.Query{TrackingNumber: "1z\u00a0\u20111"}, []int64{1, 3, 4}},
-		"about a number":    {inbox.Query{About: &inbox.About{Numbers: []string{"1 z-1"}}}, []int64{1, 3, 4}},
-		"about a routerId":  {inbox.Query{About: &inbox.About{RouterIDs: []string{"r-1Z2"}}}, []int64{2}},
-		"about either":      {inbox.Query{About: &inbox.About{Numbers: []string{"1Z9", "gone"}, RouterIDs: []string{"r-1z2"}}, Verified: inbox.Yes}, []int64{2}},
-		"about nothing":     {inbox.Query{About: &inbox.About{}}, nil},
+		"about a number":    {inbox.Query{Trackings: &inbox.TrackingKeys{Numbers: []string{"1 z-1"}}}, []int64{1, 3, 4}},
+		"about a routerId":  {inbox.Query{Trackings: &inbox.TrackingKeys{RouterIDs: []string{"r-1Z2"}}}, []int64{2}},
+		"about either":      {inbox.Query{Trackings: &inbox.TrackingKeys{Numbers: []string{"1Z9", "gone"}, RouterIDs: []string{"r-1z2"}}, Verified: inbox.Yes}, []int64{2}},
+		"about nothing":     {inbox.Query{Trackings: &inbox.TrackingKeys{}}, nil},
 		"since":             {inbox.Query{Since: sent.Add(time.Second)}, []int64{3, 4, 5, 6}},
 		"verified":          {inbox.Query{Verified: inbox.Yes}, []int64{1, 2, 3}},
 		"not verified":      {inbox.Query{Verified: inbox.No}, []int64{4, 5}},
-		"standing":          {inbox.Query{Marks: []inbox.Mark{inbox.Standing}}, []int64{1, 2, 4}},
+		"standing":          {inbox.Query{Marks: []inbox.Mark{inbox.Current}}, []int64{1, 2, 4}},
 		"two marks":         {inbox.Query{Marks: []inbox.Mark{inbox.Conflict, inbox.Anomaly}}, []int64{5, 6}},
 		"no marks":          {inbox.Query{Marks: []inbox.Mark{}}, nil},
 		"all that is set":   {inbox.Query{After: 1, Kind: "router.delivered", TrackingNumber: "1Z1", Verified: inbox.Yes, Delivery: 2}, []int64{3}},
@@ -129,6 +129,6 @@ func countsWhatThereIs(w *world) {
 	w.must(w.PutRefused(w.Context(), delivery("x", inbox.No)))
 	count(inbox.Counts{
 		Deliveries: 3, Unverified: 1, Refused: 1, LastEvent: 6,
-		Rows: map[inbox.Mark]int64{inbox.Standing: 2, inbox.Superseded: 1, inbox.Duplicate: 1, inbox.Conflict: 1, inbox.Anomaly: 1},
+		Rows: map[inbox.Mark]int64{inbox.Current: 2, inbox.Superseded: 1, inbox.Duplicate: 1, inbox.Conflict: 1, inbox.Anomaly: 1},
 	})
 }

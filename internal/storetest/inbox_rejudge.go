@@ -10,7 +10,7 @@ func (w *world) rejudge(seq int64, verified inbox.Verified) inbox.Receipt {
 	w.Helper()
 	d := delivery("not read", verified)
 	d.Seq, d.Path, d.Header = seq, "/not/read", nil
-	r, err := w.Rejudge(w.Context(), d)
+	r, err := w.SetVerdict(w.Context(), d)
 	w.must(err)
 	w.same("delivery of the receipt", r.Delivery, seq)
 	return r
@@ -24,7 +24,7 @@ func rejudgedAreReleasedOnce(w *world) {
 
 	// Refused by the new scheme: the same rows, told apart.
 	w.same("rows", len(w.rejudge(was.Delivery, inbox.No).Rows), 0)
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing, inbox.Anomaly, inbox.Standing, inbox.Duplicate})
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Anomaly, inbox.Current, inbox.Duplicate})
 	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
 		w.same("verified", e.Verified, inbox.No)
 		w.same("reason", e.Reason, webhook.ReasonSignatureMismatch)
@@ -32,10 +32,10 @@ func rejudgedAreReleasedOnce(w *world) {
 
 	// Verified by another one: its events come once more.
 	r := w.rejudge(was.Delivery, inbox.Yes)
-	w.same("rows", r.Rows, []inbox.Placed{{Seq: 5, Mark: inbox.Standing}, {Seq: 6, Mark: inbox.Standing}, {Seq: 7, Mark: inbox.Duplicate}})
+	w.same("rows", r.Rows, []inbox.Placement{{Seq: 5, Mark: inbox.Current}, {Seq: 6, Mark: inbox.Current}, {Seq: 7, Mark: inbox.Duplicate}})
 	w.same("marks", w.marks(), []inbox.Mark{
 		inbox.Superseded, inbox.Anomaly, inbox.Superseded, inbox.Superseded,
-		inbox.Standing, inbox.Standing, inbox.Duplicate,
+		inbox.Current, inbox.Current, inbox.Duplicate,
 	})
 	news := collect(w, w.Events(w.Context(), inbox.Query{After: 4}))
 	want := inbox.Prepare(delivery(body, inbox.Yes), webhook.Decode([]byte(body)))
@@ -55,7 +55,7 @@ func rejudgedAreReleasedOnce(w *world) {
 	w.kill()
 	w.same("rows after all", len(w.marks()), 7)
 
-	_, err = w.Rejudge(w.Context(), inbox.Delivery{Seq: 99, Verified: inbox.Yes})
+	_, err = w.SetVerdict(w.Context(), inbox.Delivery{Seq: 99, Verified: inbox.Yes})
 	w.is("no such delivery", err, inbox.ErrNoDelivery)
 }
 
@@ -63,17 +63,17 @@ func rejudgedMeetTheOthers(w *world) {
 	forged, genuine := event(uuid(1), `,"forged":1`), event(uuid(1), "")
 	first := w.put("["+forged+"]", inbox.Unknown)
 	second := w.put("["+genuine+"]", inbox.Unknown)
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing, inbox.Conflict})
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Conflict})
 	w.rejudge(first.Delivery, inbox.No)
-	w.same("mark", w.rejudge(second.Delivery, inbox.Yes).Rows[0].Mark, inbox.Standing)
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Superseded, inbox.Standing})
+	w.same("mark", w.rejudge(second.Delivery, inbox.Yes).Rows[0].Mark, inbox.Current)
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Superseded, inbox.Current})
 
 	// Another delivery of the same event, verified later still.
 	third := w.put("["+genuine+"]", inbox.Unknown)
 	w.same("mark", w.rejudge(third.Delivery, inbox.Yes).Rows[0].Mark, inbox.Duplicate)
 	fourth := w.put("["+forged+"]", inbox.Unknown)
 	w.same("mark", w.rejudge(fourth.Delivery, inbox.Yes).Rows[0].Mark, inbox.Conflict)
-	stands := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Standing}}))
+	stands := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Current}}))
 	w.same("standing", len(stands), 1)
 	w.same("standing", string(stands[0].Raw), genuine)
 }
@@ -88,5 +88,5 @@ func verifiedStaysVerified(w *world) {
 	after, err := w.Delivery(w.Context(), was.Delivery)
 	w.must(err)
 	w.same("delivery", after, before)
-	w.same("marks", w.marks(), []inbox.Mark{inbox.Standing})
+	w.same("marks", w.marks(), []inbox.Mark{inbox.Current})
 }

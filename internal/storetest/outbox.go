@@ -59,7 +59,7 @@ func (w *world) about(numbers ...string) int64 {
 	return w.put("["+strings.Join(events, ",")+"]", inbox.Yes).Delivery
 }
 
-func (w *world) sink(from *inbox.From) int64 {
+func (w *world) sink(from *inbox.StartPosition) int64 {
 	w.Helper()
 	s, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:1/"}, from)
 	w.must(err)
@@ -75,29 +75,29 @@ func (w *world) advance(sink int64, wants func([]inbox.Event) bool) []int64 {
 	for {
 		p, err := w.Advance(w.Context(), sink, 3, wants)
 		w.must(err)
-		if p.Seen == 0 {
+		if p.Read == 0 {
 			return taken
 		}
-		taken = append(taken, p.Taken...)
+		taken = append(taken, p.Queued...)
 	}
 }
 
-// fetch claims, and returns the deliveries of the letters that are due in an hour, and the
-// letters themselves.
-func (w *world) fetch(sink int64) ([]int64, []inbox.Letter) {
+// fetch claims, and returns the deliveries of the entries that are due in an hour, and the
+// entries themselves.
+func (w *world) fetch(sink int64) ([]int64, []inbox.OutboxEntry) {
 	w.Helper()
-	letters, _, err := w.ClaimLetters(w.Context(), sink, 100, time.Now().Add(time.Hour))
+	entries, _, err := w.ClaimEntries(w.Context(), sink, 100, time.Now().Add(time.Hour))
 	w.must(err)
 	var of []int64
-	for _, l := range letters {
+	for _, l := range entries {
 		of = append(of, l.Delivery)
 	}
-	return of, letters
+	return of, entries
 }
 
-func (w *world) became(l inbox.Letter, fate inbox.Fate) {
+func (w *world) became(l inbox.OutboxEntry, fate inbox.Disposition) {
 	w.Helper()
-	w.must(w.SettleLetter(w.Context(), l.ID, inbox.Outcome{Fate: fate, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
+	w.must(w.SettleEntry(w.Context(), l.ID, inbox.Settlement{Disposition: fate, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
 }
 
 // only returns the one sink there is.
@@ -116,21 +116,21 @@ func sinksBeginWhereTheyAreTold(w *world) {
 		w.about("1Z1")
 	}
 	for i, c := range []struct {
-		from   *inbox.From
+		from   *inbox.StartPosition
 		cursor int64
 	}{
 		{nil, 4},
-		{&inbox.From{}, 0},
-		{&inbox.From{Delivery: 1}, 0},
-		{&inbox.From{Delivery: 3}, 2},
-		{&inbox.From{Delivery: 99}, 4},
-		{&inbox.From{Since: sent}, 0},
-		{&inbox.From{Since: sent.Add(time.Second)}, 4},
+		{&inbox.StartPosition{}, 0},
+		{&inbox.StartPosition{Delivery: 1}, 0},
+		{&inbox.StartPosition{Delivery: 3}, 2},
+		{&inbox.StartPosition{Delivery: 99}, 4},
+		{&inbox.StartPosition{Since: sent}, 0},
+		{&inbox.StartPosition{Since: sent.Add(time.Second)}, 4},
 	} {
 		key := inbox.SinkKey{Name: "forward", URL: fmt.Sprint("http://", i)}
 		s, err := w.OpenSink(w.Context(), key, c.from)
 		w.must(err)
-		if s.SinkKey != key || !s.New || s.Cursor != c.cursor || s.Behind != 4-c.cursor {
+		if s.SinkKey != key || !s.New || s.Cursor != c.cursor || s.Unread != 4-c.cursor {
 			w.Errorf("from %v: %+v; want the cursor at %d", c.from, s, c.cursor)
 		}
 	}
@@ -148,7 +148,7 @@ func sinksAreKnownByTheirKey(w *world) {
 	base := inbox.SinkKey{Name: "forward", URL: "http://a", Filter: "event=x"}
 	seen := map[int64]bool{}
 	for _, k := range []inbox.SinkKey{base, {Name: "follow", URL: base.URL, Filter: base.Filter}, {Name: base.Name, URL: "http://b", Filter: base.Filter}, {Name: base.Name, URL: base.URL}} {
-		s, err := w.OpenSink(w.Context(), k, &inbox.From{})
+		s, err := w.OpenSink(w.Context(), k, &inbox.StartPosition{})
 		w.must(err)
 		seen[s.ID] = true
 		w.advance(s.ID, all)
@@ -158,12 +158,12 @@ func sinksAreKnownByTheirKey(w *world) {
 	w.about("1Z2")
 	s, err := w.OpenSink(w.Context(), base, nil)
 	w.must(err)
-	if s.New || s.Cursor != 1 || s.Behind != 1 || s.Waiting != 1 || s.Oldest.IsZero() {
+	if s.New || s.Cursor != 1 || s.Unread != 1 || s.Waiting != 1 || s.Oldest.IsZero() {
 		w.Errorf("resumed at %+v", s)
 	}
-	s, err = w.OpenSink(w.Context(), base, &inbox.From{})
+	s, err = w.OpenSink(w.Context(), base, &inbox.StartPosition{})
 	w.must(err)
-	if s.New || s.Cursor != 0 || s.Behind != 2 || s.Waiting != 1 {
+	if s.New || s.Cursor != 0 || s.Unread != 2 || s.Waiting != 1 {
 		w.Errorf("set back to %+v", s)
 	}
 	w.same("taken, one waits already", w.advance(s.ID, all), []int64{1, 2})
@@ -192,7 +192,7 @@ func advanceTakesWhatIsWanted(w *world) {
 	w.same("taken", taken, want)
 	w.same("shown", shown, []string{"1Z0", "1Z1", "1Z2", "1Z3", "1Z4", "1Z5", "1Z6", ""})
 	s := w.only()
-	if s.Cursor != 8 || s.Behind != 0 || s.Waiting != 4 {
+	if s.Cursor != 8 || s.Unread != 0 || s.Waiting != 4 {
 		w.Errorf("sink %+v", s)
 	}
 	w.same("nothing more", w.advance(sink, all), []int64(nil))
@@ -216,11 +216,11 @@ func advanceInManyAtOnce(w *world) {
 				if err != nil {
 					w.Errorf("advance: %v", err)
 				}
-				if err != nil || p.Seen == 0 {
+				if err != nil || p.Read == 0 {
 					return
 				}
 				mu.Lock()
-				taken = append(taken, p.Taken...)
+				taken = append(taken, p.Queued...)
 				mu.Unlock()
 			}
 		})
@@ -235,27 +235,27 @@ func deadLettersAreKept(w *world) {
 	sink := w.sink(nil)
 	a := w.about("A")
 	w.advance(sink, all)
-	_, letters := w.fetch(sink)
-	w.became(letters[0], inbox.GivenUp)
+	_, entries := w.fetch(sink)
+	w.became(entries[0], inbox.GivenUp)
 	w.kill()
 	w.same("not due any more", firstOf(w.fetch(sink)), []int64(nil))
-	dead := collect(w, w.DeadLetters(w.Context()))
-	want := inbox.Letter{
-		ID: letters[0].ID, Sink: sink, Delivery: a, Added: letters[0].Added, Attempt: 1, Failures: 1, FirstFail: sent, Died: sent,
+	dead := collect(w, w.DeadEntries(w.Context()))
+	want := inbox.OutboxEntry{
+		ID: entries[0].ID, Sink: sink, Delivery: a, Added: entries[0].Added, Attempt: 1, Failures: 1, FirstFailure: sent, GivenUpAt: sent,
 		Status: 500, Problem: "said no", Reply: []byte("no\x00\xff"),
 	}
-	w.same("dead", dead, []inbox.Letter{want})
+	w.same("dead", dead, []inbox.OutboxEntry{want})
 	if s := w.only(); s.Dead != 1 || s.Waiting != 0 || !s.Oldest.IsZero() {
 		w.Errorf("%+v", s)
 	}
 	w.became(dead[0], inbox.Retry)
-	dead = collect(w, w.DeadLetters(w.Context()))
+	dead = collect(w, w.DeadEntries(w.Context()))
 	w.same("failed once more", dead[0].Failures, 2)
 	n, err := w.SkipBacklog(w.Context(), sink)
 	w.must(err)
 	w.same("skipped", n, int64(0))
 	w.became(dead[0], inbox.Sent)
-	w.same("sent after all", len(collect(w, w.DeadLetters(w.Context()))), 0)
+	w.same("sent after all", len(collect(w, w.DeadEntries(w.Context()))), 0)
 }
 
 func deadLettersHoldNobodyUp(w *world) {
@@ -263,14 +263,14 @@ func deadLettersHoldNobodyUp(w *world) {
 	w.about("A")
 	second := w.about("A")
 	w.advance(sink, all)
-	_, letters := w.fetch(sink)
-	w.became(letters[0], inbox.GivenUp)
+	_, entries := w.fetch(sink)
+	w.became(entries[0], inbox.GivenUp)
 	of, _ := w.fetch(sink)
 	w.same("the next", of, []int64{second})
 	// Sent again from the beginning, it is alive again, behind the other.
-	w.sink(&inbox.From{})
+	w.sink(&inbox.StartPosition{})
 	w.advance(sink, all)
-	w.same("dead", len(collect(w, w.DeadLetters(w.Context()))), 0)
+	w.same("dead", len(collect(w, w.DeadEntries(w.Context()))), 0)
 	w.same("it waits", len(firstOf(w.fetch(sink))), 0)
 	w.same("waiting", w.only().Waiting, int64(2))
 }
@@ -281,7 +281,7 @@ func skippingLeavesWhatIsBeingSent(w *world) {
 	sink := w.sink(nil)
 	w.about("A")
 	w.advance(sink, all)
-	_, letters := w.fetch(sink)
+	_, entries := w.fetch(sink)
 	w.about("A")
 	w.about("B")
 	w.advance(sink, all)
@@ -289,13 +289,13 @@ func skippingLeavesWhatIsBeingSent(w *world) {
 	n, err := w.SkipBacklog(w.Context(), sink)
 	w.must(err)
 	w.same("skipped", n, int64(2))
-	if s := w.only(); s.Behind != 0 || s.Waiting != 1 {
+	if s := w.only(); s.Unread != 0 || s.Waiting != 1 {
 		w.Errorf("%+v", s)
 	}
 	last := w.about("A")
 	w.same("taken", w.advance(sink, all), []int64{last})
 	w.same("it waits for the one under way", firstOf(w.fetch(sink)), []int64(nil))
-	w.became(letters[0], inbox.Sent)
+	w.became(entries[0], inbox.Sent)
 	w.same("then not", firstOf(w.fetch(sink)), []int64{last})
 }
 
@@ -321,15 +321,15 @@ func lateOutcomesDoNothing(w *world) {
 	w.about("A")
 	w.advance(sink, all)
 	_, mine := w.fetch(sink)
-	w.must(w.SettleLetter(w.Context(), 99, inbox.Outcome{Fate: inbox.Sent}))
+	w.must(w.SettleEntry(w.Context(), 99, inbox.Settlement{Disposition: inbox.Sent}))
 	w.became(mine[0], inbox.Retry)
 	other := w.open()
-	letters, _, err := other.ClaimLetters(w.Context(), sink, 1, time.Now().Add(time.Hour))
+	entries, _, err := other.ClaimEntries(w.Context(), sink, 1, time.Now().Add(time.Hour))
 	w.must(err)
-	w.same("the other's", len(letters), 1)
+	w.same("the other's", len(entries), 1)
 	w.became(mine[0], inbox.Sent)
 	w.same("still there", w.only().Waiting, int64(1))
-	w.must(other.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Sent}))
+	w.must(other.SettleEntry(w.Context(), entries[0].ID, inbox.Settlement{Disposition: inbox.Sent}))
 	w.same("gone", w.only().Waiting, int64(0))
 }
 
@@ -341,9 +341,9 @@ func outboxOfManyNumbersAtOnce(w *world) {
 	}
 	a, b := w.about(numbers...), w.about(numbers...)
 	w.advance(sink, all)
-	of, letters := w.fetch(sink)
+	of, entries := w.fetch(sink)
 	w.same("first", of, []int64{a})
-	w.became(letters[0], inbox.Sent)
+	w.became(entries[0], inbox.Sent)
 	w.same("second", firstOf(w.fetch(sink)), []int64{b})
 }
 
@@ -354,11 +354,11 @@ func contextEndedBeforeOutboxChange(w *world) {
 	cancel()
 	_, err := w.Advance(ctx, sink, 1, all)
 	w.is("advance", err, context.Canceled)
-	_, _, err = w.ClaimLetters(ctx, sink, 1, time.Now())
+	_, _, err = w.ClaimEntries(ctx, sink, 1, time.Now())
 	w.is("claim", err, context.Canceled)
-	w.is("settle", w.SettleLetter(ctx, 1, inbox.Outcome{Fate: inbox.Sent}), context.Canceled)
+	w.is("settle", w.SettleEntry(ctx, 1, inbox.Settlement{Disposition: inbox.Sent}), context.Canceled)
 	_, err = w.OpenSink(ctx, inbox.SinkKey{Name: "x"}, nil)
 	w.is("open", err, context.Canceled)
-	w.is("dead", end(w.DeadLetters(ctx)), context.Canceled)
+	w.is("dead", end(w.DeadEntries(ctx)), context.Canceled)
 	w.same("sinks", w.only().Cursor, int64(0))
 }

@@ -29,12 +29,12 @@ func (w *world) sendAll(sink int64) []int64 {
 	w.Helper()
 	var all []int64
 	for {
-		of, letters := w.fetch(sink)
+		of, entries := w.fetch(sink)
 		if len(of) == 0 {
 			return all
 		}
 		all = append(all, of...)
-		for _, l := range letters {
+		for _, l := range entries {
 			w.became(l, inbox.Sent)
 		}
 	}
@@ -92,10 +92,10 @@ func sentBeforeItVerified(w *world) {
 	sink := w.sink(nil)
 	done, dead, waits := w.claimed("A"), w.claimed("B"), w.claimed("C")
 	w.same("taken", w.advance(sink, all), []int64{done, dead, waits})
-	_, letters := w.fetch(sink)
-	w.became(letters[0], inbox.Sent)
-	w.became(letters[1], inbox.GivenUp)
-	w.became(letters[2], inbox.Retry)
+	_, entries := w.fetch(sink)
+	w.became(entries[0], inbox.Sent)
+	w.became(entries[1], inbox.GivenUp)
+	w.became(entries[2], inbox.Retry)
 	w.kill()
 	for _, seq := range []int64{done, dead, waits} {
 		w.rejudge(seq, inbox.Yes)
@@ -105,7 +105,7 @@ func sentBeforeItVerified(w *world) {
 	w.same("nothing more", w.advance(sink, all), []int64(nil))
 
 	// Set back, it is sent like any other.
-	w.sink(&inbox.From{Delivery: done})
+	w.sink(&inbox.StartPosition{Delivery: done})
 	w.same("set back", w.advance(sink, all), []int64{done, dead, waits})
 }
 
@@ -116,7 +116,7 @@ func setBackBeforeItVerified(w *world) {
 	d := w.claimed("A")
 	w.advance(sink, all)
 	w.same("sent", w.sendAll(sink), []int64{d})
-	w.sink(&inbox.From{})
+	w.sink(&inbox.StartPosition{})
 	w.same("not wanted now", w.advance(sink, genuine), []int64(nil))
 	w.rejudge(d, inbox.Yes)
 	w.same("verified", w.advance(sink, genuine), []int64{d})
@@ -127,14 +127,14 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	sink := w.sink(nil)
 	sentOne, dead, waits, mine := w.about("A"), w.about("B"), w.about("C"), w.about("D")
 	w.advance(sink, all)
-	_, letters := w.fetch(sink)
-	w.became(letters[0], inbox.Sent)
-	w.became(letters[1], inbox.GivenUp)
-	w.became(letters[2], inbox.Retry)
+	_, entries := w.fetch(sink)
+	w.became(entries[0], inbox.Sent)
+	w.became(entries[1], inbox.GivenUp)
+	w.became(entries[2], inbox.Retry)
 	p, err := w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("pruned", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{2, 1, 2})
-	w.same("given up", len(collect(w, w.DeadLetters(w.Context()))), 0)
+	w.same("given up", len(collect(w, w.DeadEntries(w.Context()))), 0)
 	for seq, want := range map[int64]bool{sentOne: false, dead: false, waits: true, mine: true} {
 		d, err := w.Delivery(w.Context(), seq)
 		w.must(err)
@@ -144,14 +144,14 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("then", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{1, 0, 1})
-	w.became(letters[3], inbox.Sent)
+	w.became(entries[3], inbox.Sent)
 	// What is pruned before a cursor comes to it is given up, and goes next.
 	late := w.about("E")
 	_, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("late", w.advance(sink, all), []int64{late})
-	_, letters = w.fetch(sink)
-	w.became(letters[0], inbox.GivenUp)
+	_, entries = w.fetch(sink)
+	w.became(entries[0], inbox.GivenUp)
 	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
@@ -214,7 +214,7 @@ type releasing struct {
 	*world
 	sink  int64
 	wants func([]inbox.Event) bool
-	under []inbox.Letter
+	under []inbox.OutboxEntry
 	sent  map[int64]int // how often, by delivery
 }
 
@@ -222,14 +222,14 @@ func (k *releasing) move(n int) bool {
 	k.Helper()
 	p, err := k.Advance(k.Context(), k.sink, n, k.wants)
 	k.must(err)
-	return p.Seen > 0
+	return p.Read > 0
 }
 
 func (k *releasing) claim() {
 	k.Helper()
-	letters, _, err := k.ClaimLetters(k.Context(), k.sink, 3, time.Now().Add(time.Hour))
+	entries, _, err := k.ClaimEntries(k.Context(), k.sink, 3, time.Now().Add(time.Hour))
 	k.must(err)
-	k.under = append(k.under, letters...)
+	k.under = append(k.under, entries...)
 }
 
 // end ends what was claimed first: as sent, but every fourth time.

@@ -32,9 +32,9 @@ func allIsSentInOrderWhateverDies(w *world) {
 			_, err := w.Advance(w.Context(), p.sink, 1+p.random.IntN(4), all)
 			w.must(err)
 		case 2:
-			letters, _, err := w.ClaimLetters(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
+			entries, _, err := w.ClaimEntries(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
 			w.must(err)
-			p.under = append(p.under, letters...)
+			p.under = append(p.under, entries...)
 		case 3, 4:
 			p.end()
 		case 5:
@@ -52,8 +52,8 @@ type post struct {
 	*world
 	sink   int64
 	random *rand.Rand
-	of     map[int64][]string // tracking numbers of deliveries
-	under  []inbox.Letter     // being sent
+	of     map[int64][]string  // tracking numbers of deliveries
+	under  []inbox.OutboxEntry // being sent
 	done   map[int64]bool
 	last   map[string]int64 // delivery that was sent last, by tracking number
 }
@@ -76,7 +76,7 @@ func (p *post) end() {
 	i := p.random.IntN(len(p.under))
 	l := p.under[i]
 	p.under = slices.Delete(p.under, i, i+1)
-	fate := []inbox.Fate{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
+	fate := []inbox.Disposition{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
 	p.became(l, fate)
 	if fate != inbox.Sent {
 		return

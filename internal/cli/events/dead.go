@@ -24,14 +24,14 @@ type deadJSON struct {
 	Reply        string     `json:"reply"` // start of the last answer
 }
 
-func newDeadJSON(l inbox.Letter, k inbox.Sink) deadJSON {
+func newDeadJSON(l inbox.OutboxEntry, k inbox.Sink) deadJSON {
 	return deadJSON{
 		Delivery: l.Delivery, Target: view.Target(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
-		FailingSince: view.TimeOrNull(l.FirstFail), GivenUpAt: l.Died.UTC(), Reply: string(l.Reply),
+		FailingSince: view.TimeOrNull(l.FirstFailure), GivenUpAt: l.GivenUpAt.UTC(), Reply: string(l.Reply),
 	}
 }
 
-// runListDead lists dead letters, oldest first.
+// runListDead lists dead entries, oldest first.
 func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All {
 		return command.Usagef("only --since and --limit narrow it", "--dead lists deliveries, not events")
@@ -45,9 +45,9 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	sinks := map[int64]inbox.Sink{}
-	w := command.Listing[inbox.Letter]{
+	w := command.Listing[inbox.OutboxEntry]{
 		Out: c.Out, Empty: "nothing was given up",
-		JSON: func(l inbox.Letter) any { return newDeadJSON(l, sinks[l.Sink]) },
+		JSON: func(l inbox.OutboxEntry) any { return newDeadJSON(l, sinks[l.Sink]) },
 		Columns: []render.Column{
 			{Name: "DELIVERY", Right: true},
 			{Name: "TARGET"},
@@ -56,9 +56,9 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 			{Name: "GIVEN UP", From: 130},
 			{Name: "PROBLEM", Flex: true},
 		},
-		Cells: func(l inbox.Letter) []string {
+		Cells: func(l inbox.OutboxEntry) []string {
 			return []string{
-				fmt.Sprint(l.Delivery), view.Sink(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFail), render.LocalTime(l.Died), l.Problem,
+				fmt.Sprint(l.Delivery), view.Sink(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFailure), render.LocalTime(l.GivenUpAt), l.Problem,
 			}
 		},
 	}
@@ -73,8 +73,8 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 		sinks[k.ID] = k
 	}
 	found := false
-	err = w.Print(c.IO, command.Filter(db.Outbox.DeadLetters(ctx), func(l inbox.Letter) bool {
-		if l.Died.Before(q.Since) {
+	err = w.Print(c.IO, command.Filter(db.Outbox.DeadEntries(ctx), func(l inbox.OutboxEntry) bool {
+		if l.GivenUpAt.Before(q.Since) {
 			return false
 		}
 		found = true

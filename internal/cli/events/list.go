@@ -71,7 +71,7 @@ func (o listOptions) query() (inbox.Query, error) {
 	}
 	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
 	if !o.All {
-		q.Marks = []inbox.Mark{inbox.Standing}
+		q.Marks = []inbox.Mark{inbox.Current}
 	}
 	return q, nil
 }
@@ -94,7 +94,7 @@ func parseFilter(s string) (forward.Filter, error) {
 }
 
 // eventsAbout returns what the ledger knows of a referId that events may name.
-func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.About, error) {
+func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.TrackingKeys, error) {
 	rows, err := trackings.Find(ctx, s.Account(ctx), referID, "")
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings
 	if len(rows) == 0 {
 		return nil, &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), Hint: "`waybill list` shows what was created from here"}
 	}
-	a := &inbox.About{}
+	a := &inbox.TrackingKeys{}
 	for _, row := range rows {
 		if row.Item.Number != "" {
 			a.Numbers = append(a.Numbers, row.Item.Number)
@@ -135,7 +135,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
-		if q.About, err = eventsAbout(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
+		if q.Trackings, err = eventsAbout(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
 			return err
 		}
 	}

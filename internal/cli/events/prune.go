@@ -49,9 +49,9 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 	if err != nil {
 		return err
 	}
-	var p inbox.Pruned
+	var p inbox.PruneResult
 	if db != nil {
-		p, err = db.Keeper.Prune(ctx, before)
+		p, err = db.Retention.Prune(ctx, before)
 	}
 	if p.Deliveries == 0 && err != nil {
 		return err

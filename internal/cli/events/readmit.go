@@ -51,13 +51,13 @@ func runReadmit(ctx context.Context, c *command.Call, _ []string) error {
 	var j readmittedJSON
 	if db != nil {
 		err = command.Each(db.Inbox.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := replay.Readmit(ctx, db.Keeper, c.Config.Webhook.Scheme, verifier, d)
+			placed, err := replay.Readmit(ctx, db.Retention, c.Config.Webhook.Scheme, verifier, d)
 			if err != nil || placed == nil {
 				j.Refused++
 				return err
 			}
 			j.Readmitted++
-			j.Events += placed.Standing()
+			j.Events += placed.CountCurrent()
 			return nil
 		})
 	}

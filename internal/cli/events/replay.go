@@ -169,8 +169,8 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	if left.Unverified > 0 {
 		io.Note("left out, because not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))
 	}
-	if left.Unwanted > 0 {
-		io.Note("left out, because for no known target: %s; --to URL sends them", command.Plural(left.Unwanted, "delivery"))
+	if left.NotAccepted > 0 {
+		io.Note("left out, because for no known target: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
 	}
 	switch {
 	case len(items) == 0 && sel.Dead:
@@ -178,7 +178,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 			io.Note("nothing was given up")
 		}
 		return nil
-	case len(items) == 0 && left.Unwanted > 0:
+	case len(items) == 0 && left.NotAccepted > 0:
 		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")
 	case len(items) == 0:
 		return command.Usagef("`waybill events list --limit 0` shows what there is", "no delivery matches")
@@ -187,18 +187,18 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 		io.Warning("not verified: delivery %s", items[i].ID)
 	}
 	WarnUnencrypted(io, targets)
-	if sel.Dead && items[0].Letter == nil {
+	if sel.Dead && items[0].Entry == nil {
 		io.Note("what was given up stays so until its own target takes it: `waybill events replay --dead`, without --to")
 	}
 	return nil
 }
 
-// resumeFlags are the flags of the command that continues. Letters that were
+// resumeFlags are the flags of the command that continues. Entries that were
 // taken are no longer dead, so that the same command sends the others.
 func resumeFlags(sel replay.Selection, items []replay.Item) map[string]string {
 	set := map[string]string{}
 	switch {
-	case sel.Dead && items[0].Letter != nil:
+	case sel.Dead && items[0].Entry != nil:
 		set["skip"] = "0"
 	case len(sel.IDs) == 0:
 		set["until"] = items[len(items)-1].ID

@@ -60,7 +60,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Standing}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now()
 		if err := w.fromNow(ctx); err != nil {

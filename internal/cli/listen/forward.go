@@ -89,21 +89,21 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 }
 
 // parseFrom reads where a sink begins; nil for where it stopped, or now.
-func parseFrom(text string) (*inbox.From, error) {
+func parseFrom(text string) (*inbox.StartPosition, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // nil is a place of its own
 	}
 	if text == "beginning" {
-		return &inbox.From{}, nil
+		return &inbox.StartPosition{}, nil
 	}
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
-		return &inbox.From{Delivery: n}, nil
+		return &inbox.StartPosition{Delivery: n}, nil
 	}
 	since, err := command.ParseSince("--from", text)
 	if err != nil {
 		return nil, command.Usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, or beginning", "--from %q is no place to begin", text)
 	}
-	return &inbox.From{Since: since}, nil
+	return &inbox.StartPosition{Since: since}, nil
 }
 
 // forwarding is the forwarder of a listener; nil forwards nothing.
@@ -189,7 +189,7 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip bool) error {
 	for _, k := range fw.Sinks() {
 		to := view.Sink(k)
-		if k.New && k.Behind == 0 {
+		if k.New && k.Unread == 0 {
 			continue
 		}
 		if skip {
@@ -197,15 +197,15 @@ func (fw *forwarding) backlog(ctx context.Context, outbox inbox.Outbox, skip boo
 			if err != nil {
 				return err
 			}
-			fw.io.Note("%s: forgot %s", to, backlog(dropped, "", k.Behind))
+			fw.io.Note("%s: forgot %s", to, backlog(dropped, "", k.Unread))
 			continue
 		}
-		if k.Waiting+k.Behind > 0 {
+		if k.Waiting+k.Unread > 0 {
 			since := ""
 			if !k.Oldest.IsZero() {
 				since = " (the oldest since " + render.LocalTime(k.Oldest) + ")"
 			}
-			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", to, backlog(k.Waiting, since, k.Behind))
+			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", to, backlog(k.Waiting, since, k.Unread))
 		}
 		if k.Dead > 0 {
 			fw.io.Note("%s: %s given up; see `waybill events list --dead`", to, command.Plural(k.Dead, "delivery"))
@@ -249,7 +249,7 @@ func (fw *forwarding) drain(ctx context.Context) {
 // waiting returns the sinks that something waits for.
 func (fw *forwarding) waiting(ctx context.Context) ([]inbox.Sink, error) {
 	left, err := fw.CurrentSinks(ctx)
-	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Behind == 0 }), err
+	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Unread == 0 }), err
 }
 
 // printRemaining says what was not forwarded when the listener has ended.
@@ -259,7 +259,7 @@ func (fw *forwarding) printRemaining(ctx context.Context) error {
 	}
 	left, err := fw.waiting(context.WithoutCancel(ctx))
 	for _, k := range left {
-		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.Sink(k), command.Plural(k.Waiting+k.Behind, "delivery"), fw.flags)
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.Sink(k), command.Plural(k.Waiting+k.Unread, "delivery"), fw.flags)
 	}
 	return err
 }
@@ -304,19 +304,19 @@ func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error
 
 // forwardJSON is a try to forward a delivery, in our output.
 type forwardJSON struct {
-	Type           string     `json:"type"`   // forward
-	Target         string     `json:"target"` // without what may be a token
-	Filter         string     `json:"filter"`
-	Delivery       int64      `json:"delivery"`
-	Attempt        int        `json:"attempt"`
-	Outcome        inbox.Fate `json:"outcome"` // sent, retry or dead
-	Status         int        `json:"status"`  // 0 if no answer came
-	ElapsedSeconds float64    `json:"elapsedSeconds"`
-	Problem        string     `json:"problem,omitempty"`
-	NextAttemptAt  *time.Time `json:"nextAttemptAt,omitempty"`
-	FailingSince   *time.Time `json:"failingSince"`            // of the target; null if it is fine
-	FailedSeconds  float64    `json:"failedSeconds,omitempty"` // how long the target had failed before this
-	Reply          *string    `json:"reply,omitempty"`
+	Type           string            `json:"type"`   // forward
+	Target         string            `json:"target"` // without what may be a token
+	Filter         string            `json:"filter"`
+	Delivery       int64             `json:"delivery"`
+	Attempt        int               `json:"attempt"`
+	Outcome        inbox.Disposition `json:"outcome"` // sent, retry or dead
+	Status         int               `json:"status"`  // 0 if no answer came
+	ElapsedSeconds float64           `json:"elapsedSeconds"`
+	Problem        string            `json:"problem,omitempty"`
+	NextAttemptAt  *time.Time        `json:"nextAttemptAt,omitempty"`
+	FailingSince   *time.Time        `json:"failingSince"`            // of the target; null if it is fine
+	FailedSeconds  float64           `json:"failedSeconds,omitempty"` // how long the target had failed before this
+	Reply          *string           `json:"reply,omitempty"`
 }
 
 func (fw *forwarding) print(n forward.AttemptReport) error {
@@ -331,7 +331,7 @@ func (fw *forwarding) print(n forward.AttemptReport) error {
 		return fw.line(n)
 	}
 	j := forwardJSON{
-		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Fate,
+		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Disposition,
 		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
 		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(),
 	}
@@ -348,7 +348,7 @@ func (fw *forwarding) line(n forward.AttemptReport) error {
 	if n.FailedFor > 0 {
 		how += fmt.Sprintf(", fine again after %v", n.FailedFor.Round(time.Second))
 	}
-	switch n.Fate {
+	switch n.Disposition {
 	case inbox.Retry:
 		what, style = "not forwarded", term.Caution
 		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))

@@ -21,7 +21,7 @@ func newReceiver(s *app.Session, opened *app.Store) (*listen.Receiver, error) {
 	o := listen.Options{
 		Store:      opened.Inbox,
 		MaxBody:    int64(s.Config.Listen.MaxBody),
-		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Keeper.UnverifiedBytes},
+		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
 		Log:        slog.New(&logHandler{io: s.IO}),
 	}
 	if verifier != nil {

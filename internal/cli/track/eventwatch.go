@@ -119,7 +119,7 @@ func (w *eventWatch) readKind(ctx context.Context, last int64) error {
 	if w.cond.event == "" {
 		return nil
 	}
-	q := inbox.Query{After: w.seq, Before: last + 1, Kind: w.cond.event, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Standing}}
+	q := inbox.Query{After: w.seq, Before: last + 1, Kind: w.cond.event, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}}
 	for e, err := range w.db.Inbox.Events(ctx, q) {
 		if err != nil {
 			return err

@@ -37,7 +37,7 @@ type Event struct {
 
 // EventType is the type of an event with a mark.
 func EventType(m inbox.Mark) string {
-	if m == inbox.Standing {
+	if m == inbox.Current {
 		return "event"
 	}
 	return string(m)

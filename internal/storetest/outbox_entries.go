@@ -15,20 +15,20 @@ func lettersWaitForTheirNumbers(w *world) {
 	ab := w.about("a", "b-")
 	a2, none, c := w.about(" A"), w.about(""), w.about("C")
 	w.advance(sink, all)
-	of, letters := w.fetch(sink)
+	of, entries := w.fetch(sink)
 	w.same("the first of each number", of, []int64{a1, b1, none, c})
-	w.became(letters[0], inbox.Sent)
+	w.became(entries[0], inbox.Sent)
 	w.same("one number is still under way", firstOf(w.fetch(sink)), []int64(nil))
-	w.became(letters[1], inbox.Retry)
-	of, letters = w.fetch(sink)
+	w.became(entries[1], inbox.Retry)
+	of, entries = w.fetch(sink)
 	w.same("tried again", of, []int64{b1})
-	w.became(letters[0], inbox.Sent)
-	of, letters = w.fetch(sink)
+	w.became(entries[0], inbox.Sent)
+	of, entries = w.fetch(sink)
 	w.same("free by both", of, []int64{ab})
-	w.became(letters[0], inbox.Returned)
-	of, letters = w.fetch(sink)
+	w.became(entries[0], inbox.Returned)
+	of, entries = w.fetch(sink)
 	w.same("returned", of, []int64{ab})
-	w.became(letters[0], inbox.Sent)
+	w.became(entries[0], inbox.Sent)
 	w.same("the last", firstOf(w.fetch(sink)), []int64{a2})
 }
 
@@ -37,21 +37,21 @@ func lettersWaitForTheirTime(w *world) {
 	w.about("A")
 	w.advance(sink, all)
 	now := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
-	letters, next, err := w.ClaimLetters(w.Context(), sink, 1, now)
+	entries, next, err := w.ClaimEntries(w.Context(), sink, 1, now)
 	w.must(err)
-	if len(letters) != 1 || !next.IsZero() || letters[0].Attempt != 1 || letters[0].Failures != 0 || !letters[0].FirstFail.IsZero() {
-		w.Fatalf("%+v, next %v", letters, next)
+	if len(entries) != 1 || !next.IsZero() || entries[0].Attempt != 1 || entries[0].Failures != 0 || !entries[0].FirstFailure.IsZero() {
+		w.Fatalf("%+v, next %v", entries, next)
 	}
-	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
-	letters, next, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(59*time.Second))
+	w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.Settlement{Disposition: inbox.Retry, Now: now, Due: now.Add(time.Minute), Status: 503, Problem: "busy"}))
+	entries, next, err = w.ClaimEntries(w.Context(), sink, 1, now.Add(59*time.Second))
 	w.must(err)
-	if len(letters) != 0 || !next.Equal(now.Add(time.Minute)) {
-		w.Errorf("%+v, next %v", letters, next)
+	if len(entries) != 0 || !next.Equal(now.Add(time.Minute)) {
+		w.Errorf("%+v, next %v", entries, next)
 	}
-	letters, _, err = w.ClaimLetters(w.Context(), sink, 1, now.Add(time.Minute))
+	entries, _, err = w.ClaimEntries(w.Context(), sink, 1, now.Add(time.Minute))
 	w.must(err)
-	if len(letters) != 1 || letters[0].Attempt != 2 || letters[0].Failures != 1 || !letters[0].FirstFail.Equal(now) || letters[0].Status != 503 || letters[0].Problem != "busy" {
-		w.Errorf("%+v", letters)
+	if len(entries) != 1 || entries[0].Attempt != 2 || entries[0].Failures != 1 || !entries[0].FirstFailure.Equal(now) || entries[0].Status != 503 || entries[0].Problem != "busy" {
+		w.Errorf("%+v", entries)
 	}
 }
 
@@ -60,17 +60,17 @@ func lettersWaitForNoWrongClock(w *world) {
 	a, a2 := w.about("A"), w.about("A")
 	w.advance(sink, all)
 	now := time.Now()
-	letters, _, err := w.ClaimLetters(w.Context(), sink, 9, now)
+	entries, _, err := w.ClaimEntries(w.Context(), sink, 9, now)
 	w.must(err)
-	w.same("claimed", len(letters), 1)
+	w.same("claimed", len(entries), 1)
 	year := now.Add(365 * 24 * time.Hour)
-	w.must(w.SettleLetter(w.Context(), letters[0].ID, inbox.Outcome{Fate: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
-	letters, _, err = w.ClaimLetters(w.Context(), sink, 9, now)
+	w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.Settlement{Disposition: inbox.Retry, Now: year, Due: year.Add(time.Minute)}))
+	entries, _, err = w.ClaimEntries(w.Context(), sink, 9, now)
 	w.must(err)
-	if len(letters) != 1 || letters[0].Delivery != a || letters[0].Attempt != 2 {
-		w.Fatalf("the clock was set back: %+v", letters)
+	if len(entries) != 1 || entries[0].Delivery != a || entries[0].Attempt != 2 {
+		w.Fatalf("the clock was set back: %+v", entries)
 	}
-	w.became(letters[0], inbox.Sent)
+	w.became(entries[0], inbox.Sent)
 	w.same("the next", firstOf(w.fetch(sink)), []int64{a2})
 }
 
@@ -83,10 +83,10 @@ func lettersOfTheDeadAreFree(w *world) {
 	w.fetch(sink)
 	w.h.Kill(w, w.Store)
 	w.Store = other
-	of, letters := w.fetch(sink)
+	of, entries := w.fetch(sink)
 	w.same("claimed again", of, []int64{a})
-	if len(letters) == 1 && (letters[0].Attempt != 2 || letters[0].Failures != 0) {
-		w.Errorf("%+v", letters[0])
+	if len(entries) == 1 && (entries[0].Attempt != 2 || entries[0].Failures != 0) {
+		w.Errorf("%+v", entries[0])
 	}
 }
 
@@ -103,12 +103,12 @@ func lettersOfTheLivingAreNot(w *world) {
 	for i := range 6 {
 		wg.Go(func() {
 			for range 5 {
-				letters, _, err := stores[i%3].ClaimLetters(w.Context(), sink, 3, time.Now().Add(time.Hour))
+				entries, _, err := stores[i%3].ClaimEntries(w.Context(), sink, 3, time.Now().Add(time.Hour))
 				if err != nil {
 					w.Errorf("claim: %v", err)
 				}
 				mu.Lock()
-				for _, l := range letters {
+				for _, l := range entries {
 					got = append(got, l.Delivery)
 				}
 				mu.Unlock()
@@ -124,16 +124,16 @@ func lettersOfTheLivingAreNot(w *world) {
 func lettersAreFound(w *world) {
 	sink := w.sink(nil)
 	a, b := w.about("A"), w.about("B")
-	found := func(delivery int64) (l inbox.Letter, there, done bool) {
+	found := func(delivery int64) (l inbox.OutboxEntry, there, done bool) {
 		w.Helper()
-		p, done, err := w.LetterOf(w.Context(), sink, delivery)
+		p, done, err := w.EntryOf(w.Context(), sink, delivery)
 		w.must(err)
 		if p != nil {
 			l = *p
 		}
 		return l, p != nil, done
 	}
-	state := func(what string, delivery int64, there, done bool) inbox.Letter {
+	state := func(what string, delivery int64, there, done bool) inbox.OutboxEntry {
 		w.Helper()
 		l, isThere, isDone := found(delivery)
 		w.same(what, []bool{isThere, isDone}, []bool{there, done})
@@ -143,16 +143,16 @@ func lettersAreFound(w *world) {
 	w.advance(sink, func(rows []inbox.Event) bool { return rows[0].TrackingNumber == "A" })
 	state("not wanted", b, false, true)
 	w.same("waiting", state("waiting", a, true, false).Attempt, 0)
-	_, letters := w.fetch(sink)
-	w.same("claimed", state("claimed", a, true, false), letters[0])
-	w.became(letters[0], inbox.Retry)
+	_, entries := w.fetch(sink)
+	w.same("claimed", state("claimed", a, true, false), entries[0])
+	w.became(entries[0], inbox.Retry)
 	l := state("failed", a, true, false)
 	w.same("failures", []int{l.Failures, l.Status}, []int{1, 500})
-	_, letters = w.fetch(sink)
-	w.became(letters[0], inbox.GivenUp)
-	w.same("dead", state("dead", a, true, false).Died, sent)
-	w.became(letters[0], inbox.Sent)
+	_, entries = w.fetch(sink)
+	w.became(entries[0], inbox.GivenUp)
+	w.same("dead", state("dead", a, true, false).GivenUpAt, sent)
+	w.became(entries[0], inbox.Sent)
 	state("sent", a, false, true)
-	_, _, err := w.LetterOf(w.Context(), 99, a)
+	_, _, err := w.EntryOf(w.Context(), 99, a)
 	w.is("no such sink", err, inbox.ErrNoSink)
 }

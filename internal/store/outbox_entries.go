@@ -1,0 +1,232 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"math"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// addEntry puts a delivery into an outbox, unless it waits there already. One
+// that was given up begins anew.
+func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int64) error {
+	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND delivery = $2 AND dead <> 0", sink, p.delivery); err != nil {
+		return err
+	}
+	var blocked int64
+	for _, n := range p.numbers {
+		var held int64
+		if _, err := t.row(ctx, []any{&held}, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox_numbers WHERE sink = $1 AND folded = $2 LIMIT 1) AS any", sink, n); err != nil {
+			return err
+		}
+		blocked += held
+	}
+	var entry int64
+	added, err := t.row(ctx, []any{&entry}, `INSERT INTO outbox (sink, delivery, added, blocked, owner, due, attempts, failures, first_fail, dead, status, problem, reply)
+		VALUES ($1, $2, $3, $4, '', $3, 0, 0, 0, 0, 0, '', '') ON CONFLICT DO NOTHING RETURNING seq`, sink, p.delivery, now, blocked)
+	if err != nil || !added {
+		return err
+	}
+	for _, n := range p.numbers {
+		if _, err := t.exec(ctx, "INSERT INTO outbox_numbers (sink, folded, letter) VALUES ($1, $2, $3)", sink, n, entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	selectEntry    = "SELECT seq, sink, delivery, added, attempts, failures, first_fail, dead, status, problem, reply FROM outbox "
+	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
+)
+
+func scanEntry(s scanner) (inbox.OutboxEntry, error) {
+	var l inbox.OutboxEntry
+	var added, firstFail, dead int64
+	err := s.Scan(&l.ID, &l.Sink, &l.Delivery, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply)
+	l.Added, l.FirstFailure, l.GivenUpAt = instant(added), instant(firstFail), instant(dead)
+	return l, err
+}
+
+// ClaimEntries returns entries that are due, see [inbox.Outbox].
+func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
+	me, err := d.owner.acquire()
+	if err != nil {
+		return nil, time.Time{}, d.fail("lock", err)
+	}
+	var entries []inbox.OutboxEntry
+	var next int64
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		err := d.releaseDeadClaims(ctx, t, sink)
+		if err != nil {
+			return err
+		}
+		if entries, err = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n); err == nil && len(entries) == 0 {
+			entries, err = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
+		}
+		if err != nil {
+			return err
+		}
+		for _, l := range entries {
+			if _, err := t.exec(ctx, "UPDATE outbox SET owner = $1, attempts = attempts + 1 WHERE seq = $2", me, l.ID); err != nil {
+				return err
+			}
+		}
+		_, err = t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
+		return err
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return entries, instant(next), nil
+}
+
+// dueEntries returns up to n entries that nobody sends, due after and until.
+func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([]inbox.OutboxEntry, error) {
+	var entries []inbox.OutboxEntry
+	err := t.each(ctx, func(s scanner) error {
+		l, err := scanEntry(s)
+		l.Attempt++
+		entries = append(entries, l)
+		return err
+	}, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
+	return entries, err
+}
+
+// releaseDeadClaims gives what dead processes were sending back.
+func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
+	var owners []string
+	if err := t.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
+		return err
+	}
+	for _, name := range owners {
+		alive, err := d.owner.isAlive(name)
+		if err == nil && !alive {
+			_, err = t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SettleEntry notes what became of an entry, see [inbox.Outbox].
+func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
+	me, err := d.owner.acquire()
+	if err != nil {
+		return d.fail("lock", err)
+	}
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		var sink int64
+		var dead bool
+		ours, err := t.row(ctx, []any{&sink, &dead}, "SELECT sink, dead <> 0 FROM outbox WHERE seq = $1 AND (owner = $2 OR dead <> 0)", entry, me)
+		if err != nil || !ours {
+			return err
+		}
+		if o.Disposition == inbox.Returned {
+			_, err := t.exec(ctx, "UPDATE outbox SET owner = '' WHERE seq = $1", entry)
+			return err
+		}
+		if o.Disposition == inbox.Sent {
+			err = t.removeSent(ctx, entry)
+		} else {
+			err = t.recordFailure(ctx, entry, dead, o)
+		}
+		if err != nil || dead || o.Disposition == inbox.Retry {
+			return err
+		}
+		return t.unblock(ctx, sink, entry)
+	})
+}
+
+// removeSent takes an entry that was sent out of its outbox. If its delivery has
+// not verified yet, or not so that the sink knows, that it was sent is noted.
+func (t *tx) removeSent(ctx context.Context, entry int64) error {
+	_, err := t.exec(ctx, `INSERT INTO sent_unverified (sink, delivery) SELECT o.sink, o.delivery FROM outbox o JOIN deliveries d ON d.seq = o.delivery
+		WHERE o.seq = $1 AND (d.verified <> 'yes' OR EXISTS (
+			SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)) ON CONFLICT DO NOTHING`, entry)
+	if err == nil {
+		_, err = t.exec(ctx, "DELETE FROM outbox WHERE seq = $1", entry)
+	}
+	return err
+}
+
+// recordFailure notes that an entry could not be sent. A dead one stays dead.
+func (t *tx) recordFailure(ctx context.Context, entry int64, dead bool, o inbox.Settlement) error {
+	died := int64(0)
+	if o.Disposition == inbox.GivenUp || dead {
+		died = max(millis(o.Now), 1)
+	}
+	reply := o.Reply
+	if reply == nil {
+		reply = []byte{}
+	}
+	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1, first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
+		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
+		millis(o.Due), millis(o.Now), died, o.Status, clean(o.Problem), reply, entry)
+	return err
+}
+
+// unblock lets those go that waited for an entry.
+func (t *tx) unblock(ctx context.Context, sink, entry int64) error {
+	var numbers []string
+	if err := t.each(ctx, scanColumn(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", entry); err != nil {
+		return err
+	}
+	for _, n := range numbers {
+		if _, err := t.exec(ctx, "DELETE FROM outbox_numbers WHERE sink = $1 AND folded = $2 AND letter = $3", sink, n, entry); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, `UPDATE outbox SET blocked = blocked - 1
+			WHERE seq = (SELECT MIN(letter) FROM outbox_numbers WHERE sink = $1 AND folded = $2)`, sink, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EntryOf returns a sink's entry about a delivery, see [inbox.Outbox].
+func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEntry, bool, error) {
+	at, err := d.cursorOf(ctx, sink) // first: what it has passed by now is in the outbox by then
+	if err != nil {
+		return nil, false, err
+	}
+	var found *inbox.OutboxEntry
+	err = d.each(ctx, func(s scanner) error {
+		l, err := scanEntry(s)
+		found = &l
+		return err
+	}, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
+	return found, found == nil && at.passed >= delivery, err
+}
+
+// DeadEntries yields the entries that were given up, see [inbox.Outbox].
+func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
+	return func(yield func(inbox.OutboxEntry, error) bool) {
+		last := int64(math.MinInt64)
+		for {
+			var page []inbox.OutboxEntry
+			err := d.each(ctx, func(s scanner) error {
+				l, err := scanEntry(s)
+				page = append(page, l)
+				return err
+			}, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
+			if err != nil {
+				yield(inbox.OutboxEntry{}, err)
+				return
+			}
+			for _, l := range page {
+				if !yield(l, nil) {
+					return
+				}
+				last = l.ID
+			}
+			if len(page) < pageRows {
+				return
+			}
+		}
+	}
+}
