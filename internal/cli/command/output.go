@@ -148,6 +148,17 @@ type Listing[T any] struct {
 	JSON    func(T) any
 }
 
+// PrintAll prints all.
+func (l Listing[T]) PrintAll(io *term.IO, all []T) error {
+	return l.Print(io, func(yield func(T, error) bool) {
+		for _, v := range all {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	})
+}
+
 // Print prints what seq yields; nil yields nothing.
 func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	if seq == nil {

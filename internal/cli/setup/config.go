@@ -1,3 +1,5 @@
+// Package setup has the commands that look at settings, try the service out and
+// find out how it behaves.
 package setup
 
 import (
@@ -24,14 +26,22 @@ type pathJSON struct {
 	Exists bool   `json:"exists"`
 }
 
+// NewConfig returns the commands that show settings.
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "config",
 		GroupID: command.GroupRest,
 		Short:   "Look at the settings and where they come from",
 	}
-	var origin bool
-	list := &cobra.Command{
+	group.AddCommand(newConfigList(f), newConfigPath(f))
+	return group
+}
+
+type configListOptions struct{ Origin bool }
+
+func newConfigList(f *command.Factory) *cobra.Command {
+	var o configListOptions
+	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List every setting with its value",
 		Long: `list shows every setting as it is in force: a flag wins over the environment,
@@ -39,54 +49,42 @@ that over .waybill.yaml of this folder, that over your own file. Secrets show as
 		Example: command.Example("waybill config list --origin"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
-			return listConfig(c, origin)
+			return runConfigList(c, o)
 		}),
 	}
-	list.Flags().BoolVar(&origin, "origin", false, "show where each value comes from")
-	path := &cobra.Command{
+	cmd.Flags().BoolVar(&o.Origin, "origin", false, "show where each value comes from")
+	return cmd
+}
+
+func runConfigList(c *command.Call, o configListOptions) error {
+	w := command.Listing[config.Entry]{
+		Out:     c.Out,
+		JSON:    func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} },
+		Columns: []render.Column{{Name: "KEY"}, {Name: "VALUE", Flex: true}},
+		Cells:   func(e config.Entry) []string { return []string{e.Key, e.Text} },
+	}
+	if o.Origin {
+		w.Columns = append(w.Columns, render.Column{Name: "ORIGIN"})
+		w.Cells = func(e config.Entry) []string { return []string{e.Key, e.Text, e.Origin.String()} }
+	}
+	return w.PrintAll(c.IO, c.Config.List())
+}
+
+func newConfigPath(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
 		Use:     "path",
 		Short:   "Show where the configuration files are",
 		Example: command.Example("waybill config path"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Started = true
-			return configPath(f, cmd)
+			return runConfigPath(f, cmd)
 		},
 	}
-	group.AddCommand(list, path)
-	return group
 }
 
-func listConfig(c *command.Call, origin bool) error {
-	entries := c.Config.List()
-	if c.Out.Machine() {
-		list := c.Out.BeginList()
-		for _, e := range entries {
-			if err := list.Add(settingJSON{e.Key, e.Value, e.Origin.String()}); err != nil {
-				return err
-			}
-		}
-		return list.Close()
-	}
-	columns := []render.Column{{Name: "KEY"}, {Name: "VALUE", Flex: true}}
-	if origin {
-		columns = append(columns, render.Column{Name: "ORIGIN"})
-	}
-	rows := c.Out.Table(columns...)
-	for _, e := range entries {
-		cells := []string{e.Key, e.Text}
-		if origin {
-			cells = append(cells, e.Origin.String())
-		}
-		if err := rows.Row(cells...); err != nil {
-			return err
-		}
-	}
-	return rows.Flush()
-}
-
-// configPath works even when the files can't be read: it is how one finds them.
-func configPath(f *command.Factory, cmd *cobra.Command) error {
+// runConfigPath works even when the files can't be read: it is how one finds them.
+func runConfigPath(f *command.Factory, cmd *cobra.Command) error {
 	paths, err := config.Locate(f.App.Sources(command.FlagsOf(cmd)))
 	if err != nil {
 		return err
@@ -96,25 +94,17 @@ func configPath(f *command.Factory, cmd *cobra.Command) error {
 		return err
 	}
 	defer out.Discard()
-	list := []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}}
-	if out.Machine() {
-		l := out.BeginList()
-		for _, p := range list {
-			if err := l.Add(p); err != nil {
-				return err
+	w := command.Listing[pathJSON]{
+		Out:     out,
+		JSON:    func(p pathJSON) any { return p },
+		Columns: []render.Column{{Name: "KIND"}, {Name: "PATH"}, {Name: "EXISTS"}},
+		Cells: func(p pathJSON) []string {
+			exists := "no"
+			if p.Exists {
+				exists = "yes"
 			}
-		}
-		return out.End(l.Close())
+			return []string{p.Kind, p.Path, exists}
+		},
 	}
-	rows := out.Table(render.Column{Name: "KIND"}, render.Column{Name: "PATH"}, render.Column{Name: "EXISTS"})
-	for _, p := range list {
-		exists := "no"
-		if p.Exists {
-			exists = "yes"
-		}
-		if err := rows.Row(p.Kind, p.Path, exists); err != nil {
-			return err
-		}
-	}
-	return out.End(rows.Flush())
+	return out.End(w.PrintAll(f.App.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}}))
 }

@@ -61,8 +61,11 @@ type demoResult struct {
 	Refused  int    `json:"refused"`
 }
 
+type demoOptions struct{ Keep bool }
+
+// NewDemo returns the command that shows the program at work.
 func NewDemo(f *command.Factory) *cobra.Command {
-	var keep bool
+	var o demoOptions
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: command.GroupRest,
@@ -75,14 +78,14 @@ nothing behind.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Started = true
-			return runDemo(f, cmd, keep)
+			return runDemo(f, cmd, o)
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave both servers running until Ctrl-C")
+	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave both servers running until Ctrl-C")
 	return cmd
 }
 
-// demonstration is one demo on its way.
+// demonstration is one run of the demo.
 type demonstration struct {
 	f      *command.Factory
 	out    *command.Output
@@ -91,14 +94,14 @@ type demonstration struct {
 	box    *sandbox.Server
 	result demoResult
 
-	mu     sync.Mutex
-	events []view.Event // that the listener printed
-	heard  chan struct{}
+	mu       sync.Mutex
+	events   []view.Event  // that the listener printed
+	received chan struct{} // something was printed
 }
 
-func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
+func runDemo(f *command.Factory, cmd *cobra.Command, o demoOptions) (err error) {
 	ctx := cmd.Context()
-	d := &demonstration{f: f, heard: make(chan struct{}, 1)}
+	d := &demonstration{f: f, received: make(chan struct{}, 1)}
 	if d.out, err = f.Output(cmd); err != nil {
 		return err
 	}
@@ -117,10 +120,10 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 		stop()
 		err = errors.Join(err, ended())
 	}()
-	if err := d.tell(ctx); err != nil {
+	if err := d.steps(ctx); err != nil {
 		return interruptedDemo(cmd.Context(), err)
 	}
-	if err := d.finish(); err != nil || !keep {
+	if err := d.finish(); err != nil || !o.Keep {
 		return err
 	}
 	d.say("Both servers are running; press Ctrl-C to end.")
@@ -187,9 +190,9 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 	return nil
 }
 
-// listen runs the listener; what it prints is kept until it is told.
+// listen runs the listener; what it prints is kept.
 func (d *demonstration) listen(ctx context.Context) error {
-	io := term.New(strings.NewReader(""), lineWriter(d.hear), d.f.App.IO.Err, term.Facts{})
+	io := term.New(strings.NewReader(""), lineWriter(d.receive), d.f.App.IO.Err, term.Facts{})
 	return d.command(ctx, io, "listen", "--addr", "127.0.0.1:0", "-o", "jsonl")
 }
 
@@ -203,8 +206,8 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// hear takes one line of the listener.
-func (d *demonstration) hear(line []byte) {
+// receive takes one line of the listener.
+func (d *demonstration) receive(line []byte) {
 	var e view.Event
 	var ready command.Ready
 	if json.Unmarshal(line, &e) != nil {
@@ -223,12 +226,12 @@ func (d *demonstration) hear(line []byte) {
 	}
 	d.mu.Unlock()
 	select {
-	case d.heard <- struct{}{}:
+	case d.received <- struct{}{}:
 	default:
 	}
 }
 
-// until waits for the listener to have heard enough.
+// until waits for enough output of the listener.
 func (d *demonstration) until(ctx context.Context, what string, enough func() bool) error {
 	limit := time.NewTimer(demoPatience)
 	defer limit.Stop()
@@ -240,7 +243,7 @@ func (d *demonstration) until(ctx context.Context, what string, enough func() bo
 			return nil
 		}
 		select {
-		case <-d.heard:
+		case <-d.received:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
@@ -262,8 +265,8 @@ func (d *demonstration) waitReady(ctx context.Context, listening chan error) err
 	}
 }
 
-// tell goes through the main job, step by step.
-func (d *demonstration) tell(ctx context.Context) error {
+// steps runs the main job, step by step.
+func (d *demonstration) steps(ctx context.Context) error {
 	d.say("# A miniature of the service runs at %s,", d.result.Sandbox)
 	d.say("# a receiver of its webhooks at %s.", d.result.Listener)
 	d.say("# A file of 24 orders by seven carriers is created. One order has two")
@@ -285,7 +288,7 @@ func (d *demonstration) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.tellEvents(); err != nil {
+	if err := d.printEvents(); err != nil {
 		return err
 	}
 	d.say("# Somebody sends a forged delivery.")
@@ -333,8 +336,8 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// tellEvents prints the last events in the listener's own form.
-func (d *demonstration) tellEvents() error {
+// printEvents prints the last events in the listener's own form.
+func (d *demonstration) printEvents() error {
 	d.mu.Lock()
 	events := d.events
 	d.result.Events = len(events)
@@ -356,14 +359,14 @@ func (d *demonstration) tellEvents() error {
 	return rows.Flush()
 }
 
-// say tells what happens; for machines, nothing.
+// say prints a line for people.
 func (d *demonstration) say(format string, args ...any) {
 	if !d.out.Machine() {
-		_ = d.out.Line(format, args...) // the next result meets the same trouble
+		_ = d.out.Line(format, args...) // the next result fails likewise
 	}
 }
 
-// finish says what to try next, or gives the result to a script.
+// finish prints what to try next, or the result as JSON.
 func (d *demonstration) finish() error {
 	if d.out.Machine() {
 		return d.out.End(d.out.Object(d.result))

@@ -21,7 +21,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/sandbox"
 )
 
-// sandboxOptions is what the line of a sandbox asked for.
 type sandboxOptions struct {
 	sandbox.Config
 
@@ -33,6 +32,7 @@ type sandboxOptions struct {
 
 const sandboxKeyVariable = "WAYBILL_SANDBOX_KEY"
 
+// NewSandbox returns the command that serves the sandbox.
 func NewSandbox(f *command.Factory) *cobra.Command {
 	var o sandboxOptions
 	cmd := &cobra.Command{
@@ -86,7 +86,7 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "probability that a delivery overtakes the one before")
 }
 
-// config turns the line into the sandbox's settings.
+// config returns the settings of the sandbox.
 func (o sandboxOptions) config(s *app.Session, environment func(string) string) (sandbox.Config, error) {
 	c := o.Config
 	var err error
@@ -140,7 +140,7 @@ func secretFile(flag, path string) (string, error) {
 	return string(b), nil
 }
 
-func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) (err error) {
+func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error {
 	c, err := o.config(call.Session, call.Getenv)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
+// NewVersion returns the command that shows the version.
 func NewVersion(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
@@ -21,7 +22,7 @@ func NewVersion(f *command.Factory) *cobra.Command {
 	}
 }
 
-// PrintVersion prints what the build says of itself.
+// PrintVersion prints the version and how the program was built.
 func PrintVersion(_ context.Context, c *command.Call, _ []string) error {
 	info := buildinfo.Read()
 	if c.Out.Machine() {

@@ -29,6 +29,7 @@ type explanationJSON struct {
 type explainOptions struct {
 	givenDelivery
 
+	IDs    []string
 	Scheme string
 	Reveal bool
 }
@@ -47,7 +48,8 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
 		Args:    cobra.MaximumNArgs(1),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runExplain(ctx, c, o, args)
+			o.IDs = args
+			return runExplain(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
@@ -57,15 +59,15 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 	return cmd
 }
 
-func runExplain(ctx context.Context, c *command.Call, o explainOptions, ids []string) error {
-	if err := onlyOneOf(ids, o.Body); err != nil {
+func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
+	if err := onlyOneOf(o.IDs, o.Body); err != nil {
 		return err
 	}
 	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
-	id, d, err := o.delivery(ctx, c.Session, ids)
+	id, d, err := o.delivery(ctx, c.Session)
 	if err != nil {
 		return err
 	}
@@ -100,12 +102,12 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions, ids []st
 }
 
 // delivery returns the delivery asked for and its name.
-func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []string) (string, webhook.Sample, error) {
+func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
 	if o.Body != "" {
 		d, err := o.sample(ctx, s)
 		return "", d, err
 	}
-	if len(ids) == 0 {
+	if len(o.IDs) == 0 {
 		d, err := newestUnverified(ctx, s)
 		return d.ID(), d.Sample(), err
 	}
@@ -113,7 +115,7 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session, ids []str
 	if err != nil {
 		return "", webhook.Sample{}, err
 	}
-	d, err := replay.FindWhole(ctx, in, ids[0])
+	d, err := replay.FindWhole(ctx, in, o.IDs[0])
 	return d.ID(), d.Sample(), err
 }
 

@@ -19,6 +19,7 @@ import (
 )
 
 type learnOptions struct {
+	IDs                  []string
 	From, Pin, PublicURL string
 	AcceptWeak           bool
 	Last                 int
@@ -82,7 +83,8 @@ the API key is tried as well.
 		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runLearn(ctx, c, o, args)
+			o.IDs = args
+			return runLearn(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -105,12 +107,12 @@ type lesson struct {
 	keyOnly bool // the API key is all there is to learn with
 }
 
-func runLearn(ctx context.Context, c *command.Call, o learnOptions, ids []string) error {
-	if err := o.check(ids); err != nil {
+func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
+	if err := o.check(); err != nil {
 		return err
 	}
 	l := lesson{}
-	samples, err := l.samples(ctx, c.Session, o, ids)
+	samples, err := l.samples(ctx, c.Session, o)
 	if err != nil {
 		return err
 	}
@@ -147,8 +149,8 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions, ids []string
 }
 
 // check refuses what can be known to be wrong before anything is read.
-func (o learnOptions) check(ids []string) error {
-	if err := onlyOneOf(ids, o.From); err != nil {
+func (o learnOptions) check() error {
+	if err := onlyOneOf(o.IDs, o.From); err != nil {
 		return err
 	}
 	if o.Last < 1 {
@@ -163,7 +165,7 @@ func (o learnOptions) check(ids []string) error {
 }
 
 // samples returns the deliveries to learn from.
-func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, ids []string) ([]webhook.Sample, error) {
+func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions) ([]webhook.Sample, error) {
 	if o.From != "" {
 		all, err := captures(ctx, s, o.From)
 		for i := range all {
@@ -178,17 +180,17 @@ func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions, id
 	var all []webhook.Sample
 	seen := map[string]bool{}
 	add := func(d replay.Delivery) bool {
-		if body := string(d.Body); len(ids) > 0 || !seen[body] {
+		if body := string(d.Body); len(o.IDs) > 0 || !seen[body] {
 			seen[body] = true
 			all, l.names = append(all, d.Sample()), append(l.names, d.ID())
 		}
 		return len(all) < o.Last
 	}
-	for d, err := range replay.Whole(ctx, in, ids...) {
+	for d, err := range replay.Whole(ctx, in, o.IDs...) {
 		if err != nil {
 			return nil, err
 		}
-		if !add(d) && len(ids) == 0 {
+		if !add(d) && len(o.IDs) == 0 {
 			break
 		}
 	}

@@ -20,8 +20,10 @@ type promotionJSON struct {
 	Failing  []verdictJSON `json:"failing"`
 }
 
+type promoteOptions struct{ Last int }
+
 func newPromote(f *command.Factory) *cobra.Command {
-	last := 20
+	var o promoteOptions
 	cmd := &cobra.Command{
 		Use:   "promote",
 		Short: "Enforce the scheme, if recent deliveries verify",
@@ -31,16 +33,16 @@ says which of them do not, changes nothing and ends with 9.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runPromote(ctx, c, last)
+			return runPromote(ctx, c, o)
 		}),
 	}
-	cmd.Flags().IntVar(&last, "last", last, "judge by the last `N` stored deliveries")
+	cmd.Flags().IntVar(&o.Last, "last", 20, "judge by the last `N` stored deliveries")
 	return cmd
 }
 
-func runPromote(ctx context.Context, c *command.Call, last int) error {
-	if last < webhook.MinLearnBodies {
-		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", last, webhook.MinLearnBodies)
+func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
+	if o.Last < webhook.MinLearnBodies {
+		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", o.Last, webhook.MinLearnBodies)
 	}
 	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {
@@ -63,7 +65,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
 			j.Failing = append(j.Failing, newVerdictJSON(d.ID(), name, d.ReceivedAt, verdict))
 		}
-		if j.Checked == last {
+		if j.Checked == o.Last {
 			break
 		}
 	}

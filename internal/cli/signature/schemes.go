@@ -42,7 +42,7 @@ func newSchemes(f *command.Factory) *cobra.Command {
 		Example: command.Example("waybill signature schemes list"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
-			return listSchemes(c)
+			return runList(c)
 		}),
 	}
 	show := &cobra.Command{
@@ -51,7 +51,7 @@ func newSchemes(f *command.Factory) *cobra.Command {
 		Example: command.Example("waybill signature schemes show standard-webhooks"),
 		Args:    oneScheme,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
-			return showScheme(c, args[0])
+			return runShow(c, args[0])
 		}),
 	}
 	test := &cobra.Command{
@@ -62,7 +62,7 @@ it verifies, and that it does not with another secret, another body or long afte
 		Example: command.Example("waybill signature schemes test mine"),
 		Args:    oneScheme,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
-			return testScheme(c, args[0])
+			return runTest(c, args[0])
 		}),
 	}
 	group.AddCommand(list, show, test)
@@ -113,7 +113,7 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 	return all[i], nil
 }
 
-func listSchemes(c *command.Call) error {
+func runList(c *command.Call) error {
 	w := command.Listing[schemeJSON]{
 		Out: c.Out, Empty: "no schemes",
 		JSON: func(j schemeJSON) any { return j },
@@ -132,16 +132,10 @@ func listSchemes(c *command.Call) error {
 			return []string{j.Name, j.Origin, inForce, string(j.Strength), j.About}
 		},
 	}
-	return w.Print(c.IO, func(yield func(schemeJSON, error) bool) {
-		for _, j := range schemesOf(c.Session) {
-			if !yield(j, nil) {
-				return
-			}
-		}
-	})
+	return w.PrintAll(c.IO, schemesOf(c.Session))
 }
 
-func showScheme(c *command.Call, name string) error {
+func runShow(c *command.Call, name string) error {
 	j, err := schemeNamed(c.Session, name)
 	if err != nil {
 		return err
@@ -170,7 +164,7 @@ type testedJSON struct {
 	Body    string        `json:"body"`
 }
 
-func testScheme(c *command.Call, name string) error {
+func runTest(c *command.Call, name string) error {
 	j, err := schemeNamed(c.Session, name)
 	if err != nil {
 		return err

@@ -1,3 +1,5 @@
+// Package signature has the commands that find out, pin and use the way deliveries
+// are signed.
 package signature
 
 import (
@@ -30,6 +32,7 @@ func WarnUncovered(s *app.Session, scheme webhook.Scheme) {
 // MaxDeliveryFile is the largest file of deliveries that is read, in bytes.
 const MaxDeliveryFile = 64 << 20
 
+// New returns the commands about signatures.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "signature",
@@ -43,11 +46,11 @@ learn finds it out from deliveries that were received and the webhook secret;
 	return group
 }
 
-// DeliveryHelp says how deliveries are named on the line.
+// DeliveryHelp explains the IDs of deliveries.
 const DeliveryHelp = `ID is the number of a delivery, as events list tells it, refused:N for one that was
 refused, or the eventId of an event in it.`
 
-// givenDelivery is a delivery that stands on the line and in a file.
+// givenDelivery is a delivery given by flags and a file.
 type givenDelivery struct {
 	Body, Method, Path, Query, At string
 	Header                        []string
@@ -212,7 +215,7 @@ func onlyOneOf(ids []string, files ...string) error {
 	return nil
 }
 
-// asUsage makes an error of a scheme that can't be used one of the line.
+// SchemeUsage turns the error of a scheme that can't be used into a usage error.
 func SchemeUsage(name string, err error) error {
 	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
 		return command.Usagef("`waybill signature schemes show "+shell.Word(name)+"` shows it", "scheme %q: %w", name, err)

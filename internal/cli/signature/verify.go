@@ -56,6 +56,7 @@ func (j verdictJSON) words() string {
 type verifyOptions struct {
 	givenDelivery
 
+	IDs          []string
 	From, Scheme string
 }
 
@@ -72,7 +73,8 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
 			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			return runVerify(ctx, c, o, args)
+			o.IDs = args
+			return runVerify(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
@@ -82,8 +84,8 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 	return cmd
 }
 
-func runVerify(ctx context.Context, c *command.Call, o verifyOptions, ids []string) error {
-	if err := onlyOneOf(ids, o.Body, o.From); err != nil {
+func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
+	if err := onlyOneOf(o.IDs, o.Body, o.From); err != nil {
 		return err
 	}
 	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
@@ -102,36 +104,30 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions, ids []stri
 		}
 		all = append(all, newVerdictJSON(delivery, name, d.At, v.Verify(d.Request, at)))
 	}
-	if err := eachGiven(ctx, c.Session, o, ids, judge); err != nil {
+	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
 	}
 	if len(all) == 0 {
 		return command.Usagef("`waybill listen` receives deliveries; else give --body and --header, or --from", "there is nothing to verify")
 	}
-	if err := printVerdicts(c, all, o.Body != "" || len(ids) == 1); err != nil {
+	if err := printVerdicts(c, all, o.Body != "" || len(o.IDs) == 1); err != nil {
 		return err
 	}
-	failed := slices.IndexFunc(all, func(j verdictJSON) bool { return !j.Verified })
-	if failed < 0 {
+	failed := slices.DeleteFunc(slices.Clone(all), func(j verdictJSON) bool { return j.Verified })
+	if len(failed) == 0 {
 		return nil
-	}
-	n := 0
-	for _, j := range all {
-		if !j.Verified {
-			n++
-		}
 	}
 	hint, next := "`waybill signature explain` says why", ""
 	if o.From != "" {
 		hint = "take them in with `waybill events import`; then `waybill signature explain ID` says why"
-	} else if id := all[failed].Delivery; id != "" {
+	} else if id := failed[0].Delivery; id != "" {
 		next = c.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
-	return unverified(hint, next, "%d of %s did not verify", n, command.Plural(len(all), "delivery"))
+	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
 // eachGiven calls judge with the deliveries that the line asks for.
-func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []string, judge func(string, webhook.Sample)) error {
+func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(string, webhook.Sample)) error {
 	switch {
 	case o.Body != "":
 		d, err := o.sample(ctx, s)
@@ -150,7 +146,7 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, ids []strin
 	if err != nil {
 		return err
 	}
-	return command.Each(replay.Whole(ctx, in, ids...), func(d replay.Delivery) error {
+	return command.Each(replay.Whole(ctx, in, o.IDs...), func(d replay.Delivery) error {
 		judge(d.ID(), d.Sample())
 		return nil
 	})
@@ -177,11 +173,5 @@ func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
 			return []string{j.Delivery, received, j.words(), j.Secret}
 		},
 	}
-	return w.Print(c.IO, func(yield func(verdictJSON, error) bool) {
-		for _, j := range all {
-			if !yield(j, nil) {
-				return
-			}
-		}
-	})
+	return w.PrintAll(c.IO, all)
 }
