@@ -66,11 +66,14 @@ type tracked struct {
 	RawTrackingNumber string `json:"rawTrackingNumber"`
 }
 
+type probeOptions struct {
+	Item tracking.Item
+	Save bool
+}
+
+// NewProbe returns the command that finds out how the service behaves.
 func NewProbe(f *command.Factory) *cobra.Command {
-	var o struct {
-		Item tracking.Item
-		Save bool
-	}
+	var o probeOptions
 	cmd := &cobra.Command{
 		Use:     "probe",
 		GroupID: command.GroupRest,
@@ -91,7 +94,7 @@ found.`,
 		Example: command.Example("waybill probe", "waybill probe --refer-id ORD-1001 --tracking-number 1Z999AA10123456784", "waybill probe --save"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return probeService(ctx, c, o.Item, o.Save)
+			return runProbe(ctx, c, o)
 		}),
 	}
 	cmd.Flags().StringVar(&o.Item.ReferID, "refer-id", "", "`ID` of a tracking that the service has")
@@ -100,51 +103,56 @@ found.`,
 	return cmd
 }
 
-func probeService(ctx context.Context, call *command.Call, item tracking.Item, save bool) error {
-	if (item.ReferID == "") != (item.Number == "") {
+func runProbe(ctx context.Context, c *command.Call, o probeOptions) error {
+	if (o.Item.ReferID == "") != (o.Item.Number == "") {
 		return command.Usagef("give both, or neither", "--refer-id and --tracking-number go together")
 	}
-	known := []tracking.Item{item}
-	if item.ReferID == "" {
-		store, err := call.ExistingStore(ctx)
-		if err != nil {
-			return err
-		}
-		known = nil
-		if store != nil {
-			if known, err = probe.KnownItems(ctx, store.Trackings, call.Account(ctx)); err != nil {
-				return err
-			}
-		}
-	}
-	client, err := call.Client()
+	known, err := knownItems(ctx, c, o.Item)
 	if err != nil {
 		return err
 	}
-	prober := probe.Prober{Service: client, Gate: call.Gate, NumberParam: call.Config.Query.TrackingNumberParam, Patience: cmp.Or(call.Config.Timeout, command.QueryTimeout)}
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	prober := probe.Prober{Service: client, Gate: c.Gate, NumberParam: c.Config.Query.TrackingNumberParam, Patience: cmp.Or(c.Config.Timeout, command.QueryTimeout)}
 	p, err := prober.Probe(ctx, known)
 	if err != nil && !errors.Is(err, probe.ErrNothingKnown) {
 		return err
 	}
-	if save {
-		err = errors.Join(err, saveProbe(call, &p))
+	if o.Save {
+		err = errors.Join(err, saveProbe(c, &p))
 	}
-	checked, e := checkedAssumptions(ctx, call.Session)
-	err = errors.Join(err, e)
-	if out := call.Out; out.Machine() {
-		j := probeToJSON(p)
-		j.Assumptions = []assumptionJSON{}
-		for _, c := range checked {
-			j.Assumptions = append(j.Assumptions, assumptionJSON{string(c.Assumption), c.Holds, c.Checked.UTC()})
-		}
-		err = errors.Join(out.Object(j), err)
-	} else {
-		err = errors.Join(out.Fields(append(probeFields(p), assumptionFields(checked)...)), err)
-	}
-	if err != nil {
+	checked, e := checkedAssumptions(ctx, c.Session)
+	if err = errors.Join(printProbe(c.Out, p, checked), err, e); err != nil {
 		return err
 	}
-	return unfit(call, p)
+	return unfit(c, p)
+}
+
+// knownItems returns what may be known to the service: the item named, else
+// accepted rows of the ledger.
+func knownItems(ctx context.Context, c *command.Call, named tracking.Item) ([]tracking.Item, error) {
+	if named.ReferID != "" {
+		return []tracking.Item{named}, nil
+	}
+	store, err := c.ExistingStore(ctx)
+	if err != nil || store == nil {
+		return nil, err
+	}
+	return probe.KnownItems(ctx, store.Trackings, c.Account(ctx))
+}
+
+func printProbe(out *command.Output, p probe.Result, checked []ledger.CheckedAssumption) error {
+	if !out.Machine() {
+		return out.Fields(append(probeFields(p), assumptionFields(checked)...))
+	}
+	j := probeToJSON(p)
+	j.Assumptions = []assumptionJSON{}
+	for _, c := range checked {
+		j.Assumptions = append(j.Assumptions, assumptionJSON{string(c.Assumption), c.Holds, c.Checked.UTC()})
+	}
+	return out.Object(j)
 }
 
 // saveProbe writes what was proven, and is not set yet, into the user's
@@ -207,7 +215,7 @@ func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
 	return fields
 }
 
-// unfit is the error of settings that don't fit what was learnt, nil if they do.
+// unfit returns the error of settings that don't fit what was found, or nil.
 func unfit(c *command.Call, p probe.Result) error {
 	var open, lost []string
 	switch a := p.Absent; {
