@@ -84,10 +84,9 @@ type Exchange struct {
 
 // Client speaks to one service with one key. It is safe for concurrent use.
 type Client struct {
-	opts  Options
-	base  *url.URL
-	http  *http.Client
-	conns atomic.Int64
+	opts Options
+	base *url.URL
+	http *http.Client
 }
 
 // New returns a client. It opens no connection.
@@ -127,9 +126,6 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Host returns the host, and port if not the usual one, that requests go to.
 func (c *Client) Host() string { return c.base.Host }
 
-// Connections returns how many connections were opened so far.
-func (c *Client) Connections() int64 { return c.conns.Load() }
-
 // Certificates returns the system's certificate authorities and those of a PEM
 // file: nil, which stands for the system's alone, if the name is empty.
 func Certificates(file string) (*x509.CertPool, error) {
@@ -156,7 +152,6 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	if err != nil {
 		return nil, err
 	}
-	c.conns.Add(1)
 	return &countingConn{Conn: conn}, nil
 }
 

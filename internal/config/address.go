@@ -8,18 +8,10 @@ import (
 	"unicode"
 )
 
-// NormalizeURL checks a base URL and gives it its one spelling: scheme and host
+// normalizeURL checks a base URL and gives it its one spelling: scheme and host
 // in lower case, no default port, no slash at the end. A path is kept. User
 // name, query and fragment are refused, and so is http, but for a loopback
-// host or when insecure is set. The error is a [*KeyError].
-func NormalizeURL(raw string, insecure bool) (string, error) {
-	s, wrong := normalizeURL(raw, insecure)
-	if wrong != nil {
-		return "", wrong.at("base_url", Origin{})
-	}
-	return s, nil
-}
-
+// host or when insecure is set.
 func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 	const form = "write it like https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)

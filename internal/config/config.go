@@ -8,7 +8,6 @@
 package config
 
 import (
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -82,7 +81,6 @@ type Config struct {
 	webhook  webhookSecrets
 	entries  []Entry
 	origins  map[string]Origin
-	profiles []string
 	warnings []Warning
 }
 
@@ -152,12 +150,7 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	c, err := l.decide([]layer{user.top, profile, project, env, flags})
-	if err != nil {
-		return Config{}, err
-	}
-	c.profiles = slices.Sorted(maps.Keys(user.profiles))
-	return c, nil
+	return l.decide([]layer{user.top, profile, project, env, flags})
 }
 
 // RequireBaseURL returns the base URL, or a [*KeyError] that is [ErrNoBaseURL].
@@ -179,9 +172,6 @@ func (c Config) StorePath() (string, error) {
 	}
 	return c.Store, nil
 }
-
-// Profiles returns the names of the profiles that the user file defines, sorted.
-func (c Config) Profiles() []string { return slices.Clone(c.profiles) }
 
 // Warnings returns the environment variables that look like settings and are
 // none, by name.

@@ -371,9 +371,6 @@ profiles:
 			if diff := cmp.Diff([]string{tt.profile, tt.account, tt.output, tt.number}, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if diff := cmp.Diff([]string{"empty", "prod", "test"}, c.Profiles()); diff != "" {
-				t.Errorf("profiles (-want +got):\n%s", diff)
-			}
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/subtle"
 	"fmt"
 	"io"
 	"log/slog"
@@ -37,12 +36,6 @@ func (s Secret) Reveal() string {
 
 // IsZero reports whether there is no text.
 func (s Secret) IsZero() bool { return s.text == nil }
-
-// Equal reports whether both hold the same text, in constant time for texts of
-// one length.
-func (s Secret) Equal(t Secret) bool {
-	return subtle.ConstantTimeCompare([]byte(s.Reveal()), []byte(t.Reveal())) == 1
-}
 
 // String returns `***`, or nothing for no text.
 func (s Secret) String() string {

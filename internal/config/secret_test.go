@@ -38,7 +38,7 @@ func TestSecretIsMasked(t *testing.T) {
 	if string(asJSON) != `{"key":"***"}` {
 		t.Errorf("JSON %s", asJSON)
 	}
-	if s.Reveal() != "hush" || s.IsZero() || !s.Equal(config.NewSecret("hush")) || s.Equal(config.NewSecret("hus")) {
+	if s.Reveal() != "hush" || s.IsZero() {
 		t.Error("the secret itself is lost")
 	}
 	if none := config.NewSecret(""); !none.IsZero() || none.String() != "" || none.Reveal() != "" {

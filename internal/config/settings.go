@@ -97,7 +97,6 @@ const (
 	whyVerify  = "it would decide which deliveries are trusted"
 	whyLoud    = "how much is said belongs to whoever runs the command"
 	whyDisk    = "how much disk is used belongs to whoever runs the command"
-	whyFile    = "it would point at another file"
 )
 
 // table returns the settings with what decoding them needs. Everything about a

@@ -128,9 +128,6 @@ type Reader struct {
 	err      error // how reading ended; nil while it goes on
 }
 
-// Name returns the name that the reader was opened with.
-func (r *Reader) Name() string { return r.name }
-
 // Next returns the next row. A bad row is a record with problems, and reading
 // goes on after it. At the end it returns [io.EOF], or [ErrNoRows] if there
 // was not one row. A [*SyntaxError] or an error of the underlying reader ends

@@ -58,15 +58,11 @@ type Rejects struct {
 	w     *bufio.Writer
 	out   io.Writer // encodes into w
 	first *Reader   // whose dialect is used; nil before the first row
-	rows  int64
 }
 
 // NewRejects returns a writer of rejected rows to w. Nothing reaches w before
 // the first row.
 func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
-
-// Rows returns how many rows were written.
-func (j *Rejects) Rows() int64 { return j.rows }
 
 // Flush writes what is still buffered. It does not close the writer below.
 func (j *Rejects) Flush() error {
@@ -106,7 +102,6 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 	if err != nil {
 		return fmt.Errorf("write rejects: %w", err)
 	}
-	j.rows++
 	return nil
 }
 

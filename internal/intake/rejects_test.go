@@ -184,8 +184,8 @@ func TestGoodRowsCanBeRejectedLater(t *testing.T) {
 		if err := out.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		if out.Rows() != 1 || !strings.Contains(b.String(), "1Z1") || strings.ContainsAny(b.String(), "\x1b") {
-			t.Errorf("%d rows: %q", out.Rows(), b.String())
+		if !strings.Contains(b.String(), "1Z1") || strings.ContainsAny(b.String(), "\x1b") {
+			t.Errorf("%q", b.String())
 		}
 		if want := `line 1: \"=two\\x1b`; text == item1 && !strings.Contains(b.String(), want) {
 			t.Errorf("got %s, want it to hold %s", b.String(), want)

@@ -231,11 +231,6 @@ func (c *Counts) Add(s State, n int64) {
 	}
 }
 
-// Total is the number of rows counted.
-func (c Counts) Total() int64 {
-	return c.Pending + c.Sending + c.Accepted + c.Rejected + c.Unknown
-}
-
 // RunSummary is a run with what became of it.
 type RunSummary struct {
 	Run

@@ -139,15 +139,6 @@ func (f Facts) color(asked string, terminal bool) bool {
 // dumb reports whether the terminals can only print.
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 
-// Quiet reports whether notes and progress are hidden.
-func (t *IO) Quiet() bool { return t.options.Quiet }
-
-// Verbose reports whether details are shown.
-func (t *IO) Verbose() bool { return t.options.Verbose }
-
-// JSON reports whether messages are JSON objects.
-func (t *IO) JSON() bool { return t.options.JSON }
-
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 

@@ -34,7 +34,7 @@ func TestColor(t *testing.T) {
 		if err := io.Configure(Options{Color: tt.asked}); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
-		if got := io.Out.Color(); got != tt.want {
+		if got := io.Out.color; got != tt.want {
 			t.Errorf("%s: colour %t; want %t", tt.name, got, tt.want)
 		}
 	}
@@ -42,11 +42,11 @@ func TestColor(t *testing.T) {
 
 func TestColorIsDecidedPerStream(t *testing.T) {
 	io := New(nil, new(bytes.Buffer), new(bytes.Buffer), Facts{ErrTerminal: true})
-	if io.Out.Color() || !io.Err.Color() {
-		t.Errorf("colour out %t, err %t; want false, true", io.Out.Color(), io.Err.Color())
+	if io.Out.color || !io.Err.color {
+		t.Errorf("colour out %t, err %t; want false, true", io.Out.color, io.Err.color)
 	}
-	if io.Out.IsTerminal() || !io.Err.IsTerminal() || io.Out.Capable() || !io.Err.Capable() || io.InTerminal() {
-		t.Errorf("terminals: out %t %t, err %t %t, in %t; want only err", io.Out.IsTerminal(), io.Out.Capable(), io.Err.IsTerminal(), io.Err.Capable(), io.InTerminal())
+	if io.Out.IsTerminal() || !io.Err.IsTerminal() || io.Out.movable || !io.Err.movable || io.InTerminal() {
+		t.Errorf("terminals: out %t %t, err %t %t, in %t; want only err", io.Out.IsTerminal(), io.Out.movable, io.Err.IsTerminal(), io.Err.movable, io.InTerminal())
 	}
 }
 
@@ -58,8 +58,8 @@ func TestConfigureRefusesUnknownColor(t *testing.T) {
 	if err := io.Configure(Options{Quiet: true, Verbose: true, JSON: true}); err != nil {
 		t.Error(err)
 	}
-	if !io.Quiet() || !io.Verbose() || !io.JSON() {
-		t.Errorf("quiet %t, verbose %t, JSON %t; want all true", io.Quiet(), io.Verbose(), io.JSON())
+	if !io.options.Quiet || !io.options.Verbose || !io.options.JSON {
+		t.Errorf("quiet %t, verbose %t, JSON %t; want all true", io.options.Quiet, io.options.Verbose, io.options.JSON)
 	}
 }
 

@@ -52,13 +52,6 @@ func newWriter(w io.Writer, terminal bool, width int, s *screen) *Writer {
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// Capable reports whether the stream is a terminal on which the cursor may be
-// moved.
-func (w *Writer) Capable() bool { return w.movable }
-
-// Color reports whether styles show.
-func (w *Writer) Color() bool { return w.color }
-
 // Width returns the columns of the terminal as they are now, 0 if the stream
 // is none.
 func (w *Writer) Width() int {
@@ -109,24 +102,6 @@ func (w *Writer) WriteStyled(p []byte) (int, error) {
 func (w *Writer) Printf(format string, args ...any) error {
 	_, err := w.WriteStyled(sprintf(format, args))
 	return err
-}
-
-// Home erases the screen and puts the cursor at its top, so that a table can
-// be drawn anew. Where the cursor can't be moved it does nothing.
-func (w *Writer) Home() error {
-	if !w.movable {
-		return nil
-	}
-	w.screen.mu.Lock()
-	defer w.screen.mu.Unlock()
-	if _, err := w.put(w.filter.flush(nil)); err != nil {
-		return err
-	}
-	if _, err := w.put([]byte("\x1b[H\x1b[2J")); err != nil {
-		return err
-	}
-	w.screen.midline = false
-	return nil
 }
 
 // flush writes what was held back.

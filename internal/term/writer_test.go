@@ -122,20 +122,6 @@ func TestShortWriteIsAnError(t *testing.T) {
 	}
 }
 
-func TestHome(t *testing.T) {
-	io, out, _ := terminal(nil)
-	if err := io.Out.Home(); err != nil {
-		t.Fatal(err)
-	}
-	if got := out.String(); got != "\x1b[H\x1b[2J" {
-		t.Errorf("terminal got %q", got)
-	}
-	io, out, _ = terminal(map[string]string{"TERM": "dumb"})
-	if err := io.Out.Home(); err != nil || out.Len() != 0 {
-		t.Errorf("dumb terminal got %q, %v; want nothing", out, err)
-	}
-}
-
 func TestWritesOfSeveralGoroutinesStayWhole(t *testing.T) {
 	io, out, _ := terminal(nil)
 	var wg sync.WaitGroup

@@ -27,12 +27,3 @@ func (r Reason) WellFormed() bool {
 		return false
 	}
 }
-
-// Reasons returns all reasons.
-func Reasons() []Reason {
-	return []Reason{
-		ReasonSignatureMissing, ReasonSignatureMalformed, ReasonSignatureMismatch, ReasonHeaderRepeated,
-		ReasonTimestampMissing, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture,
-		ReasonBodyEmpty, ReasonSignedPartMissing,
-	}
-}

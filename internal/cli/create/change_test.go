@@ -135,7 +135,7 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows += run.Counts.Total()
+		rows += run.Tally.New
 	}
 	return rows, err
 }
