@@ -32,12 +32,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	}
 	named := map[string]map[string]Origin{} // of names and schemes: what gave each
 	for _, made := range layers {
-		for key, val := range made.values {
+		for key, val := range made {
 			c.origins[key] = val.origin
 		}
-		if err := l.lay(v, made, named); err != nil {
-			return Config{}, err
-		}
+		l.lay(v, made, named)
 	}
 	if err := l.finish(v, &c); err != nil {
 		return Config{}, err
@@ -61,32 +59,13 @@ func (l *loader) decide(layers []layer) (Config, error) {
 // secret is decided by itself.
 func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
 
-// lay puts a layer on v: flags at viper's highest level, the others one over
-// the other below it.
-func (l *loader) lay(v *viper.Viper, made layer, named map[string]map[string]Origin) error {
-	for key, val := range made.values {
-		s := l.find(key)
-		if s.apart() {
-			continue
-		}
-		joined := joinNames(s, v.Get(viperKey(key)), val, named)
-		if made.level == FromFlag {
-			v.Set(viperKey(key), joined)
-			continue
-		}
-		if err := v.MergeConfigMap(nest(strings.Split(key, "."), joined)); err != nil {
-			return fmt.Errorf("merge %s: %w", key, err)
+// lay puts the values of a layer over those of the layers below it.
+func (l *loader) lay(v *viper.Viper, made layer, named map[string]map[string]Origin) {
+	for key, val := range made {
+		if s := l.find(key); !s.apart() {
+			v.Set(viperKey(key), joinNames(s, v.Get(viperKey(key)), val, named))
 		}
 	}
-	return nil
-}
-
-// nest wraps val in a map for each part of its key.
-func nest(parts []string, val any) map[string]any {
-	if len(parts) == 1 {
-		return map[string]any{parts[0]: val}
-	}
-	return map[string]any{parts[0]: nest(parts[1:], val)}
 }
 
 // joinNames lays the names of val over those below; any other value replaces
@@ -159,7 +138,7 @@ func (l *loader) finish(v *viper.Viper, c *Config) error {
 func (l *loader) webhookSecrets(layers []layer, places []string) webhookSecrets {
 	made := webhookSecrets{env: map[string]Secret{}}
 	for _, below := range layers {
-		if val, ok := below.values["webhook.secret"]; ok {
+		if val, ok := below["webhook.secret"]; ok {
 			made.literal, _ = val.v.(Secret)
 			made.origin = val.origin
 		}

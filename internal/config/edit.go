@@ -62,7 +62,7 @@ func editUser(src Sources, profile string, changes []Change, check func(made use
 	if fault != nil {
 		return "", fault.at("", o)
 	}
-	made := userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}
+	made := userFile{layer{}, map[string]layer{}}
 	if err := l.fillUser(made, root, o); err != nil {
 		return "", err
 	}

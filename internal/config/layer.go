@@ -19,10 +19,7 @@ type value struct {
 }
 
 // layer is what one level sets, by key.
-type layer struct {
-	level  Level
-	values map[string]value
-}
+type layer map[string]value
 
 // loader holds what decoding a layer needs.
 type loader struct {
@@ -51,7 +48,7 @@ func (l *loader) keys() []string {
 
 // flags makes the layer of the flags that were given.
 func (l *loader) flags() (layer, error) {
-	made := layer{FromFlag, map[string]value{}}
+	made := layer{}
 	for _, f := range l.src.Flags {
 		if !f.Changed || f.Name == configFlag || len(f.Values) == 0 {
 			continue
@@ -69,14 +66,14 @@ func (l *loader) flags() (layer, error) {
 		if fault != nil {
 			return made, fault.at(s.Key, o)
 		}
-		made.values[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+		made[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
 	}
 	return made, nil
 }
 
 // environment makes the layer of the variables that are set and not empty.
 func (l *loader) environment() (layer, error) {
-	made := layer{FromEnv, map[string]value{}}
+	made := layer{}
 	for _, s := range l.table {
 		t := l.env[s.Env]
 		if t == "" {
@@ -87,7 +84,7 @@ func (l *loader) environment() (layer, error) {
 		if fault != nil {
 			return made, fault.at(s.Key, o)
 		}
-		made.values[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+		made[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
 	}
 	return made, nil
 }
@@ -110,7 +107,7 @@ func (l *loader) placed(s setting, v any, folder string) any {
 // project makes the layer of the project file; an empty one without the file.
 // The file may set what its settings allow, and nothing else.
 func (l *loader) project() (layer, error) {
-	made := layer{FromProject, map[string]value{}}
+	made := layer{}
 	path := l.paths.Project
 	if !l.paths.ProjectExists || l.projectIsUser() {
 		return made, nil
@@ -133,10 +130,7 @@ func (l *loader) project() (layer, error) {
 	if fault := l.foreign(root); fault != nil {
 		return made, fault.at("", o)
 	}
-	if fault := l.fill(made, root, o); fault != nil {
-		return made, fault
-	}
-	return made, nil
+	return made, l.fill(made, root, o)
 }
 
 // projectIsUser reports whether somebody named the project file as the user
@@ -188,10 +182,7 @@ func (l *loader) whyNot(key string) string {
 
 // fill decodes the settings below a mapping into made.
 func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
-	known := l.keys()
-	leaf := func(key string) bool { return slices.Contains(known, key) }
-	section := func(key string) bool { return isSection(key, known) }
-	all, fault := leaves(root, "", leaf, section, known)
+	all, fault := leaves(root, "", l.keys())
 	if fault != nil {
 		return fault.at("", o)
 	}
@@ -206,7 +197,7 @@ func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
 		if s.Key == "api_key_file" && v == stdinName {
 			return wrong("stdin cannot be named in a file", "use --api-key-file -").at(p.key, place)
 		}
-		made.values[p.key] = value{l.placed(s, v, filepath.Dir(o.File)), place}
+		made[p.key] = value{l.placed(s, v, filepath.Dir(o.File)), place}
 	}
 	return nil
 }

@@ -139,10 +139,7 @@ func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 }
 
 func schemeFromNode(n *yaml.Node) (webhook.Scheme, *KeyError) {
-	known := schemeNames()
-	leaf := func(key string) bool { return slices.Contains(known, key) }
-	section := func(key string) bool { return isSection(key, known) }
-	parts, fault := leaves(n, "", leaf, section, known)
+	parts, fault := leaves(n, "", schemeNames())
 	if fault != nil {
 		return webhook.Scheme{}, fault
 	}

@@ -44,8 +44,8 @@ type NamedSecret struct {
 // findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
 	for _, layer := range slices.Backward(layers) {
-		literal, isLiteral := layer.values["api_key"]
-		file, isFile := layer.values["api_key_file"]
+		literal, isLiteral := layer["api_key"]
+		file, isFile := layer["api_key_file"]
 		key := apiKey{}
 		if isLiteral {
 			key.literal, _ = literal.v.(Secret)

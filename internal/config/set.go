@@ -38,7 +38,7 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 			in = made.profiles[profile]
 		}
 		for key, v := range want {
-			if !reflect.DeepEqual(in.values[key].v, v) {
+			if !reflect.DeepEqual(in[key].v, v) {
 				return wrong("can't be written so that it reads the same", "write it into the file yourself").at(key, o)
 			}
 		}

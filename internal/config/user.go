@@ -24,7 +24,7 @@ type userFile struct {
 
 // user decodes the user file. A file that nobody named may be missing.
 func (l *loader) user() (userFile, error) {
-	made := userFile{layer{FromUser, map[string]value{}}, map[string]layer{}}
+	made := userFile{layer{}, map[string]layer{}}
 	o := Origin{Level: FromUser, File: l.paths.User}
 	if o.File == "" {
 		return made, nil
@@ -84,7 +84,7 @@ func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
 		}
 		po := o
 		po.Level, po.Profile = FromProfile, p.key
-		profile := layer{FromProfile, map[string]value{}}
+		profile := layer{}
 		if err := l.fillProfile(profile, p, po); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (l *loader) fillProfile(made layer, p pair, o Origin) error {
 // guarded refuses a file that others may read while it holds a secret.
 func (u userFile) guarded(info fs.FileInfo) error {
 	for _, made := range slices.Concat([]layer{u.top}, slices.Collect(maps.Values(u.profiles))) {
-		for key, v := range made.values {
+		for key, v := range made {
 			s, isSecret := v.v.(Secret)
 			if !isSecret || s.IsZero() {
 				continue
@@ -164,7 +164,7 @@ func guard(path string, info fs.FileInfo) *KeyError {
 // chose it.
 func (u userFile) chosen(flags, env layer) value {
 	for _, made := range []layer{flags, env, u.top} {
-		if v, ok := made.values["profile"]; ok {
+		if v, ok := made["profile"]; ok {
 			return v
 		}
 	}
@@ -175,7 +175,7 @@ func (u userFile) chosen(flags, env layer) value {
 func (u userFile) profile(v value, file string) (layer, error) {
 	name, _ := v.v.(string)
 	if name == "" {
-		return layer{FromProfile, nil}, nil
+		return nil, nil
 	}
 	if made, ok := u.profiles[name]; ok {
 		return made, nil
@@ -192,5 +192,5 @@ func (u userFile) profile(v value, file string) (layer, error) {
 	if n := nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}
-	return layer{}, wrong(message, hint).at("profile", v.origin)
+	return nil, wrong(message, hint).at("profile", v.origin)
 }

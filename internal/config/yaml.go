@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -122,9 +123,8 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 	return all, nil
 }
 
-// leaves flattens nested sections to dotted keys. Which keys are sections and
-// which are leaves, leaf and section say; any other key is unknown.
-func leaves(n *yaml.Node, prefix string, leaf, section func(string) bool, known []string) ([]pair, *KeyError) {
+// leaves flattens nested sections to the dotted keys that are known.
+func leaves(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
 	own, fault := pairs(n, "keys and values below it")
 	if fault != nil {
 		return nil, fault.at(strings.TrimSuffix(prefix, "."), Origin{})
@@ -136,10 +136,10 @@ func leaves(n *yaml.Node, prefix string, leaf, section func(string) bool, known 
 		case strings.Contains(p.key, "."):
 			message := "unknown key: a dot does not lead into a section, write the parts below each other"
 			return nil, &KeyError{Key: short(key), Line: p.line, Message: message, Hint: unknownHint}
-		case leaf(key):
+		case slices.Contains(known, key):
 			all = append(all, pair{key, p.line, p.value})
-		case section(key):
-			below, fault := leaves(p.value, key+".", leaf, section, known)
+		case slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") }):
+			below, fault := leaves(p.value, key+".", known)
 			if fault != nil {
 				return nil, fault
 			}
@@ -153,13 +153,3 @@ func leaves(n *yaml.Node, prefix string, leaf, section func(string) bool, known 
 
 // unknownHint goes with unknown keys.
 const unknownHint = "every key is shown by `waybill help environment`"
-
-// isSection reports whether keys stand below key.
-func isSection(key string, known []string) bool {
-	for _, k := range known {
-		if strings.HasPrefix(k, key+".") {
-			return true
-		}
-	}
-	return false
-}
