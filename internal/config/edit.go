@@ -112,36 +112,40 @@ func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 	return out.Bytes(), nil
 }
 
+// below returns what a key of a mapping holds, nil if it is not there.
+func below(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
 // child returns the mapping below a key, made if need be.
 func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value != key {
-			continue
-		}
-		below := n.Content[i+1]
-		if missing(below) {
-			*below = yaml.Node{Kind: yaml.MappingNode, HeadComment: below.HeadComment, LineComment: below.LineComment, FootComment: below.FootComment}
-		}
-		if below.Kind != yaml.MappingNode {
-			return nil, &KeyError{Line: below.Line, Message: "wants keys and values below it"}
-		}
-		return below, nil
+	old := below(n, key)
+	if old == nil {
+		old = &yaml.Node{Kind: yaml.MappingNode}
+		n.Content = append(n.Content, textNode(key), old)
 	}
-	below := &yaml.Node{Kind: yaml.MappingNode}
-	n.Content = append(n.Content, textNode(key, 0), below)
-	return below, nil
+	if missing(old) {
+		*old = yaml.Node{Kind: yaml.MappingNode, HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment}
+	}
+	if old.Kind != yaml.MappingNode {
+		return nil, &KeyError{Line: old.Line, Message: "wants keys and values below it"}
+	}
+	return old, nil
 }
 
 // put sets a key of a mapping. A comment beside the old value stays.
 func put(n *yaml.Node, key string, v *yaml.Node) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			v.LineComment = n.Content[i+1].LineComment
-			n.Content[i+1] = v
-			return
-		}
+	if old := below(n, key); old != nil {
+		v.LineComment = old.LineComment
+		*old = *v
+		return
 	}
-	n.Content = append(n.Content, textNode(key, 0), v)
+	n.Content = append(n.Content, textNode(key), v)
 }
 
 func valueNode(v any) *yaml.Node {
@@ -149,25 +153,22 @@ func valueNode(v any) *yaml.Node {
 	case *yaml.Node:
 		return v
 	case webhook.Scheme:
-		return schemeNode(v)
+		return changedNode(v)
 	case []string:
 		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, item := range v {
-			list.Content = append(list.Content, textNode(item, 0))
+			list.Content = append(list.Content, textNode(item))
 		}
 		return list
 	default:
-		return textNode(fmt.Sprint(v), 0)
+		return textNode(fmt.Sprint(v))
 	}
 }
 
 // textNode is a text, in quotes where it would be read as something else.
-func textNode(s string, style yaml.Style) *yaml.Node {
+func textNode(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
-	if n.Style == 0 {
-		n.Style = style
-	}
 	if strings.TrimSpace(s) != s || s == "" {
 		n.Style = yaml.DoubleQuotedStyle
 	}

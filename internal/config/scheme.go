@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -73,8 +74,8 @@ func setPart(s *webhook.Scheme, name, value string) *KeyError {
 		}
 		return nil
 	}
-	i := slices.IndexFunc(schemeParts(), func(p schemePart) bool { return p.name == name })
-	p := schemeParts()[i]
+	parts := schemeParts()
+	p := parts[slices.IndexFunc(parts, func(p schemePart) bool { return p.name == name })]
 	if want := p.unmet(value); want != "" {
 		return wrong("wants "+want+", not \""+short(value)+"\"", "")
 	}
@@ -107,25 +108,8 @@ func (p schemePart) unmet(value string) string {
 
 // schemeEntry gives a scheme as it stands in a file.
 func schemeEntry(s webhook.Scheme) map[string]any {
-	all := map[string]any{}
-	put := func(name string, value any) {
-		section, last, nested := strings.Cut(name, ".")
-		if !nested {
-			all[name] = value
-			return
-		}
-		part, ok := all[section].(map[string]any)
-		if !ok {
-			part = map[string]any{}
-			all[section] = part
-		}
-		part[last] = value
-	}
-	for _, p := range schemeParts() {
-		put(p.name, *p.text(&s))
-	}
-	put(tolerance, FormatDuration(s.Timestamp.Tolerance))
-	put(acceptWeak, s.AcceptWeak)
+	var all map[string]any
+	_ = schemeNode(s, nil).Decode(&all) // texts and a boolean always decode
 	return all
 }
 
@@ -136,50 +120,53 @@ func SchemeSettings(s webhook.Scheme) map[string]any { return schemeEntry(s.With
 // SchemeYAML gives a scheme as it is written into a file: the parts that differ
 // from their defaults, and the kind.
 func SchemeYAML(s webhook.Scheme) string {
-	text, err := yaml.Marshal(schemeNode(s))
-	if err != nil {
-		return "" // of texts alone it cannot fail
-	}
+	text, _ := yaml.Marshal(changedNode(s)) // texts and a boolean always encode
 	return string(text)
 }
 
-// schemeNode is a scheme for a file, without what has its default.
-func schemeNode(s webhook.Scheme) *yaml.Node {
-	s, defaults := s.WithDefaults(), webhook.Scheme{}.WithDefaults()
+// changedNode is a scheme without the parts that have their defaults.
+func changedNode(s webhook.Scheme) *yaml.Node {
+	defaults := webhook.Scheme{}.WithDefaults()
+	return schemeNode(s.WithDefaults(), &defaults)
+}
+
+// schemeNode is a scheme for a file: its kind and every part that differs from
+// the defaults; every part without defaults.
+func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
-	put := func(name, value string, style yaml.Style) {
+	put := func(name string, value *yaml.Node) {
 		at := n
-		section, last, nested := strings.Cut(name, ".")
-		if nested {
+		if section, last, nested := strings.Cut(name, "."); nested {
 			at, _ = child(n, section) // what was made here is a mapping
 			at.Style = yaml.FlowStyle
 			name = last
 		}
-		at.Content = append(at.Content, textNode(name, 0), textNode(value, style))
+		at.Content = append(at.Content, textNode(name), value)
 	}
 	for _, p := range schemeParts() {
-		if value := *p.text(&s); value != *p.text(&defaults) || p.name == "kind" {
-			style := yaml.Style(0)
-			if strings.ContainsAny(value, "{}:,;&|\n ") {
-				style = yaml.DoubleQuotedStyle
-			}
-			put(p.name, value, style)
+		value := *p.text(&s)
+		if defaults != nil && value == *p.text(defaults) && p.name != "kind" {
+			continue
 		}
+		text := textNode(value)
+		if text.Style == 0 && strings.ContainsAny(value, "{}:,;&|\n ") {
+			text.Style = yaml.DoubleQuotedStyle
+		}
+		put(p.name, text)
 	}
-	if s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
-		put(tolerance, FormatDuration(s.Timestamp.Tolerance), 0)
+	if defaults == nil || s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
+		put(tolerance, textNode(FormatDuration(s.Timestamp.Tolerance)))
 	}
-	if s.AcceptWeak {
-		n.Content = append(n.Content, textNode(acceptWeak, 0), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+	if defaults == nil || s.AcceptWeak != defaults.AcceptWeak {
+		put(acceptWeak, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(s.AcceptWeak)})
 	}
 	return n
 }
 
 // pointer wants an RFC 6901 pointer.
 func pointer(s string) string {
-	const want = "an RFC 6901 pointer such as /meta/code"
 	if _, ok := jsonscan.ParsePointer(s); !ok {
-		return want
+		return "an RFC 6901 pointer such as /meta/code"
 	}
 	return ""
 }
