@@ -55,7 +55,7 @@ type Config struct {
 	Debug             bool              `mapstructure:"debug"`
 	Profile           string            `mapstructure:"profile"`         // empty for none
 	Account           string            `mapstructure:"account"`         // the base URL if not set; empty without one
-	BaseURL           string            `mapstructure:"base_url"`        // as NormalizeURL gives it; empty if not set
+	BaseURL           string            `mapstructure:"base_url"`        // as normalizeURL gives it; empty if not set
 	Store             string            `mapstructure:"store"`           // absolute path; empty if no place is known, see StorePath
 	Timeout           time.Duration     `mapstructure:"timeout"`         // 0 for the command's own
 	RequestTimeout    time.Duration     `mapstructure:"request_timeout"` // 0 for 30s, v1 create 120s

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-const day = 24 * time.Hour
 
 // unit is one of the units that a duration may be given in.
 type unit struct {
@@ -20,13 +20,16 @@ type unit struct {
 // units returns every unit, longest first; a day is always 24 hours.
 func units() []unit {
 	return []unit{
-		{"d", day},
+		{"d", 24 * time.Hour},
 		{"h", time.Hour},
 		{"m", time.Minute},
 		{"s", time.Second},
 		{"ms", time.Millisecond},
 	}
 }
+
+// durationPart is a number and the unit behind it.
+var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 
 // ParseDuration reads a duration such as 30s, 2m, 1h30m, 1.5h or 7d. The units
 // are ms, s, m, h and d, a day being 24 hours. A number without a unit, zero
@@ -37,49 +40,25 @@ func ParseDuration(s string) (time.Duration, error) {
 	}
 	var total float64 // nanoseconds
 	for rest := s; rest != ""; {
-		number, name, tail := cutDuration(rest)
+		part := durationPart.FindStringSubmatch(rest)
+		number, name := part[1], part[2]
+		rest = rest[len(part[0]):]
 		n, err := strconv.ParseFloat(number, 64)
-		if err != nil {
+		i := slices.IndexFunc(units(), func(u unit) bool { return u.name == name })
+		switch {
+		case err != nil:
 			return 0, fmt.Errorf("%q is not a duration such as 30s, 2m, 1h or 7d", short(s))
-		}
-		if name == "" {
+		case name == "":
 			return 0, fmt.Errorf("%q needs a unit: %ss, %sm, %sh or %sd", short(s), number, number, number, number)
-		}
-		length, ok := unitLength(name)
-		if !ok {
+		case i < 0:
 			return 0, fmt.Errorf("%q has an unknown unit %q: use ms, s, m, h or d", short(s), short(name))
 		}
-		total += n * float64(length)
-		rest = tail
+		total += n * float64(units()[i].length)
 	}
 	if total >= math.MaxInt64 {
 		return 0, fmt.Errorf("%q is too long", short(s))
 	}
 	return time.Duration(math.Round(total)), nil
-}
-
-// cutDuration splits the first number and unit off s.
-func cutDuration(s string) (number, name, rest string) {
-	digit := func(r rune) bool { return r == '.' || r >= '0' && r <= '9' }
-	end := strings.IndexFunc(s, func(r rune) bool { return !digit(r) })
-	if end < 0 {
-		return s, "", ""
-	}
-	number, s = s[:end], s[end:]
-	end = strings.IndexFunc(s, digit)
-	if end < 0 {
-		return number, s, ""
-	}
-	return number, s[:end], s[end:]
-}
-
-func unitLength(name string) (time.Duration, bool) {
-	for _, u := range units() {
-		if u.name == name {
-			return u.length, true
-		}
-	}
-	return 0, false
 }
 
 // FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. Parts

@@ -64,38 +64,21 @@ func joined(key string, below []Entry) Entry {
 
 // entries lists what v decided, and the secrets beside it.
 func (l *loader) entries(v *viper.Viper, c Config, named map[string]map[string]Origin) []Entry {
+	apart := map[string]any{"api_key": c.key.literal, "api_key_file": c.key.file, "webhook.secret": c.webhook.literal}
 	var all []Entry
 	for _, s := range l.table {
-		switch origin := c.origins[s.Key]; {
-		case s.Key == "api_key":
-			all = append(all, secretEntry(s.Key, c.key.literal, origin))
-		case s.Key == "webhook.secret":
-			all = append(all, secretEntry(s.Key, c.webhook.literal, origin))
-		case s.Key == "api_key_file":
-			all = append(all, Entry{Key: s.Key, Text: c.key.file, Value: c.key.file, Origin: origin})
-		case len(named[s.Key]) == 0:
-			val := v.Get(viperKey(s.Key))
-			all = append(all, Entry{Key: s.Key, Text: text(val), Value: plain(val), Origin: origin})
+		val := v.Get(viperKey(s.Key))
+		if s.apart() {
+			val = apart[s.Key]
+		}
+		if len(named[s.Key]) == 0 {
+			all = append(all, Entry{Key: s.Key, Text: text(val), Value: plain(val), Origin: c.origins[s.Key], Secret: s.Secret})
 		}
 		for name, o := range named[s.Key] {
-			val := nameIn(v.Get(viperKey(s.Key)), name)
-			all = append(all, Entry{Key: s.Key + "." + name, Text: text(val), Value: plain(val), Origin: o})
+			item := plain(val).(map[string]any)[name] //nolint:forcetypeassert // names and schemes are maps
+			all = append(all, Entry{Key: s.Key + "." + name, Text: text(item), Value: item, Origin: o})
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })
 	return all
-}
-
-func nameIn(all any, name string) any {
-	switch all := all.(type) {
-	case names:
-		return all[name]
-	case schemes:
-		return all[name]
-	}
-	return nil
-}
-
-func secretEntry(key string, s Secret, o Origin) Entry {
-	return Entry{Key: key, Text: s.String(), Value: s.String(), Origin: o, Secret: true}
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"io"
-	"log/slog"
 )
 
 // masked is what stands for a secret wherever one would be shown.
@@ -45,17 +44,11 @@ func (s Secret) String() string {
 	return masked
 }
 
-// GoString is [Secret.String], for %#v.
-func (s Secret) GoString() string { return s.String() }
-
 // Format writes [Secret.String] for every verb.
 func (s Secret) Format(f fmt.State, _ rune) {
 	// An error of the writer behind f is reported by whoever owns it.
 	_, _ = io.WriteString(f, s.String())
 }
 
-// MarshalText gives [Secret.String]; JSON and YAML use it. It never fails.
+// MarshalText gives [Secret.String]; JSON, YAML and slog use it. It never fails.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// LogValue gives [Secret.String].
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
