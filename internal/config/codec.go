@@ -31,10 +31,8 @@ func (s setting) codec() codec {
 	case KindBool:
 		return codec{want: words("true or false"), tags: []string{"!!bool", "!!str"}, decode: setting.boolean}
 	case KindInteger:
-		return codec{
-			want: func(s setting) string { return "a whole number" + s.bounds() }, tags: []string{"!!int"},
-			decode: func(s setting, t string) (any, *KeyError) { return s.integer(t) },
-		}
+		want := func(s setting) string { return "a whole number" + s.bounds() }
+		return codec{want: want, tags: []string{"!!int"}, decode: untyped(setting.integer)}
 	case KindNumber:
 		return codec{want: func(s setting) string { return "a number" + s.bounds() }, tags: []string{"!!int", "!!float"}, decode: setting.number}
 	case KindDuration:
@@ -44,26 +42,60 @@ func (s setting) codec() codec {
 			return "a size from " + Size(s.least).String() + " to " + Size(s.most).String()
 		}, decode: setting.size}
 	case KindPath:
-		return codec{want: words("the path of a file"), decode: setting.plainText}
+		return codec{want: words("the path of a file"), decode: untyped(setting.plainText)}
 	case KindSecret:
 		return codec{want: words("text"), decode: setting.secret}
 	case KindList:
-		return codec{want: words("a list of texts"), texts: setting.listFromTexts, node: setting.listFromNode}
+		return codec{want: words("a list of texts"), texts: textsOf(setting.plainText), node: nodesOf(setting.plainText)}
 	case KindIntegers:
-		return codec{
-			want: func(s setting) string { return "whole numbers" + s.bounds() }, tags: []string{"!!int"},
-			texts: setting.integersFromTexts, node: setting.integersFromNode,
-		}
+		want := func(s setting) string { return "whole numbers" + s.bounds() }
+		return codec{want: want, tags: []string{"!!int"}, texts: textsOf(setting.integer), node: nodesOf(setting.integer)}
 	case KindNames:
 		return codec{want: words("names with a text each"), texts: setting.namesFromTexts, node: setting.namesFromNode}
 	case KindMatches:
-		return codec{want: words("a list of {path, equals}"), node: setting.matchesFromNode}
+		return codec{want: words("a list of {path, equals}"), node: func(s setting, n *yaml.Node) (any, *KeyError) {
+			return items(n, s.want(), matchFromNode)
+		}}
 	case KindAbsents:
-		return codec{want: words("a list of {status, message, path, equals}"), node: setting.absentsFromNode}
+		return codec{want: words("a list of {status, message, path, equals}"), node: func(s setting, n *yaml.Node) (any, *KeyError) {
+			return items(n, s.want(), absentFromNode)
+		}}
 	case KindSchemes:
 		return codec{want: words("names with a signature scheme each"), node: setting.schemesFromNode}
 	default:
-		return codec{want: words("text"), decode: setting.plainText}
+		return codec{want: words("text"), decode: untyped(setting.plainText)}
+	}
+}
+
+// untyped returns decode as a codec has it.
+func untyped[T any](decode func(setting, string) (T, *KeyError)) func(setting, string) (any, *KeyError) {
+	return func(s setting, t string) (any, *KeyError) { return decode(s, t) }
+}
+
+// textsOf reads a list from one text an item.
+func textsOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, []string) (any, *KeyError) {
+	return func(s setting, texts []string) (any, *KeyError) {
+		all := make([]T, len(texts))
+		for i, t := range texts {
+			var fault *KeyError
+			if all[i], fault = decode(s, t); fault != nil {
+				return nil, fault
+			}
+		}
+		return all, nil
+	}
+}
+
+// nodesOf reads a list of scalars from a file.
+func nodesOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, *yaml.Node) (any, *KeyError) {
+	return func(s setting, n *yaml.Node) (any, *KeyError) {
+		return items(n, s.want(), func(item *yaml.Node) (made T, fault *KeyError) {
+			t, fault := s.scalar(item)
+			if fault != nil {
+				return made, fault
+			}
+			return decode(s, t)
+		})
 	}
 }
 

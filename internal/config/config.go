@@ -9,7 +9,6 @@ package config
 
 import (
 	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -125,9 +124,8 @@ type Listen struct {
 // the variable, or the file, line and key at fault. A missing base URL, API key
 // or store is no error here, as not every command needs one.
 func Load(src Sources) (Config, error) {
-	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), table: table()}
-	var err error
-	if l.paths, err = locate(src, l.env); err != nil {
+	l, err := newLoader(src)
+	if err != nil {
 		return Config{}, err
 	}
 	flags, err := l.flags()

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -33,9 +32,8 @@ func EditUser(src Sources, profile string, changes ...Change) (string, error) {
 
 // editUser changes the user file if check agrees with how it would be read.
 func editUser(src Sources, profile string, changes []Change, check func(made userFile, file string) error) (string, error) {
-	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), table: table()}
-	var err error
-	if l.paths, err = locate(src, l.env); err != nil {
+	l, err := newLoader(src)
+	if err != nil {
 		return "", err
 	}
 	path := l.paths.User

@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,11 @@ type loader struct {
 	env   map[string]string
 	paths Paths
 	table []setting
+}
+
+func newLoader(src Sources) (*loader, error) {
+	paths, err := Locate(src)
+	return &loader{src: src, env: environment(src.Env, runtime.GOOS), paths: paths, table: table()}, err
 }
 
 // find returns the setting of a key, or the zero one.

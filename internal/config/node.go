@@ -15,34 +15,6 @@ import (
 // textTags are the YAML types that are taken for a text.
 var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
-func (s setting) listFromNode(n *yaml.Node) (any, *KeyError) {
-	return items(n, s.want(), func(item *yaml.Node) (string, *KeyError) {
-		t, fault := s.scalar(item)
-		if fault == nil {
-			fault = s.checked(t)
-		}
-		return t, fault
-	})
-}
-
-func (s setting) integersFromNode(n *yaml.Node) (any, *KeyError) {
-	return items(n, s.want(), func(item *yaml.Node) (int, *KeyError) {
-		t, fault := s.scalar(item)
-		if fault != nil {
-			return 0, fault
-		}
-		return s.integer(t)
-	})
-}
-
-func (s setting) matchesFromNode(n *yaml.Node) (any, *KeyError) {
-	return items(n, s.want(), matchFromNode)
-}
-
-func (s setting) absentsFromNode(n *yaml.Node) (any, *KeyError) {
-	return items(n, s.want(), absentFromNode)
-}
-
 // scalar returns the one text of n, if it has one of the types that the kind
 // takes. A number is taken for a text as it is written.
 func (s setting) scalar(n *yaml.Node) (string, *KeyError) {

@@ -33,17 +33,17 @@ type Paths struct {
 // Locate says where the files of settings are, without reading them. Its error
 // is a [*KeyError].
 func Locate(src Sources) (Paths, error) {
-	return locate(src, environment(src.Env, runtime.GOOS))
-}
-
-func locate(src Sources, env map[string]string) (Paths, error) {
 	var p Paths
-	flag, named, err := configNamed(src.Flags)
+	for _, f := range src.Flags {
+		if f.Name == configFlag && f.Changed && len(f.Values) > 0 {
+			p.User, p.UserOrigin = f.Values[len(f.Values)-1], Origin{Level: FromFlag, Name: "--" + configFlag}
+		}
+	}
+	env := environment(src.Env, runtime.GOOS)
 	switch {
-	case err != nil:
-		return p, err
-	case named:
-		p.User, p.UserOrigin = flag, Origin{Level: FromFlag, Name: "--" + configFlag}
+	case p.User != "":
+	case p.UserOrigin.Level == FromFlag:
+		return p, wrong("wants the path of a file", "").at(configFlag, p.UserOrigin)
 	case env[configEnv] != "":
 		p.User, p.UserOrigin = env[configEnv], Origin{Level: FromEnv, Name: configEnv}
 	case filepath.IsAbs(env[xdgConfig]):
@@ -58,20 +58,6 @@ func locate(src Sources, env map[string]string) (Paths, error) {
 		p.ProjectExists = exists(p.Project)
 	}
 	return p, nil
-}
-
-// configNamed returns the value of --config, if it was given.
-func configNamed(flags []Flag) (string, bool, error) {
-	value, named := "", false
-	for _, f := range flags {
-		if f.Name == configFlag && f.Changed && len(f.Values) > 0 {
-			value, named = f.Values[len(f.Values)-1], true
-		}
-	}
-	if named && value == "" {
-		return "", false, wrong("wants the path of a file", "").at(configFlag, Origin{Level: FromFlag, Name: "--" + configFlag})
-	}
-	return value, named, nil
 }
 
 func exists(path string) bool {

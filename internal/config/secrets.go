@@ -129,9 +129,13 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 		}
 		return []NamedSecret{{name, c.webhook.literal}}, nil
 	}
+	lookup := func(name string) (string, bool) {
+		s, ok := c.webhook.env[name]
+		return s.Reveal(), ok
+	}
 	var all []NamedSecret
 	for _, place := range c.Webhook.Secrets {
-		s, fault := c.secretAt(place)
+		s, fault := secretAt(place, lookup)
 		if fault != nil {
 			fault.Message = place + ": " + fault.Message
 			return nil, fault.at("webhook.secrets", c.Origin("webhook.secrets"))
@@ -142,13 +146,6 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 }
 
 // secretAt returns the secret at env:NAME or file:PATH.
-func (c Config) secretAt(place string) (Secret, *KeyError) {
-	return secretAt(place, func(name string) (string, bool) {
-		s, ok := c.webhook.env[name]
-		return s.Reveal(), ok
-	})
-}
-
 func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *KeyError) {
 	kind, name, _ := strings.Cut(place, ":")
 	if kind == "file" {

@@ -60,17 +60,14 @@ func (s setting) secret(t string) (any, *KeyError) {
 	return NewSecret(text), fault
 }
 
-func (s setting) plainText(t string) (any, *KeyError) { return t, s.checked(t) }
+func (s setting) plainText(t string) (string, *KeyError) { return t, s.checked(t) }
 
 func (s setting) size(t string) (any, *KeyError) {
 	n, err := ParseSize(t)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, wrong(err.Error(), "")
-	case float64(n) < s.least || float64(n) > s.most:
-		return nil, wrong(s.unwanted(t), "")
 	}
-	return n, nil
+	return n, s.bounded(t, float64(n), nil)
 }
 
 // bounded refuses what is no number, or one outside the setting's bounds.
@@ -107,28 +104,6 @@ func (s setting) bounds() string {
 }
 
 func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-
-// listFromTexts takes each text for an item.
-func (s setting) listFromTexts(texts []string) (any, *KeyError) {
-	for _, t := range texts {
-		if fault := s.checked(t); fault != nil {
-			return nil, fault
-		}
-	}
-	return slices.Clone(texts), nil
-}
-
-func (s setting) integersFromTexts(texts []string) (any, *KeyError) {
-	list := []int{}
-	for _, t := range texts {
-		n, fault := s.integer(t)
-		if fault != nil {
-			return nil, fault
-		}
-		list = append(list, n)
-	}
-	return list, nil
-}
 
 // namesFromTexts takes each text for a NAME=VALUE.
 func (s setting) namesFromTexts(texts []string) (any, *KeyError) {
