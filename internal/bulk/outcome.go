@@ -11,7 +11,7 @@ import (
 )
 
 // maxUnknownInRow is how many unknown outcomes in a row stop the sending. Each
-// leaves up to a thousand rows to be asked for one by one.
+// leaves up to a thousand rows to be queried one by one.
 const maxUnknownInRow = 3
 
 // maxOrdinaryRow is how large a request of one row may be, in bytes, for a 413 not

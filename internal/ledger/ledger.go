@@ -1,11 +1,11 @@
-// Package ledger says what is remembered of trackings that were or will be
-// created: runs, their batches and rows, the states a row can be in, and what
-// the service last said of each tracking.
+// Package ledger defines what is kept of trackings that were or will be created:
+// runs, their batches and rows, the states of rows, and what the service last said
+// of each tracking.
 //
 // A create costs money, cannot be undone, and the service documents no
-// idempotency key. So the ledger promises three things: a row is written
-// before its request leaves; its outcome is on disk before anybody hears of
-// it; and a row whose outcome nobody knows is never sent again by itself.
+// idempotency key. So the ledger guarantees three things: a row is written
+// before its request leaves; its outcome is on disk before it is reported; a row
+// of unknown outcome is sent again only by proof or by the user's decision.
 package ledger
 
 import (
@@ -17,12 +17,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// State is where a row stands on its way to the service.
+// State is the state of a row on its way to the service.
 type State string
 
-// The states. A row is written Pending before any request leaves, and Sending
-// before the request that carries it. A row whose answer was lost may or may
-// not have reached the service: it is Unknown until a query settles it.
+// The states. A row is Pending on disk before any request, and Sending before its
+// own. A row without a credible answer may have reached the service: it is Unknown
+// until a query settles it.
 const (
 	Pending  State = "pending"
 	Sending  State = "sending"
@@ -52,16 +52,16 @@ func nextStates(s State) []State {
 // CanBecome reports whether a row may go from s to t in one step.
 func (s State) CanBecome(t State) bool { return slices.Contains(nextStates(s), t) }
 
-// Errors of the ledger that callers tell apart.
+// Errors of the ledger that callers distinguish.
 var (
-	// ErrNoRun says that there is no run of that name.
+	// ErrNoRun says that there is no run with that ID.
 	ErrNoRun = errors.New("no such run")
-	// ErrBusy says that another process is reading its input into the same
-	// ledger, and went on doing so until the context ended.
+	// ErrBusy says that another process was still staging its input in the ledger
+	// when the context ended.
 	ErrBusy = errors.New("another waybill is staging its input in this store")
 )
 
-// BusyError is [ErrBusy] with the run that is being staged.
+// BusyError is [ErrBusy] with the run that is staged.
 type BusyError struct {
 	Run Run // its ID is 0 if it is not known
 }
@@ -95,8 +95,8 @@ type Plan struct {
 	Mode      Mode
 	BatchSize int // rows in a full batch
 
-	// CheckFirst makes rows that the ledger did not hold Unknown instead of
-	// Pending: the service is asked for each before it is sent.
+	// CheckFirst makes new rows Unknown instead of Pending: the service is queried
+	// for each before it is sent.
 	CheckFirst bool
 }
 
@@ -108,7 +108,7 @@ type Run struct {
 	Tally   Tally // as of staging
 }
 
-// Tally counts the valid records of an input as staging found them.
+// Tally counts the valid records of an input, as of staging.
 type Tally struct {
 	New     int64 // not in the ledger before
 	Known   int64 // in the ledger already, from earlier runs; distinct
@@ -117,8 +117,8 @@ type Tally struct {
 	// KnownPending is how many of Known were still pending, and KnownOpen how
 	// many were sending or unknown.
 	KnownPending, KnownOpen int64
-	// OtherCarrier is how many known rows stand in the ledger with another
-	// carrier code than in this input. What the ledger has counts.
+	// OtherCarrier is how many known rows have another carrier code in the ledger
+	// than in this input. The one in the ledger counts.
 	OtherCarrier int64
 }
 
@@ -145,7 +145,7 @@ type Row struct {
 	State  State
 	Reason string // why it was rejected or is unknown; empty otherwise
 	Known  bool   // an earlier run brought it in
-	Repeat bool   // the same pair stands earlier in this input
+	Repeat bool   // the same pair is earlier in this input
 }
 
 // Batch is rows claimed for one request.
@@ -169,8 +169,8 @@ func (b Batch) Items() []tracking.Item {
 	return items
 }
 
-// Assumption is what is taken to be so of an account's service until it was
-// asked once.
+// Assumption is about what the service stored of a batch. It is checked once per
+// account.
 type Assumption string
 
 // The assumptions. Each says of a batch with such an answer that the service
@@ -181,7 +181,7 @@ const (
 	ThrottledNotStored Assumption = "throttled" // with a status of assume_unprocessed
 )
 
-// CheckedAssumption is what asking the service showed of an assumption.
+// CheckedAssumption is the result of checking an assumption.
 type CheckedAssumption struct {
 	Assumption Assumption
 	Holds      bool
@@ -192,8 +192,8 @@ type CheckedAssumption struct {
 type Settlement struct {
 	Batch      int64
 	State      State      // of every row not in Rows
-	Assumption Assumption // State is Unknown until this one is checked; empty: it depends on none
-	Halve      bool       // State is Pending: they are to be sent in two halves
+	Assumption Assumption // State is Unknown until this one is checked; empty if it depends on none
+	Halve      bool       // with State Pending: send them in two halves
 	Reason     string
 	HTTPStatus int    // 0 if no answer came
 	Answer     []byte // as received; nil if none came
@@ -249,7 +249,7 @@ type PrunedRuns struct {
 // BatchSummary is one batch of a run.
 type BatchSummary struct {
 	ID         int64
-	State      State // that its answer gave it; see Counts for what became of its rows since
+	State      State // by its answer; Counts has the present states of its rows
 	Rows       int64 // those that did not go into later batches
 	Counts     Counts
 	HTTPStatus int // 0 if no answer came
@@ -260,7 +260,8 @@ type BatchSummary struct {
 	AnswerCut  bool   // the answer was longer than what is kept
 }
 
-// UnknownRow is a row whose outcome is unknown, with what helps to settle it.
+// UnknownRow is a row of unknown outcome, with what helps to settle it. Accepted
+// rows that are queried have the same form.
 type UnknownRow struct {
 	Row, Batch  int64
 	Run         int64 // of the batch
@@ -269,34 +270,34 @@ type UnknownRow struct {
 	Unsent      bool       // it was never sent from here, see [Plan.CheckFirst]
 	Ended       time.Time  // when its request ended; zero if it was never sent
 	AbsentSince time.Time  // when its absence was first proven; zero if it was not
-	Fingerprint string     // what that absence looked like
+	Fingerprint string     // of the answer that proved it, to compare two absences
 	Assumption  Assumption // of [Settlement]; empty once the row itself was asked for
 }
 
-// Resolution is what was found out about an unknown row. It changes nothing if the row
-// is not unknown any more, or went out again with another batch.
+// Resolution is what queries proved about an unknown row. It changes nothing if
+// the row is not unknown any more, or was sent again with another batch.
 type Resolution struct {
 	Row, Batch int64
 	State      State // Accepted or Pending; Unknown keeps it, with what follows
-	// IfNoSiblings says that it holds only while the account has no other
-	// row of that referId.
+	// IfNoSiblings says that it counts only while the account has no other row of
+	// that referId.
 	IfNoSiblings bool
 	Reason       string    // Unknown: why it stays so, and what would settle it
 	AbsentSince  time.Time // Unknown: when its absence was first proven; zero forgets that
 	Fingerprint  string    // of that absence
 }
 
-// Phase is how far the service is with a tracking, as last seen.
+// Phase is how far the service has processed a tracking, as last seen.
 type Phase string
 
 // The phases.
 const (
-	Processing Phase = "processing" // accepted, not worked out yet
+	Processing Phase = "processing" // accepted, without a status yet
 	Processed  Phase = "processed"  // the service answers with a status
 	Absent     Phase = "absent"     // the service said that it has no such tracking
 )
 
-// Source is where something was learnt from.
+// Source is where a sighting is from.
 type Source string
 
 // The sources.
@@ -317,15 +318,15 @@ type Sighting struct {
 	LatestTime  string // as sent
 	Times       tracking.Times
 	CarrierCode string
-	RouterID    string    // the service's own identifier; empty keeps the one that is known
+	RouterID    string    // the service's own identifier; empty keeps the known one
 	Seen        time.Time // when it was learnt
-	AsOf        time.Time // when it was so; zero for when it was learnt
+	AsOf        time.Time // when it was true; zero for Seen
 	Source      Source
-	Event       int64 // the inbox's number of the event it was learnt from, 0 if none
-	Shared      int64 // how many trackings that event is about, if more than one; else 0
+	Event       int64 // number in the inbox of the event it is from, 0 if none
+	Shared      int64 // how many trackings that event is about, 0 if one
 }
 
-// NewSighting returns what was said of a tracking: at when it was learnt.
+// NewSighting returns what was said of a tracking, learnt at that time.
 func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Time, from Source) Sighting {
 	return Sighting{
 		Key: key, Phase: phase,
@@ -335,11 +336,10 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 	}
 }
 
-// Supersedes reports whether s counts rather than what is known of the same
-// tracking. Processed counts more than Processing, which tells nothing of a
-// shipment. Of an event and an answer, or of two events, the one counts that is
-// newer by the service's own times. Where these do not tell, and of two answers,
-// it is the one that was so later, in milliseconds, and s of the same moment.
+// Supersedes reports whether s replaces what is known of the same tracking.
+// Processed replaces Processing, never the reverse. If one of them is an event,
+// the service's own times decide. If they don't, or both are answers, the later
+// one wins, in milliseconds, and s if both are of the same moment.
 func (s Sighting) Supersedes(known Sighting) bool {
 	switch {
 	case s.Phase == Processed && known.Phase == Processing:
@@ -354,7 +354,7 @@ func (s Sighting) Supersedes(known Sighting) bool {
 	return s.observed().UnixMilli() >= known.observed().UnixMilli()
 }
 
-// observed is when it was so.
+// observed is when it was true.
 func (s Sighting) observed() time.Time {
 	if s.AsOf.IsZero() {
 		return s.Seen
@@ -368,7 +368,7 @@ func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }
 
-// TrackingStatus is a line of the list: a tracking and what is known of it.
+// TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
 	Item     tracking.Item
 	State    State  // empty if this ledger did not create it
@@ -376,7 +376,7 @@ type TrackingStatus struct {
 	Reason   string // why it was rejected or is unknown
 	Sighting *Sighting
 
-	// Unverified is the inbox's number of the latest event about the tracking
-	// number that did not verify, 0 if there is none. Nothing was learnt from it.
+	// Unverified is the number in the inbox of the latest event about the tracking
+	// number that did not verify, 0 if there is none. It changed nothing.
 	Unverified int64
 }

@@ -10,10 +10,10 @@ import (
 
 // Stager begins runs.
 type Stager interface {
-	// Stage begins a run that nobody can see yet. Only one process stages at
-	// a time: Stage waits for another until ctx ends. Past ctx's deadline it
-	// returns a [*BusyError], else the cause of ctx's end. What a process that
-	// died had staged is removed first.
+	// Stage begins a run that is invisible until it is opened. Only one process
+	// stages at a time: Stage waits for another until ctx ends. Past ctx's
+	// deadline it returns a [*BusyError], else the cause of ctx's end. It removes
+	// what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 }
 
@@ -24,14 +24,14 @@ type Stager interface {
 // it returns. Each must pass
 // [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Queue interface {
-	// Recover makes every row unknown that a process was sending when it
-	// died, and returns their number.
+	// Recover makes the rows unknown that dead processes were sending, and
+	// returns their number.
 	Recover(ctx context.Context) (int64, error)
 
-	// Adopt brings rows of the run's input that are pending in other runs
-	// into batches of the run: some n of them, whole batches where it can. It
-	// returns their number. Runs of living processes give some of theirs too,
-	// so that several processes share the work.
+	// Adopt moves rows of the run's input that are pending in other runs into
+	// batches of the run: about n of them, whole batches if possible. It returns
+	// their number. Runs of living processes give up some of theirs too, so that
+	// several processes share the work.
 	Adopt(ctx context.Context, run int64, n int) (int64, error)
 
 	// Claim moves up to n pending batches of the run to Sending and returns
@@ -49,7 +49,7 @@ type Queue interface {
 	CountRows(ctx context.Context, run int64) (Counts, error)
 }
 
-// UnknownRows is how rows of unknown outcome are settled.
+// UnknownRows settles rows of unknown outcome.
 type UnknownRows interface {
 	// Unknown yields the rows of the run's input that are unknown, batch by
 	// batch.
@@ -58,17 +58,17 @@ type UnknownRows interface {
 	// Accepted yields those that are accepted, likewise.
 	Accepted(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
 
-	// MarkUnknown makes accepted rows unknown in one transaction, for that reason,
-	// and returns how many were accepted still.
+	// MarkUnknown makes accepted rows unknown in one transaction, with that
+	// reason, and returns how many were still accepted.
 	MarkUnknown(ctx context.Context, rows []UnknownRow, reason string) (int64, error)
 
 	// Resolve records resolutions in one transaction. Rows that become Pending
 	// go into batches of the run. It returns how many of them still held.
 	Resolve(ctx context.Context, run int64, found []Resolution) (int64, error)
 
-	// Reopen makes the rows of the run's input that are Rejected, or Unknown,
-	// pending in batches of the run, and returns their number. The user
-	// decided so: nothing is proven by it.
+	// Reopen makes rows of the run's input that are Rejected, or Unknown, pending
+	// in batches of the run, and returns their number. It is for decisions of the
+	// user, not for proofs.
 	Reopen(ctx context.Context, run int64, from State) (int64, error)
 
 	// Controls returns up to n rows of the account that are accepted, those
@@ -76,23 +76,23 @@ type UnknownRows interface {
 	Controls(ctx context.Context, account string, n int) ([]UnknownRow, error)
 }
 
-// Staging is a run being filled. It is used by one goroutine, and ends with
-// Open or Discard; a process that dies before leaves nothing behind.
+// Staging is a run being filled. One goroutine uses it, and ends it with Open or
+// Discard; a process that dies before leaves nothing behind.
 type Staging interface {
-	// Add appends entries in input order. Entries that the ledger holds, or
-	// that came earlier in this input, become no second row. It returns those
-	// that contradict an earlier entry of this input.
+	// Add appends entries in input order. Pairs that the ledger has, or that came
+	// earlier in this input, become no second row. It returns the entries that
+	// contradict an earlier one of this input.
 	Add(ctx context.Context, entries []Entry) ([]Conflict, error)
 
-	// Open makes the run real: durable, visible, ready to be claimed. An
-	// input without a single valid record is for the caller to refuse.
+	// Open makes the run durable, visible, and ready to be claimed. The caller
+	// refuses an input without a valid record.
 	Open(ctx context.Context) (Run, error)
 
 	// Discard removes everything that was staged. After Open it does nothing.
 	Discard(ctx context.Context) error
 }
 
-// History is what can be asked about runs.
+// History reads and prunes runs.
 type History interface {
 	// Runs yields the runs of the account, or of every account if it is
 	// empty, newest first; limit 0 means all.
@@ -115,13 +115,12 @@ type History interface {
 	// than the given one.
 	Pending(ctx context.Context, account string, except int64) (int64, error)
 
-	// PruneRuns removes runs created before that, with their inputs and the
-	// answers to them. The rows and their states stay, so that nothing is new a
-	// second time. A run with rows that are pending, sending or unknown stays,
-	// as does one that a living process works on.
+	// PruneRuns removes runs created before that, with their inputs and answers.
+	// Their rows and states stay, so that no row is sent twice. A run with
+	// pending, sending or unknown rows stays, as does one of a living process.
 	PruneRuns(ctx context.Context, before time.Time) (PrunedRuns, error)
 
-	// Lookup returns how a pair stands, and false if the ledger does not hold it.
+	// Lookup returns the state of a pair, and false if the ledger does not have it.
 	Lookup(ctx context.Context, account string, key tracking.Key) (State, bool, error)
 }
 
@@ -137,8 +136,8 @@ type Keys interface {
 
 // Accounts keeps what is known of the service for an account.
 type Accounts interface {
-	// Contacted reports whether a row sent for the account was found by a
-	// query once, see [Accounts.RecordContact].
+	// Contacted reports whether a query ever found a row of the account, as
+	// recorded by RecordContact.
 	Contacted(ctx context.Context, account string) (bool, error)
 	RecordContact(ctx context.Context, account string) error
 
@@ -168,38 +167,38 @@ type Trackings interface {
 	// for byte, which is kept in any case; nil keeps the one there is.
 	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
 
-	// Statuses yields what is known of the account's trackings, in the order
-	// they were created, then those only ever seen, and the numbers that are
-	// nobody's: a tracking without referId belongs to no account. What is known
-	// of such a number is also known of the trackings that have it.
+	// Statuses yields what is known of the account's trackings in the order they
+	// were created, then of those that were only seen, then of numbers without an
+	// account: those of trackings without referId. What is known of such a number
+	// is also known of the trackings that have it.
 	Statuses(ctx context.Context, account string, f Filter) iter.Seq2[TrackingStatus, error]
 
 	// Find returns the account's rows with the given referId, or with the
 	// given number if referID is empty, in the order they were created, and
-	// trackings only ever seen after them.
+	// trackings that were only seen after them.
 	Find(ctx context.Context, account, referID, number string) ([]TrackingStatus, error)
 }
 
-// EventFollower is how the ledger learns from events, which come unasked, whoever's
-// account was in use when they came. Events are known by their numbers in the
-// inbox, which grow.
+// EventFollower updates the ledger by events. An event belongs to no account. It
+// is identified by its number in the inbox, which grows.
 type EventFollower interface {
 	// Followed returns how far events were followed, and the last one there is.
 	Followed(ctx context.Context) (to, last int64, err error)
 
-	// Follow records what events told as [Trackings.Learn] does, and moves
-	// Followed from one number to another in the same transaction. If it stands
-	// elsewhere by now, nothing happens and it returns false.
+	// Follow records what events say as [Trackings.Learn] does, and moves
+	// Followed from one number to another in the same transaction. If Followed is
+	// not from, nothing happens and it returns false.
 	//
-	// A sighting names a number, or a RouterID, or both, and no referId: it is
-	// about every row of that number, whichever account's, and about those
-	// trackings to which an answer has tied the RouterID; if there are none,
-	// about the number alone, which is nobody's until an account has it. An
-	// event ties no RouterID to a row: it may be about several.
+	// A sighting has a number, a RouterID, or both, and no referId. It is about
+	// every row of that number in any account, and about trackings whose RouterID
+	// an answer told. If there are none, it is about the number, without an
+	// account until one has it. An event gives no row a RouterID: it may be about
+	// several rows.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 
-	// UpdatedByEvents returns the account's trackings, and the numbers that are nobody's,
-	// of which the last was learnt from an event behind the one numbered after.
+	// UpdatedByEvents returns the account's trackings, and numbers without an
+	// account, whose last update is from an event later than the one numbered
+	// after.
 	UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error)
 
 	// LastUnverified is that of [TrackingStatus], for a number.
