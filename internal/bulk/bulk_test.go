@@ -66,7 +66,7 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 	return s(ctx, items)
 }
 
-func (s service) Evidence(context.Context, tracking.Item, bool) tracking.Evidence {
+func (s service) Evidence(context.Context, tracking.Query, tracking.Item) tracking.Evidence {
 	return tracking.Evidence{Why: "tells nothing"}
 }
 

@@ -43,8 +43,8 @@ type timed struct {
 	least  time.Duration
 }
 
-func (s *timed) Evidence(ctx context.Context, it tracking.Item, byNumber bool) tracking.Evidence {
-	e := s.fake.Evidence(ctx, it, byNumber)
+func (s *timed) Evidence(ctx context.Context, q tracking.Query, it tracking.Item) tracking.Evidence {
+	e := s.fake.Evidence(ctx, q, it)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.absent[it.Key()]; !ok && e.Presence == tracking.PresenceAbsent {

@@ -60,7 +60,8 @@ func (f *fake) takes(items ...tracking.Item) {
 	}
 }
 
-func (f *fake) Evidence(_ context.Context, it tracking.Item, byNumber bool) tracking.Evidence {
+func (f *fake) Evidence(_ context.Context, q tracking.Query, it tracking.Item) tracking.Evidence {
+	byNumber := q.ReferID == ""
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++

@@ -25,11 +25,7 @@ func (b boxed) Create(ctx context.Context, items []tracking.Item) *tracking.Repl
 	return b.client.CreateAsync(ctx, items)
 }
 
-func (b boxed) Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence {
-	q := tracking.Query{ReferID: item.ReferID}
-	if byNumber {
-		q = tracking.Query{Number: item.Number}
-	}
+func (b boxed) Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence {
 	return b.client.Evidence(ctx, q, item)
 }
 

@@ -33,8 +33,8 @@ type Store struct {
 // Service is the tracking service. Each call is one request.
 type Service interface {
 	Create(ctx context.Context, items []tracking.Item) *tracking.Reply
-	// Evidence queries an item by its referId, or by its number.
-	Evidence(ctx context.Context, item tracking.Item, byNumber bool) tracking.Evidence
+	// Evidence returns what the answer to a query proves about an item.
+	Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence
 }
 
 // UnknownAction says what is done about rows of unknown outcome.

@@ -83,8 +83,12 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 // query queries an item until an answer comes, with growing pauses. The error
 // says why none came; it is a [*StopError] or the cause of ctx.
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
+	q := tracking.Query{ReferID: item.ReferID}
+	if byNumber {
+		q = tracking.Query{Number: item.Number}
+	}
 	for retry := pace.NewRetry(j.QueryTimeout); ; {
-		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence { return j.Service.Evidence(ctx, item, byNumber) })
+		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence { return j.Service.Evidence(ctx, q, item) })
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)

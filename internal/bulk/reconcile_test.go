@@ -58,16 +58,16 @@ type slow struct {
 	gaps []time.Duration
 }
 
-func (s *slow) Evidence(ctx context.Context, it tracking.Item, byNumber bool) tracking.Evidence {
+func (s *slow) Evidence(ctx context.Context, q tracking.Query, it tracking.Item) tracking.Evidence {
 	if s.created[it.Key()] > 0 {
-		return s.fake.Evidence(ctx, it, byNumber)
+		return s.fake.Evidence(ctx, q, it)
 	}
 	if !s.said.IsZero() {
 		s.gaps = append(s.gaps, time.Since(s.said))
 	}
 	time.Sleep(400 * time.Millisecond)
 	s.said = time.Now()
-	return s.fake.Evidence(ctx, it, byNumber)
+	return s.fake.Evidence(ctx, q, it)
 }
 
 func TestSettleIsCountedFromTheAnswer(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -19,6 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const connectPatience = 2 * time.Minute
@@ -190,16 +192,30 @@ func Calls(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
 }
 
+// service is the tracking service for runs of a mode.
+type service struct {
+	*api.Client
+	mode ledger.Mode
+}
+
+// Create sends one batch, once. The reply is never nil.
+func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Reply {
+	if s.mode == ledger.Sync {
+		return s.CreateSync(ctx, items)
+	}
+	return s.CreateAsync(ctx, items)
+}
+
 // send sends the rows of the run that remain, and shows progress. The errors are
 // those of [bulk.Job.Execute].
 func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err error) {
-	service, err := k.Call.Service(k.Run.Plan.Mode)
+	client, err := k.Call.Client()
 	if err != nil {
 		return 0, err
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
-	job := bulk.Job{Ledger: contracts, Service: service, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
+	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
 	job.Settled, job.Resolved = progress.Settled, progress.Resolved
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
