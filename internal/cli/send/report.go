@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -113,23 +114,31 @@ const wideCounts = 92
 
 // printCounts prints the counts in a row, or on a narrow terminal one by one.
 func printCounts(out *command.Output, res Result) error {
-	counts := []int64{res.Read, res.New, res.Already, res.Duplicates, res.Invalid, res.Accepted, res.Rejected, res.Unknown, res.Pending, res.Batches}
+	fields, columns, cells := []render.Field{{Name: "Run", Value: res.Run}}, []render.Column{{Name: "RUN", ID: true}}, []string{res.Run}
+	for _, count := range []struct {
+		name string
+		n    int64
+	}{
+		{"Read", res.Read},
+		{"New", res.New},
+		{"Already", res.Already},
+		{"Duplicates", res.Duplicates},
+		{"Invalid", res.Invalid},
+		{"Accepted", res.Accepted},
+		{"Rejected", res.Rejected},
+		{"Unknown", res.Unknown},
+		{"Pending", res.Pending},
+		{"Calls", res.Batches},
+	} {
+		cell := strconv.FormatInt(count.n, 10)
+		fields = append(fields, render.Field{Name: count.name, Value: cell})
+		columns = append(columns, render.Column{Name: strings.ToUpper(count.name), Right: true})
+		cells = append(cells, cell)
+	}
 	if width := out.Out().Width(); width > 0 && width < wideCounts {
-		fields := []render.Field{{Name: "Run", Value: res.Run}}
-		for i, name := range []string{"Read", "New", "Already", "Duplicates", "Invalid", "Accepted", "Rejected", "Unknown", "Pending", "Calls"} {
-			fields = append(fields, render.Field{Name: name, Value: strconv.FormatInt(counts[i], 10)})
-		}
 		return out.Fields(fields)
 	}
-	rows := out.Table(
-		render.Column{Name: "RUN", ID: true}, render.Column{Name: "READ", Right: true}, render.Column{Name: "NEW", Right: true},
-		render.Column{Name: "ALREADY", Right: true}, render.Column{Name: "DUPLICATES", Right: true}, render.Column{Name: "INVALID", Right: true},
-		render.Column{Name: "ACCEPTED", Right: true}, render.Column{Name: "REJECTED", Right: true}, render.Column{Name: "UNKNOWN", Right: true},
-		render.Column{Name: "PENDING", Right: true}, render.Column{Name: "CALLS", Right: true})
-	cells := []string{res.Run}
-	for _, n := range counts {
-		cells = append(cells, strconv.FormatInt(n, 10))
-	}
+	rows := out.Table(columns...)
 	return errors.Join(rows.Row(cells...), rows.Flush())
 }
 

@@ -1,0 +1,113 @@
+package listen
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// maxQueued is how many attempts wait to be printed; more are only counted.
+const maxQueued = 1024
+
+// attemptJSON is an attempt to forward a delivery, in our output.
+type attemptJSON struct {
+	Type           string            `json:"type"`   // forward
+	Target         string            `json:"target"` // without what may be a token
+	Filter         string            `json:"filter"`
+	Delivery       int64             `json:"delivery"`
+	Attempt        int               `json:"attempt"`
+	Outcome        inbox.Disposition `json:"outcome"` // sent, retry or dead
+	Status         int               `json:"status"`  // 0 if no answer came
+	ElapsedSeconds float64           `json:"elapsedSeconds"`
+	Problem        string            `json:"problem,omitempty"`
+	NextAttemptAt  *time.Time        `json:"nextAttemptAt,omitempty"`
+	FailingSince   *time.Time        `json:"failingSince"`            // of the target; null if it is fine
+	FailedSeconds  float64           `json:"failedSeconds,omitempty"` // how long the target had failed before this
+	Reply          *string           `json:"reply,omitempty"`
+}
+
+// attemptPrinter prints attempts to forward in the order in which they ended.
+type attemptPrinter struct {
+	out       *command.Output
+	io        *term.IO
+	showReply bool
+	queue     chan forward.AttemptReport
+	lost      atomic.Int64 // attempts that were not printed
+}
+
+func newAttemptPrinter(c *command.Call, showReply bool) *attemptPrinter {
+	return &attemptPrinter{out: c.Out, io: c.IO, showReply: showReply, queue: make(chan forward.AttemptReport, maxQueued)}
+}
+
+// enqueue keeps an attempt to be printed. It never blocks: forwarding does not
+// wait for the reader of the output.
+func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
+	select {
+	case p.queue <- n:
+	default:
+		p.lost.Add(1)
+	}
+}
+
+// run prints the queue until it is closed, and after an error reads it only.
+// printing is held while something is printed.
+func (p *attemptPrinter) run(printing sync.Locker) error {
+	var failed error
+	for n := range p.queue {
+		if failed == nil {
+			printing.Lock()
+			failed = p.print(n)
+			printing.Unlock()
+		}
+	}
+	return failed
+}
+
+// print prints one attempt, and before it how many were lost.
+func (p *attemptPrinter) print(n forward.AttemptReport) error {
+	if lost := p.lost.Swap(0); lost > 0 {
+		p.io.Warning("%d forwards before this one were not printed", lost)
+	}
+	if !p.out.Machine() {
+		return p.printLine(n)
+	}
+	j := attemptJSON{
+		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Disposition,
+		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
+		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(),
+	}
+	if p.showReply {
+		reply := string(n.Reply)
+		j.Reply = &reply
+	}
+	return p.out.Object(j)
+}
+
+// printLine prints one attempt for people.
+func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
+	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Elapsed.Round(time.Millisecond))
+	if n.FailedFor > 0 {
+		how += fmt.Sprintf(", fine again after %v", n.FailedFor.Round(time.Second))
+	}
+	switch n.Disposition {
+	case inbox.Retry:
+		what, style = "not forwarded", term.Caution
+		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))
+	case inbox.GivenUp:
+		what, style = "given up", term.Bad
+		how = n.Problem + "; see `waybill events list --dead`"
+	case inbox.Sent, inbox.Returned:
+	}
+	err := p.out.Line("%s  %s  delivery %d, attempt %d, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, what), n.Delivery, n.Attempt, n.Target.Show(), how)
+	if err == nil && p.showReply && len(n.Reply) > 0 {
+		err = p.out.Line("          %s", term.Visible(string(n.Reply)))
+	}
+	return err
+}

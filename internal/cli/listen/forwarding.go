@@ -1,0 +1,203 @@
+package listen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// How long a listener that ends waits for its targets.
+const (
+	lastAnswers = time.Second     // for answers that senders wait for
+	drainTime   = 5 * time.Second // for the backlog, unless it was interrupted
+)
+
+// forwarding is the forwarder of a listener; nil forwards nothing.
+type forwarding struct {
+	*forward.Forwarder
+
+	client   *forward.Client
+	io       *term.IO
+	attempts *attemptPrinter
+	flags    string // that a later listener needs to continue
+}
+
+// openForwarding opens the sinks of all targets, and says what waits for them.
+// ctx ends when the listener is to end.
+func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
+	targets, err := o.targets()
+	if err != nil || len(targets) == 0 {
+		return nil, err
+	}
+	if err := events.AddTargetHeaders(c, o.Headers, targets); err != nil {
+		return nil, err
+	}
+	from, err := parseFrom(o.From)
+	if err != nil {
+		return nil, err
+	}
+	withhold, err := c.SecretMatcher()
+	if err != nil {
+		return nil, err
+	}
+	client, err := events.NewForwardClient(c.Session, o.AllowTarget)
+	if err != nil {
+		return nil, err
+	}
+	fw := &forwarding{client: client, io: c.IO, attempts: newAttemptPrinter(c, o.ShowReply), flags: "--forward-to"}
+	if o.Unverified {
+		fw.flags += " and --forward-unverified"
+	}
+	if len(o.Headers) > 0 {
+		fw.flags += " and --target-header"
+	}
+	fw.Forwarder, err = forward.Open(ctx, forward.Options{
+		Outbox: db.Outbox, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		Answers: o.Ack == ackForwarded, OnAttempt: fw.attempts.enqueue,
+		OnStoreError: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	receiver.AnswerWith(func(asked context.Context, delivery int64) int {
+		if o.Ack == ackForwarded {
+			asked, cancel := context.WithCancel(asked)
+			defer cancel()
+			defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswers, cancel) })()
+			return fw.Answer(asked, delivery)
+		}
+		fw.Wake()
+		return 200
+	})
+	warnForwarding(c.Session, targets, o.Unverified)
+	if o.Skip {
+		return fw, fw.skipBacklog(ctx, db.Outbox)
+	}
+	fw.printBacklog()
+	return fw, nil
+}
+
+// warnForwarding warns of settings with which nothing, or too much, is forwarded.
+func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
+	if w := s.Config.Webhook; !unverified && (w.Scheme == "" || w.Verify == "off") {
+		s.IO.WarningWith(term.Failure{
+			Message: "nothing will be forwarded: no delivery can be verified without a signature scheme",
+			Hint:    "set webhook.scheme (`waybill signature learn` finds it), or add --forward-unverified",
+		})
+	}
+	events.WarnUnencrypted(s.IO, targets)
+}
+
+// knownSinks returns the sinks that were known before, and those that begin in
+// the past.
+func (fw *forwarding) knownSinks() []inbox.Sink {
+	return slices.DeleteFunc(fw.Sinks(), func(sink inbox.Sink) bool { return sink.New && sink.Unread == 0 })
+}
+
+// skipBacklog drops what waits for known targets.
+func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) error {
+	for _, sink := range fw.knownSinks() {
+		dropped, err := outbox.SkipBacklog(ctx, sink.ID)
+		if err != nil {
+			return err
+		}
+		fw.io.Note("%s: forgot %s", view.Sink(sink), backlogText(dropped, "", sink.Unread))
+	}
+	return nil
+}
+
+// printBacklog says what waits for known targets.
+func (fw *forwarding) printBacklog() {
+	for _, sink := range fw.knownSinks() {
+		if sink.Waiting+sink.Unread > 0 {
+			since := ""
+			if !sink.Oldest.IsZero() {
+				since = " (the oldest since " + render.LocalTime(sink.Oldest) + ")"
+			}
+			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
+		}
+		if sink.Dead > 0 {
+			fw.io.Note("%s: %s given up; see `waybill events list --dead`", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
+		}
+	}
+}
+
+// backlogText is what waits for a target, in words.
+func backlogText(waiting int64, since string, unread int64) string {
+	switch {
+	case unread == 0:
+		return command.Plural(waiting, "delivery") + " still to be sent" + since
+	case waiting == 0:
+		return command.Plural(unread, "delivery") + " not looked at yet"
+	default:
+		return fmt.Sprintf("%s still to be sent%s and %d not looked at yet", command.Plural(waiting, "delivery"), since, unread)
+	}
+}
+
+// drain waits until everything was sent, or ctx ends, or drainTime is over.
+func (fw *forwarding) drain(ctx context.Context) {
+	if fw == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, drainTime)
+	defer cancel()
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for {
+		if left, err := fw.sinksWithBacklog(ctx); err != nil || len(left) == 0 {
+			return // an error is reported at the end, if it is still there
+		}
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// sinksWithBacklog returns the sinks that something waits for.
+func (fw *forwarding) sinksWithBacklog(ctx context.Context) ([]inbox.Sink, error) {
+	left, err := fw.CurrentSinks(ctx)
+	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Unread == 0 }), err
+}
+
+// printRemaining says what was not forwarded when the listener has ended.
+func (fw *forwarding) printRemaining(ctx context.Context) error {
+	if fw == nil {
+		return nil
+	}
+	left, err := fw.sinksWithBacklog(context.WithoutCancel(ctx))
+	for _, sink := range left {
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
+	}
+	return err
+}
+
+// run forwards, and prints each attempt, until ctx ends; requests under way end
+// at once when hard does. printing is held while something is printed.
+func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error {
+	if fw == nil {
+		return nil
+	}
+	defer fw.client.Close()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(fw.attempts.queue)
+		return fw.Run(ctx, hard)
+	})
+	g.Go(func() error { return fw.attempts.run(printing) })
+	return g.Wait()
+}
