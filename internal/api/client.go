@@ -1,8 +1,8 @@
-// Package api speaks to the shipment tracking service: its three operations,
-// with what came of each as a type.
+// Package api is the client of the shipment tracking service: its three
+// operations, each with a type of result.
 //
-// A create is never sent twice by this package, whatever happens to its
-// connection: whether to send again is for the ledger to decide.
+// It never sends a create twice, whatever happens to the connection: the caller
+// decides whether to send again.
 package api
 
 import (
@@ -23,15 +23,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// MaxAnswer is how much of an answer is read, in bytes. A longer one is
-// marked as cut.
+// MaxAnswer is how much of an answer is read, in bytes. A longer one is cut.
 const MaxAnswer = 32 << 20
 
 const (
 	dialTimeout = 10 * time.Second
-	// idleTimeout is how long a connection may rest before it is not used
-	// again: a create on a connection that the other side is closing ends in
-	// an unknown outcome.
+	// idleTimeout is how long an idle connection is reused: a create on a
+	// connection that the service is closing has an unknown outcome.
 	idleTimeout = 5 * time.Second
 
 	queryTimeout = 30 * time.Second
@@ -47,12 +45,12 @@ const (
 	PathDetail      = "/api/v1/routers/detail"
 )
 
-// Options is what a client is made of.
+// Options configure a client.
 type Options struct {
 	BaseURL   string // normalised: scheme, host and an optional path, no trailing slash
 	Key       string // value of the Authorization header
 	UserAgent string
-	Workers   int    // connections there may be
+	Workers   int    // most connections at once
 	CAFile    string // further certificate authorities, PEM; empty for none
 
 	// Timeout bounds one request; 0 means 30s, and 120s for a synchronous create.
@@ -62,16 +60,16 @@ type Options struct {
 	Absent      []tracking.Absent // what "no such tracking" looks like, besides 404
 	Accepted    []tracking.Match  // what success of a create looks like; empty for the built-in signs
 
-	// Unprocessed are the statuses of a create's answer that mean that
-	// nothing was stored and the request may be repeated after a pause.
+	// Unprocessed are statuses of answers to creates by which the service stored
+	// nothing, so that the request is repeated after a pause.
 	Unprocessed []int
 
-	// Trace is told of every request and answer; nil for none. It never sees
-	// the key.
+	// Trace is called with every request and answer, without the key; nil for
+	// none.
 	Trace func(Exchange)
 }
 
-// Exchange is one request and its answer, for people who look for a fault.
+// Exchange is one request and its answer, for debugging.
 type Exchange struct {
 	Method, URL string
 	Request     []byte
@@ -82,7 +80,8 @@ type Exchange struct {
 	Err         error
 }
 
-// Client speaks to one service with one key. It is safe for concurrent use.
+// Client sends requests to one service with one key. It is safe for concurrent
+// use.
 type Client struct {
 	opts Options
 	base *url.URL
@@ -127,7 +126,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 func (c *Client) Host() string { return c.base.Host }
 
 // Certificates returns the system's certificate authorities and those of a PEM
-// file: nil, which stands for the system's alone, if the name is empty.
+// file; nil, which means the system's alone, if the name is empty.
 func Certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil means the system's authorities
@@ -155,7 +154,7 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &countingConn{Conn: conn}, nil
 }
 
-// countingConn counts what was handed to the system for sending.
+// countingConn counts the bytes written to a connection.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
@@ -167,7 +166,7 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom keeps the transport from going round Write.
+// ReadFrom makes the transport use Write.
 func (c *countingConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(writerOnly{c}, r)
 }
@@ -182,16 +181,16 @@ func (c *Client) url(path string, query url.Values) string {
 	return u.String()
 }
 
-// CreateAsync asks for up to [tracking.MaxAsyncBatch] trackings, to be worked
-// out in the background. The reply is never nil.
+// CreateAsync creates up to [tracking.MaxAsyncBatch] trackings, which the service
+// processes in the background. The reply is never nil.
 //
 // Interface: Endpoints, 2. Batch create (asynchronous, v2).
 func (c *Client) CreateAsync(ctx context.Context, items []tracking.Item) *tracking.Reply {
 	return c.create(ctx, PathCreateAsync, items, c.timeout(queryTimeout))
 }
 
-// CreateSync asks for up to [tracking.MaxSyncBatch] trackings; the answer
-// holds what is known of them already. The reply is never nil.
+// CreateSync creates up to [tracking.MaxSyncBatch] trackings; the answer has what
+// is known of them already. The reply is never nil.
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func (c *Client) CreateSync(ctx context.Context, items []tracking.Item) *tracking.Reply {

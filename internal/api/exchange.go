@@ -39,22 +39,22 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, lim
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	x := exchange{began: time.Now()}
-	var wire wire
-	req, err := c.request(httptrace.WithClientTrace(ctx, wire.trace()), method, target, body)
+	var conn connTrace
+	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), method, target, body)
 	if err != nil {
 		x.err = err
 		return x
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		x.sent, x.err = wire.touched(), plainError(err)
+		x.sent, x.err = conn.wrote(), plainError(err)
 	} else {
 		x.sent, x.status, x.header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 		x.answer, x.body, x.cut, x.err = readAnswer(res)
 	}
 	x.took = time.Since(x.began)
-	c.tell(method, target, body, x)
+	c.trace(method, target, body, x)
 	return x
 }
 
@@ -85,7 +85,7 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 	return req, nil
 }
 
-func (c *Client) tell(method, target string, body []byte, x exchange) {
+func (c *Client) trace(method, target string, body []byte, x exchange) {
 	if c.opts.Trace == nil {
 		return
 	}
@@ -95,14 +95,14 @@ func (c *Client) tell(method, target string, body []byte, x exchange) {
 // tlsConn is a connection inside another, as TLS is.
 type tlsConn interface{ NetConn() net.Conn }
 
-// wire watches the connection of one request.
-type wire struct {
-	conn   atomic.Pointer[countingConn]
-	before atomic.Int64
-	other  atomic.Bool // a connection whose bytes can't be counted
+// connTrace counts what is written to the connection of one request.
+type connTrace struct {
+	conn          atomic.Pointer[countingConn]
+	writtenBefore atomic.Int64
+	uncounted     atomic.Bool // a connection whose bytes can't be counted
 }
 
-func (w *wire) trace() *httptrace.ClientTrace {
+func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		conn := info.Conn
 		for t, ok := conn.(tlsConn); ok; t, ok = conn.(tlsConn) {
@@ -110,21 +110,21 @@ func (w *wire) trace() *httptrace.ClientTrace {
 		}
 		counted, ok := conn.(*countingConn)
 		if !ok {
-			w.other.Store(true)
+			t.uncounted.Store(true)
 			return
 		}
-		w.before.Store(counted.written.Load())
-		w.conn.Store(counted)
+		t.writtenBefore.Store(counted.written.Load())
+		t.conn.Store(counted)
 	}}
 }
 
-// touched reports whether a byte may have left. Without a connection none has.
-func (w *wire) touched() bool {
-	if w.other.Load() {
+// wrote reports whether a byte of the request may have left.
+func (t *connTrace) wrote() bool {
+	if t.uncounted.Load() {
 		return true
 	}
-	conn := w.conn.Load()
-	return conn != nil && conn.written.Load() > w.before.Load()
+	conn := t.conn.Load()
+	return conn != nil && conn.written.Load() > t.writtenBefore.Load()
 }
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says

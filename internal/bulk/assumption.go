@@ -160,7 +160,7 @@ func (j *Job) release(ctx context.Context, rows []ledger.UnknownRow) error {
 	for i, x := range rows {
 		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 	}
-	return (&reconcilePass{Job: j}).resolve(context.WithoutCancel(ctx), ledger.Pending, found)
+	return j.resolve(context.WithoutCancel(ctx), ledger.Pending, found)
 }
 
 // lowerMaxBatch limits the batches of later rounds to half of rows.
@@ -200,13 +200,13 @@ func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []
 	}
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
-		found, err := j.prove(ctx, x, func() error { return nil })
+		found, err := j.prove(ctx, x, nil)
 		if err != nil {
 			return unchecked, err
 		}
 		proofs[i] = &found
 	}
-	if err := (&reconcilePass{Job: j}).dropUnprovenProcessing(ctx, proofs); err != nil {
+	if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
 		return unchecked, err
 	}
 	seen := map[conclusion]bool{}

@@ -59,7 +59,7 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	defer cancel()
 	// Siblings: another row of the account may have the same referId, so that only
 	// an answer with the number counts.
-	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, func() error { return nil })
+	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
 	case err != nil || p.conclusion == processing:
 		s.State, s.Reason = ledger.Unknown, s.Reason+"; whether it is there could not be told"
@@ -90,17 +90,17 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	for _, row := range b.Rows {
 		rows[row.Item.Key()] = row.ID
 	}
-	var verdicts []ledger.RowOutcome
+	var outcomes []ledger.RowOutcome
 	for _, v := range r.Refused {
 		id, ok := rows[v.Key]
 		switch {
 		case ok && !v.Ambiguous:
-			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
+			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
 		case ok && r.Outcome == tracking.OutcomeAccepted:
-			verdicts = append(verdicts, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
+			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
 		}
 	}
-	return verdicts
+	return outcomes
 }
 
 // states are the states of rows by what the service stored of them.

@@ -36,7 +36,8 @@ type proof struct {
 // Present means that an answer names the number, or is "Processing" while the
 // account has no other row of that referId. The latter does not count for a row
 // that was never sent from here: another machine may have sent several.
-// beforeNumber is called before the query by number; its error ends prove.
+// beforeNumber, if not nil, is called before the query by number; its error ends
+// prove.
 func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
 	var p proof
 	first, err := j.query(ctx, x.Item, false)
@@ -57,8 +58,10 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 			return p, nil
 		}
 	}
-	if err := beforeNumber(); err != nil {
-		return p, err
+	if beforeNumber != nil {
+		if err := beforeNumber(); err != nil {
+			return p, err
+		}
 	}
 	second, err := j.query(ctx, x.Item, true)
 	p.answered = time.Now()

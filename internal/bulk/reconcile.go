@@ -154,11 +154,11 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 
 // dropUnprovenProcessing drops proofs by an answer "Processing", if the service
 // answers so about a referId that nobody created too, or that query fails.
-func (p *reconcilePass) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
+func (j *Job) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
 	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
 		return nil
 	}
-	e, err := p.Job.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
+	e, err := j.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
 	for i, f := range proofs {
 		switch {
 		case f == nil || !f.ifNoSiblings:
@@ -171,6 +171,7 @@ func (p *reconcilePass) dropUnprovenProcessing(ctx context.Context, proofs []*pr
 	return err
 }
 
+// firstError returns the first error that is not nil.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -192,21 +193,21 @@ func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.Unknow
 	return p.resolve(ctx, ledger.Accepted, found)
 }
 
-func (p *reconcilePass) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
+func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
 	if len(found) == 0 {
 		return nil
 	}
-	held, err := p.Ledger.Resolve(ctx, p.Run.ID, found)
+	held, err := j.Ledger.Resolve(ctx, j.Run.ID, found)
 	if err != nil {
 		return err
 	}
 	if state == ledger.Accepted && held > 0 {
-		if err := p.Ledger.RecordContact(ctx, p.Run.Plan.Account); err != nil {
+		if err := j.Ledger.RecordContact(ctx, j.Run.Plan.Account); err != nil {
 			return err
 		}
 	}
-	if p.Resolved != nil && state != ledger.Unknown {
-		p.Resolved(state, held)
+	if j.Resolved != nil && state != ledger.Unknown {
+		j.Resolved(state, held)
 	}
 	return nil
 }
