@@ -30,7 +30,7 @@ type conflicts struct {
 // add notes a record that is left out.
 func (x *conflicts) add(conflict ledger.Conflict) error {
 	x.n++
-	x.in.judged.Problem(conflictProblem(x.in.Names(), conflict))
+	x.in.judged.AddProblem(conflictProblem(x.in.Names(), conflict))
 	if x.in.rejects == "" {
 		return nil
 	}

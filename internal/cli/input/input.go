@@ -1,3 +1,5 @@
+// Package input reads what is to be created: it opens files or copies of what can
+// be read only once, judges every row, and yields the good ones.
 package input
 
 import (
@@ -18,9 +20,8 @@ import (
 // ShownProblems is how many problems of an input are shown in full.
 const ShownProblems = 20
 
-// Input is what a create reads, twice: first it is judged whole, so that
-// everything that can be wrong without the ledger is known before the ledger
-// is opened; then it is staged.
+// Input is what a create reads, twice: it is judged whole before the ledger is
+// opened, then staged.
 type Input struct {
 	Sources []Source
 	Options intake.Options
@@ -31,14 +32,14 @@ type Input struct {
 type Source struct {
 	Name string
 	File *os.File
-	temp bool // a copy of what can be read only once
-	Row  *tracking.Item
-	// opened is what the file was when it was opened; nil for what nobody else
+	temp bool           // File is a copy of what can be read only once
+	Row  *tracking.Item // from the command line; nil for a file
+	// opened is the file as it was when it was opened; nil for what nobody else
 	// can change.
 	opened fs.FileInfo
 }
 
-// WithoutPath is an error of the file system without the name that it repeats.
+// WithoutPath returns an error of the file system without the path in it.
 func WithoutPath(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -52,14 +53,15 @@ func (s Source) close() {
 	}
 }
 
+// Close closes all files.
 func (in *Input) Close() {
 	for _, s := range in.Sources {
 		s.close()
 	}
 }
 
-// Unchanged returns an error if a file is not what it was when it was opened:
-// another one, of another size, or written to since.
+// Unchanged returns an error if a file was replaced or written to since it was
+// opened.
 func (in *Input) Unchanged() error {
 	for _, s := range in.Sources {
 		if s.opened == nil {
@@ -83,6 +85,7 @@ func (in *Input) Repeatable() bool {
 	return true
 }
 
+// Names returns the names of the sources, in order.
 func (in *Input) Names() []string {
 	names := make([]string, len(in.Sources))
 	for i, s := range in.Sources {
@@ -91,16 +94,17 @@ func (in *Input) Names() []string {
 	return names
 }
 
-// Judgement is what an input is worth before the ledger has seen it.
+// Judgement is what is found of an input without the ledger.
 type Judgement struct {
 	Read, Valid, Invalid int64
-	Problems             []intake.Problem // of invalid rows, the first shownProblems
+	Problems             []intake.Problem // of invalid rows, the first ShownProblems
 	MoreProblems         int64
 	Notes                []intake.Problem // on good rows, the first few
 	MoreNotes            int64
 	Summaries            []SourceSummary
 }
 
+// SourceSummary is what a source has besides its rows.
 type SourceSummary struct {
 	Name string
 	intake.Summary
@@ -109,7 +113,8 @@ type SourceSummary struct {
 // shownNotes is how many notes on good rows are shown in full.
 const shownNotes = 5
 
-func (j *Judgement) Problem(p intake.Problem) {
+// AddProblem counts a problem, and keeps it if it is one of the first.
+func (j *Judgement) AddProblem(p intake.Problem) {
 	if len(j.Problems) < ShownProblems {
 		j.Problems = append(j.Problems, p)
 		return
@@ -152,7 +157,7 @@ func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.
 		if p.Note {
 			j.note(p)
 		} else {
-			j.Problem(p)
+			j.AddProblem(p)
 		}
 	}
 	if good {
@@ -166,8 +171,8 @@ func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.
 	return rejects.Write(r, rec)
 }
 
-// Read calls each for every record of the source from its beginning. An input
-// without rows is no error here: there may be others.
+// Read calls each for every record of the source from its beginning, then done. A
+// source without rows is no error: there may be others.
 func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
 	if s.Row != nil {
 		return each(nil, s.single(o.AcceptOdd))
@@ -214,7 +219,7 @@ func flagOf(field string) string {
 	}
 }
 
-// errStop ends a pass whose consumer went away.
+// errStop ends reading when the consumer of entries stops.
 var errStop = errors.New("stop")
 
 // Entries yields the good records for staging. An input that changed since it
@@ -237,8 +242,7 @@ func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	}
 }
 
-// entriesOf yields those of one source. It returns errStop if the consumer went
-// away.
+// entriesOf yields those of one source. It returns errStop if the consumer stops.
 func (in *Input) entriesOf(ctx context.Context, i int, yield func(ledger.Entry, error) bool) error {
 	return in.Sources[i].Read(in.Options, func(_ *intake.Reader, rec intake.Record) error {
 		switch {

@@ -20,15 +20,16 @@ import (
 // only once.
 type Opener struct {
 	stdin    io.Reader
-	terminal bool  // stdin is one
+	terminal bool  // stdin is a terminal
 	MaxBytes int64 // bytes of a copy
 }
 
+// NewOpener returns an opener with the standard input and limits of a session.
 func NewOpener(s *app.Session) Opener {
 	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: int64(s.Config.MaxInput)}
 }
 
-// Open opens every file. A signal ends it, whatever it waits for.
+// Open opens every file, - as standard input. The end of ctx ends it.
 func (o Opener) Open(ctx context.Context, files []string) (*Input, error) {
 	in := &Input{}
 	for _, name := range files {
@@ -131,7 +132,7 @@ type inputReader struct {
 
 func (r inputReader) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // the end of a stream is io.EOF itself
+	if err != nil && err != io.EOF {
 		err = &intake.ReadError{File: r.name, Err: err}
 	}
 	return n, err
@@ -139,9 +140,9 @@ func (r inputReader) Read(p []byte) (int, error) {
 
 // spoolLimit is how many bytes are copied at most: a tenth of the free space
 // is left alone.
-func spoolLimit(most, free int64, known bool) int64 {
+func spoolLimit(limit, free int64, known bool) int64 {
 	if !known {
-		return most
+		return limit
 	}
-	return min(most, free-free/10)
+	return min(limit, free-free/10)
 }

@@ -2,7 +2,6 @@ package input
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -12,18 +11,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// BadRowsError says that an input has bad rows. Nothing was sent.
+// BadRowsError lists the bad rows of an input. Nothing was sent.
 type BadRowsError struct {
 	Judged  Judgement
 	Rejects string // file that got them, empty if none was asked for
-	Resume  string // command that would go on
+	Resume  string // command to run once the rows are fixed
 }
 
 func (e *BadRowsError) Error() string {
 	return fmt.Sprintf("%s, nothing was sent", BadRows(e.Judged))
 }
 
-// Warning is what stands for the error with --skip-invalid.
+// Warning returns the warning shown in place of the error with --skip-invalid.
 func (e *BadRowsError) Warning() term.Failure {
 	return term.Failure{Message: BadRows(e.Judged) + " and left out", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
 }
@@ -33,7 +32,7 @@ func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 	return issues(e.Judged), int(e.Judged.MoreProblems)
 }
 
-// Next returns the command that would go on.
+// Next returns the command to run once the rows are fixed.
 func (e *BadRowsError) Next() string { return e.Resume }
 
 func issues(j Judgement) []term.Issue {
@@ -51,6 +50,7 @@ func columnName(p intake.Problem) string {
 	return p.Field
 }
 
+// BadRows says how many rows are bad.
 func BadRows(j Judgement) string {
 	if j.Invalid == 1 {
 		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
@@ -66,8 +66,7 @@ func (e *BadRowsError) Hint() string {
 	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
 }
 
-// ProblemLine shows one problem with its place, the value made visible, and
-// the remedy.
+// ProblemLine shows a problem with its place, its value and the remedy.
 func ProblemLine(p intake.Problem) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:%d", p.File, p.Line)
@@ -87,8 +86,8 @@ func ProblemLine(p intake.Problem) string {
 	return b.String()
 }
 
-// ExchangedText says that the two columns look like each other, and which
-// flags exchange them.
+// ExchangedText says that the two columns look exchanged, and which flags exchange
+// them.
 func ExchangedText(s SourceSummary) string {
 	text := fmt.Sprintf("%s: in %d of %s the referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
 	if s.ReferID == "" {
@@ -98,36 +97,11 @@ func ExchangedText(s SourceSummary) string {
 		tracking.FieldReferID, shell.Word(s.Number), tracking.FieldNumber, shell.Word(s.ReferID))
 }
 
+// QuotedList lists names between quotes.
 func QuotedList(names []string) string {
 	list := make([]string, len(names))
 	for i, n := range names {
 		list[i] = command.Quoted(n)
 	}
 	return strings.Join(list, ", ")
-}
-
-// RejectsFile is a file of rejected rows in the making. One that was not asked
-// for does nothing.
-type RejectsFile struct {
-	File *command.AtomicFile
-	Rows *intake.Rejects
-}
-
-func SameFile(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
-func (f *RejectsFile) Commit() error {
-	if f.File == nil {
-		return nil
-	}
-	return f.File.Commit()
-}
-
-func (f *RejectsFile) Discard() {
-	if f.File != nil {
-		f.File.Discard()
-	}
 }
