@@ -23,7 +23,7 @@ func Main() command.Code {
 	defer stopSoft(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A reader that goes away is an error of a write, not the end of the
+	// A reader that closes the pipe is an error of a write, not the end of the
 	// program in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
 	done := make(chan struct{})
@@ -42,17 +42,17 @@ func Main() command.Code {
 	return Run(soft, a, os.Args[1:])
 }
 
-// Run runs one command line and says how it ended. It writes any error to
+// Run runs one command line and returns its exit status. It writes any error to
 // a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) command.Code {
-	r := &command.Factory{App: a, Args: args, Exec: Run}
-	root := newRoot(r) //nolint:contextcheck // commands get theirs from cobra
+	f := &command.Factory{App: a, Args: args, Exec: Run}
+	root := newRoot(f) //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(args)
-	r.Preconfigure(args)
+	f.Preconfigure(args)
 	defer func() { _ = a.IO.Close() }()
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !r.Started {
-		err = r.AsUsage(cmd, err) // whatever stops a command before it starts is how it was called
+	if err != nil && !f.Started {
+		err = f.AsUsage(cmd, err) // whatever stops a command before it starts is how it was called
 	}
-	return r.Finish(ctx, err)
+	return f.Finish(ctx, err)
 }

@@ -68,8 +68,8 @@ Try it without an account:  waybill demo`,
 	return root
 }
 
-// flagError says what to do about a flag that a command does not take. An
-// argument that begins with a hyphen is taken for flags.
+// flagError adds a hint to the error of an unknown flag: it may be an argument that
+// begins with a hyphen.
 func flagError(cmd *cobra.Command, err error) error {
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	unknown := (*pflag.NotExistError)(nil)

@@ -8,7 +8,6 @@ import (
 	"syscall"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -17,30 +16,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-func TestWorstFollowsThePrecedence(t *testing.T) {
-	tests := []struct {
-		codes []command.Code
-		want  command.Code
-	}{
-		{nil, command.OK},
-		{[]command.Code{command.OK, command.OK}, command.OK},
-		{[]command.Code{command.Pending, command.Refused, command.Partial, command.Unreachable, command.Unknown, command.Auth, command.Interrupted, command.Store}, command.Store},
-		{[]command.Code{command.Pending, command.Refused, command.Partial}, command.Partial},
-		{[]command.Code{command.Unknown, command.Unreachable}, command.Unknown},
-		{[]command.Code{command.Terminated, command.Auth}, command.Terminated},
-		{[]command.Code{command.OK, command.NotFound}, command.NotFound},
-	}
-	for _, tt := range tests {
-		if got := command.Worst(tt.codes...); got != tt.want {
-			t.Errorf("worst(%v) = %d; want %d", tt.codes, got, tt.want)
-		}
-	}
-}
 
 // An input that can't be read is a disk problem, but no matter of room: neither
 // a file nor what is copied of standard input.
@@ -112,86 +90,6 @@ func TestExplain(t *testing.T) {
 		if got, _ := command.Explain(tt.err); got != tt.want {
 			t.Errorf("explain(%v) = %d; want %d", tt.err, got, tt.want)
 		}
-	}
-}
-
-func TestConditions(t *testing.T) {
-	found := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
-		return query.Tracking{Tracking: t, Phase: phase}
-	}
-	done := found(ledger.Processed, tracking.Tracking{Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered"})
-	moving := found(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING"})
-	tests := []struct {
-		condition string
-		found     []query.Tracking
-		want      bool
-	}{
-		{"processed", []query.Tracking{done}, true},
-		{"processed", []query.Tracking{done, found(ledger.Processing, tracking.Tracking{})}, false},
-		{"processed", nil, false},
-		{"status=1", []query.Tracking{done}, true},
-		{"status=Delivered", []query.Tracking{done}, true},
-		{"status=DELIVERED", []query.Tracking{done, moving}, false},
-		{"status=7", []query.Tracking{moving}, true},
-		{"event=x", []query.Tracking{done}, true}, // as far as a result shows
-		{"change", []query.Tracking{done}, true},
-	}
-	for _, tt := range tests {
-		c, err := track.ParseCondition(tt.condition)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.Met(query.Result{Trackings: tt.found}); got != tt.want {
-			t.Errorf("%s met by %+v: %v; want %v", tt.condition, tt.found, got, tt.want)
-		}
-	}
-	for _, s := range []string{"", "status=", "delivered", "event=", "changes"} {
-		if _, err := track.ParseCondition(s); err == nil {
-			t.Errorf("--for %q was taken", s)
-		}
-	}
-}
-
-func TestChanged(t *testing.T) {
-	at := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
-		return query.Tracking{Tracking: t, Phase: phase}
-	}
-	whole := at(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"})
-	for _, tt := range []struct {
-		was, now query.Tracking
-		want     bool
-	}{
-		{whole, whole, false},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Left"}), false}, // less is told
-		{at(ledger.Processed, tracking.Tracking{Status: "7"}), whole, false},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "1"}), true},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Arrived"}), true},
-		{at(ledger.Processing, tracking.Tracking{}), whole, true},
-		{at(query.Undecided, tracking.Tracking{}), whole, false},
-		{whole, at(ledger.Absent, tracking.Tracking{}), true},
-	} {
-		if got := track.Changed(tt.was, tt.now); got != tt.want {
-			t.Errorf("changed from %+v to %+v: %v; want %v", tt.was, tt.now, got, tt.want)
-		}
-	}
-}
-
-func TestParseSince(t *testing.T) {
-	now := time.Now()
-	for s, want := range map[string]time.Time{
-		"2026-11-20T08:00:00Z": time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC),
-		"2026-11-20":           time.Date(2026, 11, 20, 0, 0, 0, 0, time.Local),
-		"2h":                   now.Add(-2 * time.Hour),
-		"7d":                   now.Add(-7 * 24 * time.Hour),
-		"":                     {},
-	} {
-		got, err := command.ParseSince("--since", s)
-		if err != nil || got.Sub(want).Abs() > time.Minute {
-			t.Errorf("parseSince(%q) = %v, %v; want %v", s, got, err, want)
-		}
-	}
-	if _, err := command.ParseSince("--since", "yesterday"); err == nil {
-		t.Error("yesterday was taken")
 	}
 }
 

@@ -14,8 +14,8 @@ const (
 	// narrowest is the width below which help is not wrapped: nothing readable
 	// would be left.
 	narrowest = 40
-	// pageWidth is the width of help that goes elsewhere than to a terminal,
-	// such as a pager.
+	// pageWidth is the width of help that is not for a terminal, such as for a
+	// pager.
 	pageWidth = 80
 )
 

@@ -7,7 +7,7 @@ import (
 // Code is the program's exit status.
 type Code int
 
-// The exit statuses. codes says what each means.
+// The exit statuses. [Codes] explains each.
 const (
 	OK          Code = 0
 	Failed      Code = 1

@@ -51,7 +51,7 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 	}
 }
 
-// configure hands the streams what the settings say of them.
+// configure applies the settings to the streams.
 func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 	jq, err := cmd.Flags().GetString("jq")
 	if err != nil {
@@ -65,9 +65,8 @@ func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 	})
 }
 
-// Preconfigure reads from the bare line whether errors are wanted as JSON, and
-// in colour: a line that can't be parsed must be answered in the form it asked
-// for.
+// Preconfigure finds --output and --color in a command line that is not parsed yet,
+// so that errors of parsing it have the form asked for.
 func (f *Factory) Preconfigure(args []string) {
 	o := term.Options{Color: "auto"}
 	setColor := func(value string) {
@@ -101,7 +100,7 @@ func (f *Factory) Preconfigure(args []string) {
 
 func machine(output string) bool { return output == "json" || output == "jsonl" }
 
-// AsUsage turns what cobra says of a wrong line into ours.
+// AsUsage makes an error of parsing a command line a UsageError.
 func (f *Factory) AsUsage(cmd *cobra.Command, err error) error {
 	if As[*UsageError](err) {
 		return err

@@ -107,7 +107,7 @@ func (o *Output) IsCSV() bool { return o.Format() == render.CSV }
 // Object prints one result as JSON.
 func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }
 
-// Result prints what a command came to, v as JSON, or a line of text.
+// Result prints a result: v as JSON, or a line of text.
 func (o *Output) Result(v any, format string, args ...any) error {
 	if o.Machine() {
 		return o.Object(v)

@@ -7,15 +7,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// Ready tells that a server takes connections.
+// Ready is what a server prints as JSON once it accepts connections.
 type Ready struct {
 	Type string `json:"type"` // ready
 	URL  string `json:"url"`
 }
 
-// AnnounceReady says where a server can be reached, once connections are
-// accepted: in the ready file if one was asked for, and as a line on stderr, or
-// on stdout with JSON Lines.
+// AnnounceReady publishes the URL of a server that accepts connections: in file if
+// one is named, and as a note, or a result in JSON Lines.
 func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
 	if file != "" {
 		f, err := NewAtomicFile(ctx, file)
@@ -37,8 +36,7 @@ func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error 
 	return nil
 }
 
-// ServerURL is the address of a server as a URL: no trailing slash but for an
-// empty path.
+// ServerURL returns the URL of a server, without a slash at its end.
 func ServerURL(addr, path string) string {
 	path = strings.TrimSuffix(path, "/")
 	return "http://" + addr + path

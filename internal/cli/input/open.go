@@ -123,7 +123,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	return Source{}, errors.Join(err, f.Close())
 }
 
-// inputReader tells the errors of reading an input from those of writing its
+// inputReader marks the errors of reading an input, unlike those of writing its
 // copy.
 type inputReader struct {
 	name string

@@ -131,7 +131,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, o demoOptions) (err error) 
 	return nil
 }
 
-// interruptedDemo lets a signal be the reason why the demo ended.
+// interruptedDemo returns the signal that ended the demo, else err.
 func interruptedDemo(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); command.As[*command.SignalError](cause) {
 		return cause
@@ -196,7 +196,7 @@ func (d *demonstration) listen(ctx context.Context) error {
 	return d.command(ctx, io, "listen", "--addr", "127.0.0.1:0", "-o", "jsonl")
 }
 
-// lineWriter hands over whole lines.
+// lineWriter is called with whole lines.
 type lineWriter func(line []byte)
 
 func (w lineWriter) Write(p []byte) (int, error) {

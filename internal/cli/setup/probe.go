@@ -39,7 +39,7 @@ type assumptionJSON struct {
 }
 
 type absentJSON struct {
-	ReferIDs   []string       `json:"referIds"` // random, nobody's
+	ReferIDs   []string       `json:"referIds"` // random ones
 	HTTPStatus int            `json:"httpStatus"`
 	Message    string         `json:"message"` // as sent
 	Look       string         `json:"look"`

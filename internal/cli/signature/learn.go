@@ -98,7 +98,7 @@ the API key is tried as well.
 	return cmd
 }
 
-// lesson is what the line asks for, and what came of it.
+// lesson is what is learnt, and from what.
 type lesson struct {
 	webhook.LearnResult
 
@@ -421,7 +421,7 @@ func printResult(call *command.Call, l lesson, j learnJSON) error {
 	return nil
 }
 
-// printNextStep says what was pinned, or what stands in the way of it.
+// printNextStep prints what was pinned, or why nothing was.
 func printNextStep(call *command.Call, l lesson, j learnJSON) {
 	c := l.Candidates[0]
 	switch {
@@ -461,7 +461,7 @@ func reasons(all map[webhook.Reason]int) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// described says in a line what is signed, and where the signature stands.
+// described shows in a line what is signed, and where the signature is.
 func described(s webhook.Scheme) string {
 	if s.Kind == webhook.KindToken {
 		return "the secret in clear at " + s.Signature.From

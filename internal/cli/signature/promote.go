@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// promotionJSON says whether a scheme is enforced now, and why not.
+// promotionJSON is the result of promoting a scheme.
 type promotionJSON struct {
 	Promoted bool          `json:"promoted"`
 	Scheme   string        `json:"scheme"`

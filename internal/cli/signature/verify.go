@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// verdictJSON is what is said of one delivery.
+// verdictJSON is the result of verifying one delivery.
 type verdictJSON struct {
 	Delivery          string         `json:"delivery"` // as IDs are written; empty if it is not of the store
 	ReceivedAt        *time.Time     `json:"receivedAt"`
@@ -41,7 +41,7 @@ func newVerdictJSON(name, scheme string, at time.Time, v webhook.Verdict) verdic
 	return j
 }
 
-// words says in a cell whether a delivery verified.
+// words shows in a cell whether a delivery verified.
 func (j verdictJSON) words() string {
 	switch {
 	case !j.Verified:
@@ -126,7 +126,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
-// eachGiven calls judge with the deliveries that the line asks for.
+// eachGiven calls judge with the deliveries asked for.
 func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(string, webhook.Sample)) error {
 	switch {
 	case o.Body != "":

@@ -8,32 +8,33 @@ import (
 	"github.com/waybill-cli/waybill/internal/query"
 )
 
-// condition says when waiting for a tracking is over. The zero condition is as
+// Condition is when waiting for a tracking ends. The zero Condition is as
 // soon as it is processed; at most one field is set.
-type condition struct {
+type Condition struct {
 	status string // it has this status
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
 }
 
-func ParseCondition(s string) (condition, error) {
+// ParseCondition parses the value of --for.
+func ParseCondition(s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
 	switch {
 	case s == "processed":
-		return condition{}, nil
+		return Condition{}, nil
 	case s == "change":
-		return condition{change: true}, nil
+		return Condition{change: true}, nil
 	case byStatus && status != "":
-		return condition{status: status}, nil
+		return Condition{status: status}, nil
 	case byEvent && kind != "":
-		return condition{event: kind}, nil
+		return Condition{event: kind}, nil
 	}
-	return condition{}, command.Usagef("use --for processed, --for status=X (a status number or name), --for event=X (a kind such as router.delivered) or --for change",
+	return Condition{}, command.Usagef("use --for processed, --for status=X (a status number or name), --for event=X (a kind such as router.delivered) or --for change",
 		"--for %q is not understood", s)
 }
 
-func (c condition) String() string {
+func (c Condition) String() string {
 	switch {
 	case c.status != "":
 		return "status=" + c.status
@@ -45,10 +46,10 @@ func (c condition) String() string {
 	return "processed"
 }
 
-// Met reports whether every tracking of a result fulfils a condition that can be
-// seen from it. A parcel that no answer tells of does not hold up waiting for
-// the others to be processed, but no status is claimed of it.
-func (c condition) Met(res query.Result) bool {
+// Met reports whether every tracking of a result meets a condition on its state. A
+// parcel that no answer has does not keep the others from being processed; it has
+// no status.
+func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {
 		switch {
@@ -62,7 +63,7 @@ func (c condition) Met(res query.Result) bool {
 	return processed > 0
 }
 
-// Processed is how many trackings of a result are.
+// Processed returns how many trackings of a result are.
 func Processed(res query.Result) int64 {
 	n := int64(0)
 	for _, t := range res.Trackings {
@@ -73,10 +74,10 @@ func Processed(res query.Result) int64 {
 	return n
 }
 
-// Changed reports whether something was told of a tracking that differs from
-// what was told before. What only one of the two tells is no difference: an
-// event and an answer need not have the same fields.
-func Changed(was, now query.Tracking) bool {
+// changed reports whether a field differs between two states of a tracking. A field
+// that only one of them has is no difference: events and answers have different
+// ones.
+func changed(was, now query.Tracking) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	return (was.Phase != now.Phase && was.Phase != query.Undecided && now.Phase != query.Undecided) ||
 		differ(was.Status, now.Status) || differ(was.StatusLabel, now.StatusLabel) || differ(was.StatusTrack, now.StatusTrack) ||

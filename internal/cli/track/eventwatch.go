@@ -22,7 +22,7 @@ const eventPause = time.Second
 type eventWatch struct {
 	c     *command.Call
 	asker *query.Asker
-	cond  condition
+	cond  Condition
 	db    *app.Store // nil until there is one; only run uses it after openEventWatch
 	seq   int64      // the last event that was read; likewise
 
@@ -34,7 +34,7 @@ type eventWatch struct {
 }
 
 // openEventWatch follows what was received until now.
-func openEventWatch(ctx context.Context, c *command.Call, asker *query.Asker, cond condition) (*eventWatch, error) {
+func openEventWatch(ctx context.Context, c *command.Call, asker *query.Asker, cond Condition) (*eventWatch, error) {
 	w := &eventWatch{
 		c: c, asker: asker, cond: cond,
 		results: map[tracking.Query]query.Result{}, first: map[tracking.Query][]query.Tracking{}, updated: map[tracking.Query]bool{}, ofKind: map[string]bool{},
@@ -200,7 +200,7 @@ func (w *eventWatch) changed(res query.Result) bool {
 		case i < 0:
 			t.Checkpoints = nil // much memory, and not compared
 			w.first[q] = append(w.first[q], t)
-		case Changed(w.first[q][i], t):
+		case changed(w.first[q][i], t):
 			return true
 		}
 	}

@@ -13,11 +13,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
+type listOptions struct {
+	Status, Run, Since, Stale string
+	Limit                     int
+}
+
+// NewList returns the command that lists what is known of trackings.
 func NewList(f *command.Factory) *cobra.Command {
-	var o struct {
-		Status, Run, Since, Stale string
-		Limit                     int
-	}
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:     "list",
 		GroupID: command.GroupOps,
@@ -31,20 +34,7 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			flags := ledger.Filter{Status: o.Status, Limit: o.Limit}
-			var err error
-			if flags.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
-				return err
-			}
-			if flags.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
-				return err
-			}
-			if o.Run != "" {
-				if _, flags.Run, err = command.OpenRun(ctx, c.Session, o.Run); err != nil {
-					return err
-				}
-			}
-			return PrintList(ctx, c, flags)
+			return runList(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
@@ -56,6 +46,24 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 	return cmd
 }
 
+func runList(ctx context.Context, c *command.Call, o listOptions) error {
+	filter := ledger.Filter{Status: o.Status, Limit: o.Limit}
+	var err error
+	if filter.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
+		return err
+	}
+	if filter.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
+		return err
+	}
+	if o.Run != "" {
+		if _, filter.Run, err = command.OpenRun(ctx, c.Session, o.Run); err != nil {
+			return err
+		}
+	}
+	return PrintList(ctx, c, filter)
+}
+
+// PrintList prints what is known of the trackings of a filter.
 func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	if err := catchUp(ctx, c); err != nil {
 		return err
@@ -107,7 +115,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	return err
 }
 
-// nothingListed says which account nothing is known of: one store may hold
+// nothingListed names the account in the note of an empty list: one store may hold
 // several.
 func nothingListed(account string) string {
 	if account == "" {

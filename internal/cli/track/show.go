@@ -140,8 +140,7 @@ func report(ctx context.Context, c *command.Call, asker *query.Asker, all []quer
 // notedOlder is how many answers older than their event are noted.
 const notedOlder = 3
 
-// noteOlder says which answers of the service are older than what its events
-// had told before.
+// noteOlder notes which answers of the service are older than its events.
 func noteOlder(n view.StatusNames, io *term.IO, all []query.Result) {
 	count := 0
 	for _, res := range all {

@@ -98,7 +98,7 @@ type WaitError struct {
 	Also  error // what went wrong with some of them, or nil
 	left  int
 	All   int
-	cond  condition
+	cond  Condition
 	refs  refOptions
 	next  string // command that goes on waiting
 	retry string // command that sends those again which the service proves not to have; empty if all were found
@@ -133,7 +133,7 @@ func (e *WaitError) Error() string {
 		what, are = command.Quoted(strings.Join(e.refs.Refs, "")), "is"
 	}
 	text := fmt.Sprintf("%v: %s %s still without %s", e.Cause, what, are, e.cond)
-	if e.cond == (condition{}) {
+	if e.cond == (Condition{}) {
 		text = fmt.Sprintf("%v: %s %s not yet processed", e.Cause, what, are)
 	}
 	if away := (*api.ConnectError)(nil); errors.As(e.Also, &away) {
@@ -153,7 +153,7 @@ func (e *WaitError) Unwrap() []error {
 }
 
 // resumeCommand is the command that goes on waiting.
-func resumeCommand(c *command.Call, refs refOptions, cond condition) string {
+func resumeCommand(c *command.Call, refs refOptions, cond Condition) string {
 	words := append([]string{"wait"}, refs.Refs...)
 	if refs.Run != "" {
 		words = append(words, "--run", refs.Run)
@@ -161,7 +161,7 @@ func resumeCommand(c *command.Call, refs refOptions, cond condition) string {
 	if refs.By != "refer-id" {
 		words = append(words, "--by", refs.By)
 	}
-	if cond != (condition{}) {
+	if cond != (Condition{}) {
 		words = append(words, "--for", cond.String())
 	}
 	return c.CommandLine(words...)
@@ -172,7 +172,7 @@ func resumeCommand(c *command.Call, refs refOptions, cond condition) string {
 type Waiter struct {
 	Call  *command.Call
 	Asker *query.Asker
-	Cond  condition
+	Cond  Condition
 
 	watch    *eventWatch
 	onResult func(query.Result)
@@ -200,7 +200,7 @@ func (w *Waiter) all(ctx context.Context, qs []tracking.Query) (all []query.Resu
 }
 
 // Each waits for any number of trackings and returns how many do not meet the
-// condition. onResult gets every result, from several goroutines. The error is
+// Condition. onResult gets every result, from several goroutines. The error is
 // [command.ErrTimeUp], the cause of ctx, or what stops all further questions.
 func (w *Waiter) Each(ctx context.Context, qs iter.Seq[tracking.Query], total int, onResult func(query.Result)) (int, error) {
 	var err error
@@ -257,7 +257,7 @@ func (w *Waiter) end(res query.Result) {
 // judge decides whether a result ends the waiting for its tracking. What is
 // absent is asked for again only if the ledger holds it as accepted: a service
 // that works in the background may know it late. Where the service cannot be
-// asked, what events told counts.
+// asked, events count.
 func (w *Waiter) judge(ctx context.Context, res query.Result) (poll.Result, error) {
 	if ctx.Err() != nil {
 		return poll.Result{}, nil // poll knows that ctx ended

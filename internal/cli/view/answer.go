@@ -74,7 +74,7 @@ func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
 type Answer struct {
 	trackingJSON
 	Ref     string          `json:"ref"`
-	AskedAt *time.Time      `json:"askedAt"` // null if an event told it before the service was asked
+	AskedAt *time.Time      `json:"askedAt"` // null if it is known from an event alone
 	Others  []trackingJSON  `json:"others"`
 	Message string          `json:"message,omitempty"` // the service's, or what went wrong
 	Raw     json.RawMessage `json:"raw"`

@@ -1,5 +1,6 @@
 // Package view shows what the program knows, in tables and in JSON: events,
-// headers, rows and trackings. It asks nobody.
+// headers, rows and trackings. It makes no
+// queries.
 package view
 
 import (

@@ -28,7 +28,7 @@ type TrackingStatus struct {
 	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
 	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
 	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
-	Foreign              bool            `json:"foreign,omitempty"`  // the ledger does not hold it: only events tell of it
+	Foreign              bool            `json:"foreign,omitempty"`  // not created here: known from events alone
 }
 
 // NewTrackingStatus returns what the store knows of a tracking.
