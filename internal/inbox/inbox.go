@@ -82,13 +82,13 @@ func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
 // Mark says how an event relates to those that were stored before.
 type Mark string
 
-// The marks. Of all events with one key exactly one has the mark Standing.
+// The marks. Of all events with one key exactly one has the mark Current.
 const (
 	// Current is the event that counts.
 	Current Mark = ""
 	// Duplicate is an event whose key and bytes were there before.
 	Duplicate Mark = "duplicate"
-	// Conflict is an event under a key that stands with other bytes.
+	// Conflict is an event whose key is there with other bytes.
 	Conflict Mark = "conflict"
 	// Superseded is an unverified event whose place a verified one took.
 	Superseded Mark = "superseded"

@@ -24,18 +24,18 @@ type Store interface {
 	// d.Seq and the rows' Seq, Delivery and marks are not read, but for the
 	// mark [Anomaly], which is kept as it is and never compared with others.
 	//
-	// Each other row is compared with the standing one of the same Key, rows
+	// Each other row is compared with the current one of the same Key, rows
 	// of the same delivery in their order:
-	//   - there is none: it stands;
-	//   - it is verified and the other is not: it stands, and the other
+	//   - there is none: it is current;
+	//   - it is verified and the other is not: it is current, and the other
 	//     becomes Superseded;
 	//   - its bytes equal the other's: Duplicate;
-	//   - else: Conflict. The first stands, whatever came later.
+	//   - else: Conflict. The first stays current.
 	//
 	// Method, Path, RawQuery, Header and Body may hold any bytes whatever and
 	// are kept as they are. The rows' text is UTF-8 without NUL.
 	//
-	// A standing row whose bytes were pruned is compared by what was kept of
+	// A current row whose bytes were pruned is compared by what was kept of
 	// them, such as their hash.
 	//
 	// The numbers grow in the order in which rows become visible: a reader that
@@ -73,9 +73,8 @@ type Store interface {
 	Counts(ctx context.Context) (Counts, error)
 }
 
-// Verdicts changes what was said of deliveries, for schemes and secrets that
-// were set later than deliveries came. Every [Store] of ours has it; it is
-// apart because a receiver needs none of it.
+// Verdicts changes the verdict on stored and refused deliveries, for schemes and
+// secrets that were set after they came.
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Verdicts interface {
@@ -84,18 +83,23 @@ type Verdicts interface {
 	// read.
 	//
 	// A delivery that becomes verified is released: each of its events is added
-	// once more, with a new number, and compared with the standing ones as Put
-	// does; the unverified rows become Superseded. So whoever reads on from the
-	// last number meets it once. Anomalies, and deliveries that do not become
-	// verified, keep their rows, with the new verdict.
+	// once more, with a new number, and compared with the current ones as Put
+	// does; the unverified rows become Superseded. So a reader that continues
+	// from the last number reads it once more. Anomalies, and deliveries that do
+	// not become verified, keep their rows, with the new verdict.
 	//
-	// What is verified stays so: then nothing changes, and the receipt has no
-	// rows. So it is with a delivery whose bytes were pruned. The error is
-	// [ErrNoDelivery] if there is none of that number.
+	// A delivery that is verified, or whose bytes were pruned, does not change,
+	// and the receipt has no rows. The error is [ErrNoDelivery] if there is none
+	// of that number.
 	SetVerdict(ctx context.Context, d Delivery) (Receipt, error)
+
+	// Readmit puts d and its rows as [Store.Put] does, and in the same
+	// transaction deletes the refused delivery with that number, which d was.
+	// If there is none it does nothing and returns [ErrNoDelivery].
+	Readmit(ctx context.Context, refused int64, d Delivery, rows []Event) (Receipt, error)
 }
 
-// Retention keeps an inbox within bounds, and mends what was judged wrongly.
+// Retention keeps an inbox within bounds.
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Retention interface {
@@ -107,15 +111,10 @@ type Retention interface {
 	// before that time, and the evidence of refusals before it. Events keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
 	// second time. Deliveries that wait in an outbox stay whole until they were
-	// sent or given up, and so, for a day, do those that a sink has not come to
-	// yet; entries that were given up go with the bytes. It works in portions:
-	// an error leaves some of it done.
+	// sent or given up. Deliveries that a sink has not read yet stay whole for a
+	// day. Dead entries are deleted with the bytes. It works in portions: an error
+	// leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
-
-	// Readmit puts d and its rows as [Store.Put] does, and in the same
-	// transaction forgets the refused delivery with that number, which d was.
-	// If there is none any more it does nothing and returns [ErrNoDelivery].
-	Readmit(ctx context.Context, refused int64, d Delivery, rows []Event) (Receipt, error)
 }
 
 // PruneResult is what a prune dropped.
@@ -133,7 +132,7 @@ type Receipt struct {
 	Rows     []Placement // one for each row, in their order
 }
 
-// CountCurrent returns how many of the rows stand.
+// CountCurrent returns how many of the rows are current.
 func (r Receipt) CountCurrent() int64 {
 	var n int64
 	for _, p := range r.Rows {
@@ -180,7 +179,7 @@ type TrackingKeys struct {
 type Counts struct {
 	Deliveries int64
 	Rows       map[Mark]int64
-	Unverified int64 // of the standing rows, those that are not verified
+	Unverified int64 // of the current rows, those that are not verified
 	Refused    int64 // as far as evidence is kept
 	LastEvent  int64 // greatest Seq of a row, 0 if there is none
 }

@@ -22,7 +22,7 @@ func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 
 // Readmit verifies a refused delivery again and puts it into the inbox if it is
 // authentic. It returns nil if it is not, or if somebody else readmitted it.
-func Readmit(ctx context.Context, box inbox.Retention, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
+func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
 	refused := d.Seq
 	if d = verify(d, scheme, v); d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // that it stays refused is an answer

@@ -69,7 +69,7 @@ func (t *tx) put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 	return receipt, nil
 }
 
-// place adds one event, and decides how it relates to those before it.
+// place adds one event with its mark.
 func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbox.Event, sum []byte) (inbox.Placement, error) {
 	p := inbox.Placement{Mark: inbox.Anomaly}
 	var key any
@@ -93,7 +93,7 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 	return p, err
 }
 
-// mark compares an event with the one that stands under its key.
+// mark compares an event with the current one of its key.
 func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum []byte) (inbox.Mark, error) {
 	var seq int64
 	var stands string
@@ -112,7 +112,7 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 	}
 }
 
-// SetVerdict gives a delivery another verdict, see [inbox.Verdicts].
+// SetVerdict changes the verdict on a delivery, see [inbox.Verdicts].
 func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
 	var receipt inbox.Receipt
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -151,7 +151,31 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 	return receipt, nil
 }
 
-// release adds the events of a delivery that became verified once more.
+// Readmit stores a delivery that was refused, see [inbox.Verdicts].
+func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
+	sums, err := sumsOf(delivery, rows)
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	var receipt inbox.Receipt
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
+		}
+		receipt, err = t.put(ctx, delivery, rows, sums)
+		return err
+	})
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return receipt, nil
+}
+
+// release adds the events of a delivery that became verified a second time.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
 	const which = "WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq"
 	var rows []inbox.Event

@@ -97,7 +97,7 @@ func noSink(id int64) error { return fmt.Errorf("%w: %d", inbox.ErrNoSink, id) }
 // Sinks returns all sinks, see [inbox.Outbox].
 func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) { return d.sinks(ctx, "ORDER BY id") }
 
-// SkipBacklog drops what waits for a sink, see [inbox.Outbox].
+// SkipBacklog removes what waits for a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 	var dropped int64
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -130,13 +130,13 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 }
 
 // Advance moves a sink's cursor on, see [inbox.Outbox].
-func (d *DB) Advance(ctx context.Context, sink int64, n int, wants func(rows []inbox.Event) bool) (inbox.Progress, error) {
+func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool) (inbox.Progress, error) {
 	for {
 		at, err := d.cursorOf(ctx, sink)
 		if err != nil {
 			return inbox.Progress{}, err
 		}
-		step, err := d.planStep(ctx, at, sink, n, wants)
+		step, err := d.planStep(ctx, at, sink, n, accepts)
 		if err != nil || step.to == at {
 			return inbox.Progress{}, err
 		}
@@ -176,14 +176,14 @@ type cursorStep struct {
 // passedDelivery is one delivery that a cursor passes.
 type passedDelivery struct {
 	delivery int64
-	wanted   bool
-	numbers  []string // folded, each once; of wanted ones only
+	accepted bool
+	numbers  []string // folded, each once; of accepted ones only
 }
 
 func (s cursorStep) progress() inbox.Progress {
 	p := inbox.Progress{Read: len(s.passed)}
 	for _, one := range s.passed {
-		if one.wanted {
+		if one.accepted {
 			p.Queued = append(p.Queued, one.delivery)
 		} else {
 			p.Skipped = append(p.Skipped, one.delivery)
@@ -192,11 +192,11 @@ func (s cursorStep) progress() inbox.Progress {
 	return p
 }
 
-// planStep asks wants about what comes next: first what became verified after the
-// cursor had passed it, unless it was sent as it was, then what lies behind the
-// cursor. That is looked at only when nothing is left of the former, so that
-// what is released later is known to have been passed unverified.
-func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, wants func([]inbox.Event) bool) (cursorStep, error) {
+// planStep reads what comes next and calls accepts: first with deliveries that
+// became verified after the cursor had passed them, unless they were sent
+// unverified. Only when none of them is left it reads behind the cursor, so that
+// whatever is released later is known to have been passed unverified.
+func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts func([]inbox.Event) bool) (cursorStep, error) {
 	s := cursorStep{to: at}
 	if _, err := d.row(ctx, []any{&s.to.released}, "SELECT COALESCE(MAX(seq), 0) FROM released"); err != nil {
 		return cursorStep{}, err
@@ -225,15 +225,15 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, wants f
 		return cursorStep{}, err
 	}
 	for i := range s.passed {
-		if err := d.matchDelivery(ctx, &s.passed[i], wants); err != nil {
+		if err := d.matchDelivery(ctx, &s.passed[i], accepts); err != nil {
 			return cursorStep{}, err
 		}
 	}
 	return s, nil
 }
 
-// matchDelivery asks wants about one delivery.
-func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, wants func([]inbox.Event) bool) error {
+// matchDelivery calls accepts with the rows of one delivery.
+func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, accepts func([]inbox.Event) bool) error {
 	var rows []inbox.Event
 	for e, err := range d.Events(ctx, inbox.Query{Delivery: p.delivery}) {
 		if err != nil {
@@ -241,10 +241,10 @@ func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, wants func([]
 		}
 		rows = append(rows, e)
 	}
-	if len(rows) == 0 || !wants(rows) {
+	if len(rows) == 0 || !accepts(rows) {
 		return nil
 	}
-	p.wanted = true
+	p.accepted = true
 	seen := map[string]bool{"": true}
 	for _, e := range rows {
 		if n := tracking.FoldNumber(e.TrackingNumber); !seen[n] {
@@ -255,8 +255,8 @@ func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, wants func([]
 	return nil
 }
 
-// applyStep takes a step, unless the cursor is somewhere else by now, or what it
-// passes was released since it was looked at.
+// applyStep stores a step, unless the cursor was moved meanwhile, or what it
+// passes was released since it was read.
 func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorStep) (bool, error) {
 	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5 AND
 		NOT EXISTS (SELECT 1 FROM released WHERE seq > $2 AND delivery > $4 AND delivery <= $1)`,
@@ -266,7 +266,7 @@ func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorSte
 	}
 	now := millis(time.Now())
 	for _, p := range s.passed {
-		if p.wanted {
+		if p.accepted {
 			if err := t.addEntry(ctx, sink, p, now); err != nil {
 				return false, err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// addEntry puts a delivery into an outbox, unless it waits there already. One
-// that was given up begins anew.
+// addEntry adds a delivery to an outbox, unless it waits there already. It
+// replaces a dead entry.
 func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int64) error {
 	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND delivery = $2 AND dead <> 0", sink, p.delivery); err != nil {
 		return err
@@ -83,7 +83,8 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 	return entries, instant(next), nil
 }
 
-// dueEntries returns up to n entries that nobody sends, due after and until.
+// dueEntries returns up to n unclaimed entries, due later than after and not
+// later than until.
 func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([]inbox.OutboxEntry, error) {
 	var entries []inbox.OutboxEntry
 	err := t.each(ctx, func(s scanner) error {
@@ -95,7 +96,7 @@ func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([
 	return entries, err
 }
 
-// releaseDeadClaims gives what dead processes were sending back.
+// releaseDeadClaims releases the entries that dead processes had claimed.
 func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
 	var owners []string
 	if err := t.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
@@ -113,7 +114,7 @@ func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
 	return nil
 }
 
-// SettleEntry notes what became of an entry, see [inbox.Outbox].
+// SettleEntry records the result of an entry, see [inbox.Outbox].
 func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
 	me, err := d.owner.acquire()
 	if err != nil {
@@ -142,8 +143,9 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) e
 	})
 }
 
-// removeSent takes an entry that was sent out of its outbox. If its delivery has
-// not verified yet, or not so that the sink knows, that it was sent is noted.
+// removeSent removes an entry that was sent. It records that it was sent
+// unverified if its delivery is not verified, or its release was not read by the
+// sink yet.
 func (t *tx) removeSent(ctx context.Context, entry int64) error {
 	_, err := t.exec(ctx, `INSERT INTO sent_unverified (sink, delivery) SELECT o.sink, o.delivery FROM outbox o JOIN deliveries d ON d.seq = o.delivery
 		WHERE o.seq = $1 AND (d.verified <> 'yes' OR EXISTS (
@@ -154,7 +156,7 @@ func (t *tx) removeSent(ctx context.Context, entry int64) error {
 	return err
 }
 
-// recordFailure notes that an entry could not be sent. A dead one stays dead.
+// recordFailure records a failed attempt. A dead entry stays dead.
 func (t *tx) recordFailure(ctx context.Context, entry int64, dead bool, o inbox.Settlement) error {
 	died := int64(0)
 	if o.Disposition == inbox.GivenUp || dead {
@@ -170,7 +172,7 @@ func (t *tx) recordFailure(ctx context.Context, entry int64, dead bool, o inbox.
 	return err
 }
 
-// unblock lets those go that waited for an entry.
+// unblock unblocks the entries that waited for an entry.
 func (t *tx) unblock(ctx context.Context, sink, entry int64) error {
 	var numbers []string
 	if err := t.each(ctx, scanColumn(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", entry); err != nil {
@@ -188,7 +190,7 @@ func (t *tx) unblock(ctx context.Context, sink, entry int64) error {
 	return nil
 }
 
-// EntryOf returns a sink's entry about a delivery, see [inbox.Outbox].
+// EntryOf returns a sink's entry for a delivery, see [inbox.Outbox].
 func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEntry, bool, error) {
 	at, err := d.cursorOf(ctx, sink) // first: what it has passed by now is in the outbox by then
 	if err != nil {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -11,8 +10,8 @@ import (
 // pruneAtOnce is how many deliveries one transaction prunes: others wait for it.
 const pruneAtOnce = 500
 
-// pruneAfter is how long a delivery that a sink has not come to yet is kept
-// whole. A sink that is never heard of again would keep everything.
+// pruneAfter is how long a delivery that a sink has not read yet is kept whole.
+// A sink that is never opened again would keep everything.
 const pruneAfter = 24 * time.Hour
 
 // UnverifiedBytes returns how much is kept of unverified deliveries, see
@@ -68,11 +67,11 @@ func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs 
 }
 
 // isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
-// later and a sink has not come to it yet, or to its release.
+// later and a sink has not read it yet, or its release.
 const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
 	(EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq) OR EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released AND r.delivery = d.seq)))`
 
-// prune drops the bytes of those deliveries that wait for nobody.
+// prune drops the bytes of those deliveries that no sink waits for.
 func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
 	since := millis(time.Now().Add(-pruneAfter))
@@ -95,28 +94,4 @@ func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.PruneResult, error)
 		}
 	}
 	return p, nil
-}
-
-// Readmit puts a delivery that was refused, see [inbox.Retention].
-func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
-	sums, err := sumsOf(delivery, rows)
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	var receipt inbox.Receipt
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
-		}
-		receipt, err = t.put(ctx, delivery, rows, sums)
-		return err
-	})
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	return receipt, nil
 }

@@ -51,7 +51,7 @@ func runReadmit(ctx context.Context, c *command.Call, _ []string) error {
 	var j readmittedJSON
 	if db != nil {
 		err = command.Each(db.Inbox.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := replay.Readmit(ctx, db.Retention, c.Config.Webhook.Scheme, verifier, d)
+			placed, err := replay.Readmit(ctx, db.Verdicts, c.Config.Webhook.Scheme, verifier, d)
 			if err != nil || placed == nil {
 				j.Refused++
 				return err
