@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -80,8 +81,8 @@ func Faults() []string {
 	}
 }
 
-// befalls reports whether requests of an operation can meet that fault.
-func befalls(name string, op operation) bool {
+// faultApplies reports whether requests of an operation can meet that fault.
+func faultApplies(name string, op operation) bool {
 	switch name {
 	case FaultFalseOK, FaultRefused, FaultThrottled:
 		return op != opDetail
@@ -99,43 +100,34 @@ type ConfigError struct{ Setting, Problem string }
 
 func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }
 
-// withDefaults fills what is left out.
-func (c Config) withDefaults() Config {
-	set := func(s *string, v string) {
-		if *s == "" {
-			*s = v
-		}
-	}
-	set(&c.QueryShape, "nested")
-	set(&c.CreateShape, "message")
-	set(&c.Absent, "404")
-	set(&c.NumberParam, "trackingNumber")
-	set(&c.Parcels, "list")
-	set(&c.Duplicates, "accept")
-	set(&c.RetryAfter, "seconds")
-	if c.MaxBody == 0 {
-		c.MaxBody = 8 << 20
-	}
-	return c
+// choice is a setting of a few words, the first of which is the default.
+type choice struct {
+	setting string
+	value   *string
+	allowed []string
 }
 
-// check refuses a value that means nothing.
-func (c Config) check() error {
-	for _, w := range []struct {
-		setting, value string
-		allowed        []string
-	}{
-		{"query-shape", c.QueryShape, []string{"nested", "flat", "list", "deep", "noisy"}},
-		{"create-shape", c.CreateShape, []string{"empty", "message", "items"}},
-		{"absent", c.Absent, []string{"404", "message", "empty"}},
-		{"parcels", c.Parcels, []string{"list", "first", "last", "refused"}},
-		{"duplicates", c.Duplicates, []string{"accept", "ignore", "refuse"}},
-		{"retry-after", c.RetryAfter, []string{"seconds", "date"}},
-	} {
-		if !slices.Contains(w.allowed, w.value) {
-			return &ConfigError{w.setting, fmt.Sprintf("%q is not one of %s", w.value, strings.Join(w.allowed, ", "))}
+func (c *Config) choices() []choice {
+	return []choice{
+		{"query-shape", &c.QueryShape, []string{"nested", "flat", "list", "deep", "noisy"}},
+		{"create-shape", &c.CreateShape, []string{"message", "empty", "items"}},
+		{"absent", &c.Absent, []string{"404", "message", "empty"}},
+		{"parcels", &c.Parcels, []string{"list", "first", "last", "refused"}},
+		{"duplicates", &c.Duplicates, []string{"accept", "ignore", "refuse"}},
+		{"retry-after", &c.RetryAfter, []string{"seconds", "date"}},
+	}
+}
+
+// complete fills what is left out and refuses a value that means nothing.
+func (c *Config) complete() error {
+	for _, s := range c.choices() {
+		*s.value = cmp.Or(*s.value, s.allowed[0])
+		if !slices.Contains(s.allowed, *s.value) {
+			return &ConfigError{s.setting, fmt.Sprintf("%q is not one of %s", *s.value, strings.Join(s.allowed, ", "))}
 		}
 	}
+	c.NumberParam = cmp.Or(c.NumberParam, "trackingNumber")
+	c.MaxBody = cmp.Or(c.MaxBody, 8<<20)
 	for name, p := range c.Faults {
 		if !slices.Contains(Faults(), name) {
 			return &ConfigError{"fault", fmt.Sprintf("%q is not one of %s", name, strings.Join(Faults(), ", "))}
@@ -153,7 +145,7 @@ func (c Config) check() error {
 	return c.checkWebhook()
 }
 
-func (c Config) checkWebhook() error {
+func (c *Config) checkWebhook() error {
 	if c.WebhookURL == "" {
 		return nil
 	}

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,12 +30,11 @@ func (r *Requests) add(op operation) {
 
 // Stats is what the sandbox counted.
 type Stats struct {
-	Requests Requests `json:"requests"`
-	Rows     []Row    `json:"rows,omitempty"` // in the order of creation
-	Created  int64    `json:"created"`        // creations, repeated ones included
-	Distinct int64    `json:"distinct"`       // trackings
-
+	Requests   Requests   `json:"requests"`
+	Created    int64      `json:"created"`  // creations, repeated ones included
+	Distinct   int64      `json:"distinct"` // trackings
 	Deliveries Deliveries `json:"deliveries"`
+	Rows       []Row      `json:"rows,omitzero"` // in the order of creation; nil if not asked for
 }
 
 // Deliveries counts webhook deliveries.
@@ -54,17 +52,26 @@ type Row struct {
 }
 
 // Stats returns what was counted, without rows.
-func (s *Server) Stats() Stats {
+func (s *Server) Stats() Stats { return s.stats(false) }
+
+func (s *Server) stats(withRows bool) Stats {
 	hooks := s.hooks.stats()
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	return Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks}
+	st := Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks}
+	if withRows {
+		st.Rows = make([]Row, len(s.state.parcels))
+		for i, p := range s.state.parcels {
+			st.Rows[i] = Row{p.item.ReferID, p.item.Number, p.created}
+		}
+	}
+	return st
 }
 
 // Advance moves sandbox time ahead: shipments travel, and events are sent.
 func (s *Server) Advance(by time.Duration) {
 	s.state.mu.Lock()
-	s.state.ahead += by
+	s.state.offset += by
 	s.state.mu.Unlock()
 	s.hooks.wake()
 }
@@ -72,9 +79,7 @@ func (s *Server) Advance(by time.Duration) {
 // Reset forgets every tracking, count and one-shot fault.
 func (s *Server) Reset() {
 	s.state.mu.Lock()
-	fresh := newState()
-	s.state.byKey, s.state.byRefer, s.state.byNum = fresh.byKey, fresh.byRefer, fresh.byNum
-	s.state.parcels, s.state.counts, s.state.made, s.state.ahead = nil, Requests{}, 0, 0
+	s.state.reset()
 	s.state.mu.Unlock()
 	s.faults.mu.Lock()
 	s.faults.once = nil
@@ -99,10 +104,12 @@ func (s *Server) Fault(name, op string, count int) error {
 // control adds the paths that steer the sandbox. They need no key, are not
 // counted, and meet no fault.
 func (s *Server) control() {
-	s.mux.HandleFunc("GET /_sandbox/stats", s.writeStats)
+	s.mux.HandleFunc("GET /_sandbox/stats", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, s.stats(r.URL.Query().Get("rows") != "0"))
+	})
 	s.mux.HandleFunc("POST /_sandbox/advance", func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ By string }
-		s.steer(w, r, &q, func() error {
+		s.handleControl(w, r, &q, func() error {
 			d, err := time.ParseDuration(q.By)
 			if err != nil || d < 0 {
 				return errors.New(`by must be a duration such as "48h"`)
@@ -112,7 +119,7 @@ func (s *Server) control() {
 		})
 	})
 	s.mux.HandleFunc("POST /_sandbox/reset", func(w http.ResponseWriter, r *http.Request) {
-		s.steer(w, r, &struct{}{}, func() error { s.Reset(); return nil })
+		s.handleControl(w, r, &struct{}{}, func() error { s.Reset(); return nil })
 	})
 	s.mux.HandleFunc("POST /_sandbox/faults", func(w http.ResponseWriter, r *http.Request) {
 		var q struct {
@@ -120,11 +127,11 @@ func (s *Server) control() {
 			Count           int
 			Probability     *float64
 		}
-		s.steer(w, r, &q, func() error { return s.setFault(q.Name, q.Operation, q.Count, q.Probability) })
+		s.handleControl(w, r, &q, func() error { return s.setFault(q.Name, q.Operation, q.Count, q.Probability) })
 	})
 	s.mux.HandleFunc("POST /_sandbox/emit", func(w http.ResponseWriter, r *http.Request) {
 		var e Emission
-		s.steer(w, r, &e, func() error { return s.Emit(e) })
+		s.handleControl(w, r, &e, func() error { return s.Emit(e) })
 	})
 }
 
@@ -141,8 +148,8 @@ func (s *Server) setFault(name, op string, count int, probability *float64) erro
 	return nil
 }
 
-// steer reads a control request and answers it.
-func (s *Server) steer(w http.ResponseWriter, r *http.Request, into any, do func() error) {
+// handleControl reads a control request and answers it.
+func (s *Server) handleControl(w http.ResponseWriter, r *http.Request, into any, do func() error) {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
@@ -154,35 +161,4 @@ func (s *Server) steer(w http.ResponseWriter, r *http.Request, into any, do func
 		return
 	}
 	answer(w, http.StatusOK, map[string]any{"ok": true})
-}
-
-// writeStats writes what was counted; rows as they come, for there may be
-// millions.
-func (s *Server) writeStats(w http.ResponseWriter, r *http.Request) {
-	stats := s.Stats()
-	if r.URL.Query().Get("rows") == "0" {
-		answer(w, http.StatusOK, stats)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	b := bufio.NewWriter(w)
-	head, _ := json.Marshal(stats.Requests)    //nolint:errchkjson // our own value
-	hooks, _ := json.Marshal(stats.Deliveries) //nolint:errchkjson // likewise
-	fmt.Fprintf(b, `{"requests":%s,"created":%d,"distinct":%d,"deliveries":%s,"rows":[`, head, stats.Created, stats.Distinct, hooks)
-	for i := range int(stats.Distinct) {
-		s.state.mu.Lock()
-		if i >= len(s.state.parcels) {
-			s.state.mu.Unlock()
-			break
-		}
-		p := s.state.parcels[i]
-		s.state.mu.Unlock()
-		row, _ := json.Marshal(Row{p.item.ReferID, p.item.Number, p.created}) //nolint:errchkjson // our own value
-		if i > 0 {
-			_ = b.WriteByte(',')
-		}
-		_, _ = b.Write(row)
-	}
-	_, _ = b.WriteString("]}")
-	_ = b.Flush() // the client may have gone
 }

@@ -20,7 +20,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 		refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is larger than %d bytes", s.config.MaxBody))
 		return
 	}
-	if err != nil || !s.enter(w, r, op, http.MethodPost) {
+	if err != nil || !s.admit(w, r, op, http.MethodPost) {
 		return
 	}
 	limit := tracking.MaxAsyncBatch
@@ -28,35 +28,34 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 		limit = tracking.MaxSyncBatch
 	}
 	items, problem := readItems(body, limit)
+	if problem == nil {
+		problem = s.refusal(items)
+	}
 	if problem != nil {
 		refuse(w, problem.status, problem.message)
 		return
 	}
-	if problem := s.refusal(items); problem != nil {
-		refuse(w, problem.status, problem.message)
-		return
-	}
-	good, verdicts := s.split(items)
+	good, results := s.split(items)
 	store := func() {
 		s.state.mu.Lock()
 		s.state.store(good, op == opCreateV1, s.config.Duplicates == "ignore")
 		s.state.mu.Unlock()
 	}
-	if s.meet(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {
+	if s.injectFault(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {
 		return
 	}
 	store()
-	s.created(w, op, good, verdicts)
+	s.created(w, op, good, results)
 }
 
-// refused is an answer that takes nothing of a request.
-type refused struct {
+// rejection is an answer that takes nothing of a request.
+type rejection struct {
 	status  int
 	message string
 }
 
 // readItems reads the body of a create request.
-func readItems(body []byte, limit int) ([]tracking.Item, *refused) {
+func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 	var request struct {
 		Data []struct {
 			ReferID  *string `json:"referId"`
@@ -67,15 +66,15 @@ func readItems(body []byte, limit int) ([]tracking.Item, *refused) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, &refused{http.StatusBadRequest, "the body is not a create request: " + err.Error()}
+		return nil, &rejection{http.StatusBadRequest, "the body is not a create request: " + err.Error()}
 	}
 	if n := len(request.Data); n < 1 || n > limit {
-		return nil, &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data has %d items; 1 to %d are allowed", n, limit)}
+		return nil, &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data has %d items; 1 to %d are allowed", n, limit)}
 	}
 	items := make([]tracking.Item, len(request.Data))
 	for i, d := range request.Data {
 		if d.ReferID == nil || d.Number == nil || *d.ReferID == "" || *d.Number == "" {
-			return nil, &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: referId and rawTrackingNumber are required", i)}
+			return nil, &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: referId and rawTrackingNumber are required", i)}
 		}
 		items[i] = tracking.Item{ReferID: *d.ReferID, Number: *d.Number}
 		if d.Metadata != nil {
@@ -86,15 +85,15 @@ func readItems(body []byte, limit int) ([]tracking.Item, *refused) {
 }
 
 // refusal says why a request is refused whole, or nil.
-func (s *Server) refusal(items []tracking.Item) *refused {
+func (s *Server) refusal(items []tracking.Item) *rejection {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	if s.config.Duplicates == "refuse" && s.state.known(items) {
-		return &refused{http.StatusConflict, "a tracking exists already"}
+		return &rejection{http.StatusConflict, "a tracking exists already"}
 	}
 	if s.config.Parcels == "refused" {
-		if it, ok := s.state.second(items); ok {
-			return &refused{http.StatusConflict, fmt.Sprintf("referId %q has another tracking number", it.ReferID)}
+		if it, ok := s.state.otherNumber(items); ok {
+			return &rejection{http.StatusConflict, fmt.Sprintf("referId %q has another tracking number", it.ReferID)}
 		}
 	}
 	if s.config.CreateShape == "items" {
@@ -102,7 +101,7 @@ func (s *Server) refusal(items []tracking.Item) *refused {
 	}
 	for i, it := range items {
 		if s.rejects(it) {
-			return &refused{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, it.Number)}
+			return &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, it.Number)}
 		}
 	}
 	return nil
@@ -113,32 +112,32 @@ func (s *Server) rejects(it tracking.Item) bool {
 }
 
 // split parts the items that are taken from those refused one by one, and says
-// the verdict of each.
-func (s *Server) split(items []tracking.Item) (good []tracking.Item, verdicts []map[string]any) {
+// the result of each.
+func (s *Server) split(items []tracking.Item) (good []tracking.Item, results []map[string]any) {
 	for _, it := range items {
-		verdict := map[string]any{"referId": it.ReferID, "rawTrackingNumber": it.Number, "success": true, "error": nil}
+		result := map[string]any{"referId": it.ReferID, "rawTrackingNumber": it.Number, "success": true, "error": nil}
 		if s.rejects(it) {
-			verdict["success"], verdict["error"] = false, map[string]any{"message": "this tracking is not accepted"}
+			result["success"], result["error"] = false, map[string]any{"message": "this tracking is not accepted"}
 		} else {
 			good = append(good, it)
 		}
 		if s.config.CreateShape == "items" {
-			verdicts = append(verdicts, verdict)
+			results = append(results, result)
 		}
 	}
-	return good, verdicts
+	return good, results
 }
 
 // created answers a create that was taken. What v1 tells of its trackings
-// stands beside the verdicts, if there are any.
-func (s *Server) created(w http.ResponseWriter, op operation, good []tracking.Item, verdicts []map[string]any) {
+// stands beside the results, if there are any.
+func (s *Server) created(w http.ResponseWriter, op operation, good []tracking.Item, results []map[string]any) {
 	if s.config.CreateShape == "empty" {
 		w.WriteHeader(http.StatusOK)
 		return
 	}
 	reply := map[string]any{"message": "accepted"}
-	if verdicts != nil {
-		reply["items"] = verdicts
+	if results != nil {
+		reply["items"] = results
 	}
 	if op == opCreateV1 {
 		s.state.mu.Lock()

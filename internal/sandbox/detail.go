@@ -10,18 +10,18 @@ import (
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
-	if !s.enter(w, r, opDetail, http.MethodGet) {
+	if !s.admit(w, r, opDetail, http.MethodGet) {
 		return
 	}
-	status, body := s.look(r)
-	if s.meet(w, r, opDetail, func() {}, body) {
+	status, body := s.lookUp(r)
+	if s.injectFault(w, r, opDetail, func() {}, body) {
 		return
 	}
 	answer(w, status, body)
 }
 
-// look finds what is asked for.
-func (s *Server) look(r *http.Request) (int, any) {
+// lookUp finds what is asked for.
+func (s *Server) lookUp(r *http.Request) (int, any) {
 	refer := r.URL.Query().Get("referId")
 	number := ""
 	if s.config.NumberParam != Ignored {

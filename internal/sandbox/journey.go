@@ -61,9 +61,9 @@ func routes() []route {
 	}
 }
 
-// detect finds the carrier from the form of a number, as the service says it
+// carrierOf finds the carrier from the form of a number, as the service says it
 // does; numbers of no known form go by the first carrier.
-func detect(number string) string {
+func carrierOf(number string) string {
 	digits := strings.Trim(number, "0123456789") == ""
 	switch n := len(number); {
 	case strings.HasPrefix(number, "1Z"):
@@ -128,19 +128,19 @@ func (s *Server) journey(p parcel) journey {
 	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // not a secret
 	j := journey{carrier: p.item.CarrierCode, id: uuid(sum), made: p.at}
 	if j.carrier == "" {
-		j.carrier = detect(p.item.Number)
+		j.carrier = carrierOf(p.item.Number)
 	}
 	all := routes()
 	i := slices.IndexFunc(all, func(r route) bool { return strings.EqualFold(r.carrier, j.carrier) })
 	if i < 0 {
 		i = int(sum[16]) % len(all)
 	}
-	j.steps = travel(random, all[i].cities, p.at)
+	j.steps = stepsOf(random, all[i].cities, p.at)
 	return j
 }
 
-// travel makes the steps of a way through cities.
-func travel(random *rand.Rand, cities []city, created time.Time) []step {
+// stepsOf makes the steps of a way through cities.
+func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 	registered, transit, delivery, delivered := statuses()
 	steps := []step{{text: "Shipment information received", city: cities[0], status: registered}}
 	steps = append(steps, step{text: "Picked up", city: cities[0], status: transit})
@@ -200,8 +200,7 @@ const millis = "2006-01-02T15:04:05.000Z"
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 	done := j.done(now)
-	last := done[len(done)-1]
-	st := last.status
+	st := done[len(done)-1].status
 	return map[string]any{
 		"referId":        it.ReferID,
 		"carrierCode":    j.carrier,
@@ -217,6 +216,10 @@ func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 
 func (j journey) summary(it tracking.Item, done []step) map[string]any {
 	last := done[len(done)-1]
+	updated := j.made
+	if last.at.After(updated) {
+		updated = last.at
+	}
 	return map[string]any{
 		"id":                   j.id,
 		"trackingNumber":       it.Number,
@@ -226,15 +229,8 @@ func (j journey) summary(it tracking.Item, done []step) map[string]any {
 		"latestCheckpointTime": last.at.Format(millis),
 		"transitTime":          int(last.at.Sub(done[0].at) / (24 * time.Hour)),
 		"created":              j.made.Format(millis),
-		"updated":              later(last.at, j.made).Format(millis),
+		"updated":              updated.Format(millis),
 	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // checkpoints are the steps, newest first.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
@@ -35,24 +36,24 @@ type Server struct {
 	mux    *http.ServeMux
 	hooks  *emitter // nil without a webhook URL
 
-	done    chan struct{} // closed by Close
-	closing sync.Once
-	tasks   sync.WaitGroup
+	done  <-chan struct{} // closed by Close
+	stop  context.CancelFunc
+	tasks sync.WaitGroup
 }
 
 // New returns a sandbox, or a [*ConfigError].
 func New(c Config) (*Server, error) {
-	c = c.withDefaults()
-	if err := c.check(); err != nil {
+	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, state: newState(), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{
+		config: c, state: newState(), faults: newFaults(c), rate: limiter{perSecond: c.RateLimit},
+		mux: http.NewServeMux(), done: ctx.Done(), stop: cancel,
+	}
 	if c.Reject != "" {
 		s.reject = regexp.MustCompile(c.Reject) // checked above
 	}
-	s.faults = newFaults(c)
-	s.rate.perSecond = c.RateLimit
-	s.mux = http.NewServeMux()
 	s.mux.HandleFunc(pathCreateV1, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV1) })
 	s.mux.HandleFunc(pathCreateV2, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV2) })
 	s.mux.HandleFunc(pathDetail, s.detail)
@@ -60,6 +61,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "no such path") })
 	if c.WebhookURL != "" {
 		s.hooks = newEmitter(s)
+		s.tasks.Go(func() { s.hooks.run(ctx) })
 	}
 	return s, nil
 }
@@ -69,7 +71,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.Serve
 
 // Close ends what the sandbox does by itself, and waits for it.
 func (s *Server) Close() error {
-	s.closing.Do(func() { close(s.done) })
+	s.stop()
 	s.tasks.Wait()
 	return nil
 }
@@ -83,9 +85,9 @@ const (
 	opDetail   operation = "detail"
 )
 
-// enter does what every operation begins with, and reports false if the
+// admit does what every operation begins with, and reports false if the
 // request was answered.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
 	s.state.mu.Lock()
 	s.state.counts.add(op)
 	s.state.mu.Unlock()
@@ -216,14 +218,14 @@ func (f *faults) next(op operation, query string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.once {
-		if o := &f.once[i]; o.left > 0 && (o.operation == "" || o.operation == op) && befalls(o.name, op) {
+		if o := &f.once[i]; o.left > 0 && (o.operation == "" || o.operation == op) && faultApplies(o.name, op) {
 			o.left--
 			return o.name
 		}
 	}
 	for _, name := range Faults() { // in one order, so that a seed means one sequence
 		p := f.chance[name]
-		if p > 0 && befalls(name, op) && (name == FaultAbsent && f.flaps(query, p) || name != FaultAbsent && f.random.Float64() < p) {
+		if p > 0 && faultApplies(name, op) && (name == FaultAbsent && f.flaps(query, p) || name != FaultAbsent && f.random.Float64() < p) {
 			return name
 		}
 	}
@@ -239,26 +241,26 @@ func (f *faults) flaps(query string, p float64) bool {
 	return rand.New(rand.NewPCG(f.seed^h.Sum64(), f.asked[query])).Float64() < p //nolint:gosec // not a secret
 }
 
-// meet lets a request meet a fault. store stores what the request brought; good
-// is the answer it would have had. It reports false if there was no fault.
-func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
-	switch s.faults.next(op, r.URL.RawQuery) {
+// injectFault answers a request with a fault if it is to meet one. store stores
+// what the request brought; good is the answer it would have had. It reports
+// false if there was no fault.
+func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
+	fault := s.faults.next(op, r.URL.RawQuery)
+	switch fault {
+	case FaultError502, FaultCutAfter, FaultTruncate, FaultStall, FaultRefused, FaultThrottled:
+		store()
+	}
+	switch fault {
 	case FaultError500:
 		refuse(w, http.StatusInternalServerError, "internal error")
 	case FaultError502:
-		store()
 		refuse(w, http.StatusBadGateway, "bad gateway")
-	case FaultCutBefore:
-		cut(w, "")
-	case FaultCutAfter:
-		store()
+	case FaultCutBefore, FaultCutAfter:
 		cut(w, "")
 	case FaultTruncate:
-		store()
 		body, _ := json.Marshal(good) //nolint:errchkjson // our own value
 		cut(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
 	case FaultStall:
-		store()
 		select {
 		case <-r.Context().Done():
 		case <-s.done:
@@ -282,10 +284,8 @@ func (s *Server) meet(w http.ResponseWriter, r *http.Request, op operation, stor
 		status, body := s.absent()
 		answer(w, status, body)
 	case FaultRefused:
-		store()
 		refuse(w, http.StatusBadRequest, "bad request")
 	case FaultThrottled:
-		store()
 		refuse(w, http.StatusTooManyRequests, "too many requests")
 	case FaultLate:
 		s.later(store)

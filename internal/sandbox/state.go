@@ -16,7 +16,7 @@ type parcel struct {
 	at      time.Time // sandbox time of its creation
 	real    time.Time // the clock's time of its creation
 	instant bool      // made by v1: never Processing
-	told    int       // how many steps of its journey were sent as events
+	sent    int       // how many steps of its journey were sent as events
 	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
 }
 
@@ -29,15 +29,22 @@ type state struct {
 	parcels []parcel
 	counts  Requests
 	made    int64
-	ahead   time.Duration // how far sandbox time is ahead of the clock
+	offset  time.Duration // how far sandbox time is ahead of the clock
 }
 
 func newState() *state {
-	return &state{byKey: map[tracking.Key]int{}, byRefer: map[string][]int{}, byNum: map[string][]int{}}
+	s := &state{}
+	s.reset()
+	return s
+}
+
+func (s *state) reset() {
+	s.byKey, s.byRefer, s.byNum = map[tracking.Key]int{}, map[string][]int{}, map[string][]int{}
+	s.parcels, s.counts, s.made, s.offset = nil, Requests{}, 0, 0
 }
 
 // now is sandbox time.
-func (s *state) now() time.Time { return time.Now().Add(s.ahead).UTC() }
+func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
 // store creates the items. Those that are there already are counted again,
 // unless ignore is set.
@@ -81,9 +88,9 @@ func (s *state) known(items []tracking.Item) bool {
 	})
 }
 
-// second returns the first item whose referId holds another number, in the
+// otherNumber returns the first item whose referId holds another number, in the
 // state or earlier in items.
-func (s *state) second(items []tracking.Item) (tracking.Item, bool) {
+func (s *state) otherNumber(items []tracking.Item) (tracking.Item, bool) {
 	numbers := make(map[string]string, len(items))
 	for _, it := range items {
 		if n, ok := numbers[it.ReferID]; ok && n != it.Number {

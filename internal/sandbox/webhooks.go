@@ -47,11 +47,11 @@ type delivery struct {
 
 // emitter sends what happens on journeys to the webhook URL.
 type emitter struct {
-	s      *Server
-	target *url.URL
-	client *http.Client
-	random *rand.Rand // used by run alone
-	told   bool       // that a delivery was not taken; used by run alone
+	s        *Server
+	target   *url.URL
+	client   *http.Client
+	random   *rand.Rand // used by run alone
+	reported bool       // that a delivery was not taken; used by run alone
 
 	mu      sync.Mutex
 	queue   []delivery
@@ -74,7 +74,7 @@ func (e *emitter) stats() Deliveries {
 
 func newEmitter(s *Server) *emitter {
 	target, _ := url.Parse(s.config.WebhookURL) // checked by New
-	e := &emitter{
+	return &emitter{
 		s: s, target: target, woken: make(chan struct{}, 1),
 		random: rand.New(rand.NewPCG(s.config.Seed, 0xe111)), //nolint:gosec // not a secret
 		client: &http.Client{
@@ -83,9 +83,6 @@ func newEmitter(s *Server) *emitter {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
-	s.tasks.Add(1)
-	go e.run()
-	return e
 }
 
 // wake lets the emitter look at the journeys at once.
@@ -99,26 +96,13 @@ func (e *emitter) wake() {
 	}
 }
 
-func (e *emitter) run() {
-	defer e.s.tasks.Done()
+func (e *emitter) run(ctx context.Context) {
 	defer e.client.CloseIdleConnections()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		select {
-		case <-e.s.done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	t := time.NewTicker(emitTick)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			<-stopped
 			return
 		case <-t.C:
 		case <-e.woken:
@@ -142,15 +126,15 @@ func (e *emitter) collect() {
 		j := s.journey(*p)
 		done := len(j.done(now))
 		p.due = j.after(done)
-		if p.told == done {
+		if p.sent == done {
 			continue
 		}
-		if p.told == 0 {
-			p.told = done - 1 // what was before the creation is one event
+		if p.sent == 0 {
+			p.sent = done - 1 // what was before the creation is one event
 		}
-		for ; p.told < done; p.told++ {
-			if st := j.steps[p.told]; p.told+1 == done || st.status != j.steps[p.told+1].status {
-				events = append(events, event(j, p.item, p.told))
+		for ; p.sent < done; p.sent++ {
+			if st := j.steps[p.sent]; p.sent+1 == done || st.status != j.steps[p.sent+1].status {
+				events = append(events, event(j, p.item, p.sent))
 			}
 		}
 		if len(events) > emitPerRound {
@@ -224,7 +208,7 @@ func (e *emitter) send(ctx context.Context) {
 		}
 		err := e.post(ctx, d)
 		if !d.forge {
-			e.tell(ctx, err)
+			e.reportTrouble(ctx, err)
 		}
 		if err == nil {
 			continue
@@ -239,10 +223,10 @@ func (e *emitter) send(ctx context.Context) {
 	e.mu.Unlock()
 }
 
-// tell says once that the receiver fails.
-func (e *emitter) tell(ctx context.Context, err error) {
-	if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !e.told {
-		e.told = true
+// reportTrouble reports once that the receiver fails.
+func (e *emitter) reportTrouble(ctx context.Context, err error) {
+	if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !e.reported {
+		e.reported = true
 		say(err)
 	}
 }
