@@ -29,9 +29,8 @@ type App struct {
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
-// Session is one command with its settings. What it hands out is made once,
-// and is safe for several goroutines, as are [Session.Client], [Session.Key],
-// [Session.Store], [Session.Account] and [Session.ExistingStore].
+// Session is one command with its settings. What it hands out is made once.
+// It is safe for several goroutines, as is what it hands out.
 type Session struct {
 	IO     *term.IO
 	Config config.Config
@@ -84,6 +83,8 @@ func (s *Session) Hard(ctx context.Context) context.Context {
 
 // Close closes what was made.
 func (s *Session) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.client != nil {
 		s.client.Close()
 	}

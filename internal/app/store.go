@@ -46,10 +46,9 @@ func newStore(db *store.DB) *Store {
 	}
 }
 
-// Sink returns what carries the events of the store to what is known of
-// trackings.
-func (s *Store) Sink() *follow.Sink {
-	return &follow.Sink{Inbox: s.Inbox, Ledger: s.Events}
+// Follower returns what records the events of the store in its ledger.
+func (s *Store) Follower() *follow.Follower {
+	return &follow.Follower{Inbox: s.Inbox, Ledger: s.Events}
 }
 
 // Store returns the store, made if need be. It is closed with the session.

@@ -1,6 +1,6 @@
-// Package follow carries verified events to what is known of trackings. It
-// reads on in the inbox from where it, or another process, stopped, so that a
-// crash between the two loses nothing. Events that did not verify change
+// Package follow records in the ledger what verified events say of trackings.
+// It reads on in the inbox from where it, or another process, stopped, so that
+// a crash between the two loses nothing. Events that did not verify change
 // nothing.
 package follow
 
@@ -16,47 +16,48 @@ import (
 
 // Pace of following.
 const (
-	page  = 100             // events carried over in one transaction; others wait for it
-	busy  = time.Second     // between two pages while more arrives
-	again = 2 * time.Second // after which the inbox is looked at without being woken, and a failure tried again
-	share = 4               // otherwise a background follower rests so many times as long as it worked
+	pageSize   = 100             // events recorded in one transaction; other writers wait for it
+	busyPause  = time.Second     // between two pages while more events arrive
+	idlePause  = 2 * time.Second // until the inbox is read without a signal, and after a failure
+	restFactor = 4               // otherwise a follower rests so many times as long as it worked
 )
 
-// events is what a sink needs of the inbox.
+// events is what a follower needs of the inbox.
 type events interface {
 	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 }
 
-// Sink carries the events of an inbox to a ledger. Any number of them, in any
-// number of processes, may work at once: each event is carried over once.
-type Sink struct {
+// Follower records the events of an inbox in a ledger. Any number of them, in
+// any number of processes, may work at once: each event is recorded once.
+type Follower struct {
 	Inbox  events
 	Ledger ledger.EventFollower
 }
 
-// CatchUp carries over all that is there. If that is nothing it costs one look.
-func (s *Sink) CatchUp(ctx context.Context) error {
+// CatchUp records all events that are there. If there are none it costs one
+// read.
+func (f *Follower) CatchUp(ctx context.Context) error {
 	for {
-		more, err := s.step(ctx)
+		more, err := f.step(ctx)
 		if err != nil || !more {
 			return err
 		}
 	}
 }
 
-// Run carries over what comes until ctx ends, slowly enough not to hold up
-// whoever stores it: what is left then is for others to catch up with. woken
-// holds a value when there is something new. The first of failures that follow
-// each other is told to failed; they are tried again.
-func (s *Sink) Run(ctx context.Context, woken <-chan struct{}, failed func(error)) {
+// Run records events as they arrive until ctx ends, slowly enough not to hold
+// up whoever stores them. Those left then are for others to catch up with.
+// signal holds a value when there are new ones. failed gets the first of
+// failures in a row; they are tried again.
+func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	rest := func(d time.Duration, woken <-chan struct{}) (more bool) {
+	rest := func(d time.Duration, signal <-chan struct{}) (more bool) {
 		timer.Reset(d)
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-		case <-woken:
+		case <-signal:
 			return true
 		}
 		return false
@@ -64,63 +65,63 @@ func (s *Sink) Run(ctx context.Context, woken <-chan struct{}, failed func(error
 	failing := false
 	for ctx.Err() == nil {
 		began := time.Now()
-		more, err := s.step(ctx)
+		more, err := f.step(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			failed(err)
 		}
 		failing = err != nil
 		switch {
 		case failing:
-			rest(again, nil)
+			rest(idlePause, nil)
 		case !more:
-			rest(again, woken)
-			rest(busy, nil)
-		case rest(share*time.Since(began), woken):
-			rest(busy, nil)
+			rest(idlePause, signal)
+			rest(busyPause, nil)
+		case rest(restFactor*time.Since(began), signal):
+			rest(busyPause, nil)
 		}
 	}
 }
 
-// step carries over one page of events and reports whether there may be more.
-func (s *Sink) step(ctx context.Context) (more bool, err error) {
-	at, last, err := s.Ledger.Followed(ctx)
+// step records one page of events and reports whether there may be more.
+func (f *Follower) step(ctx context.Context) (more bool, err error) {
+	at, last, err := f.Ledger.Followed(ctx)
 	if err != nil || at >= last {
 		return false, err
 	}
 	n, to := 0, last
 	var seen []ledger.Sighting
-	place := map[[2]string]int{} // in seen, by what it is about
-	q := inbox.Query{After: at, Before: last + 1, Limit: page, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}}
-	for e, err := range s.Inbox.Events(ctx, q) {
+	index := map[[2]string]int{} // in seen, by number and routerId
+	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}}
+	for e, err := range f.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
 		}
-		if n++; n == page {
+		if n++; n == pageSize {
 			to = e.Seq
 		}
-		tells, ok := Sighting(e)
+		s, ok := Sighting(e)
 		if !ok {
 			continue
 		}
-		about := [2]string{tells.Key.Number, tells.RouterID}
-		if i, ok := place[about]; !ok {
-			place[about] = len(seen)
-			seen = append(seen, tells)
-		} else if tells.Supersedes(seen[i]) {
-			seen[i] = tells
+		about := [2]string{s.Key.Number, s.RouterID}
+		if i, ok := index[about]; !ok {
+			index[about] = len(seen)
+			seen = append(seen, s)
+		} else if s.Supersedes(seen[i]) {
+			seen[i] = s
 		}
 	}
-	// If somebody else has moved on meanwhile, there is more to look at.
-	moved, err := s.Ledger.Follow(ctx, seen, at, to)
+	// If another follower has moved on meanwhile, there is more to read.
+	moved, err := f.Ledger.Follow(ctx, seen, at, to)
 	return !moved || to < last, err
 }
 
-// Sighting returns what an event tells of the tracking with its number or
+// Sighting returns what an event says of the tracking with its number or
 // routerId, and false if nothing may be learnt from it: it did not verify, does
 // not stand, or says nothing of a shipment.
 //
 // Interface: Events.
-// Assumed: eventTime is when what an event tells became so, by a clock that
+// Assumed: eventTime is when what an event says became so, by a clock that
 // agrees with ours. Where it can't be read, or is later than the receipt, the
 // receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {

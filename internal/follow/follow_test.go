@@ -28,7 +28,7 @@ var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 type world struct {
 	*testing.T
 	db   *store.DB
-	sink *follow.Sink
+	sink *follow.Follower
 }
 
 func newWorld(t *testing.T) *world {
@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	if _, err := staging.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &world{t, db, &follow.Sink{Inbox: db, Ledger: db}}
+	return &world{t, db, &follow.Follower{Inbox: db, Ledger: db}}
 }
 
 // event is one with an eventId, a time after at in minutes, and a status.
@@ -232,7 +232,7 @@ func TestFailuresPassAndAreToldOnce(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		told := 0
-		(&follow.Sink{Ledger: b}).Run(ctx, nil, func(error) { told++ })
+		(&follow.Follower{Ledger: b}).Run(ctx, nil, func(error) { told++ })
 		if told != 1 || b.left > -15 {
 			t.Errorf("told %d failures, asked %d times after them; want one for three in a row, and every three seconds", told, -b.left-1)
 		}

@@ -18,8 +18,8 @@ type Service interface {
 	Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error)
 }
 
-// Evidence asks once, when the gate lets it, and tells the gate how that went.
-// Every query passes here. If ctx ends before, its cause is the error.
+// Evidence asks once, when the gate lets it, and reports to the gate how that
+// went. Every query goes this way. If ctx ends before, its cause is the error.
 func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence) tracking.Evidence {
 	pass, err := gate.Enter(ctx)
 	if err != nil {
@@ -103,8 +103,8 @@ func (a *Asker) askForParcels(ctx context.Context, r *reply, parcels []Tracking)
 	return nil
 }
 
-// outcome is the error of a query: what the answer came to, unless events told
-// more.
+// outcome is the error of a query: that of its answer, unless events say more
+// of the first tracking.
 func outcome(err error, first Tracking) error {
 	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && first.Source == ledger.FromEvent {
 		err = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// match returns the trackings of a query as the answer tells of them. What it
-// says of another number is never taken for the one asked for.
+// match returns the trackings of a query as the answer has them. What it says
+// of another number is never taken for the one asked for.
 func match(r reply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
@@ -77,7 +77,7 @@ func knownFirst(ts []Tracking) {
 	slices.SortStableFunc(ts, func(a, b Tracking) int { return rank(a) - rank(b) })
 }
 
-// answered is a tracking as an answer tells of it.
+// answered is a tracking of an answer.
 func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 	if t.ReferID == "" {
 		t.ReferID = q.ReferID
@@ -101,7 +101,7 @@ func wholePhase(r reply) ledger.Phase {
 	case errors.Is(r.err, tracking.ErrAbsent):
 		return ledger.Absent
 	case r.answer.Processing:
-		return ledger.Processing // of the order: which parcel is not told
+		return ledger.Processing // of the order: it does not say which parcel
 	}
 	return Undecided
 }
@@ -144,7 +144,7 @@ type knownRow struct {
 	event *inbox.Event
 }
 
-// byEvent reports whether an event was the last to tell of the row.
+// byEvent reports whether the row was last learnt from an event.
 func (k knownRow) byEvent() bool {
 	return k.Sighting != nil && k.Sighting.Phase == ledger.Processed && k.Sighting.Source == ledger.FromEvent
 }
@@ -170,8 +170,8 @@ func merge(res Result, rows []knownRow, all bool) []Tracking {
 	return found
 }
 
-// supersededBy returns what an event told of the tracking, with what the answer
-// has besides.
+// supersededBy returns the tracking as an event has it, with what only the
+// answer has.
 func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	if len(event.Checkpoints) == 0 {
 		event.Checkpoints = t.Checkpoints
@@ -183,8 +183,7 @@ func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	return event
 }
 
-// tracking is a row as the ledger knows it, or as the event told it from which
-// it was learnt.
+// tracking is a row as the ledger has it, or as its event has it.
 func (k knownRow) tracking() Tracking {
 	t := Tracking{
 		Tracking: tracking.Tracking{ReferID: k.Item.ReferID, Number: k.Item.Number, CarrierCode: k.Item.CarrierCode},

@@ -69,11 +69,11 @@ type Tracking struct {
 	Unverified *inbox.Event
 }
 
-// Undecided is the phase of a tracking that an answer does not tell of.
+// Undecided is the phase of a tracking that an answer says nothing about.
 const Undecided ledger.Phase = "undecided"
 
-// Query asks the service once and records what it said. What events said
-// counts where the answer says nothing, or what is older.
+// Query asks the service once and records the answer. Where the answer says
+// nothing, or what is older, events count.
 func (a *Asker) Query(ctx context.Context, q tracking.Query) Result {
 	res := Result{Query: q}
 	store, err := a.Store(ctx)
@@ -164,8 +164,8 @@ func (a *Asker) Rows(ctx context.Context, q tracking.Query) ([]ledger.TrackingSt
 	return store.Trackings.Find(ctx, a.Account, q.ReferID, q.Number)
 }
 
-// record keeps what an answer said of rows. It returns the rows after that if
-// events were the last that told of any, for these may count more.
+// record keeps what an answer said of rows. If any was last learnt from an
+// event, which may count more, it returns the rows as they are then.
 func (a *Asker) record(ctx context.Context, store *Store, res Result, rows []ledger.TrackingStatus) ([]knownRow, error) {
 	if len(rows) == 0 {
 		return nil, nil

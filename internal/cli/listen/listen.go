@@ -151,7 +151,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
 	})
 	g.Go(func() error {
-		s.db.Sink().Run(follow, arrivals, func(err error) { s.call.IO.Warning("what events tell is not taken in for now: %v", err) })
+		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("what events tell is not taken in for now: %v", err) })
 		return nil
 	})
 	if err := s.call.AnnounceReady(until, "listen", command.ServerURL(l.Addr().String(), ""), readyFile); err != nil {

@@ -26,7 +26,7 @@ func catchUp(ctx context.Context, c *command.Call) error {
 	if last-at >= notedEvents {
 		c.IO.Note("taking in %d events that were received since", last-at)
 	}
-	err = db.Sink().CatchUp(ctx)
+	err = db.Follower().CatchUp(ctx)
 	if ctx.Err() == nil && (errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrReadOnly)) {
 		c.IO.Warning("what received events tell is not taken in: %v", err)
 		return nil

@@ -90,7 +90,7 @@ func (w *eventWatch) read(ctx context.Context) (bool, error) {
 	if err != nil || last == w.seq {
 		return false, err
 	}
-	if err := w.db.Sink().CatchUp(ctx); err != nil {
+	if err := w.db.Follower().CatchUp(ctx); err != nil {
 		return false, err
 	}
 	keys, err := w.db.Events.UpdatedByEvents(ctx, w.asker.Account, w.seq)
