@@ -59,6 +59,14 @@ var (
 	// ErrBusy says that another process was still staging its input in the ledger
 	// when the context ended.
 	ErrBusy = errors.New("another waybill is staging its input in this store")
+
+	// ErrText says that a text can't be kept: it is not UTF-8, or holds NUL.
+	ErrText = errors.New("not valid text")
+
+	// ErrNotClaimed says that outcomes do not fit what the ledger knows: this
+	// store is not sending the batch, a row is not one of it, or the state may
+	// not follow.
+	ErrNotClaimed = errors.New("outcome does not fit")
 )
 
 // BusyError is [ErrBusy] with the run that is staged.
@@ -201,6 +209,38 @@ type Settlement struct {
 	Began      time.Time
 	Took       time.Duration
 	Rows       []RowOutcome // rows whose outcome differs from the batch's
+}
+
+// Check returns an error that matches [ErrNotClaimed] if a row may not go into
+// its state.
+func (s Settlement) Check() error {
+	fail := func(format string, args ...any) error {
+		return fmt.Errorf("settle batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
+	}
+	switch {
+	case s.Halve && s.State != Pending:
+		return fail("%s rows are not sent again in halves", s.State)
+	case s.Assumption != "" && s.State != Unknown:
+		return fail("%s rows wait for no assumption", s.State)
+	case !Sending.CanBecome(s.State):
+		return fail("sending cannot become %q", s.State)
+	}
+	seen := make(map[int64]bool, len(s.Rows))
+	for _, v := range s.Rows {
+		switch {
+		case !Sending.CanBecome(v.State):
+			return fail("row %d: sending cannot become %q", v.Row, v.State)
+		case seen[v.Row]:
+			return fail("row %d stands there twice", v.Row)
+		}
+		seen[v.Row] = true
+	}
+	return nil
+}
+
+// WasSent reports whether a request may have left.
+func (s Settlement) WasSent() bool {
+	return !s.Began.IsZero() && (s.State != Pending || s.HTTPStatus != 0)
 }
 
 // RowOutcome is the outcome of one row.
@@ -354,6 +394,15 @@ func (s Sighting) Supersedes(known Sighting) bool {
 	return s.observed().UnixMilli() >= known.observed().UnixMilli()
 }
 
+// Prevails reports whether a tracking's own sighting counts rather than that of
+// its number alone.
+func (s Sighting) Prevails(alone Sighting) bool {
+	if own, other := s.Phase == Processed, alone.Phase == Processed; own != other {
+		return own
+	}
+	return s.Supersedes(alone)
+}
+
 // observed is when it was true.
 func (s Sighting) observed() time.Time {
 	if s.AsOf.IsZero() {
@@ -367,6 +416,11 @@ func (s Sighting) observed() time.Time {
 func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }
+
+// delivered reports whether the shipment has arrived.
+//
+// Interface: States and transitions.
+func (s Sighting) delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
 
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {

@@ -213,3 +213,15 @@ type Filter struct {
 	StaleSince time.Time // only accepted trackings not seen at or after, and not delivered
 	Limit      int       // 0 means all
 }
+
+// Matches reports whether st is one of the list, but for Run and Limit.
+func (f Filter) Matches(st TrackingStatus) bool {
+	s := st.Sighting
+	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
+		return false
+	}
+	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
+		return false
+	}
+	return f.StaleSince.IsZero() || st.State == Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !s.delivered())
+}

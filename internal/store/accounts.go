@@ -26,12 +26,7 @@ func fingerprint(salt []byte, key string) []byte {
 // AccountNames returns the accounts that have runs, see [ledger.History].
 func (d *DB) AccountNames(ctx context.Context) ([]string, error) {
 	var names []string
-	err := d.each(ctx, func(s scanner) error {
-		var name string
-		err := s.Scan(&name)
-		names = append(names, name)
-		return err
-	}, "SELECT name FROM accounts a WHERE EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') ORDER BY id")
+	err := d.each(ctx, scanColumn(&names), "SELECT name FROM accounts a WHERE EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') ORDER BY id")
 	return names, err
 }
 

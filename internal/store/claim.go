@@ -108,13 +108,8 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 // nextPending returns up to n pending batches of the run, none of them with
 // more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
-	var all []batch
-	if err := t.each(ctx, func(s scanner) error {
-		var b batch
-		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
-		all = append(all, b)
-		return err
-	}, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n); err != nil {
+	all, err := t.queryBatches(ctx, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n)
+	if err != nil {
 		return nil, err
 	}
 	for i := 0; i < len(all); i++ {

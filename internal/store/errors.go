@@ -33,17 +33,7 @@ var (
 	ErrIO         = errors.New("disk error")
 )
 
-// Errors that are not about the file.
-var (
-	// ErrText says that a text cannot be kept: it is not UTF-8, or holds NUL.
-	ErrText = errors.New("not valid text")
-	// ErrNotClaimed says that outcomes do not fit what the ledger knows: the
-	// batch was not claimed by this store or is not being sent any more, a row
-	// is not one of it, or the state may not follow.
-	ErrNotClaimed = errors.New("outcome does not fit")
-
-	errClosed = errors.New("store is closed")
-)
+var errClosed = errors.New("store is closed")
 
 // Error is a failure that the store's file or its disk is the cause of. It
 // matches its Kind and its cause.

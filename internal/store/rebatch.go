@@ -93,6 +93,18 @@ func (t *tx) countRunBatch(ctx context.Context, run int64, b batch) error {
 	return err
 }
 
+// queryBatches returns the batches that a query finds.
+func (t *tx) queryBatches(ctx context.Context, query string, args ...any) ([]batch, error) {
+	var all []batch
+	err := t.each(ctx, func(s scanner) error {
+		var b batch
+		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
+		all = append(all, b)
+		return err
+	}, query, args...)
+	return all, err
+}
+
 // queryIDs returns the numbers that a query finds.
 func (t *tx) queryIDs(ctx context.Context, query string, args ...any) ([]int64, error) {
 	var ids []int64
@@ -158,15 +170,10 @@ func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 // cleanUpBatch removes a pending batch without rows. One whose rows all have
 // states of their own gets one of these, so that it is not claimed.
 func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
-	for _, query := range []string{
+	return t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
 		"DELETE FROM batch_answers WHERE batch_id = $1 AND NOT EXISTS (SELECT 1 FROM batches WHERE id = $1)",
-	} {
-		if _, err := t.exec(ctx, query, id); err != nil {
-			return err
-		}
-	}
-	_, err := t.exec(ctx, `UPDATE batches SET state = (SELECT MIN(r.state) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)
-		WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)`, id)
-	return err
+		`UPDATE batches SET state = (SELECT MIN(r.state) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)
+			WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)`,
+	}, id)
 }

@@ -50,7 +50,7 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 	if err != nil || c.Pending+c.Sending+c.Unknown > 0 {
 		return false, err
 	}
-	for _, query := range []string{
+	err = t.execAll(ctx, []string{
 		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM repeats WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
@@ -58,10 +58,6 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
 		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",
 		"UPDATE runs SET state = 'pruned', owner = '', files = '[]' WHERE id = $1",
-	} {
-		if _, err := t.exec(ctx, query, run); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	}, run)
+	return err == nil, err
 }

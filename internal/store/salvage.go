@@ -67,7 +67,7 @@ func (s *salvage) write(store string, outcomes []ledger.Settlement) (string, err
 	defer s.mu.Unlock()
 	var lines []byte
 	for _, o := range outcomes {
-		if !wasSent(o) {
+		if !o.WasSent() {
 			continue
 		}
 		line, err := json.Marshal(newSalvagedBatch(o, s.claimed[o.Batch]))

@@ -16,7 +16,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	}
 	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
 	for i, s := range outcomes {
-		if err := checkSettlement(s); err != nil {
+		if err := s.Check(); err != nil {
 			return err
 		}
 		if answers[i], err = d.pack.pack(s.Answer); err != nil {
@@ -44,41 +44,11 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	return errors.Join(&kept, err)
 }
 
-// checkSettlement returns an error that matches [ErrNotClaimed] if a row may not
-// go into its state.
-func checkSettlement(s ledger.Settlement) error {
-	if s.Halve && s.State != ledger.Pending {
-		return fmt.Errorf("settle batch %d: %s rows are not sent again in halves: %w", s.Batch, s.State, ErrNotClaimed)
-	}
-	if s.Assumption != "" && s.State != ledger.Unknown {
-		return fmt.Errorf("settle batch %d: %s rows wait for no assumption: %w", s.Batch, s.State, ErrNotClaimed)
-	}
-	if !ledger.Sending.CanBecome(s.State) {
-		return fmt.Errorf("settle batch %d: sending cannot become %q: %w", s.Batch, s.State, ErrNotClaimed)
-	}
-	seen := make(map[int64]bool, len(s.Rows))
-	for _, v := range s.Rows {
-		if !ledger.Sending.CanBecome(v.State) {
-			return fmt.Errorf("settle batch %d: row %d: sending cannot become %q: %w", s.Batch, v.Row, v.State, ErrNotClaimed)
-		}
-		if seen[v.Row] {
-			return fmt.Errorf("settle batch %d: row %d stands there twice: %w", s.Batch, v.Row, ErrNotClaimed)
-		}
-		seen[v.Row] = true
-	}
-	return nil
-}
-
-// wasSent reports whether a request may have left.
-func wasSent(s ledger.Settlement) bool {
-	return !s.Began.IsZero() && (s.State != ledger.Pending || s.HTTPStatus != 0)
-}
-
 func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me string) error {
 	var run int64
 	ok, err := t.row(ctx, []any{&run}, "SELECT run_id FROM batches WHERE id = $1 AND state = 'sending' AND owner = $2", s.Batch, me)
 	if err == nil && !ok {
-		err = fmt.Errorf("it is not being sent by this process: %w", ErrNotClaimed)
+		err = fmt.Errorf("it is not being sent by this process: %w", ledger.ErrNotClaimed)
 	}
 	if err != nil {
 		return err
@@ -96,7 +66,7 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 			return err
 		}
 	}
-	if wasSent(s) {
+	if s.WasSent() {
 		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + 1,
 			last_sent = CASE WHEN last_sent > $1 THEN last_sent ELSE $1 END WHERE id = $2`, millis(s.Began), run); err != nil {
 			return err
@@ -159,7 +129,7 @@ func (t *tx) settleRows(ctx context.Context, s ledger.Settlement, run int64) err
 		}
 		n, err := t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3 AND batch_id = $4 AND state IS NULL", state, reason, v.Row, s.Batch)
 		if err == nil && n != 1 {
-			err = fmt.Errorf("row %d is not one of it: %w", v.Row, ErrNotClaimed)
+			err = fmt.Errorf("row %d is not one of it: %w", v.Row, ledger.ErrNotClaimed)
 		}
 		if err != nil {
 			return err
@@ -190,7 +160,7 @@ func (t *tx) requireInBatch(ctx context.Context, row, batch int64) error {
 	var one int
 	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
 	if err == nil && !ok {
-		err = fmt.Errorf("row %d is not one of it: %w", row, ErrNotClaimed)
+		err = fmt.Errorf("row %d is not one of it: %w", row, ledger.ErrNotClaimed)
 	}
 	return err
 }

@@ -346,25 +346,16 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	if _, err := t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from); err != nil {
 		return false, err
 	}
-	for _, query := range []string{
+	if err := t.execAll(ctx, []string{
 		"DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2",
 		"DELETE FROM repeats WHERE run_id = $1 AND pos >= $2",
-	} {
-		if _, err := t.exec(ctx, query, run, from); err != nil {
-			return false, err
-		}
+	}, run, from); err != nil || !complete {
+		return false, err
 	}
-	if !complete {
-		return false, nil
-	}
-	for _, query := range []string{
+	err := t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM runs WHERE id = $1",
-	} {
-		if _, err := t.exec(ctx, query, run); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
+	}, run)
+	return err == nil, err
 }

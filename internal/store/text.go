@@ -8,14 +8,16 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// checkText returns an error that matches [ErrText] if one of the texts, each
+// checkText returns an error that matches [ledger.ErrText] if one of the texts, each
 // after its name, could not be kept in every database.
 func checkText(namesAndTexts ...string) error {
 	for i := 1; i < len(namesAndTexts); i += 2 {
 		if s := namesAndTexts[i]; !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
-			return fmt.Errorf("%s %q: %w", namesAndTexts[i-1], s, ErrText)
+			return fmt.Errorf("%s %q: %w", namesAndTexts[i-1], s, ledger.ErrText)
 		}
 	}
 	return nil

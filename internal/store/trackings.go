@@ -44,7 +44,7 @@ func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, 
 	})
 }
 
-// checkSeen returns an error that matches [ErrText] if a name of what was seen
+// checkSeen returns an error that matches [ledger.ErrText] if a name of what was seen
 // could not be kept.
 func checkSeen(account string, seen []ledger.Sighting) error {
 	if err := checkText("account", account); err != nil {
@@ -187,21 +187,12 @@ func scanStatus(s scanner) (id int64, st ledger.TrackingStatus, err error) {
 		if st.Sighting == nil {
 			other.RouterID = "" // it may be another's of that number
 			st.Sighting = other
-		} else if !prevails(*st.Sighting, *other) {
+		} else if !st.Sighting.Prevails(*other) {
 			other.RouterID = st.Sighting.RouterID
 			st.Sighting = other
 		}
 	}
 	return id, st, nil
-}
-
-// prevails reports whether a tracking's own sighting counts rather than that of
-// its number alone.
-func prevails(own, alone ledger.Sighting) bool {
-	if was, is := own.Phase == ledger.Processed, alone.Phase == ledger.Processed; was != is {
-		return was
-	}
-	return own.Supersedes(alone)
 }
 
 // scannedSighting are the columns of a sighting, which are NULL if there is none.
@@ -279,7 +270,7 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 // many more may follow: -1 for none, or if the caller stopped.
 func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
 	for _, st := range page {
-		if !matchesFilter(f, st) {
+		if !f.Matches(st) {
 			continue
 		}
 		if left == 0 || !yield(st, nil) {
@@ -320,31 +311,6 @@ func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*sta
 		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
 			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
 	}, d.requireRun(ctx, run)
-}
-
-// matchesFilter reports whether a filter lets st through, but for its run and limit.
-func matchesFilter(f ledger.Filter, st ledger.TrackingStatus) bool {
-	s := st.Sighting
-	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
-		return false
-	}
-	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
-		return false
-	}
-	if !f.StaleSince.IsZero() {
-		stale := st.State == ledger.Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !isDelivered(*s))
-		if !stale {
-			return false
-		}
-	}
-	return true
-}
-
-// isDelivered reports whether the shipment has arrived.
-//
-// Interface: States and transitions.
-func isDelivered(s ledger.Sighting) bool {
-	return s.HasStatus("1") || s.HasStatus("delivered")
 }
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].

@@ -121,7 +121,7 @@ func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason s
 func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) (int64, error) {
 	for _, f := range found {
 		if f.State != ledger.Unknown && !ledger.Unknown.CanBecome(f.State) {
-			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ErrNotClaimed)
+			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ledger.ErrNotClaimed)
 		}
 	}
 	var held int64
@@ -180,7 +180,7 @@ func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
 // Reopen makes rows pending again, see [ledger.UnknownRows].
 func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, error) {
 	if from != ledger.Rejected && from != ledger.Unknown {
-		return 0, fmt.Errorf("reopen %s rows: %w", from, ErrNotClaimed)
+		return 0, fmt.Errorf("reopen %s rows: %w", from, ledger.ErrNotClaimed)
 	}
 	if err := d.requireRun(ctx, run); err != nil {
 		return 0, err
@@ -206,13 +206,8 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 	if err != nil {
 		return 0, 0, err
 	}
-	var sources []batch
-	if err := t.each(ctx, func(s scanner) error {
-		var b batch
-		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
-		sources = append(sources, b)
-		return err
-	}, batchesWithState, run, after, string(from), adoptAtOnce); err != nil {
+	sources, err := t.queryBatches(ctx, batchesWithState, run, after, string(from), adoptAtOnce)
+	if err != nil {
 		return 0, 0, err
 	}
 	g := t.newRebatcher(run, size)

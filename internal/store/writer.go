@@ -358,6 +358,16 @@ func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error)
 	return res.RowsAffected()
 }
 
+// execAll runs statements that have the same arguments.
+func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
+	for _, query := range queries {
+		if _, err := t.exec(ctx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {

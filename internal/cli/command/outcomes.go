@@ -34,7 +34,7 @@ func outcomes() []outcome {
 		{As[*store.Error], Store, ""},
 		{diskError, Store, "make room on that disk, or write elsewhere; then repeat the command"},
 		{is(ledger.ErrBusy), Store, "wait for the other command to end or stop it, then run this one again; --timeout sets how long it waits"},
-		{is(store.ErrText), Usage, "remove the characters the store can't keep"},
+		{is(ledger.ErrText), Usage, "remove the characters the store can't keep"},
 		{terminated, Terminated, ""},
 		{As[*SignalError], Interrupted, ""},
 		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
