@@ -62,7 +62,7 @@ var rooms = map[string][]string{
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
-	"internal/cli":           commands("command", "create", "events", "listen", "runs", "send", "setup", "signature", "track"),
+	"internal/cli":           commands("command", "create", "events", "listen", "runs", "setup", "signature", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -33,25 +32,6 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	}
 	if code, hint := command.Explain(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "make room") {
 		t.Errorf("a full disk: %d, %q", code, hint)
-	}
-}
-
-func TestRowsCode(t *testing.T) {
-	tests := []struct {
-		res  send.Result
-		want command.Code
-	}{
-		{send.Result{New: 2, Accepted: 2}, command.OK},
-		{send.Result{New: 2, Rejected: 2}, command.Refused},
-		{send.Result{New: 1, Already: 1, Accepted: 1, Rejected: 1}, command.Partial},
-		{send.Result{New: 2, Accepted: 2, Invalid: 1}, command.Partial},
-		{send.Result{New: 2, Accepted: 1, Pending: 1}, command.Pending},
-		{send.Result{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, command.Unknown},
-	}
-	for _, tt := range tests {
-		if got := send.RowsCode(tt.res); got != tt.want {
-			t.Errorf("rowsCode(%+v) = %d; want %d", tt.res, got, tt.want)
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ type createOptions struct {
 	SkipInvalid, AllowEmpty  bool
 	AcceptOdd                bool
 	Rejects, Format          string
-	send.PolicyOptions
+	send.Options
 }
 
 // New returns the command that creates trackings.

@@ -13,7 +13,7 @@ import (
 
 // resumeOptions is what a resume or retry is to do.
 type resumeOptions struct {
-	send.PolicyOptions
+	send.Options
 
 	Run string
 }
@@ -34,7 +34,7 @@ shared with it.
 }
 
 func newRetry(f *command.Factory) *cobra.Command {
-	o := resumeOptions{PolicyOptions: send.PolicyOptions{RetryRejected: true}}
+	o := resumeOptions{Options: send.Options{RetryRejected: true}}
 	cmd := &cobra.Command{
 		Use:   "retry ID",
 		Short: "Send a run's rejected rows again as they are, or those that got lost",

@@ -6,104 +6,17 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-const connectPatience = 2 * time.Minute
-
-// PolicyOptions are the flags of commands that send a run.
-type PolicyOptions struct {
-	Unknown, Settle string
-	MaxRejects      int64
-	Wait            bool
-	SameAccount     bool
-	SeparateAccount bool
-	RetryRejected   bool
-	RetryAbsent     bool
-	CheckFirst      bool
-	Canary          bool
-}
-
-// Flags adds the flags that every command which sends has.
-func (o *PolicyOptions) Flags(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
-	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend-one, resend or keep")
-	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
-	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
-	f.BoolVar(&o.Canary, "canary", true, "an account's first row goes alone and is asked for")
-	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
-	f.BoolVar(&o.SeparateAccount, "separate-account", false, "this API key is another account's too, and this one is apart from it")
-}
-
-// Policy reads the flags.
-func (o *PolicyOptions) Policy(cfg config.Config) (bulk.Policy, error) {
-	settle, err := config.ParseDuration(o.Settle)
-	if err != nil {
-		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
-	}
-	ways := []bulk.UnknownAction{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}
-	if !slices.Contains(ways, bulk.UnknownAction(o.Unknown)) {
-		return bulk.Policy{}, command.Usagef("use one of reconcile, resend-one, resend, keep", "--unknown %s", o.Unknown)
-	}
-	if o.MaxRejects < 0 {
-		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
-	}
-	if o.CheckFirst && !bulk.UnknownAction(o.Unknown).Asks() {
-		return bulk.Policy{}, command.Usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
-	}
-	if o.RetryAbsent && !bulk.UnknownAction(o.Unknown).Asks() {
-		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
-	}
-	p := bulk.Policy{
-		Unknown: bulk.UnknownAction(o.Unknown), Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: o.Canary,
-		RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectPatience, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
-	}
-	if cfg.Timeout > 0 && !o.Wait {
-		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
-	}
-	return p, nil
-}
-
-// CheckKey refuses a key never seen on an account that has runs: created with
-// the key of another account, trackings would be mixed up for good.
-func (o *PolicyOptions) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys, account string) error {
-	key, err := s.Key()
-	if err != nil {
-		return err
-	}
-	known, err := keys.LookUpKey(ctx, account, key)
-	if err != nil {
-		return err
-	}
-	others := slices.DeleteFunc(known.Others, func(other string) bool { return config.OtherPort(account, other) })
-	if len(others) > 0 && !known.Seen && !o.SeparateAccount {
-		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
-			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
-	}
-	if known.HasRuns && !known.Seen && !o.SameAccount {
-		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
-			"this API key was never used for account %q, which has runs in this store", account)
-	}
-	if known.Seen {
-		return nil
-	}
-	return keys.TrustKey(ctx, account, key)
-}
 
 // Execution sends one run to the service and reports the outcome.
 type Execution struct {
@@ -153,10 +66,9 @@ func (k *Execution) remaining(c ledger.Counts) (send, ask int64) {
 	if k.Policy.RetryRejected {
 		send += c.Rejected
 	}
-	switch k.Policy.Unknown {
-	case bulk.Resend:
+	if k.Policy.Unknown == bulk.Resend {
 		send += c.Unknown
-	case bulk.Reconcile, bulk.ResendOne:
+	} else if k.Policy.Unknown.Asks() {
 		ask = c.Unknown
 	}
 	if k.Policy.RetryAbsent {
@@ -171,15 +83,12 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if err != nil {
 		return err
 	}
-	profile, plan := k.Call.Config.Profile, k.Run.Plan
-	if profile == "" {
-		profile = "none"
-	}
+	plan := k.Run.Plan
 	what := fmt.Sprintf("%s to send in %s", command.Plural(send, "row"), command.Plural(Calls(send, plan.BatchSize), "call"))
 	if ask > 0 {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
-	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", profile, plan.Account, client.Host(), k.Store.Path, what)
+	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", cmp.Or(k.Call.Config.Profile, "none"), plan.Account, client.Host(), k.Store.Path, what)
 	others, err := k.Store.History.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
 		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))

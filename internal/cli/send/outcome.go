@@ -1,6 +1,7 @@
 package send
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +30,10 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 	return errors.Join(k.exitError(res, first, sendErr), failed)
 }
 
-// exitError says what a run came to. first is why the first of its rows is
+// exitError is the error of a run by what became of its rows. first is why the first of its rows is
 // unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
-	code := command.Worst(stopCode(sendErr), RowsCode(res))
+	code := command.Worst(stopCode(sendErr), rowsCode(res))
 	if code == command.OK {
 		return nil
 	}
@@ -43,7 +44,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		e.Hint = k.resumePhrase() + " goes on where this one stopped"
 	case sendErr != nil:
 		e.Err = fmt.Errorf("%w; %s", sendErr, res.counts())
-		k.stopped(e, res, sendErr)
+		k.addStopHint(e, res, sendErr)
 	case code == command.Unknown:
 		e.Err = fmt.Errorf("%s of unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
 		e.Hint = k.resumePhrase() + " asks the service about them again, and sends only what it proves not to have"
@@ -79,7 +80,7 @@ func alsoRejected(res Result) string {
 	return fmt.Sprintf(" and %d rejected", res.Rejected)
 }
 
-// resumePhrase names the command that goes on, in a sentence.
+// resumePhrase names the command that continues the run, in a sentence.
 func (k *Execution) resumePhrase() string {
 	if k.Repeat != "" {
 		return "the same command"
@@ -87,14 +88,14 @@ func (k *Execution) resumePhrase() string {
 	return "`" + k.next() + "`"
 }
 
-// rejectedCSV is the command that shows rejected rows so that they can be
-// mended and created.
+// rejectedCSV is the command that shows rejected rows so that they can be fixed
+// and created.
 func (k *Execution) rejectedCSV() string {
 	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv")
 }
 
-// stopped says what to do when the sending stopped early.
-func (k *Execution) stopped(e *command.ExitError, res Result, err error) {
+// addStopHint says what to do when the sending stopped early.
+func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) {
 		return
@@ -140,8 +141,8 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-// RowsCode is the exit status for what became of the rows.
-func RowsCode(res Result) command.Code {
+// rowsCode is the exit status for what became of the rows.
+func rowsCode(res Result) command.Code {
 	var cs []command.Code
 	if res.Unknown > 0 {
 		cs = append(cs, command.Unknown)
@@ -169,18 +170,14 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 			return "", err
 		}
 		if row.State == state {
-			reason := row.Reason
-			if reason == "" {
-				reason = "no reason given"
-			}
-			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, reason), nil
+			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, cmp.Or(row.Reason, "no reason given")), nil
 		}
 	}
 	return "", nil
 }
 
-// WithNextCommand adds, to an error that stopped a command before it could report, the
-// command that goes on.
+// WithNextCommand adds the command that continues to an error that stopped a
+// command before it could report.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.Explain(err)
 	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {

@@ -18,7 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Result is what a create came to.
+// Result is the outcome of a create.
 type Result struct {
 	Run      string `json:"run"`
 	StoreNew bool   `json:"storeNew"`
@@ -39,13 +39,12 @@ type Result struct {
 	Batches        int64   `json:"batches"` // create requests made by this command
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 
-	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has worked out
+	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has processed
 	Waiting   *int64                `json:"waiting,omitempty"`   // with --wait: rows it has not
 	Trackings []view.TrackingStatus `json:"trackings,omitempty"` // with --sync: what the answers said
 }
 
-// finish reports what the run came to and returns what the exit status
-// stands for.
+// finish reports the outcome of the run and returns it as an error.
 func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) error {
 	soft, ctx := ctx, context.WithoutCancel(ctx)
 	counts, err := k.Store.Queue.CountRows(ctx, k.Run.ID)
@@ -61,7 +60,7 @@ func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) e
 	}
 	outcome := k.outcome(ctx, res, sendErr)
 	if k.Wait && sendErr == nil && res.Accepted > 0 {
-		outcome = k.waitFor(soft, &res, outcome)
+		outcome = k.waitProcessed(soft, &res, outcome)
 	}
 	return errors.Join(k.report(ctx, res, outcome == nil), outcome)
 }
@@ -142,8 +141,8 @@ func printCounts(out *command.Output, res Result) error {
 	return errors.Join(rows.Row(cells...), rows.Flush())
 }
 
-// waitFor waits until the accepted rows are worked out and notes how many are.
-func (k *Execution) waitFor(ctx context.Context, res *Result, outcome error) error {
+// waitProcessed waits until the accepted rows are processed, and counts them.
+func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
 	asker, err := k.Call.Asker(ctx)
 	if err != nil {
 		return errors.Join(outcome, err)
