@@ -19,12 +19,9 @@ type entries struct {
 // other tags and, if one entry is well-formed, those that are not: a sender
 // that changes its keys or its procedure lists both.
 func (c *compiled) entries(d *delivery) (entries, Reason) {
-	value, times := d.find(c.signature)
-	switch {
-	case times == 0:
-		return entries{}, ReasonSignatureMissing
-	case times > 1:
-		return entries{}, ReasonHeaderRepeated
+	value, why := d.findOnce(c.signature, ReasonSignatureMissing)
+	if why != "" {
+		return entries{}, why
 	}
 	s := string(value)
 	if c.signature.kind == sourceQuery {

@@ -91,6 +91,20 @@ func (d *delivery) find(p source) (value []byte, times int) {
 	}
 }
 
+// findOnce returns the value at p, or why it can't be used: missing if it is
+// not there.
+func (d *delivery) findOnce(p source, missing Reason) ([]byte, Reason) {
+	value, times := d.find(p)
+	switch times {
+	case 0:
+		return nil, missing
+	case 1:
+		return value, ""
+	default:
+		return nil, ReasonHeaderRepeated
+	}
+}
+
 // parameter returns the first value of a query parameter with its escapes, and
 // how often the name is there.
 func (d *delivery) parameter(name string) (value []byte, times int) {

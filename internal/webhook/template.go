@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -28,7 +29,7 @@ const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {h
 // placeholder.
 type part struct {
 	slot   slot
-	text   string // of slotPlace: the placeholder without its braces
+	text   string // of slotSource: the placeholder without its braces
 	source source
 }
 
@@ -57,22 +58,15 @@ func parseTemplate(s string) ([]part, *SchemeError) {
 	return parts, nil
 }
 
+// slots are the placeholders without a name of their own.
+var slots = map[string]slot{
+	"body": slotBody, "timestamp": slotTimestamp, "secret": slotSecret, "method": slotMethod,
+	"url": slotURL, "path": slotPath, "formsorted": slotForm,
+}
+
 func parsePlaceholder(name string) (part, bool) {
-	switch name {
-	case "body":
-		return part{slot: slotBody}, true
-	case "timestamp":
-		return part{slot: slotTimestamp}, true
-	case "secret":
-		return part{slot: slotSecret}, true
-	case "method":
-		return part{slot: slotMethod}, true
-	case "url":
-		return part{slot: slotURL}, true
-	case "path":
-		return part{slot: slotPath}, true
-	case "formsorted":
-		return part{slot: slotForm}, true
+	if s, ok := slots[name]; ok {
+		return part{slot: s}, true
 	}
 	at, ok := parseSource(name)
 	return part{slot: slotSource, text: name, source: at}, ok && at.kind != sourceSibling
@@ -107,12 +101,9 @@ func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
 			}
 			pieces[i] = form
 		case slotSource:
-			value, times := d.find(p.source)
-			if times == 0 {
-				return nil, ReasonSignedPartMissing
-			}
-			if times > 1 {
-				return nil, ReasonHeaderRepeated
+			value, why := d.findOnce(p.source, ReasonSignedPartMissing)
+			if why != "" {
+				return nil, why
 			}
 			pieces[i] = value
 		case slotSecret: // differs by secret: see compiled.sum
@@ -128,13 +119,8 @@ func sortedForm(body []byte) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
-	names := make([]string, 0, len(form))
-	for name := range form {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	var out []byte
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(form)) {
 		values := form[name]
 		slices.Sort(values)
 		for _, value := range slices.Compact(values) {

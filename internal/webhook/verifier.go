@@ -125,15 +125,7 @@ func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 		}
 		return []byte(e.timestamps[0]), ""
 	}
-	value, times := d.find(c.timestamp)
-	switch times {
-	case 0:
-		return nil, ReasonTimestampMissing
-	case 1:
-		return value, ""
-	default:
-		return nil, ReasonHeaderRepeated
-	}
+	return d.findOnce(c.timestamp, ReasonTimestampMissing)
 }
 
 // checkTime refuses an authentic delivery whose timestamp is malformed or
