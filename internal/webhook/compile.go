@@ -82,19 +82,14 @@ func (c *compiled) checkWords() *SchemeError {
 	return nil
 }
 
+var hashes = map[string]func() hash.Hash{
+	AlgorithmSHA256: sha256.New, AlgorithmSHA512: sha512.New, AlgorithmSHA1: sha1.New, AlgorithmMD5: md5.New,
+}
+
 func (c *compiled) checkHash() *SchemeError {
-	switch c.scheme.Algorithm {
-	case AlgorithmSHA512:
-		c.newHash = sha512.New
-	case AlgorithmSHA1:
-		c.newHash = sha1.New
-	case AlgorithmMD5:
-		if c.scheme.Kind != KindDigest {
-			return wrong("algorithm", "%s is for kind %s only", AlgorithmMD5, KindDigest)
-		}
-		c.newHash = md5.New
-	default:
-		c.newHash = sha256.New
+	c.newHash = hashes[c.scheme.Algorithm]
+	if c.scheme.Algorithm == AlgorithmMD5 && c.scheme.Kind != KindDigest {
+		return wrong("algorithm", "%s is for kind %s only", AlgorithmMD5, KindDigest)
 	}
 	return nil
 }

@@ -226,8 +226,8 @@ func hashForms(s string) []hashForm {
 		if err != nil {
 			return
 		}
-		for algorithm, size := range map[string]int{AlgorithmSHA256: 32, AlgorithmSHA512: 64, AlgorithmSHA1: 20, AlgorithmMD5: 16} {
-			if len(b) == size {
+		for algorithm, newHash := range hashes {
+			if len(b) == newHash().Size() {
 				all = append(all, hashForm{encoding, algorithm})
 			}
 		}

@@ -1,5 +1,7 @@
 package webhook
 
+import "slices"
+
 // Strength says what a signature that verifies proves, at best.
 type Strength string
 
@@ -13,30 +15,31 @@ const (
 	StrengthKeyless   Strength = "keyless"   // nothing: anybody can make it
 )
 
-// String returns the strength in words for people.
-func (s Strength) String() string {
-	switch s {
-	case StrengthBody:
-		return "covers the body"
-	case StrengthParts:
-		return "covers only parts of the body: whoever sees one delivery can forge the rest of the next"
-	case StrengthTimestamp:
-		return "covers only the timestamp: whoever sees one delivery can forge the next"
-	case StrengthNothing:
-		return "covers neither body nor timestamp: whoever sees one delivery can forge the next"
-	case StrengthToken:
-		return "token in clear: whoever sees one delivery can forge the next"
-	case StrengthKeyless:
-		return "keyless hash: proves nothing"
-	default:
-		return "unknown"
-	}
+// strengths are the strengths in words for people, the best first.
+var strengths = []struct {
+	strength Strength
+	words    string
+}{
+	{StrengthBody, "covers the body"},
+	{StrengthParts, "covers only parts of the body: whoever sees one delivery can forge the rest of the next"},
+	{StrengthTimestamp, "covers only the timestamp: whoever sees one delivery can forge the next"},
+	{StrengthNothing, "covers neither body nor timestamp: whoever sees one delivery can forge the next"},
+	{StrengthToken, "token in clear: whoever sees one delivery can forge the next"},
+	{StrengthKeyless, "keyless hash: proves nothing"},
 }
 
-// rank orders strengths, the best first.
+// String returns the strength in words for people.
+func (s Strength) String() string {
+	if i := s.rank(); i >= 0 {
+		return strengths[i].words
+	}
+	return "unknown"
+}
+
+// rank orders strengths, the best first; it is -1 for one that is none.
 func (s Strength) rank() int {
-	for i, other := range []Strength{StrengthBody, StrengthParts, StrengthTimestamp, StrengthNothing, StrengthToken, StrengthKeyless} {
-		if s == other {
+	for i, row := range strengths {
+		if row.strength == s {
 			return i
 		}
 	}
@@ -73,10 +76,7 @@ func (c *compiled) strength() Strength {
 // coversPart reports whether a value of the body is signed, beside the
 // timestamp.
 func (c *compiled) coversPart() bool {
-	for _, p := range c.parts {
-		if p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.parts, func(p part) bool {
+		return p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp)
+	})
 }

@@ -19,19 +19,14 @@ func parseTime(s, unit string) (time.Time, bool) {
 	case UnitRFC2822:
 		return parseRFC2822(s)
 	}
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return time.Time{}, false
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
+	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
 		return time.Time{}, false
 	}
 	if unit == UnitMilliseconds {
-		return time.UnixMilli(n), n <= maxSeconds*1000+999
+		return time.UnixMilli(int64(n)), n <= maxSeconds*1000+999
 	}
-	return time.Unix(n, 0), n <= maxSeconds
+	return time.Unix(int64(n), 0), n <= maxSeconds
 }
 
 // parseRFC2822 reads a date as in mail. Of zones by name it knows those that
