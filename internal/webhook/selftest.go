@@ -71,47 +71,28 @@ func (k Key) testSecret(text string) Secret {
 // testDelivery returns a signed delivery with every part that the scheme reads.
 func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	r := Request{Method: "POST", Path: "/", Header: []Field{{"Content-Type", "application/json"}}}
+	var err error
 	if has(c.parts, slotForm) {
 		r.Header[0].Value = "application/x-www-form-urlencoded"
 		r.Body = []byte("number=1Z&status=delivered")
-	} else {
-		var err error
-		if r.Body, err = c.testBody(at, ""); err != nil {
-			return r, err
-		}
-	}
-	if c.signature.kind != sourceJSON {
-		out, err := Sign(c.scheme, secret, r, at)
-		if err != nil {
-			return r, err
-		}
-		r.Header, r.RawQuery = append(r.Header, out.Header...), out.RawQuery
-		return r, nil
-	}
-	// A signature inside the body does not cover the body: add it last.
-	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{}}
-	stamp, err := m.setTimestamp(at)
-	if err != nil {
-		return r, err
-	}
-	if err := m.addMissing(); err != nil {
+	} else if r.Body, err = c.testBody(at, ""); err != nil {
 		return r, err
 	}
 	key, bad := c.scheme.Key.derive(secret, "secret")
 	if bad != nil {
 		return r, bad
 	}
-	mac := key
-	if c.scheme.Kind != KindToken {
-		pieces, why := c.partBytes(m.d, []byte(stamp))
-		if why != "" {
-			return r, fmt.Errorf("%w: %s", ErrSelfTest, why)
-		}
-		mac = c.sum(pieces, key)
+	m := newSigner(c, r)
+	value, err := m.sign(key, at)
+	if err != nil {
+		return r, err
 	}
-	r.Header, r.RawQuery = m.d.Header, m.d.RawQuery
-	r.Body, err = c.testBody(at, m.signatureValue(c.encode(mac), stamp))
-	return r, err
+	if c.signature.kind == sourceJSON { // it does not cover the whole body, and is added last
+		m.d.Body, err = c.testBody(at, value)
+	} else {
+		m.put(c.signature, value)
+	}
+	return m.d.Request, err
 }
 
 // testBody returns a JSON body with a value at each source of the scheme.

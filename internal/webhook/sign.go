@@ -43,24 +43,12 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	if c.signature.kind == sourceJSON {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
-	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
-	m.d.Header = slices.Clone(r.Header)
-	stamp, err := m.setTimestamp(at)
+	m := newSigner(c, r)
+	value, err := m.sign(key, at)
 	if err != nil {
 		return Signed{}, err
 	}
-	if err := m.addMissing(); err != nil {
-		return Signed{}, err
-	}
-	mac := key
-	if c.scheme.Kind != KindToken {
-		pieces, why := c.partBytes(m.d, []byte(stamp))
-		if why != "" {
-			return Signed{}, fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
-		}
-		mac = c.sum(pieces, key)
-	}
-	m.put(c.signature, m.signatureValue(c.encode(mac), stamp))
+	m.put(c.signature, value)
 	return m.out, nil
 }
 
@@ -84,6 +72,33 @@ type signer struct {
 	c   *compiled
 	d   *delivery // the request so far
 	out Signed
+}
+
+func newSigner(c *compiled, r Request) *signer {
+	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
+	m.d.Header = slices.Clone(r.Header)
+	return m
+}
+
+// sign adds what is signed and missing to the request, and returns the value to
+// put at the signature's source.
+func (m *signer) sign(key []byte, at time.Time) (string, error) {
+	stamp, err := m.setTimestamp(at)
+	if err != nil {
+		return "", err
+	}
+	if err := m.addMissing(); err != nil {
+		return "", err
+	}
+	mac := key
+	if m.c.scheme.Kind != KindToken {
+		pieces, why := m.c.partBytes(m.d, []byte(stamp))
+		if why != "" {
+			return "", fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
+		}
+		mac = m.c.sum(pieces, key)
+	}
+	return m.signatureValue(m.c.encode(mac), stamp), nil
 }
 
 // setTimestamp returns the timestamp to sign, and adds it to the request.
