@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,45 +11,24 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// schemePart is one text of a scheme: its name in the file, what it takes, and
-// where it is kept. Whether the parts fit together is not checked here.
-type schemePart struct {
-	name   string
-	places []string // kinds of KIND:NAME; nil for any text, or for the words of [webhook.Words]
-	text   func(*webhook.Scheme) *string
-}
-
 // The parts of a scheme that are no text.
 const (
 	tolerance  = "timestamp.tolerance"
 	acceptWeak = "accept_weak"
 )
 
-func schemeParts() []schemePart {
-	return []schemePart{
-		{"kind", nil, func(s *webhook.Scheme) *string { return &s.Kind }},
-		{"algorithm", nil, func(s *webhook.Scheme) *string { return &s.Algorithm }},
-		{"key.strip_prefix", nil, func(s *webhook.Scheme) *string { return &s.Key.StripPrefix }},
-		{"key.encoding", nil, func(s *webhook.Scheme) *string { return &s.Key.Encoding }},
-		{"key.normalize", nil, func(s *webhook.Scheme) *string { return &s.Key.Normalize }},
-		{"signed", nil, func(s *webhook.Scheme) *string { return &s.Signed }},
-		{"signature.from", []string{"header", "query", "json"}, func(s *webhook.Scheme) *string { return &s.Signature.From }},
-		{"signature.format", nil, func(s *webhook.Scheme) *string { return &s.Signature.Format }},
-		{"signature.separator", nil, func(s *webhook.Scheme) *string { return &s.Signature.Separator }},
-		{"signature.tag", nil, func(s *webhook.Scheme) *string { return &s.Signature.Tag }},
-		{"signature.prefix", nil, func(s *webhook.Scheme) *string { return &s.Signature.Prefix }},
-		{"signature.encoding", nil, func(s *webhook.Scheme) *string { return &s.Signature.Encoding }},
-		{"timestamp.from", []string{"", "header", "sig", "json"}, func(s *webhook.Scheme) *string { return &s.Timestamp.From }},
-		{"timestamp.unit", nil, func(s *webhook.Scheme) *string { return &s.Timestamp.Unit }},
-		{"public_url", nil, func(s *webhook.Scheme) *string { return &s.PublicURL }},
-	}
+// sources are the kinds of KIND:NAME that a part may be. Whether the parts fit
+// together is not checked here.
+var sources = map[string][]string{
+	"signature.from": {"header", "query", "json"},
+	"timestamp.from": {"", "header", "sig", "json"},
 }
 
 // schemeNames returns the name of every part of a scheme.
 func schemeNames() []string {
 	all := []string{tolerance, acceptWeak}
-	for _, p := range schemeParts() {
-		all = append(all, p.name)
+	for _, p := range webhook.Settings() {
+		all = append(all, p.Name)
 	}
 	return all
 }
@@ -74,31 +52,28 @@ func setPart(s *webhook.Scheme, name, value string) *KeyError {
 		}
 		return nil
 	}
-	parts := schemeParts()
-	p := parts[slices.IndexFunc(parts, func(p schemePart) bool { return p.name == name })]
-	if want := p.unmet(value); want != "" {
+	parts := webhook.Settings()
+	p := parts[slices.IndexFunc(parts, func(p webhook.Setting) bool { return p.Name == name })]
+	if want := unmet(p, value); want != "" {
 		return wrong("wants "+want+", not \""+short(value)+"\"", "")
 	}
-	*p.text(s) = value
+	*p.Of(s) = value
 	return nil
 }
 
 // unmet returns what the part wants if value is not it.
-func (p schemePart) unmet(value string) string {
+func unmet(p webhook.Setting, value string) string {
 	defaults := webhook.Scheme{}.WithDefaults()
-	words := webhook.Words(p.name)
-	if words != nil && !slices.Contains(words, value) && (value != "" || *p.text(&defaults) != "") {
-		if slices.Contains(words, " ") { // signs, which would not show without quotes
-			return fmt.Sprintf("one of %q", words)
-		}
-		return "one of " + strings.Join(words, ", ")
+	if p.Words != nil && !slices.Contains(p.Words, value) && (value != "" || *p.Of(&defaults) != "") {
+		return "one of " + p.Choices()
 	}
-	if p.places == nil || value == "" && slices.Contains(p.places, "") {
+	kinds := sources[p.Name]
+	if kinds == nil || value == "" && slices.Contains(kinds, "") {
 		return ""
 	}
 	kind, name, _ := strings.Cut(value, ":")
-	if kind == "" || !slices.Contains(p.places, kind) || name == "" && kind != "json" {
-		return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(p.places), func(k string) bool { return k == "" }), ":…, ") + ":…"
+	if kind == "" || !slices.Contains(kinds, kind) || name == "" && kind != "json" {
+		return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == "" }), ":…, ") + ":…"
 	}
 	if kind == "json" {
 		return pointer(name)
@@ -143,16 +118,16 @@ func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 		}
 		at.Content = append(at.Content, textNode(name), value)
 	}
-	for _, p := range schemeParts() {
-		value := *p.text(&s)
-		if defaults != nil && value == *p.text(defaults) && p.name != "kind" {
+	for _, p := range webhook.Settings() {
+		value := *p.Of(&s)
+		if defaults != nil && value == *p.Of(defaults) && p.Name != "kind" {
 			continue
 		}
 		text := textNode(value)
 		if text.Style == 0 && strings.ContainsAny(value, "{}:,;&|\n ") {
 			text.Style = yaml.DoubleQuotedStyle
 		}
-		put(p.name, text)
+		put(p.Name, text)
 	}
 	if defaults == nil || s.Timestamp.Tolerance != defaults.Timestamp.Tolerance {
 		put(tolerance, textNode(FormatDuration(s.Timestamp.Tolerance)))

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1" //nolint:gosec // likewise
 	"crypto/sha256"
 	"crypto/sha512"
+	"fmt"
 	"hash"
 	"net/url"
 	"slices"
@@ -36,44 +37,58 @@ func compile(s Scheme) (*compiled, *SchemeError) {
 // digit of an encoding.
 var separatorsBetween = []string{",", ";", " ", "&", "|"}
 
-// Words returns what a setting of a scheme may be, nil if it is not one of a
-// few words. field is named as in [SchemeError].
-func Words(field string) []string {
-	switch field {
-	case "kind":
-		return []string{KindHMAC, KindDigest, KindToken}
-	case "algorithm":
-		return []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}
-	case "key.encoding":
-		return []string{EncodingUTF8, EncodingBase64, EncodingHex}
-	case "key.normalize":
-		return []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}
-	case "signature.format":
-		return []string{FormatPlain, FormatList, FormatKV}
-	case "signature.separator":
-		return slices.Clone(separatorsBetween)
-	case "signature.encoding":
-		return []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any}
-	case "timestamp.unit":
-		return []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}
-	}
-	return nil
+// Setting is a setting of a scheme that is a text.
+type Setting struct {
+	Name  string   // as in the configuration and in [SchemeError]
+	Words []string // what it may be; nil for any text
+	Of    func(*Scheme) *string
 }
 
-// checkWords checks the fields that hold one of a few words.
+// Choices returns the words as a list for people.
+func (s Setting) Choices() string {
+	if slices.Contains(s.Words, " ") { // signs, which would not show without quotes
+		return fmt.Sprintf("%q", s.Words)
+	}
+	return strings.Join(s.Words, ", ")
+}
+
+var settings = []Setting{
+	{"kind", []string{KindHMAC, KindDigest, KindToken}, func(s *Scheme) *string { return &s.Kind }},
+	{
+		"algorithm", []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5},
+		func(s *Scheme) *string { return &s.Algorithm },
+	},
+	{"key.strip_prefix", nil, func(s *Scheme) *string { return &s.Key.StripPrefix }},
+	{"key.encoding", []string{EncodingUTF8, EncodingBase64, EncodingHex}, func(s *Scheme) *string { return &s.Key.Encoding }},
+	{"key.normalize", []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}, func(s *Scheme) *string { return &s.Key.Normalize }},
+	{"signed", nil, func(s *Scheme) *string { return &s.Signed }},
+	{"signature.from", nil, func(s *Scheme) *string { return &s.Signature.From }},
+	{"signature.format", []string{FormatPlain, FormatList, FormatKV}, func(s *Scheme) *string { return &s.Signature.Format }},
+	{"signature.separator", separatorsBetween, func(s *Scheme) *string { return &s.Signature.Separator }},
+	{"signature.tag", nil, func(s *Scheme) *string { return &s.Signature.Tag }},
+	{"signature.prefix", nil, func(s *Scheme) *string { return &s.Signature.Prefix }},
+	{
+		"signature.encoding", []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any},
+		func(s *Scheme) *string { return &s.Signature.Encoding },
+	},
+	{"timestamp.from", nil, func(s *Scheme) *string { return &s.Timestamp.From }},
+	{
+		"timestamp.unit", []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822},
+		func(s *Scheme) *string { return &s.Timestamp.Unit },
+	},
+	{"public_url", nil, func(s *Scheme) *string { return &s.PublicURL }},
+}
+
+// Settings returns the settings of a scheme that are texts.
+func Settings() []Setting { return slices.Clone(settings) }
+
+// checkWords checks the settings that are one of a few words.
 func (c *compiled) checkWords() *SchemeError {
 	s := &c.scheme
-	for _, f := range []struct{ field, value string }{
-		{"kind", s.Kind},
-		{"algorithm", s.Algorithm},
-		{"key.encoding", s.Key.Encoding},
-		{"key.normalize", s.Key.Normalize},
-		{"signature.format", s.Signature.Format},
-		{"signature.encoding", s.Signature.Encoding},
-		{"timestamp.unit", s.Timestamp.Unit},
-	} {
-		if allowed := Words(f.field); !slices.Contains(allowed, f.value) {
-			return wrong(f.field, "%q is none of %s", f.value, strings.Join(allowed, ", "))
+	for _, set := range settings {
+		value := *set.Of(s)
+		if set.Words != nil && value != "" && !slices.Contains(set.Words, value) {
+			return wrong(set.Name, "%q is none of %s", value, set.Choices())
 		}
 	}
 	if s.Key.Normalize != NormalizeNone && s.Key.Encoding != EncodingUTF8 {
@@ -130,7 +145,7 @@ func (c *compiled) checkSignature() *SchemeError {
 	case s.Separator == "":
 	case s.Format == FormatPlain:
 		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
-	case !slices.Contains(separatorsBetween, s.Separator) || between == within:
+	case between == within:
 		return wrong("signature.separator", "%q can't stand between entries of format %s; use one of %q", s.Separator, s.Format, separatorsBetween)
 	}
 	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
