@@ -15,9 +15,6 @@ import (
 // deliveries as it claims: its settings contradict each other.
 var ErrSelfTest = errors.New("the scheme fails its own test")
 
-// errSourcesConflict says that two sources in the body exclude each other.
-var errSourcesConflict = errors.New("places in the body contradict each other")
-
 // SelfTest signs a synthetic delivery with a test secret, verifies it, and
 // returns it. The error is a [*SchemeError], or [ErrSelfTest] if the delivery
 // does not verify, or still verifies with another secret, after the tolerance,
@@ -85,7 +82,7 @@ func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	m := newSigner(c, r)
 	value, err := m.sign(key, at)
 	if err != nil {
-		return r, err
+		return r, fmt.Errorf("%w: %w", ErrSelfTest, err)
 	}
 	if c.signature.kind == sourceJSON { // it does not cover the whole body, and is added last
 		m.d.Body, err = c.testBody(at, value)
@@ -95,13 +92,14 @@ func (c *compiled) testDelivery(secret Secret, at time.Time) (Request, error) {
 	return m.d.Request, err
 }
 
-// testBody returns a JSON body with a value at each source of the scheme.
+// testBody returns a JSON body with a value at each source of the scheme. The
+// error is [ErrSelfTest] if one of them stands inside another.
 func (c *compiled) testBody(at time.Time, signature string) ([]byte, error) {
 	var root any
-	ok := true
+	var err error
 	put := func(p source, value string) {
-		if p.kind == sourceJSON && ok {
-			root, ok = putTestValue(root, p.path, value)
+		if p.kind == sourceJSON && err == nil {
+			root, err = setAt(root, p.path, value, true)
 		}
 	}
 	for i, p := range c.parts {
@@ -111,46 +109,11 @@ func (c *compiled) testBody(at time.Time, signature string) ([]byte, error) {
 	}
 	put(c.timestamp, formatTime(at, c.scheme.Timestamp.Unit))
 	put(c.signature, signature)
-	if !ok {
-		return nil, fmt.Errorf("%w: %w", ErrSelfTest, errSourcesConflict)
+	if err != nil {
+		return nil, fmt.Errorf("%w: places in the body contradict each other", ErrSelfTest)
 	}
 	if root == nil {
 		root = []any{map[string]any{"eventId": "00000000-0000-4000-8000-000000000000", "event": "router.delivered"}}
 	}
 	return json.Marshal(root)
-}
-
-// putTestValue sets the value at a pointer, and creates objects and arrays on
-// the way; false if another value is there.
-func putTestValue(at any, parts []string, value string) (any, bool) {
-	if len(parts) == 0 {
-		_, isText := at.(string)
-		return value, at == nil || isText && at == value
-	}
-	index, err := strconv.Atoi(parts[0])
-	list, isList := at.([]any)
-	if at == nil {
-		isList = err == nil
-	}
-	if isList {
-		if err != nil || index < 0 || index > 100 {
-			return nil, false
-		}
-		for len(list) <= index {
-			list = append(list, nil)
-		}
-		below, ok := putTestValue(list[index], parts[1:], value)
-		list[index] = below
-		return list, ok
-	}
-	object, isObject := at.(map[string]any)
-	if at != nil && !isObject {
-		return nil, false
-	}
-	if object == nil {
-		object = map[string]any{}
-	}
-	below, ok := putTestValue(object[parts[0]], parts[1:], value)
-	object[parts[0]] = below
-	return object, ok
 }

@@ -74,7 +74,7 @@ func (m SyntheticEvents) Body(n int) ([]byte, error) {
 	for _, c := range m.Set {
 		value, err := c.value()
 		if err == nil {
-			e, err = setAt(e, c.path, value)
+			e, err = setAt(e, c.path, value, false)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.path, err)
@@ -139,31 +139,41 @@ func (m SyntheticEvents) id(what string, n int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
+// maxIndex is the last index of a list that setAt extends.
+const maxIndex = 100
+
 // setAt returns in with a value at a path. It creates missing objects. An index
-// must exist or be the next one, which - stands for too.
-func setAt(in any, path []string, value any) (any, error) {
+// must exist or be the next one, which - stands for too. With lists it creates
+// missing lists and elements as well.
+func setAt(in any, path []string, value any, lists bool) (any, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
+	i, err := strconv.Atoi(path[0])
 	switch in := in.(type) {
 	case nil:
-		return setAt(map[string]any{}, path, value)
+		if lists && err == nil {
+			return setAt([]any{}, path, value, lists)
+		}
+		return setAt(map[string]any{}, path, value, lists)
 	case map[string]any:
-		inner, err := setAt(in[path[0]], path[1:], value)
-		in[path[0]] = inner
+		in[path[0]], err = setAt(in[path[0]], path[1:], value, lists)
 		return in, err
 	case []any:
-		i, err := strconv.Atoi(path[0])
+		last := len(in)
 		if path[0] == "-" {
-			i, err = len(in), nil
+			i, err = last, nil
 		}
-		if err != nil || i < 0 || i > len(in) {
+		if lists {
+			last = maxIndex
+		}
+		if err != nil || i < 0 || i > last {
 			return nil, fmt.Errorf("the array has no element %q: %w", path[0], ErrChange)
 		}
-		if i == len(in) {
+		for len(in) <= i {
 			in = append(in, nil)
 		}
-		in[i], err = setAt(in[i], path[1:], value)
+		in[i], err = setAt(in[i], path[1:], value, lists)
 		return in, err
 	default:
 		return nil, fmt.Errorf("there is no object or array to hold %q: %w", path[0], ErrChange)
