@@ -53,6 +53,7 @@ var rooms = map[string][]string{
 	// The command line, a package per noun; what several of them need stands first.
 	"internal/cli/command":   commands(),
 	"internal/cli/view":      commands("command"),
+	"internal/cli/clitest":   commands("command"), // for tests alone
 	"internal/cli/input":     commands("command"),
 	"internal/cli/track":     commands("command", "view"),
 	"internal/cli/send":      commands("command", "track", "view"),
