@@ -124,7 +124,7 @@ func runProbe(ctx context.Context, c *command.Call, o probeOptions) error {
 		err = errors.Join(err, saveProbe(c, &p))
 	}
 	checked, e := checkedAssumptions(ctx, c.Session)
-	if err = errors.Join(printProbe(c.Out, p, checked), err, e); err != nil {
+	if err := errors.Join(printProbe(c.Out, p, checked), err, e); err != nil {
 		return err
 	}
 	return unfit(c, p)

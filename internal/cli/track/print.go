@@ -2,7 +2,6 @@ package track
 
 import (
 	"cmp"
-	"context"
 	"errors"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -83,17 +82,17 @@ func printTimeline(out *command.Output, cs []tracking.Checkpoint) error {
 }
 
 // printResults shows several REFs, one row for each tracking.
-func printResults(ctx context.Context, out *command.Output, n view.StatusNames, all []query.Result, timeline bool) error {
-	if out.Machine() {
-		list := out.List(ctx)
+func printResults(out *command.Output, n view.StatusNames, all []query.Result, timeline bool) error {
+	switch {
+	case out.Machine():
+		list := out.BeginList()
 		for _, res := range all {
 			if err := list.Add(n.Answer(res)); err != nil {
 				return errors.Join(err, list.Close())
 			}
 		}
 		return list.Close()
-	}
-	if timeline && !out.IsCSV() {
+	case timeline && !out.IsCSV():
 		for _, res := range all {
 			if err := errors.Join(printResult(out, n, res), out.Line("")); err != nil {
 				return err
@@ -101,6 +100,10 @@ func printResults(ctx context.Context, out *command.Output, n view.StatusNames, 
 		}
 		return nil
 	}
+	return printTable(out, n, all)
+}
+
+func printTable(out *command.Output, n view.StatusNames, all []query.Result) error {
 	t := out.Table(
 		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
 		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})

@@ -1,3 +1,4 @@
+// Package track has the commands that show, await and list trackings.
 package track
 
 import (
@@ -115,7 +116,7 @@ func report(ctx context.Context, c *command.Call, asker *query.Asker, all []quer
 	n, out := view.NewStatusNames(c.Config.Statuses), c.Out
 	noteOlder(n, c.IO, all)
 	if !o.single() {
-		if err := printResults(ctx, out, n, all, o.Timeline); err != nil {
+		if err := printResults(out, n, all, o.Timeline); err != nil {
 			return err
 		}
 		if !out.Machine() && !o.Timeline {
@@ -131,7 +132,7 @@ func report(ctx context.Context, c *command.Call, asker *query.Asker, all []quer
 	case errors.Is(res.Err, tracking.ErrAbsent):
 		return named(res)
 	case out.IsCSV(): // one table, not two and a header
-		return errors.Join(printResults(ctx, out, n, all, o.Timeline), named(res))
+		return errors.Join(printResults(out, n, all, o.Timeline), named(res))
 	default:
 		return errors.Join(printResult(out, n, res), named(res))
 	}

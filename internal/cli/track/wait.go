@@ -260,7 +260,7 @@ func (w *Waiter) end(res query.Result) {
 // asked, events count.
 func (w *Waiter) judge(ctx context.Context, res query.Result) (poll.Result, error) {
 	if ctx.Err() != nil {
-		return poll.Result{}, nil // poll knows that ctx ended
+		return poll.Result{}, nil //nolint:nilerr // poll knows that ctx ended
 	}
 	var final bool
 	switch {
