@@ -20,35 +20,35 @@ func Inbox(t *testing.T, h Harness) {
 }
 
 var inboxTests = map[string]func(*world){
-	"KeepsDeliveriesWhole":        keepsDeliveriesWhole,
-	"KeepsEventsWhole":            keepsEventsWhole,
-	"EmptyBody":                   emptyBody,
-	"OneStandsUnderEachKey":       oneStandsUnderEachKey,
-	"WithinOneDelivery":           withinOneDelivery,
-	"AnomaliesAreNotCompared":     anomaliesAreNotCompared,
-	"StoresAllOrNothing":          storesAllOrNothing,
-	"OutlivesTheProcess":          outlivesTheProcess,
-	"NumbersGrowAsRowsAppear":     numbersGrowAsRowsAppear,
-	"ManyAtOnceOneStands":         manyAtOnceOneStands,
-	"QueriesByEverything":         queriesByEverything,
-	"QueriesPageByPage":           queriesPageByPage,
-	"BodyOfLoopMayCallTheStore":   bodyOfLoopMayCallTheStore,
-	"CountsWhatThereIs":           countsWhatThereIs,
-	"RefusedAreApart":             refusedAreApart,
-	"RefusedAreBoundInNumber":     refusedAreBoundInNumber,
-	"RefusedAreBoundInBytes":      refusedAreBoundInBytes,
-	"RefusedSurviveJunk":          refusedSurviveJunk,
-	"RefusedSurviveForgeries":     refusedSurviveForgeries,
-	"ContextEndedBeforePut":       contextEndedBeforePut,
-	"HeadersOfAnyBytes":           headersOfAnyBytes,
-	"WritersOfAllKindsTogether":   writersOfAllKindsTogether,
-	"OddTextsDoNotStopDeliveries": oddTextsDoNotStopDeliveries,
-	"RejudgedAreReleasedOnce":     rejudgedAreReleasedOnce,
-	"RejudgedMeetTheOthers":       rejudgedMeetTheOthers,
-	"VerifiedStaysVerified":       verifiedStaysVerified,
-	"PrunesBytesAndNothingElse":   prunesBytesAndNothingElse,
-	"CountsUnverifiedBytes":       countsUnverifiedBytes,
-	"ReadmitsOnce":                readmitsOnce,
+	"KeepsDeliveriesWhole":            keepsDeliveriesWhole,
+	"KeepsEventsWhole":                keepsEventsWhole,
+	"EmptyBody":                       emptyBody,
+	"OneIsCurrentForEachKey":          oneIsCurrentForEachKey,
+	"WithinOneDelivery":               withinOneDelivery,
+	"AnomaliesAreNotCompared":         anomaliesAreNotCompared,
+	"StoresAllOrNothing":              storesAllOrNothing,
+	"SurvivesKill":                    survivesKill,
+	"NumbersGrowAsRowsAppear":         numbersGrowAsRowsAppear,
+	"OneIsCurrentAfterConcurrentPuts": oneIsCurrentAfterConcurrentPuts,
+	"QueriesByEverything":             queriesByEverything,
+	"QueriesPageByPage":               queriesPageByPage,
+	"BodyOfLoopMayCallTheStore":       bodyOfLoopMayCallTheStore,
+	"CountsWhatThereIs":               countsWhatThereIs,
+	"RefusedHaveTheirOwnNumbers":      refusedHaveTheirOwnNumbers,
+	"RefusedAreBoundInNumber":         refusedAreBoundInNumber,
+	"RefusedAreBoundInBytes":          refusedAreBoundInBytes,
+	"RefusedSurviveJunk":              refusedSurviveJunk,
+	"RefusedSurviveForgeries":         refusedSurviveForgeries,
+	"ContextEndedBeforePut":           contextEndedBeforePut,
+	"HeadersOfAnyBytes":               headersOfAnyBytes,
+	"AllWritersConcurrently":          allWritersConcurrently,
+	"OddTextsDoNotStopDeliveries":     oddTextsDoNotStopDeliveries,
+	"VerifiedAgainAreReleasedOnce":    verifiedAgainAreReleasedOnce,
+	"VerifiedAgainAreCompared":        verifiedAgainAreCompared,
+	"VerifiedStaysVerified":           verifiedStaysVerified,
+	"PrunesBytesAndNothingElse":       prunesBytesAndNothingElse,
+	"CountsUnverifiedBytes":           countsUnverifiedBytes,
+	"ReadmitsOnce":                    readmitsOnce,
 }
 
 // delivery is one with that body.
@@ -163,7 +163,7 @@ func emptyBody(w *world) {
 	}
 }
 
-func oneStandsUnderEachKey(w *world) {
+func oneIsCurrentForEachKey(w *world) {
 	type put struct {
 		more     string
 		verified inbox.Verified
@@ -275,7 +275,7 @@ func storesAllOrNothing(w *world) {
 	w.same("counts", c, inbox.Counts{Rows: map[inbox.Mark]int64{}})
 }
 
-func outlivesTheProcess(w *world) {
+func survivesKill(w *world) {
 	w.put("["+event(uuid(1), "")+"]", inbox.Unknown)
 	w.kill()
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
@@ -323,7 +323,7 @@ func numbersGrowAsRowsAppear(w *world) {
 	w.same("rows that the reader saw", len(seen), writers*each*2)
 }
 
-func manyAtOnceOneStands(w *world) {
+func oneIsCurrentAfterConcurrentPuts(w *world) {
 	const writers = 8
 	stores := []Store{w.Store, w.open()}
 	marks := make([]inbox.Mark, writers)

@@ -20,37 +20,37 @@ func Outbox(t *testing.T, h Harness) {
 }
 
 var outboxTests = map[string]func(*world){
-	"SinksBeginWhereTheyAreTold":          sinksBeginWhereTheyAreTold,
-	"SinksAreKnownByTheirKey":             sinksAreKnownByTheirKey,
-	"AdvanceTakesWhatIsWanted":            advanceTakesWhatIsWanted,
-	"AdvanceInManyAtOnce":                 advanceInManyAtOnce,
-	"LettersWaitForTheirNumbers":          lettersWaitForTheirNumbers,
-	"LettersWaitForTheirTime":             lettersWaitForTheirTime,
-	"LettersWaitForNoWrongClock":          lettersWaitForNoWrongClock,
-	"LettersOfTheDeadAreFree":             lettersOfTheDeadAreFree,
-	"LettersOfTheLivingAreNot":            lettersOfTheLivingAreNot,
-	"DeadLettersAreKept":                  deadLettersAreKept,
-	"DeadLettersHoldNobodyUp":             deadLettersHoldNobodyUp,
-	"SkippingLeavesWhatIsBeingSent":       skippingLeavesWhatIsBeingSent,
-	"SkippingTakesWhatTheDeadWereSending": skippingTakesWhatTheDeadWereSending,
-	"LettersAreFound":                     lettersAreFound,
-	"LateOutcomesDoNothing":               lateOutcomesDoNothing,
-	"AllIsSentInOrderWhateverDies":        allIsSentInOrderWhateverDies,
-	"OutboxOfManyNumbersAtOnce":           outboxOfManyNumbersAtOnce,
-	"ContextEndedBeforeOutboxChange":      contextEndedBeforeOutboxChange,
-	"ReleasedAreShownOnce":                releasedAreShownOnce,
-	"ManyReleasedAreShownOnce":            manyReleasedAreShownOnce,
-	"ReleasedWhileTheyAreShown":           releasedWhileTheyAreShown,
-	"SentBeforeItVerified":                sentBeforeItVerified,
-	"SetBackBeforeItVerified":             setBackBeforeItVerified,
-	"EachIsSentOnceWheneverItVerifies":    eachIsSentOnceWheneverItVerifies,
-	"PruningWaitsForCursorsForADay":       pruningWaitsForCursorsForADay,
-	"PrunedIsWhatWaitsForNobody":          prunedIsWhatWaitsForNobody,
+	"SinksStartWhereAsked":               sinksStartWhereAsked,
+	"SinksAreFoundByKey":                 sinksAreFoundByKey,
+	"AdvanceQueuesAccepted":              advanceQueuesAccepted,
+	"AdvanceConcurrently":                advanceConcurrently,
+	"EntriesWaitForTheirNumbers":         entriesWaitForTheirNumbers,
+	"EntriesWaitUntilDue":                entriesWaitUntilDue,
+	"EntriesIgnoreWrongClock":            entriesIgnoreWrongClock,
+	"EntriesOfDeadProcessesAreFree":      entriesOfDeadProcessesAreFree,
+	"EntriesOfLivingProcessesAreClaimed": entriesOfLivingProcessesAreClaimed,
+	"DeadEntriesAreKept":                 deadEntriesAreKept,
+	"DeadEntriesBlockNone":               deadEntriesBlockNone,
+	"SkippingKeepsClaimed":               skippingKeepsClaimed,
+	"SkippingRemovesDeadClaims":          skippingRemovesDeadClaims,
+	"EntriesAreFound":                    entriesAreFound,
+	"LateSettlementsDoNothing":           lateSettlementsDoNothing,
+	"AllIsSentInOrderAfterKills":         allIsSentInOrderAfterKills,
+	"EntryWithManyNumbers":               entryWithManyNumbers,
+	"ContextEndedBeforeOutboxChange":     contextEndedBeforeOutboxChange,
+	"ReleasedAreReadOnce":                releasedAreReadOnce,
+	"ManyReleasedAreReadOnce":            manyReleasedAreReadOnce,
+	"ReleasedWhileRead":                  releasedWhileRead,
+	"SentBeforeItVerified":               sentBeforeItVerified,
+	"SetBackBeforeItVerified":            setBackBeforeItVerified,
+	"EachIsSentOnceWheneverItVerifies":   eachIsSentOnceWheneverItVerifies,
+	"PruningWaitsForCursorsForADay":      pruningWaitsForCursorsForADay,
+	"PruningKeepsWaiting":                pruningKeepsWaiting,
 }
 
-// about puts a delivery with one event of each of the numbers, and returns its
+// deliver puts a delivery with one event of each of the numbers, and returns its
 // number.
-func (w *world) about(numbers ...string) int64 {
+func (w *world) deliver(numbers ...string) int64 {
 	w.Helper()
 	var events []string
 	for i, n := range numbers {
@@ -68,7 +68,7 @@ func (w *world) sink(from *inbox.StartPosition) int64 {
 
 func all([]inbox.Event) bool { return true }
 
-// advance moves a sink's cursor to the end and returns what was taken.
+// advance moves a sink's cursor to the end and returns what was queued.
 func (w *world) advance(sink int64, wants func([]inbox.Event) bool) []int64 {
 	w.Helper()
 	var taken []int64
@@ -82,9 +82,9 @@ func (w *world) advance(sink int64, wants func([]inbox.Event) bool) []int64 {
 	}
 }
 
-// fetch claims, and returns the deliveries of the entries that are due in an hour, and the
-// entries themselves.
-func (w *world) fetch(sink int64) ([]int64, []inbox.OutboxEntry) {
+// claimEntries claims the entries that are due within an hour. It returns their
+// deliveries, and the entries.
+func (w *world) claimEntries(sink int64) ([]int64, []inbox.OutboxEntry) {
 	w.Helper()
 	entries, _, err := w.ClaimEntries(w.Context(), sink, 100, time.Now().Add(time.Hour))
 	w.must(err)
@@ -95,13 +95,13 @@ func (w *world) fetch(sink int64) ([]int64, []inbox.OutboxEntry) {
 	return of, entries
 }
 
-func (w *world) became(l inbox.OutboxEntry, fate inbox.Disposition) {
+func (w *world) settleEntry(l inbox.OutboxEntry, fate inbox.Disposition) {
 	w.Helper()
 	w.must(w.SettleEntry(w.Context(), l.ID, inbox.Settlement{Disposition: fate, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
 }
 
-// only returns the one sink there is.
-func (w *world) only() inbox.Sink {
+// onlySink returns the one sink there is.
+func (w *world) onlySink() inbox.Sink {
 	w.Helper()
 	sinks, err := w.Sinks(w.Context())
 	w.must(err)
@@ -111,9 +111,9 @@ func (w *world) only() inbox.Sink {
 	return sinks[0]
 }
 
-func sinksBeginWhereTheyAreTold(w *world) {
+func sinksStartWhereAsked(w *world) {
 	for range 4 {
-		w.about("1Z1")
+		w.deliver("1Z1")
 	}
 	for i, c := range []struct {
 		from   *inbox.StartPosition
@@ -143,8 +143,8 @@ func sinksBeginWhereTheyAreTold(w *world) {
 	w.is("no such sink", err, inbox.ErrNoSink)
 }
 
-func sinksAreKnownByTheirKey(w *world) {
-	w.about("1Z1")
+func sinksAreFoundByKey(w *world) {
+	w.deliver("1Z1")
 	base := inbox.SinkKey{Name: "forward", URL: "http://a", Filter: "event=x"}
 	seen := map[int64]bool{}
 	for _, k := range []inbox.SinkKey{base, {Name: "follow", URL: base.URL, Filter: base.Filter}, {Name: base.Name, URL: "http://b", Filter: base.Filter}, {Name: base.Name, URL: base.URL}} {
@@ -155,7 +155,7 @@ func sinksAreKnownByTheirKey(w *world) {
 	}
 	w.same("sinks of their own", len(seen), 4)
 	w.kill()
-	w.about("1Z2")
+	w.deliver("1Z2")
 	s, err := w.OpenSink(w.Context(), base, nil)
 	w.must(err)
 	if s.New || s.Cursor != 1 || s.Unread != 1 || s.Waiting != 1 || s.Oldest.IsZero() {
@@ -167,14 +167,14 @@ func sinksAreKnownByTheirKey(w *world) {
 		w.Errorf("set back to %+v", s)
 	}
 	w.same("taken, one waits already", w.advance(s.ID, all), []int64{1, 2})
-	w.same("waiting", len(firstOf(w.fetch(s.ID))), 2)
+	w.same("waiting", len(firstOf(w.claimEntries(s.ID))), 2)
 }
 
-func advanceTakesWhatIsWanted(w *world) {
+func advanceQueuesAccepted(w *world) {
 	sink := w.sink(nil)
 	var want []int64
 	for i := range 7 {
-		d := w.about(fmt.Sprint("1Z", i))
+		d := w.deliver(fmt.Sprint("1Z", i))
 		if i%2 == 0 {
 			want = append(want, d)
 		}
@@ -191,19 +191,19 @@ func advanceTakesWhatIsWanted(w *world) {
 	})
 	w.same("taken", taken, want)
 	w.same("shown", shown, []string{"1Z0", "1Z1", "1Z2", "1Z3", "1Z4", "1Z5", "1Z6", ""})
-	s := w.only()
+	s := w.onlySink()
 	if s.Cursor != 8 || s.Unread != 0 || s.Waiting != 4 {
 		w.Errorf("sink %+v", s)
 	}
 	w.same("nothing more", w.advance(sink, all), []int64(nil))
-	w.same("claimed", firstOf(w.fetch(sink)), want)
-	w.same("not twice", firstOf(w.fetch(sink)), []int64(nil))
+	w.same("claimed", firstOf(w.claimEntries(sink)), want)
+	w.same("not twice", firstOf(w.claimEntries(sink)), []int64(nil))
 }
 
-func advanceInManyAtOnce(w *world) {
+func advanceConcurrently(w *world) {
 	sink := w.sink(nil)
 	for i := range 40 {
-		w.about(fmt.Sprint("1Z", i))
+		w.deliver(fmt.Sprint("1Z", i))
 	}
 	stores := []Store{w.Store, w.open()}
 	var mu sync.Mutex
@@ -228,128 +228,128 @@ func advanceInManyAtOnce(w *world) {
 	wg.Wait()
 	slices.Sort(taken)
 	w.same("taken once", len(slices.Compact(taken)), 40)
-	w.same("waiting", w.only().Waiting, int64(40))
+	w.same("waiting", w.onlySink().Waiting, int64(40))
 }
 
-func deadLettersAreKept(w *world) {
+func deadEntriesAreKept(w *world) {
 	sink := w.sink(nil)
-	a := w.about("A")
+	a := w.deliver("A")
 	w.advance(sink, all)
-	_, entries := w.fetch(sink)
-	w.became(entries[0], inbox.GivenUp)
+	_, entries := w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.GivenUp)
 	w.kill()
-	w.same("not due any more", firstOf(w.fetch(sink)), []int64(nil))
+	w.same("not due any more", firstOf(w.claimEntries(sink)), []int64(nil))
 	dead := collect(w, w.DeadEntries(w.Context()))
 	want := inbox.OutboxEntry{
 		ID: entries[0].ID, Sink: sink, Delivery: a, Added: entries[0].Added, Attempt: 1, Failures: 1, FirstFailure: sent, GivenUpAt: sent,
 		Status: 500, Problem: "said no", Reply: []byte("no\x00\xff"),
 	}
 	w.same("dead", dead, []inbox.OutboxEntry{want})
-	if s := w.only(); s.Dead != 1 || s.Waiting != 0 || !s.Oldest.IsZero() {
+	if s := w.onlySink(); s.Dead != 1 || s.Waiting != 0 || !s.Oldest.IsZero() {
 		w.Errorf("%+v", s)
 	}
-	w.became(dead[0], inbox.Retry)
+	w.settleEntry(dead[0], inbox.Retry)
 	dead = collect(w, w.DeadEntries(w.Context()))
 	w.same("failed once more", dead[0].Failures, 2)
 	n, err := w.SkipBacklog(w.Context(), sink)
 	w.must(err)
 	w.same("skipped", n, int64(0))
-	w.became(dead[0], inbox.Sent)
+	w.settleEntry(dead[0], inbox.Sent)
 	w.same("sent after all", len(collect(w, w.DeadEntries(w.Context()))), 0)
 }
 
-func deadLettersHoldNobodyUp(w *world) {
+func deadEntriesBlockNone(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
-	second := w.about("A")
+	w.deliver("A")
+	second := w.deliver("A")
 	w.advance(sink, all)
-	_, entries := w.fetch(sink)
-	w.became(entries[0], inbox.GivenUp)
-	of, _ := w.fetch(sink)
+	_, entries := w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.GivenUp)
+	of, _ := w.claimEntries(sink)
 	w.same("the next", of, []int64{second})
 	// Sent again from the beginning, it is alive again, behind the other.
 	w.sink(&inbox.StartPosition{})
 	w.advance(sink, all)
 	w.same("dead", len(collect(w, w.DeadEntries(w.Context()))), 0)
-	w.same("it waits", len(firstOf(w.fetch(sink))), 0)
-	w.same("waiting", w.only().Waiting, int64(2))
+	w.same("it waits", len(firstOf(w.claimEntries(sink))), 0)
+	w.same("waiting", w.onlySink().Waiting, int64(2))
 }
 
 func firstOf[A, B any](a A, _ B) A { return a }
 
-func skippingLeavesWhatIsBeingSent(w *world) {
+func skippingKeepsClaimed(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
+	w.deliver("A")
 	w.advance(sink, all)
-	_, entries := w.fetch(sink)
-	w.about("A")
-	w.about("B")
+	_, entries := w.claimEntries(sink)
+	w.deliver("A")
+	w.deliver("B")
 	w.advance(sink, all)
-	w.about("C")
+	w.deliver("C")
 	n, err := w.SkipBacklog(w.Context(), sink)
 	w.must(err)
 	w.same("skipped", n, int64(2))
-	if s := w.only(); s.Unread != 0 || s.Waiting != 1 {
+	if s := w.onlySink(); s.Unread != 0 || s.Waiting != 1 {
 		w.Errorf("%+v", s)
 	}
-	last := w.about("A")
+	last := w.deliver("A")
 	w.same("taken", w.advance(sink, all), []int64{last})
-	w.same("it waits for the one under way", firstOf(w.fetch(sink)), []int64(nil))
-	w.became(entries[0], inbox.Sent)
-	w.same("then not", firstOf(w.fetch(sink)), []int64{last})
+	w.same("it waits for the one under way", firstOf(w.claimEntries(sink)), []int64(nil))
+	w.settleEntry(entries[0], inbox.Sent)
+	w.same("then not", firstOf(w.claimEntries(sink)), []int64{last})
 }
 
-func skippingTakesWhatTheDeadWereSending(w *world) {
+func skippingRemovesDeadClaims(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
-	w.about("A")
+	w.deliver("A")
+	w.deliver("A")
 	w.advance(sink, all)
 	other := w.open()
-	w.fetch(sink)
+	w.claimEntries(sink)
 	w.h.Kill(w, w.Store)
 	w.Store = other
 	n, err := w.SkipBacklog(w.Context(), sink)
 	w.must(err)
 	w.same("skipped", n, int64(2))
-	last := w.about("A")
+	last := w.deliver("A")
 	w.advance(sink, all)
-	w.same("nothing is before it", firstOf(w.fetch(sink)), []int64{last})
+	w.same("nothing is before it", firstOf(w.claimEntries(sink)), []int64{last})
 }
 
-func lateOutcomesDoNothing(w *world) {
+func lateSettlementsDoNothing(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
+	w.deliver("A")
 	w.advance(sink, all)
-	_, mine := w.fetch(sink)
+	_, mine := w.claimEntries(sink)
 	w.must(w.SettleEntry(w.Context(), 99, inbox.Settlement{Disposition: inbox.Sent}))
-	w.became(mine[0], inbox.Retry)
+	w.settleEntry(mine[0], inbox.Retry)
 	other := w.open()
 	entries, _, err := other.ClaimEntries(w.Context(), sink, 1, time.Now().Add(time.Hour))
 	w.must(err)
 	w.same("the other's", len(entries), 1)
-	w.became(mine[0], inbox.Sent)
-	w.same("still there", w.only().Waiting, int64(1))
+	w.settleEntry(mine[0], inbox.Sent)
+	w.same("still there", w.onlySink().Waiting, int64(1))
 	w.must(other.SettleEntry(w.Context(), entries[0].ID, inbox.Settlement{Disposition: inbox.Sent}))
-	w.same("gone", w.only().Waiting, int64(0))
+	w.same("gone", w.onlySink().Waiting, int64(0))
 }
 
-func outboxOfManyNumbersAtOnce(w *world) {
+func entryWithManyNumbers(w *world) {
 	sink := w.sink(nil)
 	var numbers []string
 	for i := range 300 {
 		numbers = append(numbers, fmt.Sprint("N", i))
 	}
-	a, b := w.about(numbers...), w.about(numbers...)
+	a, b := w.deliver(numbers...), w.deliver(numbers...)
 	w.advance(sink, all)
-	of, entries := w.fetch(sink)
+	of, entries := w.claimEntries(sink)
 	w.same("first", of, []int64{a})
-	w.became(entries[0], inbox.Sent)
-	w.same("second", firstOf(w.fetch(sink)), []int64{b})
+	w.settleEntry(entries[0], inbox.Sent)
+	w.same("second", firstOf(w.claimEntries(sink)), []int64{b})
 }
 
 func contextEndedBeforeOutboxChange(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
+	w.deliver("A")
 	ctx, cancel := context.WithCancel(w.Context())
 	cancel()
 	_, err := w.Advance(ctx, sink, 1, all)
@@ -360,5 +360,5 @@ func contextEndedBeforeOutboxChange(w *world) {
 	_, err = w.OpenSink(ctx, inbox.SinkKey{Name: "x"}, nil)
 	w.is("open", err, context.Canceled)
 	w.is("dead", end(w.DeadEntries(ctx)), context.Canceled)
-	w.same("sinks", w.only().Cursor, int64(0))
+	w.same("sinks", w.onlySink().Cursor, int64(0))
 }

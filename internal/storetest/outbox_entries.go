@@ -9,32 +9,32 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-func lettersWaitForTheirNumbers(w *world) {
+func entriesWaitForTheirNumbers(w *world) {
 	sink := w.sink(nil)
-	a1, b1 := w.about("A"), w.about("B")
-	ab := w.about("a", "b-")
-	a2, none, c := w.about(" A"), w.about(""), w.about("C")
+	a1, b1 := w.deliver("A"), w.deliver("B")
+	ab := w.deliver("a", "b-")
+	a2, none, c := w.deliver(" A"), w.deliver(""), w.deliver("C")
 	w.advance(sink, all)
-	of, entries := w.fetch(sink)
+	of, entries := w.claimEntries(sink)
 	w.same("the first of each number", of, []int64{a1, b1, none, c})
-	w.became(entries[0], inbox.Sent)
-	w.same("one number is still under way", firstOf(w.fetch(sink)), []int64(nil))
-	w.became(entries[1], inbox.Retry)
-	of, entries = w.fetch(sink)
+	w.settleEntry(entries[0], inbox.Sent)
+	w.same("one number is still under way", firstOf(w.claimEntries(sink)), []int64(nil))
+	w.settleEntry(entries[1], inbox.Retry)
+	of, entries = w.claimEntries(sink)
 	w.same("tried again", of, []int64{b1})
-	w.became(entries[0], inbox.Sent)
-	of, entries = w.fetch(sink)
+	w.settleEntry(entries[0], inbox.Sent)
+	of, entries = w.claimEntries(sink)
 	w.same("free by both", of, []int64{ab})
-	w.became(entries[0], inbox.Returned)
-	of, entries = w.fetch(sink)
+	w.settleEntry(entries[0], inbox.Returned)
+	of, entries = w.claimEntries(sink)
 	w.same("returned", of, []int64{ab})
-	w.became(entries[0], inbox.Sent)
-	w.same("the last", firstOf(w.fetch(sink)), []int64{a2})
+	w.settleEntry(entries[0], inbox.Sent)
+	w.same("the last", firstOf(w.claimEntries(sink)), []int64{a2})
 }
 
-func lettersWaitForTheirTime(w *world) {
+func entriesWaitUntilDue(w *world) {
 	sink := w.sink(nil)
-	w.about("A")
+	w.deliver("A")
 	w.advance(sink, all)
 	now := time.Now().Add(time.Minute).Truncate(time.Millisecond).UTC()
 	entries, next, err := w.ClaimEntries(w.Context(), sink, 1, now)
@@ -55,9 +55,9 @@ func lettersWaitForTheirTime(w *world) {
 	}
 }
 
-func lettersWaitForNoWrongClock(w *world) {
+func entriesIgnoreWrongClock(w *world) {
 	sink := w.sink(nil)
-	a, a2 := w.about("A"), w.about("A")
+	a, a2 := w.deliver("A"), w.deliver("A")
 	w.advance(sink, all)
 	now := time.Now()
 	entries, _, err := w.ClaimEntries(w.Context(), sink, 9, now)
@@ -70,30 +70,30 @@ func lettersWaitForNoWrongClock(w *world) {
 	if len(entries) != 1 || entries[0].Delivery != a || entries[0].Attempt != 2 {
 		w.Fatalf("the clock was set back: %+v", entries)
 	}
-	w.became(entries[0], inbox.Sent)
-	w.same("the next", firstOf(w.fetch(sink)), []int64{a2})
+	w.settleEntry(entries[0], inbox.Sent)
+	w.same("the next", firstOf(w.claimEntries(sink)), []int64{a2})
 }
 
-func lettersOfTheDeadAreFree(w *world) {
+func entriesOfDeadProcessesAreFree(w *world) {
 	sink := w.sink(nil)
-	a := w.about("A")
-	w.about("A")
+	a := w.deliver("A")
+	w.deliver("A")
 	w.advance(sink, all)
 	other := w.open()
-	w.fetch(sink)
+	w.claimEntries(sink)
 	w.h.Kill(w, w.Store)
 	w.Store = other
-	of, entries := w.fetch(sink)
+	of, entries := w.claimEntries(sink)
 	w.same("claimed again", of, []int64{a})
 	if len(entries) == 1 && (entries[0].Attempt != 2 || entries[0].Failures != 0) {
 		w.Errorf("%+v", entries[0])
 	}
 }
 
-func lettersOfTheLivingAreNot(w *world) {
+func entriesOfLivingProcessesAreClaimed(w *world) {
 	sink := w.sink(nil)
 	for i := range 30 {
-		w.about(fmt.Sprint(i))
+		w.deliver(fmt.Sprint(i))
 	}
 	w.advance(sink, all)
 	stores := []Store{w.Store, w.open(), w.open()}
@@ -121,9 +121,9 @@ func lettersOfTheLivingAreNot(w *world) {
 	w.same("each once", len(slices.Compact(got)), 30)
 }
 
-func lettersAreFound(w *world) {
+func entriesAreFound(w *world) {
 	sink := w.sink(nil)
-	a, b := w.about("A"), w.about("B")
+	a, b := w.deliver("A"), w.deliver("B")
 	found := func(delivery int64) (l inbox.OutboxEntry, there, done bool) {
 		w.Helper()
 		p, done, err := w.EntryOf(w.Context(), sink, delivery)
@@ -143,15 +143,15 @@ func lettersAreFound(w *world) {
 	w.advance(sink, func(rows []inbox.Event) bool { return rows[0].TrackingNumber == "A" })
 	state("not wanted", b, false, true)
 	w.same("waiting", state("waiting", a, true, false).Attempt, 0)
-	_, entries := w.fetch(sink)
+	_, entries := w.claimEntries(sink)
 	w.same("claimed", state("claimed", a, true, false), entries[0])
-	w.became(entries[0], inbox.Retry)
+	w.settleEntry(entries[0], inbox.Retry)
 	l := state("failed", a, true, false)
 	w.same("failures", []int{l.Failures, l.Status}, []int{1, 500})
-	_, entries = w.fetch(sink)
-	w.became(entries[0], inbox.GivenUp)
+	_, entries = w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.GivenUp)
 	w.same("dead", state("dead", a, true, false).GivenUpAt, sent)
-	w.became(entries[0], inbox.Sent)
+	w.settleEntry(entries[0], inbox.Sent)
 	state("sent", a, false, true)
 	_, _, err := w.EntryOf(w.Context(), 99, a)
 	w.is("no such sink", err, inbox.ErrNoSink)

@@ -8,14 +8,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// claimed puts a delivery with one event that nobody has verified yet.
-func (w *world) claimed(number string) int64 {
+// deliverUnverified puts a delivery with one event that is not verified.
+func (w *world) deliverUnverified(number string) int64 {
 	w.Helper()
 	return w.put(fmt.Sprintf(`[{"eventId":"%d","event":"x","data":{"trackingNumber":%q}}]`, rand.Uint64(), number), inbox.Unknown).Delivery //nolint:gosec // not a secret
 }
 
-// genuine wants what verified.
-func genuine(rows []inbox.Event) bool {
+// acceptVerified accepts verified deliveries.
+func acceptVerified(rows []inbox.Event) bool {
 	for _, e := range rows {
 		if e.Verified == inbox.Yes {
 			return true
@@ -29,60 +29,60 @@ func (w *world) sendAll(sink int64) []int64 {
 	w.Helper()
 	var all []int64
 	for {
-		of, entries := w.fetch(sink)
+		of, entries := w.claimEntries(sink)
 		if len(of) == 0 {
 			return all
 		}
 		all = append(all, of...)
 		for _, l := range entries {
-			w.became(l, inbox.Sent)
+			w.settleEntry(l, inbox.Sent)
 		}
 	}
 }
 
-func releasedAreShownOnce(w *world) {
+func releasedAreReadOnce(w *world) {
 	behind, ahead := w.sink(nil), w.sink(nil)
 	w.same("one sink", behind, ahead)
-	first, second := w.claimed("A"), w.claimed("B")
-	w.same("not verified", w.advance(behind, genuine), []int64(nil))
-	third := w.claimed("C")
-	w.rejudge(second, inbox.Yes)
-	w.rejudge(third, inbox.Yes)
-	w.rejudge(first, inbox.No)
-	w.same("released, and not passed yet", w.advance(behind, genuine), []int64{second, third})
-	w.rejudge(first, inbox.Yes)
-	w.same("released later", w.advance(behind, genuine), []int64{first})
+	first, second := w.deliverUnverified("A"), w.deliverUnverified("B")
+	w.same("not verified", w.advance(behind, acceptVerified), []int64(nil))
+	third := w.deliverUnverified("C")
+	w.setVerdict(second, inbox.Yes)
+	w.setVerdict(third, inbox.Yes)
+	w.setVerdict(first, inbox.No)
+	w.same("released, and not passed yet", w.advance(behind, acceptVerified), []int64{second, third})
+	w.setVerdict(first, inbox.Yes)
+	w.same("released later", w.advance(behind, acceptVerified), []int64{first})
 	w.kill()
 	w.same("nothing more", w.advance(behind, all), []int64(nil))
 	w.same("sent", len(w.sendAll(behind)), 3)
 }
 
 // Many are released in another order than that in which they came, while the
-// cursor has not come to most of them: none is shown twice.
-func manyReleasedAreShownOnce(w *world) {
+// cursor has not read most of them: none is read twice.
+func manyReleasedAreReadOnce(w *world) {
 	sink := w.sink(nil)
 	var seqs []int64
 	for i := range 30 {
-		seqs = append(seqs, w.claimed(fmt.Sprint(i)))
+		seqs = append(seqs, w.deliverUnverified(fmt.Sprint(i)))
 	}
 	for _, seq := range append(append([]int64{}, seqs[15:]...), seqs[:15]...) {
-		w.rejudge(seq, inbox.Yes)
+		w.setVerdict(seq, inbox.Yes)
 	}
-	w.same("taken", w.advance(sink, genuine), seqs)
+	w.same("taken", w.advance(sink, acceptVerified), seqs)
 }
 
 // One is released just when a cursor has read where it is.
-func releasedWhileTheyAreShown(w *world) {
+func releasedWhileRead(w *world) {
 	sink := w.sink(nil)
-	seqs := []int64{w.claimed("A"), w.claimed("B"), w.claimed("C")}
+	seqs := []int64{w.deliverUnverified("A"), w.deliverUnverified("B"), w.deliverUnverified("C")}
 	released := false
 	taken := w.advance(sink, func(rows []inbox.Event) bool {
 		if !released {
 			released = true
-			w.rejudge(seqs[0], inbox.Yes) // shown as it was before
-			w.rejudge(seqs[1], inbox.Yes) // will be shown as it is now
+			w.setVerdict(seqs[0], inbox.Yes) // shown as it was before
+			w.setVerdict(seqs[1], inbox.Yes) // will be shown as it is now
 		}
-		return genuine(rows)
+		return acceptVerified(rows)
 	})
 	w.same("taken", taken, seqs[:2])
 }
@@ -90,15 +90,15 @@ func releasedWhileTheyAreShown(w *world) {
 // What was sent before it verified is not sent again because it does.
 func sentBeforeItVerified(w *world) {
 	sink := w.sink(nil)
-	done, dead, waits := w.claimed("A"), w.claimed("B"), w.claimed("C")
+	done, dead, waits := w.deliverUnverified("A"), w.deliverUnverified("B"), w.deliverUnverified("C")
 	w.same("taken", w.advance(sink, all), []int64{done, dead, waits})
-	_, entries := w.fetch(sink)
-	w.became(entries[0], inbox.Sent)
-	w.became(entries[1], inbox.GivenUp)
-	w.became(entries[2], inbox.Retry)
+	_, entries := w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.Sent)
+	w.settleEntry(entries[1], inbox.GivenUp)
+	w.settleEntry(entries[2], inbox.Retry)
 	w.kill()
 	for _, seq := range []int64{done, dead, waits} {
-		w.rejudge(seq, inbox.Yes)
+		w.setVerdict(seq, inbox.Yes)
 	}
 	w.advance(sink, all)
 	w.same("the others", w.sendAll(sink), []int64{waits, dead})
@@ -109,28 +109,28 @@ func sentBeforeItVerified(w *world) {
 	w.same("set back", w.advance(sink, all), []int64{done, dead, waits})
 }
 
-// A sink that was set back, and then wants only what verified, gets that even
-// if it was sent unverified once.
+// A sink that was set back, and then accepts verified deliveries only, gets them
+// even if they were sent unverified once.
 func setBackBeforeItVerified(w *world) {
 	sink := w.sink(nil)
-	d := w.claimed("A")
+	d := w.deliverUnverified("A")
 	w.advance(sink, all)
 	w.same("sent", w.sendAll(sink), []int64{d})
 	w.sink(&inbox.StartPosition{})
-	w.same("not wanted now", w.advance(sink, genuine), []int64(nil))
-	w.rejudge(d, inbox.Yes)
-	w.same("verified", w.advance(sink, genuine), []int64{d})
+	w.same("not wanted now", w.advance(sink, acceptVerified), []int64(nil))
+	w.setVerdict(d, inbox.Yes)
+	w.same("verified", w.advance(sink, acceptVerified), []int64{d})
 }
 
-// prunedIsWhatWaitsForNobody keeps what is still to be sent.
-func prunedIsWhatWaitsForNobody(w *world) {
+// pruningKeepsWaiting keeps what is still to be sent.
+func pruningKeepsWaiting(w *world) {
 	sink := w.sink(nil)
-	sentOne, dead, waits, mine := w.about("A"), w.about("B"), w.about("C"), w.about("D")
+	sentOne, dead, waits, mine := w.deliver("A"), w.deliver("B"), w.deliver("C"), w.deliver("D")
 	w.advance(sink, all)
-	_, entries := w.fetch(sink)
-	w.became(entries[0], inbox.Sent)
-	w.became(entries[1], inbox.GivenUp)
-	w.became(entries[2], inbox.Retry)
+	_, entries := w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.Sent)
+	w.settleEntry(entries[1], inbox.GivenUp)
+	w.settleEntry(entries[2], inbox.Retry)
 	p, err := w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("pruned", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{2, 1, 2})
@@ -144,14 +144,14 @@ func prunedIsWhatWaitsForNobody(w *world) {
 	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("then", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{1, 0, 1})
-	w.became(entries[3], inbox.Sent)
+	w.settleEntry(entries[3], inbox.Sent)
 	// What is pruned before a cursor comes to it is given up, and goes next.
-	late := w.about("E")
+	late := w.deliver("E")
 	_, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("late", w.advance(sink, all), []int64{late})
-	_, entries = w.fetch(sink)
-	w.became(entries[0], inbox.GivenUp)
+	_, entries = w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.GivenUp)
 	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
 	w.must(err)
 	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
@@ -169,19 +169,19 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not a secret
 	loose, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/"}, nil)
 	w.must(err)
-	sinks := []*releasing{{world: w, sink: w.sink(nil), wants: genuine, sent: map[int64]int{}}, {world: w, sink: loose.ID, wants: all, sent: map[int64]int{}}}
+	sinks := []*releaseSender{{world: w, sink: w.sink(nil), wants: acceptVerified, sent: map[int64]int{}}, {world: w, sink: loose.ID, wants: all, sent: map[int64]int{}}}
 	var open, received []int64
 	for range 400 {
 		switch k := sinks[random.IntN(2)]; random.IntN(5) {
 		case 0:
 			if len(received) < 40 {
-				received = append(received, w.claimed(fmt.Sprint(random.IntN(5))))
+				received = append(received, w.deliverUnverified(fmt.Sprint(random.IntN(5))))
 				open = append(open, received[len(received)-1])
 			}
 		case 1:
 			if len(open) > 0 {
 				i := random.IntN(len(open))
-				w.rejudge(open[i], inbox.Yes)
+				w.setVerdict(open[i], inbox.Yes)
 				open[i] = open[len(open)-1]
 				open = open[:len(open)-1]
 			}
@@ -190,17 +190,17 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 		case 3:
 			k.claim()
 		case 4:
-			k.end()
+			k.settleFirst()
 		}
 	}
 	for _, seq := range open {
-		w.rejudge(seq, inbox.Yes)
+		w.setVerdict(seq, inbox.Yes)
 	}
 	for _, k := range sinks {
 		for k.move(3) {
 		}
 		for k.claim(); len(k.under) > 0; k.claim() {
-			k.end()
+			k.settleFirst()
 		}
 		w.same("sent", len(k.sent), len(received))
 		for seq, n := range k.sent {
@@ -209,8 +209,8 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 	}
 }
 
-// releasing is a sink and whoever works for it.
-type releasing struct {
+// releaseSender is a sink and the processes that send for it.
+type releaseSender struct {
 	*world
 	sink  int64
 	wants func([]inbox.Event) bool
@@ -218,22 +218,22 @@ type releasing struct {
 	sent  map[int64]int // how often, by delivery
 }
 
-func (k *releasing) move(n int) bool {
+func (k *releaseSender) move(n int) bool {
 	k.Helper()
 	p, err := k.Advance(k.Context(), k.sink, n, k.wants)
 	k.must(err)
 	return p.Read > 0
 }
 
-func (k *releasing) claim() {
+func (k *releaseSender) claim() {
 	k.Helper()
 	entries, _, err := k.ClaimEntries(k.Context(), k.sink, 3, time.Now().Add(time.Hour))
 	k.must(err)
 	k.under = append(k.under, entries...)
 }
 
-// end ends what was claimed first: as sent, but every fourth time.
-func (k *releasing) end() {
+// settleFirst ends what was claimed first: as sent, but every fourth time.
+func (k *releaseSender) settleFirst() {
 	k.Helper()
 	if len(k.under) == 0 {
 		return
@@ -241,18 +241,18 @@ func (k *releasing) end() {
 	l := k.under[0]
 	k.under = k.under[1:]
 	if rand.IntN(4) == 0 { //nolint:gosec // not a secret
-		k.became(l, inbox.Retry)
+		k.settleEntry(l, inbox.Retry)
 		return
 	}
-	k.became(l, inbox.Sent)
+	k.settleEntry(l, inbox.Sent)
 	k.sent[l.Delivery]++
 }
 
-// What no cursor has come to yet is kept for a day: a target may be away for as
-// long. One that is never heard of again keeps nothing.
+// What a cursor has not read yet is kept for a day: a target may be away for as
+// long. A sink that is never opened again keeps nothing.
 func pruningWaitsForCursorsForADay(w *world) {
 	sink := w.sink(nil)
-	old, late := w.claimed("A"), delivery("["+event(uuid(1), "")+"]", inbox.Unknown)
+	old, late := w.deliverUnverified("A"), delivery("["+event(uuid(1), "")+"]", inbox.Unknown)
 	late.ReceivedAt = time.Now().Add(-time.Hour)
 	seq := w.putInto(w.Store, late).Delivery
 	prune := func(what string, pruned, waiting int64) {
@@ -265,10 +265,10 @@ func pruningWaitsForCursorsForADay(w *world) {
 	d, err := w.Delivery(w.Context(), old)
 	w.must(err)
 	w.same("pruned", d.Body == nil, true)
-	w.advance(sink, genuine)
-	w.rejudge(seq, inbox.Yes)
+	w.advance(sink, acceptVerified)
+	w.setVerdict(seq, inbox.Yes)
 	prune("released", 0, 1)
-	w.same("taken", w.advance(sink, genuine), []int64{seq})
+	w.same("taken", w.advance(sink, acceptVerified), []int64{seq})
 	prune("taken", 0, 1)
 	w.same("sent", w.sendAll(sink), []int64{seq})
 	prune("sent", 1, 0)

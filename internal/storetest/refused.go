@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func refusedAreApart(w *world) {
+func refusedHaveTheirOwnNumbers(w *world) {
 	first, second := delivery("\x00\xff", inbox.No), delivery("", inbox.No)
 	second.Body, second.Anomaly = []byte{}, "odd"
 	w.must(w.PutRefused(w.Context(), first))
@@ -67,9 +67,9 @@ func refusedAreBoundInBytes(w *world) {
 	w.same("newest", string(got[0].Body), "small")
 }
 
-// writersOfAllKindsTogether lets everything that writes happen at once, with
+// allWritersConcurrently lets everything that writes happen at once, with
 // something among it that fails.
-func writersOfAllKindsTogether(w *world) {
+func allWritersConcurrently(w *world) {
 	const each = 30
 	run := w.run(plan(), entries(1, 3*each)...)
 	stores := []Store{w.Store, w.open()}

@@ -9,8 +9,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// allIsSentInOrderWhateverDies lets a process die at any point, over and over.
-func allIsSentInOrderWhateverDies(w *world) {
+// allIsSentInOrderAfterKills lets a process die at any point, over and over.
+func allIsSentInOrderAfterKills(w *world) {
 	seed := rand.Uint64() //nolint:gosec // not a secret
 	defer func() {
 		if w.Failed() {
@@ -18,7 +18,7 @@ func allIsSentInOrderWhateverDies(w *world) {
 		}
 	}()
 	const deliveries = 60
-	p := &post{
+	p := &randomSender{
 		world: w, sink: w.sink(nil), random: rand.New(rand.NewPCG(seed, 1)), //nolint:gosec // not a secret
 		of: map[int64][]string{}, done: map[int64]bool{}, last: map[string]int64{},
 	}
@@ -34,50 +34,50 @@ func allIsSentInOrderWhateverDies(w *world) {
 		case 2:
 			entries, _, err := w.ClaimEntries(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
 			w.must(err)
-			p.under = append(p.under, entries...)
+			p.claimed = append(p.claimed, entries...)
 		case 3, 4:
-			p.end()
+			p.settleRandom()
 		case 5:
 			if p.random.IntN(4) == 0 {
 				w.kill()
-				p.under = nil
+				p.claimed = nil
 			}
 		}
 	}
 	w.same("sent", len(p.done), deliveries)
 }
 
-// post is a sink and whoever works for it.
-type post struct {
+// randomSender is a sink and the processes that send for it.
+type randomSender struct {
 	*world
-	sink   int64
-	random *rand.Rand
-	of     map[int64][]string  // tracking numbers of deliveries
-	under  []inbox.OutboxEntry // being sent
-	done   map[int64]bool
-	last   map[string]int64 // delivery that was sent last, by tracking number
+	sink    int64
+	random  *rand.Rand
+	of      map[int64][]string  // tracking numbers of deliveries
+	claimed []inbox.OutboxEntry // being sent
+	done    map[int64]bool
+	last    map[string]int64 // delivery that was sent last, by tracking number
 }
 
-func (p *post) receive() {
+func (p *randomSender) receive() {
 	p.Helper()
 	names := []string{fmt.Sprint("N", p.random.IntN(7))}
 	if other := fmt.Sprint("N", p.random.IntN(7)); other != names[0] {
 		names = append(names, other)
 	}
-	p.of[p.about(names...)] = names
+	p.of[p.deliver(names...)] = names
 }
 
-// end ends a sending somehow.
-func (p *post) end() {
+// settleRandom settles one claimed entry at random.
+func (p *randomSender) settleRandom() {
 	p.Helper()
-	if len(p.under) == 0 {
+	if len(p.claimed) == 0 {
 		return
 	}
-	i := p.random.IntN(len(p.under))
-	l := p.under[i]
-	p.under = slices.Delete(p.under, i, i+1)
+	i := p.random.IntN(len(p.claimed))
+	l := p.claimed[i]
+	p.claimed = slices.Delete(p.claimed, i, i+1)
 	fate := []inbox.Disposition{inbox.Sent, inbox.Sent, inbox.Retry, inbox.Returned}[p.random.IntN(4)]
-	p.became(l, fate)
+	p.settleEntry(l, fate)
 	if fate != inbox.Sent {
 		return
 	}

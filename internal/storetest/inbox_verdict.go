@@ -5,8 +5,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// rejudge gives a delivery the verdict of a kind.
-func (w *world) rejudge(seq int64, verified inbox.Verified) inbox.Receipt {
+// setVerdict gives a delivery the verdict of a kind.
+func (w *world) setVerdict(seq int64, verified inbox.Verified) inbox.Receipt {
 	w.Helper()
 	d := delivery("not read", verified)
 	d.Seq, d.Path, d.Header = seq, "/not/read", nil
@@ -16,14 +16,14 @@ func (w *world) rejudge(seq int64, verified inbox.Verified) inbox.Receipt {
 	return r
 }
 
-func rejudgedAreReleasedOnce(w *world) {
+func verifiedAgainAreReleasedOnce(w *world) {
 	body := "[" + event(uuid(1), "") + ", 7, " + event(uuid(2), "") + "," + event(uuid(2), "") + "]"
 	was := w.put(body, inbox.Unknown)
 	before, err := w.Delivery(w.Context(), was.Delivery)
 	w.must(err)
 
 	// Refused by the new scheme: the same rows, told apart.
-	w.same("rows", len(w.rejudge(was.Delivery, inbox.No).Rows), 0)
+	w.same("rows", len(w.setVerdict(was.Delivery, inbox.No).Rows), 0)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Anomaly, inbox.Current, inbox.Duplicate})
 	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
 		w.same("verified", e.Verified, inbox.No)
@@ -31,7 +31,7 @@ func rejudgedAreReleasedOnce(w *world) {
 	}
 
 	// Verified by another one: its events come once more.
-	r := w.rejudge(was.Delivery, inbox.Yes)
+	r := w.setVerdict(was.Delivery, inbox.Yes)
 	w.same("rows", r.Rows, []inbox.Placement{{Seq: 5, Mark: inbox.Current}, {Seq: 6, Mark: inbox.Current}, {Seq: 7, Mark: inbox.Duplicate}})
 	w.same("marks", w.marks(), []inbox.Mark{
 		inbox.Superseded, inbox.Anomaly, inbox.Superseded, inbox.Superseded,
@@ -59,20 +59,20 @@ func rejudgedAreReleasedOnce(w *world) {
 	w.is("no such delivery", err, inbox.ErrNoDelivery)
 }
 
-func rejudgedMeetTheOthers(w *world) {
+func verifiedAgainAreCompared(w *world) {
 	forged, genuine := event(uuid(1), `,"forged":1`), event(uuid(1), "")
 	first := w.put("["+forged+"]", inbox.Unknown)
 	second := w.put("["+genuine+"]", inbox.Unknown)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Conflict})
-	w.rejudge(first.Delivery, inbox.No)
-	w.same("mark", w.rejudge(second.Delivery, inbox.Yes).Rows[0].Mark, inbox.Current)
+	w.setVerdict(first.Delivery, inbox.No)
+	w.same("mark", w.setVerdict(second.Delivery, inbox.Yes).Rows[0].Mark, inbox.Current)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Superseded, inbox.Current})
 
 	// Another delivery of the same event, verified later still.
 	third := w.put("["+genuine+"]", inbox.Unknown)
-	w.same("mark", w.rejudge(third.Delivery, inbox.Yes).Rows[0].Mark, inbox.Duplicate)
+	w.same("mark", w.setVerdict(third.Delivery, inbox.Yes).Rows[0].Mark, inbox.Duplicate)
 	fourth := w.put("["+forged+"]", inbox.Unknown)
-	w.same("mark", w.rejudge(fourth.Delivery, inbox.Yes).Rows[0].Mark, inbox.Conflict)
+	w.same("mark", w.setVerdict(fourth.Delivery, inbox.Yes).Rows[0].Mark, inbox.Conflict)
 	stands := collect(w, w.Events(w.Context(), inbox.Query{Marks: []inbox.Mark{inbox.Current}}))
 	w.same("standing", len(stands), 1)
 	w.same("standing", string(stands[0].Raw), genuine)
@@ -83,7 +83,7 @@ func verifiedStaysVerified(w *world) {
 	before, err := w.Delivery(w.Context(), was.Delivery)
 	w.must(err)
 	for _, verified := range []inbox.Verified{inbox.No, inbox.Unknown, inbox.Yes} {
-		w.same("rows", len(w.rejudge(was.Delivery, verified).Rows), 0)
+		w.same("rows", len(w.setVerdict(was.Delivery, verified).Rows), 0)
 	}
 	after, err := w.Delivery(w.Context(), was.Delivery)
 	w.must(err)
