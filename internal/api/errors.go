@@ -78,7 +78,7 @@ func (e *StatusError) Error() string {
 //
 // Assumed: the interface does not show what a wrong key looks like.
 func (e *StatusError) Is(target error) bool {
-	return target == tracking.ErrUnauthorized && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
+	return target == tracking.ErrUnauthorized && tracking.OutcomeOf(e.Status) == tracking.OutcomeUnauthorized
 }
 
 // Systemic reports whether every other query would meet the same refusal: it is

@@ -61,7 +61,7 @@ func TestRowsStoredAllTheSameAreNotSentAgain(t *testing.T) {
 			j := proving(db, first, f)
 			warnings := 0
 			j.Canary, j.Warn = true, func(string, ...any) { warnings++ }
-			synctest.Test(t, func(t *testing.T) { carry(t, j, db, ledger.Counts{Accepted: 60}) })
+			synctest.Test(t, func(t *testing.T) { execute(t, j, db, ledger.Counts{Accepted: 60}) })
 			if f.twice() > 0 || len(f.created) != 60 {
 				t.Errorf("%d rows created, %d of them twice", len(f.created), f.twice())
 			}
@@ -72,7 +72,7 @@ func TestRowsStoredAllTheSameAreNotSentAgain(t *testing.T) {
 			f.create = func(call int, items []tracking.Item) (bool, *tracking.Reply) {
 				return true, map[bool]*tracking.Reply{true: refused(tt.status, tt.outcome), false: took()}[call == calls+1]
 			}
-			synctest.Test(t, func(t *testing.T) { carry(t, proving(db, later, f), db, ledger.Counts{Accepted: 10}) })
+			synctest.Test(t, func(t *testing.T) { execute(t, proving(db, later, f), db, ledger.Counts{Accepted: 10}) })
 			if f.twice() > 0 || f.asked-asked < 10 {
 				t.Errorf("in a later run %d twice, asked %d times; want every row asked for", f.twice(), f.asked-asked)
 			}
@@ -98,7 +98,7 @@ func TestAnAssumptionThatHoldsCostsThreeQueries(t *testing.T) {
 			j := proving(db, stage(t, db, ledger.Async, 20, 100), f)
 			j.Canary = true
 			synctest.Test(t, func(t *testing.T) {
-				carry(t, j, db, ledger.Counts{Accepted: 100 - tt.rejected, Rejected: tt.rejected})
+				execute(t, j, db, ledger.Counts{Accepted: 100 - tt.rejected, Rejected: tt.rejected})
 			})
 			if f.asked != 1+tt.asked || f.twice() > 0 {
 				t.Errorf("asked %d times, %d twice; want the first row and %d more", f.asked, f.twice(), tt.asked)
@@ -145,7 +145,7 @@ func TestAConflictIsNoProofThatTheBatchWasStored(t *testing.T) {
 		}
 		return true, took()
 	}
-	carry(t, proving(db, stage(t, db, ledger.Async, 10, 30), f), db, ledger.Counts{Accepted: 30})
+	execute(t, proving(db, stage(t, db, ledger.Async, 10, 30), f), db, ledger.Counts{Accepted: 30})
 	if got := recorded(t, db); len(got) != 0 || f.twice() > 0 {
 		t.Errorf("recorded %v, %d twice; want nothing", got, f.twice())
 	}
@@ -168,7 +168,7 @@ func TestAnAssumptionIsCheckedBeforeRowsGoAgain(t *testing.T) {
 		t.Errorf("%+v after %d requests", c, len(f.sizes))
 	}
 	f.evidence = nil
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 9, Rejected: 1})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 9, Rejected: 1})
 	if f.twice() > 0 {
 		t.Errorf("%d twice", f.twice())
 	}
@@ -180,7 +180,7 @@ func TestAnAssumptionThatCannotBeCheckedDoesNotHold(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = poison("R3")
 	f.evidence = func(int) *tracking.Evidence { return &tracking.Evidence{Why: "tells nothing"} }
-	carry(t, proving(db, stage(t, db, ledger.Async, 10, 10), f), db, ledger.Counts{Unknown: 10})
+	execute(t, proving(db, stage(t, db, ledger.Async, 10, 10), f), db, ledger.Counts{Unknown: 10})
 	if got := recorded(t, db); len(got) != 0 || len(f.sizes) != 1 {
 		t.Errorf("recorded %v after %d requests", got, len(f.sizes))
 	}
@@ -195,12 +195,12 @@ func TestAnAssumptionThatCannotBeCheckedDoesNotHold(t *testing.T) {
 	}
 	j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
 	j.Canary = true
-	carry(t, j, db, ledger.Counts{Accepted: 39, Rejected: 1})
+	execute(t, j, db, ledger.Counts{Accepted: 39, Rejected: 1})
 }
 
 // A row that was refused alone, and is there, is not rejected.
 func TestARowRefusedAloneMayBeStored(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) { return true, refused(400, tracking.OutcomeRows) }
-	carry(t, proving(db, stage(t, db, ledger.Async, 10, 1), f), db, ledger.Counts{Accepted: 1})
+	execute(t, proving(db, stage(t, db, ledger.Async, 10, 1), f), db, ledger.Counts{Accepted: 1})
 }

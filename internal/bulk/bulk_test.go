@@ -75,7 +75,7 @@ func contracts(db *store.DB) bulk.Store {
 	return bulk.Store{Queue: db, UnknownRows: db, Accounts: db, Trackings: db}
 }
 
-// job is a run to be carried by one worker that leaves unknown rows alone.
+// job is a run to be executed by one worker that leaves unknown rows alone.
 func job(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{
 		Ledger: contracts(db), Service: s, Gate: pace.New(8, 0), Run: run,

@@ -46,7 +46,9 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) (rejected bool, err erro
 	case o.settlement.State == ledger.Accepted && len(o.settlement.Rows) == 0:
 		return false, d.awaitFirst(soft, o.batch.Rows[0].Item)
 	case o.settlement.State == ledger.Unknown:
-		return false, &StopError{Cause: o.reply.Outcome, Why: "stopped: the outcome of the first row is unknown", Err: o.reply.Err, mayContinue: true}
+		stop := stopWith(o.reply, "stopped: the outcome of the first row is unknown")
+		stop.mayContinue = true
+		return false, stop
 	}
 	return true, nil
 }

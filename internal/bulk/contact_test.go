@@ -23,18 +23,18 @@ func TestFirstContactIsOneRowAlone(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 35)
 	j := proving(db, run, f)
 	j.Canary, j.Workers = true, 1
-	carry(t, j, db, ledger.Counts{Accepted: 35})
+	execute(t, j, db, ledger.Counts{Accepted: 35})
 	if !slices.Equal(f.sizes, []int{1, 9, 10, 10, 5}) || f.asked != 1 {
 		t.Errorf("requests of %v rows, asked %d times; want one alone, asked for", f.sizes, f.asked)
 	}
 	// An account that was in contact, and a single batch, need none.
 	j = proving(db, stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("x", 20)...), f)
 	j.Canary = true
-	carry(t, j, db, ledger.Counts{Accepted: 20})
+	execute(t, j, db, ledger.Counts{Accepted: 20})
 	db, f = open(t), newFake()
 	j = proving(db, stage(t, db, ledger.Async, 10, 10), f)
 	j.Canary = true
-	carry(t, j, db, ledger.Counts{Accepted: 10})
+	execute(t, j, db, ledger.Counts{Accepted: 10})
 	if len(f.sizes) != 1 {
 		t.Errorf("requests of %v rows; want one", f.sizes)
 	}
@@ -58,7 +58,7 @@ func TestFirstRowThatIsNotShownStopsTheRun(t *testing.T) {
 	f.blind = false
 	j = proving(db, run, f)
 	j.Canary, j.Workers = true, 1
-	carry(t, j, db, ledger.Counts{Accepted: 35})
+	execute(t, j, db, ledger.Counts{Accepted: 35})
 	if !slices.Equal(f.sizes[:2], []int{1, 9}) {
 		t.Errorf("requests of %v rows", f.sizes)
 	}
@@ -69,7 +69,7 @@ func TestRejectedFirstRowIsNotTheLastTry(t *testing.T) {
 	f.create = poison("R0", "R1")
 	j := proving(db, stage(t, db, ledger.Async, 10, 35), f)
 	j.Canary = true
-	carry(t, j, db, ledger.Counts{Accepted: 33, Rejected: 2})
+	execute(t, j, db, ledger.Counts{Accepted: 33, Rejected: 2})
 	if !slices.Equal(f.sizes[:3], []int{1, 1, 1}) {
 		t.Errorf("requests of %v rows", f.sizes)
 	}
@@ -80,7 +80,7 @@ func TestFirstRowOfUnknownOutcomeIsAskedFor(t *testing.T) {
 	f.create = losing(1, 1, true)
 	j := proving(db, stage(t, db, ledger.Async, 10, 35), f)
 	j.Canary = true
-	carry(t, j, db, ledger.Counts{Accepted: 35})
+	execute(t, j, db, ledger.Counts{Accepted: 35})
 	if f.twice() > 0 || f.sizes[1] == 1 {
 		t.Errorf("requests of %v rows, %d twice", f.sizes, f.twice())
 	}
@@ -131,7 +131,7 @@ func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j := proving(db, run, f)
 				j.Canary, j.QueryTimeout, j.GiveUpAfter = tt.canary, 15*time.Second, 2*time.Minute
-				carry(t, j, db, tt.want)
+				execute(t, j, db, tt.want)
 			})
 		})
 	}

@@ -118,7 +118,7 @@ func refused(status int, o tracking.Outcome) *tracking.Reply {
 	return &tracking.Reply{Outcome: o, HTTPStatus: status, Err: errors.New("refused")}
 }
 
-// proving is a run to be carried as the program does by default, but for its
+// proving is a run to be executed as the program does by default, but for its
 // patience.
 func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{Ledger: contracts(db), Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
@@ -126,11 +126,11 @@ func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	}}
 }
 
-// carry carries a run and checks what it comes to.
-func carry(t *testing.T, j *bulk.Job, db *store.DB, want ledger.Counts) {
+// execute executes a run and checks the states of its rows.
+func execute(t *testing.T, j *bulk.Job, db *store.DB, want ledger.Counts) {
 	t.Helper()
 	if _, err := j.Execute(t.Context(), t.Context()); err != nil {
-		t.Errorf("carry: %v", err)
+		t.Errorf("execute: %v", err)
 	}
 	if got := counts(t, db, j.Run); got != want {
 		t.Errorf("%+v; want %+v", got, want)

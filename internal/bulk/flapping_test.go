@@ -65,7 +65,7 @@ func (b boxed) absent(t *testing.T, probability float64) {
 func TestFlappingQueriesDoubleNothingThatIsQuestioned(t *testing.T) {
 	db, b := open(t), box(t, sandbox.Config{Seed: 3})
 	run := stageItems(t, db, ledger.Plan{BatchSize: 1000}, manyItems("there", 300)...)
-	carry(t, proving(db, run, b), db, ledger.Counts{Accepted: 300})
+	execute(t, proving(db, run, b), db, ledger.Counts{Accepted: 300})
 	b.absent(t, 0.5)
 	for range 6 {
 		j := proving(db, run, b)
@@ -85,14 +85,14 @@ func TestFlappingQueriesDoubleNothing(t *testing.T) {
 	for seed := range uint64(4) {
 		db, b := open(t), box(t, sandbox.Config{Seed: seed})
 		known := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("known", 5)...)
-		carry(t, proving(db, known, b), db, ledger.Counts{Accepted: 5})
+		execute(t, proving(db, known, b), db, ledger.Counts{Accepted: 5})
 		if err := b.Fault(sandbox.FaultError502, "createV2", 1); err != nil {
 			t.Fatal(err)
 		}
 		run := stageItems(t, db, ledger.Plan{BatchSize: 1000}, manyItems("lost", 300)...)
 		j := proving(db, run, b)
 		j.Unknown = bulk.Keep
-		carry(t, j, db, ledger.Counts{Unknown: 300})
+		execute(t, j, db, ledger.Counts{Unknown: 300})
 		b.absent(t, 0.5)
 		for range 12 {
 			if _, err := proving(db, run, b).Execute(t.Context(), t.Context()); err != nil {

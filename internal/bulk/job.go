@@ -49,8 +49,8 @@ const (
 	Keep      UnknownAction = "keep"       // leave them as they are
 )
 
-// Asks reports whether the service is queried for unknown rows.
-func (u UnknownAction) Asks() bool { return u == Reconcile || u == ResendOne }
+// Queries reports whether the service is queried for unknown rows.
+func (u UnknownAction) Queries() bool { return u == Reconcile || u == ResendOne }
 
 // Policy is how a run is executed.
 type Policy struct {
@@ -197,7 +197,7 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	switch {
 	case errors.As(err, &stop) && stop.checkFirst:
 		return true, nil
-	case errors.As(err, &stop) && stop.mayContinue && j.Unknown.Asks() && j.unknownStreaks < maxUnknownStreaks:
+	case errors.As(err, &stop) && stop.mayContinue && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:
 		j.unknownStreaks++
 		j.note("%s: asking what became of the rows", stop.Why)
 		return true, nil
@@ -217,7 +217,7 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 		return true, nil
 	case c.Sending > 0:
 		return j.waitForOthers(soft, c)
-	case c.Unknown == 0 || !j.Unknown.Asks():
+	case c.Unknown == 0 || !j.Unknown.Queries():
 		return false, nil
 	case c.Unknown > p.unknown:
 		return true, nil // rows became unknown since

@@ -120,7 +120,9 @@ func (d *dispatch) adapt(pass *pace.Pass, r *tracking.Reply) error {
 		m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
 		return stopFor(r.Outcome, r.Err)
 	case unknowns >= maxUnknownInRow:
-		return &StopError{Cause: r.Outcome, Why: fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns), Err: r.Err, mayContinue: true}
+		stop := stopWith(r, fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns))
+		stop.mayContinue = true
+		return stop
 	}
 	return nil
 }
@@ -156,9 +158,14 @@ func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	return d.unknownInRow
 }
 
-// stopFor is why an outcome stops the run.
+// stopFor stops the run for the reason in the table of outcomes.
 func stopFor(o tracking.Outcome, err error) *StopError {
 	return &StopError{Cause: o, Why: "stopped: " + o.Meaning().Why, Err: err}
+}
+
+// stopWith stops the run with a reply, for another reason.
+func stopWith(r *tracking.Reply, why string) *StopError {
+	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
 }
 
 // applyOutcome adapts limits and counts to a settled batch, and returns why the run
@@ -168,8 +175,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
 		if len(o.batch.Rows) == 1 && o.settlement.State == ledger.Pending {
-			return &StopError{Cause: tracking.OutcomeTooLarge, Err: o.reply.Err,
-				Why: fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch))}
+			return stopWith(o.reply, fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch)))
 		}
 		d.lowerMaxRows((len(o.batch.Rows) + 1) / 2)
 	case tracking.OutcomeAccepted:
@@ -204,8 +210,9 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
 	if o.settlement.Assumption != "" {
-		return &StopError{Cause: o.reply.Outcome, Err: o.reply.Err, checkFirst: true,
-			Why: "stopped: the service may have stored rows of a batch " + describeAssumption(o.settlement.Assumption)}
+		stop := stopWith(o.reply, "stopped: the service may have stored rows of a batch "+describeAssumption(o.settlement.Assumption))
+		stop.checkFirst = true
+		return stop
 	}
 	return nil
 }

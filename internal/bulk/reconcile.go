@@ -53,7 +53,7 @@ type reconcilePass struct {
 // what is proven.
 func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	p := &reconcilePass{Job: j, missedControl: map[bool]string{}}
-	if !j.Unknown.Asks() {
+	if !j.Unknown.Queries() {
 		return p, nil
 	}
 	var page []ledger.UnknownRow

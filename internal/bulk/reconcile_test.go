@@ -28,7 +28,7 @@ func TestUnknownRowsThatArePresentAreAccepted(t *testing.T) {
 		db, f := open(t), newFake()
 		f.create, f.processing = losing(2, 3, true), processing
 		run := stage(t, db, ledger.Async, 10, 50)
-		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 50})
+		execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 50})
 		if len(f.sizes) != 5 || f.twice() > 0 {
 			t.Errorf("processing %v: %d requests, %d twice; want 5 and none", processing, len(f.sizes), f.twice())
 		}
@@ -42,7 +42,7 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 	began := time.Now()
 	j := proving(db, run, f)
 	j.Settle = 300 * time.Millisecond
-	carry(t, j, db, ledger.Counts{Accepted: 50})
+	execute(t, j, db, ledger.Counts{Accepted: 50})
 	if f.twice() > 0 || len(f.created) != 50 {
 		t.Errorf("%d rows created, %d twice", len(f.created), f.twice())
 	}
@@ -75,7 +75,7 @@ func TestSettleIsCountedFromTheAnswer(t *testing.T) {
 	s.create = losing(2, 2, false)
 	j := proving(db, stage(t, db, ledger.Async, 1, 2), s)
 	j.Settle, j.Workers = 300*time.Millisecond, 1
-	carry(t, j, db, ledger.Counts{Accepted: 2})
+	execute(t, j, db, ledger.Counts{Accepted: 2})
 	if len(s.gaps) != 1 || s.gaps[0] < j.Settle {
 		t.Errorf("asked again %v after the first answer; want %s", s.gaps, j.Settle)
 	}
@@ -104,7 +104,7 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	}
 	asked := f.asked
 	j = proving(db, run, f)
-	carry(t, j, db, ledger.Counts{Accepted: 20})
+	execute(t, j, db, ledger.Counts{Accepted: 20})
 	if f.asked > asked+16 {
 		t.Errorf("asked %d times more; want once for each row, and for three controls before and after", f.asked-asked)
 	}
@@ -114,7 +114,7 @@ func TestAbsenceProvesNothingWithoutAControl(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(1, 1, false)
 	run := stage(t, db, ledger.Async, 10, 10)
-	carry(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
+	execute(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
 	if len(f.sizes) != 1 {
 		t.Errorf("%d requests", len(f.sizes))
 	}
@@ -125,14 +125,14 @@ func TestAbsenceProvesNothingWithoutAControl(t *testing.T) {
 	}
 	// With an accepted row, and queries that find nothing at all, neither.
 	one := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "A", Number: "1"})
-	carry(t, proving(db, one, f), db, ledger.Counts{Accepted: 1})
+	execute(t, proving(db, one, f), db, ledger.Counts{Accepted: 1})
 	f.blind = true
-	carry(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
+	execute(t, proving(db, run, f), db, ledger.Counts{Unknown: 10})
 	if r := reasons(t, db, run, ledger.Unknown)[0]; !strings.Contains(r, "is not found either") {
 		t.Errorf("reason %q", r)
 	}
 	f.blind = false
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 10})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 10})
 }
 
 // One accepted row that is not found, before or after, is enough for no
@@ -145,7 +145,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 	} {
 		db, f := open(t), newFake()
 		known := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("known", 3)...)
-		carry(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
+		execute(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
 		f.create = losing(2, 2, false)
 		run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
 		j := proving(db, run, f)
@@ -155,7 +155,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 		stop()
 		j = proving(db, run, f)
 		f.misses = misses
-		carry(t, j, db, ledger.Counts{Unknown: 5})
+		execute(t, j, db, ledger.Counts{Unknown: 5})
 		if r := reasons(t, db, run, ledger.Unknown)[0]; !strings.Contains(r, "is not found either") || !strings.Contains(r, "known") {
 			t.Errorf("%s: reason %q; want the row that was not found", name, r)
 		}
@@ -165,7 +165,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 			}
 		}
 		f.misses = nil
-		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
+		execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
 		if f.twice() > 0 {
 			t.Errorf("%s: %d twice", name, f.twice())
 		}
@@ -177,7 +177,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 func TestAbsencesThatPassProveNothing(t *testing.T) {
 	db, f := open(t), newFake()
 	known := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("known", 3)...)
-	carry(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
+	execute(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
 	f.create = losing(2, 2, true)
 	// Each pass finds one more of them.
 	f.misses = func(ref string, nth int) bool {
@@ -185,7 +185,7 @@ func TestAbsencesThatPassProveNothing(t *testing.T) {
 		return lost && fmt.Sprint(nth) <= i
 	}
 	run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 5})
 	if f.twice() > 0 {
 		t.Errorf("%d twice", f.twice())
 	}
@@ -197,7 +197,7 @@ func TestAbsencesThatLookDifferentProveNothing(t *testing.T) {
 	n := 0
 	f.look = func() string { n++; return fmt.Sprint("request ", n) }
 	run := stage(t, db, ledger.Async, 10, 20)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 10, Unknown: 10})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 10, Unknown: 10})
 }
 
 func TestProcessingTellsNothingOfASibling(t *testing.T) {
@@ -220,7 +220,7 @@ func TestProcessingTellsNothingOfASibling(t *testing.T) {
 				return true, took()
 			}
 			run := stageItems(t, db, ledger.Plan{BatchSize: 1}, tracking.Item{ReferID: "C", Number: "0"})
-			carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
+			execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
 			run = stageItems(t, db, ledger.Plan{BatchSize: 10}, a, b, tracking.Item{ReferID: "C", Number: "0"})
 			j := proving(db, run, f)
 			soft, stop := timeout(t, time.Second) // it would wait for the order to be worked out
@@ -249,7 +249,7 @@ func TestProcessingOfEverythingProvesNothing(t *testing.T) {
 		}
 	}
 	f.always = false
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 20})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 20})
 	if f.twice() > 0 {
 		t.Errorf("%d twice", f.twice())
 	}
@@ -259,17 +259,17 @@ func TestAbsentParcelOfAKnownOrderGoesAgain(t *testing.T) {
 	a, b := tracking.Item{ReferID: "R", Number: "1"}, tracking.Item{ReferID: "R", Number: "2"}
 	db, f := open(t), newFake()
 	first := stageItems(t, db, ledger.Plan{BatchSize: 10}, a)
-	carry(t, proving(db, first, f), db, ledger.Counts{Accepted: 1})
+	execute(t, proving(db, first, f), db, ledger.Counts{Accepted: 1})
 	f.create = losing(2, 2, false)
 	second := stageItems(t, db, ledger.Plan{BatchSize: 10}, b)
-	carry(t, proving(db, second, f), db, ledger.Counts{Accepted: 1})
+	execute(t, proving(db, second, f), db, ledger.Counts{Accepted: 1})
 	if len(f.sizes) != 3 || f.twice() > 0 {
 		t.Errorf("%d requests, %d twice", len(f.sizes), f.twice())
 	}
 	// Where queries by number tell nothing, it stays unknown and says so.
 	f.create, f.noNumbers = losing(4, 4, false), true
 	third := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "R", Number: "3"})
-	carry(t, proving(db, third, f), db, ledger.Counts{Unknown: 1})
+	execute(t, proving(db, third, f), db, ledger.Counts{Unknown: 1})
 	if r := reasons(t, db, third, ledger.Unknown)[0]; !strings.Contains(r, "names other numbers only") {
 		t.Errorf("reason %q", r)
 	}
@@ -281,13 +281,13 @@ func TestKeepAndResendAreTheUsersDecision(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := proving(db, run, f)
 	j.Unknown = bulk.Keep
-	carry(t, j, db, ledger.Counts{Unknown: 10})
+	execute(t, j, db, ledger.Counts{Unknown: 10})
 	if f.asked > 0 {
 		t.Error("the service was asked")
 	}
 	j = proving(db, run, f)
 	j.Unknown = bulk.Resend
-	carry(t, j, db, ledger.Counts{Accepted: 10})
+	execute(t, j, db, ledger.Counts{Accepted: 10})
 	if f.asked > 0 || f.twice() != 10 {
 		t.Errorf("asked %d times, created twice %d; want what the user decided", f.asked, f.twice())
 	}
@@ -297,7 +297,7 @@ func TestTroubleIsAskedAboutAndGoesOn(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(3, 8, true)
 	run := stage(t, db, ledger.Async, 10, 200)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 200})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 200})
 	if f.twice() > 0 {
 		t.Errorf("%d twice", f.twice())
 	}
@@ -317,10 +317,10 @@ func TestCheckFirst(t *testing.T) {
 		f.takes(items[:20]...)
 		if !lostLedger {
 			run := stageItems(t, db, ledger.Plan{BatchSize: 10}, tracking.Item{ReferID: "known", Number: "1"})
-			carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
+			execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
 		}
 		run := stageItems(t, db, ledger.Plan{BatchSize: 10, CheckFirst: true}, items...)
-		carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 30})
+		execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 30})
 		if f.twice() > 0 || len(f.created) < 30 {
 			t.Errorf("%s: %d created, %d twice", name, len(f.created), f.twice())
 		}

@@ -38,7 +38,7 @@ func TestPoisonRowsStandAlone(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = poison(bad...)
 	run := stage(t, db, ledger.Async, 1000, 1000)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 993, Rejected: 7})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 993, Rejected: 7})
 	if len(f.sizes) > 160 || f.twice() > 0 || len(f.created) != 993 {
 		t.Errorf("%d calls, %d rows created, %d twice; want at most 160, 993 and none", len(f.sizes), len(f.created), f.twice())
 	}
@@ -48,14 +48,14 @@ func TestPoisonRowsStandAlone(t *testing.T) {
 		}
 	}
 	calls := len(f.sizes)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 993, Rejected: 7})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 993, Rejected: 7})
 	if len(f.sizes) != calls {
 		t.Errorf("rejected rows were sent again by themselves")
 	}
 	f.create = nil
 	j := proving(db, run, f)
 	j.RetryRejected = true
-	carry(t, j, db, ledger.Counts{Accepted: 1000})
+	execute(t, j, db, ledger.Counts{Accepted: 1000})
 }
 
 func TestMaxRejectsStops(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNamedRowsAreSettledOneByOne(t *testing.T) {
 		return true, took()
 	}
 	run := stage(t, db, ledger.Async, 10, 10)
-	carry(t, proving(db, run, f), db, ledger.Counts{Accepted: 9, Rejected: 1})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 9, Rejected: 1})
 	if len(f.sizes) != 2 || f.sizes[1] != 9 {
 		t.Errorf("requests of %v rows; want 10 and 9", f.sizes)
 	}
@@ -106,7 +106,7 @@ func TestRefusedMayMeanSomeWereTaken(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := proving(db, run, f)
 	j.RefusedMeansNone = false
-	carry(t, j, db, ledger.Counts{Accepted: 10})
+	execute(t, j, db, ledger.Counts{Accepted: 10})
 	if f.twice() > 0 {
 		t.Errorf("%d rows were created twice", f.twice())
 	}
@@ -123,13 +123,13 @@ func TestTooLargeIsHalvedAndRemembered(t *testing.T) {
 	run := stage(t, db, ledger.Async, 100, 300)
 	j := proving(db, run, f)
 	j.Workers = 1
-	carry(t, j, db, ledger.Counts{Accepted: 300})
+	execute(t, j, db, ledger.Counts{Accepted: 300})
 	if len(f.sizes) != 2+12 || len(f.created) != 300 {
 		t.Errorf("requests of %v rows; want two that were too large and twelve", f.sizes)
 	}
 	before := len(f.sizes)
 	more := stageItems(t, db, ledger.Plan{BatchSize: 100}, tracking.Item{ReferID: "x", Number: "1"}, tracking.Item{ReferID: "y", Number: "2"})
-	carry(t, proving(db, more, f), db, ledger.Counts{Accepted: 2})
+	execute(t, proving(db, more, f), db, ledger.Counts{Accepted: 2})
 	if n, err := db.BatchLimit(t.Context(), account, ledger.Async); n != 25 || err != nil || len(f.sizes) != before+1 {
 		t.Errorf("limit %d, %v", n, err)
 	}
@@ -137,7 +137,7 @@ func TestTooLargeIsHalvedAndRemembered(t *testing.T) {
 		return false, refused(413, tracking.OutcomeTooLarge)
 	}
 	huge := stageItems(t, db, ledger.Plan{BatchSize: 100}, tracking.Item{ReferID: "z", Number: strings.Repeat("3", 5000)})
-	carry(t, proving(db, huge, f), db, ledger.Counts{Rejected: 1})
+	execute(t, proving(db, huge, f), db, ledger.Counts{Rejected: 1})
 }
 
 func TestLoneConflictIsLookedFor(t *testing.T) {
@@ -162,7 +162,7 @@ func TestLoneConflictIsLookedFor(t *testing.T) {
 			f.processing = tt.processing
 			f.create = func(int, []tracking.Item) (bool, *tracking.Reply) { return false, refused(409, tracking.OutcomeRows) }
 			run := stageItems(t, db, ledger.Plan{BatchSize: 10}, it)
-			carry(t, proving(db, run, f), db, tt.want)
+			execute(t, proving(db, run, f), db, tt.want)
 			if len(f.sizes) != 1 {
 				t.Errorf("sent %d times", len(f.sizes))
 			}

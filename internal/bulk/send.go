@@ -45,11 +45,11 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 	if err := d.makeContact(ctx, soft); err != nil {
 		return err
 	}
-	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !j.Unknown.Asks() {
+	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !j.Unknown.Queries() {
 		return err
 	}
 	if j.unknownStreaks++; j.unknownStreaks > maxUnknownStreaks {
-		return &StopError{Cause: d.lastUnknown.Outcome, Why: "stopped: the same rows go unanswered every time", Err: d.lastUnknown.Err}
+		return stopWith(d.lastUnknown, "stopped: the same rows go unanswered every time")
 	}
 	return nil
 }

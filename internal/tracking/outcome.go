@@ -93,8 +93,8 @@ func (o Outcome) String() string { return meanings[o].Name }
 // OutcomeOf returns the outcome of a complete answer with that status.
 func OutcomeOf(status int) Outcome {
 	for _, key := range []int{status, status / 100} {
-		for o, m := range meanings {
-			if slices.Contains(m.Statuses, key) {
+		for o := range meanings {
+			if slices.Contains(meanings[o].Statuses, key) {
 				return Outcome(o)
 			}
 		}

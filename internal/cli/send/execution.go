@@ -68,7 +68,7 @@ func (k *Execution) remaining(c ledger.Counts) (send, ask int64) {
 	}
 	if k.Policy.Unknown == bulk.Resend {
 		send += c.Unknown
-	} else if k.Policy.Unknown.Asks() {
+	} else if k.Policy.Unknown.Queries() {
 		ask = c.Unknown
 	}
 	if k.Policy.RetryAbsent {

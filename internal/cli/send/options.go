@@ -62,10 +62,10 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	if o.MaxRejects < 0 {
 		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
 	}
-	if o.CheckFirst && !unknown.Asks() {
+	if o.CheckFirst && !unknown.Queries() {
 		return bulk.Policy{}, command.Usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
 	}
-	if o.RetryAbsent && !unknown.Asks() {
+	if o.RetryAbsent && !unknown.Queries() {
 		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
 	}
 	p := bulk.Policy{
