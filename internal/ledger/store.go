@@ -41,7 +41,8 @@ type Queue interface {
 	Claim(ctx context.Context, run int64, n, size int) ([]Batch, error)
 
 	// Settle records outcomes of claimed batches in one transaction, or none
-	// of them. A batch that becomes Pending can be claimed again.
+	// of them, with an error that matches [ErrNotClaimed] if one does not fit. A
+	// batch that becomes Pending can be claimed again.
 	Settle(ctx context.Context, outcomes []Settlement) error
 
 	// CountRows returns how many distinct rows of the run's input, those known

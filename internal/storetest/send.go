@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -219,7 +220,7 @@ func allOrNothing(w *world) {
 		"a row twice":            twice,
 		"the same batch":         outcome(b[0], ledger.Rejected),
 	} {
-		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), bad}); err == nil {
+		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("%s: settled", name)
 		}
 		w.counts(run.ID, ledger.Counts{Sending: 6})
@@ -232,12 +233,12 @@ func refusesWhatDoesNotFollow(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 1)
 	for _, state := range []ledger.State{ledger.Sending, "", "lost"} {
-		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], state)}); err == nil {
+		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("from sending to %q: settled", state)
 		}
 		o := outcome(b[0], ledger.Accepted)
 		o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: state}}
-		if err := w.Settle(w.Context(), []ledger.Settlement{o}); err == nil {
+		if err := w.Settle(w.Context(), []ledger.Settlement{o}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("a row from sending to %q: settled", state)
 		}
 	}
@@ -249,7 +250,7 @@ func refusesWhatDoesNotFollow(w *world) {
 		b = w.claim(run.ID, 1)
 		w.settle(state, b...)
 		for _, next := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
-			if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], next)}); err == nil {
+			if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
 				w.Errorf("from %s to %s: settled, but nobody was sending it", state, next)
 			}
 		}
@@ -268,7 +269,7 @@ func onlyTheClaimerSettles(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	other := w.open()
-	if err := other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); err == nil {
+	if err := other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("another process settled it")
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
@@ -306,7 +307,7 @@ func deadSendersBatchesAreUnknown(w *world) {
 			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
 		}
 	}
-	if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); err == nil {
+	if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("a dead process's batch was settled")
 	}
 	sum, err := w.Run(w.Context(), run.ID)
@@ -408,7 +409,7 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 				}
 				for _, b := range batches {
 					// One that cannot be recorded does not take the others' with it.
-					if err := s.Settle(w.Context(), []ledger.Settlement{{Batch: -1, State: ledger.Accepted}}); err == nil {
+					if err := s.Settle(w.Context(), []ledger.Settlement{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
 						w.Error("a batch that is not there was settled")
 					}
 					o := outcome(b, ledger.Accepted)
