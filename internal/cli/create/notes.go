@@ -39,9 +39,9 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 			list = append(list, fmt.Sprintf("%s (%d)", command.Quoted(l.Name), l.Rows))
 		}
 		rows += s.LeftOutMore
-		const most = 8
-		if len(list) > most {
-			list = append(list[:most], fmt.Sprintf("and %d more names", len(s.LeftOut)-most))
+		const limit = 8
+		if len(list) > limit {
+			list = append(list[:limit], fmt.Sprintf("and %d more names", len(s.LeftOut)-limit))
 		}
 		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
 			rows, strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))

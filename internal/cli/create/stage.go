@@ -17,7 +17,7 @@ import (
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
 	found := &conflicts{in: c.in}
 	defer found.close()
-	return bulk.Stage(ctx, patientStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
+	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
 		if err := c.in.Unchanged(); err != nil {
 			return err
 		}
@@ -25,32 +25,33 @@ func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run,
 	}})
 }
 
-// Bounds of the wait for another process that stages its input.
+// Limits of the wait for another process that stages its input.
 const (
-	stagingNotice   = time.Second      // a longer wait is announced
-	stagingPatience = 10 * time.Minute // unless --timeout says otherwise
+	stagingNotice = time.Second      // a longer wait is announced
+	stagingLimit  = 10 * time.Minute // unless --timeout says otherwise
 )
 
-// patientStager announces whom it waits for, and bounds the wait.
-type patientStager struct {
+// waitingStager waits for another process that stages its input, up to a limit,
+// and says whom it waits for.
+type waitingStager struct {
 	ledger.Stager
 	s *app.Session
 }
 
-// Stage is that of the stager, within the bound.
-func (p patientStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
-	most := cmp.Or(p.s.Config.Timeout, stagingPatience)
-	staging, err := p.within(ctx, min(most, stagingNotice), plan)
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || most <= stagingNotice {
+// Stage begins a staging. At the limit it returns the error of the stager.
+func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	limit := cmp.Or(p.s.Config.Timeout, stagingLimit)
+	staging, err := p.within(ctx, min(limit, stagingNotice), plan)
+	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || limit <= stagingNotice {
 		return staging, err
 	}
 	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
-		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(most), busy)
+		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(limit), busy)
 	}
-	return p.within(ctx, most-stagingNotice, plan)
+	return p.within(ctx, limit-stagingNotice, plan)
 }
 
-func (p patientStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
+func (p waitingStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return p.Stager.Stage(ctx, plan)

@@ -127,20 +127,20 @@ var (
 )
 
 // readLine returns the next line, without its end; with io.EOF the last one.
-// Of a line longer than most it returns [errLongLine] and nothing to go by.
-func readLine(r *bufio.Reader, most int) ([]byte, error) {
+// Of a line longer than limit it returns [errLongLine] and a line that is no JSON.
+func readLine(r *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	long := false
 	for {
 		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > most+1; !long {
+		if long = long || len(line)+len(part) > limit+1; !long {
 			line = append(line, part...)
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		line = bytes.TrimSuffix(line, []byte("\n"))
-		if (long || len(line) > most) && (err == nil || errors.Is(err, io.EOF)) {
+		if (long || len(line) > limit) && (err == nil || errors.Is(err, io.EOF)) {
 			return []byte("{"), errLongLine
 		}
 		return line, err

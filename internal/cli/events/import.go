@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
-// importedJSON is what an import came to. All but events are deliveries.
+// importedJSON is the result of an import. All but events are deliveries.
 type importedJSON struct {
 	Imported   int64 `json:"imported"`
 	Known      int64 `json:"known"` // that were there already

@@ -31,7 +31,7 @@ file does not shrink.`,
 	return cmd
 }
 
-// prunedJSON is what a prune came to.
+// prunedJSON is the result of a prune.
 type prunedJSON struct {
 	Deliveries int64 `json:"deliveries"`
 	Bytes      int64 `json:"bytes"`

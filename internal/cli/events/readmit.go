@@ -26,7 +26,7 @@ and may have sent them again meanwhile: each event counts once all the same.`,
 	}
 }
 
-// readmittedJSON is what a readmit came to.
+// readmittedJSON is the result of a readmit.
 type readmittedJSON struct {
 	Readmitted int64 `json:"readmitted"` // deliveries
 	Events     int64 `json:"events"`     // of them that were new

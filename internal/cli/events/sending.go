@@ -195,7 +195,7 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 	}
 }
 
-// sendingCode is the exit status for what became of all sendings.
+// sendingCode is the exit status of all sendings.
 func sendingCode(t forward.Tally) command.Code {
 	if t.Expected == t.Tried() {
 		return command.OK

@@ -85,10 +85,11 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	})
 	warnForwarding(c.Session, targets, o.Unverified)
 	if o.Skip {
-		return fw, fw.skipBacklog(ctx, db.Outbox)
+		err = fw.skipBacklog(ctx, db.Outbox)
+	} else {
+		fw.printBacklog()
 	}
-	fw.printBacklog()
-	return fw, nil
+	return fw, err
 }
 
 // warnForwarding warns of settings with which nothing, or too much, is forwarded.

@@ -31,7 +31,7 @@ shrink.`,
 	return cmd
 }
 
-// prunedJSON is what a prune came to.
+// prunedJSON is the result of a prune.
 type prunedJSON struct {
 	Runs       int64 `json:"runs"`
 	Unfinished int64 `json:"unfinished"` // old runs that were kept, since not every row has an outcome

@@ -178,8 +178,8 @@ func printBatches(out *command.Output, batches []ledger.BatchSummary) error {
 	return t.Flush()
 }
 
-// batchState is the state of a batch in a word: what became of its rows where
-// that is no longer what its answer said of them.
+// batchState is the state of a batch in a word: that of its rows where it is no
+// longer what the answer gave them.
 func batchState(b ledger.BatchSummary) string {
 	switch {
 	case b.Rows == 0:

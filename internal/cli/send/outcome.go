@@ -15,8 +15,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// outcome is the error that the exit status of a run stands for. If the
-// store fails while the reason is looked up, it is that too.
+// outcome is the error that a run ends with, nil if every row was accepted. If
+// the store fails while the first reason is read, it is that too.
 func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
 	var first string
 	var failed error
@@ -30,8 +30,8 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 	return errors.Join(k.exitError(res, first, sendErr), failed)
 }
 
-// exitError is the error of a run by what became of its rows. first is why the first of its rows is
-// unknown, or rejected.
+// exitError is the error of a run by the states of its rows. first is why the
+// first of them is unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), rowsCode(res))
 	if code == command.OK {
@@ -141,7 +141,7 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-// rowsCode is the exit status for what became of the rows.
+// rowsCode is the exit status for the states of the rows.
 func rowsCode(res Result) command.Code {
 	var cs []command.Code
 	if res.Unknown > 0 {
