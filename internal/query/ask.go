@@ -79,11 +79,11 @@ func (a *Asker) ask(ctx context.Context, q tracking.Query) reply {
 // leaves a parcel undecided, as a service need not know queries by number.
 func (a *Asker) askForParcels(ctx context.Context, r *reply, parcels []Tracking) error {
 	if r.err != nil || len(parcels) < 2 {
-		return nil
+		return nil //nolint:nilerr // r.err is the answer's, and stays there
 	}
 	r.parcels = map[string]tracking.Tracking{}
 	for _, p := range parcels {
-		if p.Phase != Undecided {
+		if p.Phase != Undecided || p.Number == "" {
 			continue
 		}
 		one := a.ask(ctx, tracking.Query{Number: p.Number})

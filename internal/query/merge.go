@@ -11,9 +11,30 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// match returns the trackings of a query as the answer has them. What it says
-// of another number is never taken for the one asked for.
+// match returns the trackings of a query as the answer, and those about parcels
+// that it left out, have them.
 func match(r reply, rows []ledger.TrackingStatus) []Tracking {
+	found := matchNumbers(r, rows)
+	knownFirst(found)
+	for i, f := range found {
+		if t, ok := r.parcels[f.Number]; ok && f.Phase == Undecided {
+			f = answered(t, r.query, f.Number)
+		}
+		if f.Phase != Undecided {
+			f.Source, f.Learnt = ledger.FromQuery, r.asked
+		}
+		if i := slices.IndexFunc(rows, func(row ledger.TrackingStatus) bool { return f.isOf(row) && row.Item.CarrierCode != "" }); i >= 0 {
+			f.SentCarrier = rows[i].Item.CarrierCode
+		}
+		found[i] = f
+	}
+	return found
+}
+
+// matchNumbers returns what an answer says of each number of a query, and the
+// further trackings that it has. What it says of another number is never taken
+// for the one asked for.
+func matchNumbers(r reply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
 	used := make([]bool, len(r.answer.Trackings))
@@ -40,19 +61,6 @@ func match(r reply, rows []ledger.TrackingStatus) []Tracking {
 	}
 	if len(found) == 0 {
 		found = append(found, Tracking{Tracking: tracking.Tracking{ReferID: r.query.ReferID}, Phase: wholePhase(r)})
-	}
-	knownFirst(found)
-	for i, f := range found {
-		if t, ok := r.parcels[f.Number]; ok && f.Phase == Undecided {
-			f = answered(t, r.query, f.Number)
-		}
-		if f.Phase != Undecided {
-			f.Source, f.Learnt = ledger.FromQuery, r.asked
-		}
-		if i := slices.IndexFunc(rows, func(row ledger.TrackingStatus) bool { return f.isOf(row) && row.Item.CarrierCode != "" }); i >= 0 {
-			f.SentCarrier = rows[i].Item.CarrierCode
-		}
-		found[i] = f
 	}
 	return found
 }
