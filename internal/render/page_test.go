@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -16,7 +18,9 @@ import (
 // screen returns a terminal of so many columns and what comes to it.
 func screen(columns int, env map[string]string) (*term.Writer, *bytes.Buffer) {
 	var out bytes.Buffer
-	return term.New(nil, &out, new(bytes.Buffer), term.Facts{OutTerminal: true, Width: columns, Env: env}).Out, &out
+	known := map[string]string{"COLUMNS": strconv.Itoa(columns)}
+	maps.Copy(known, env)
+	return term.New(nil, &out, new(bytes.Buffer), term.Facts{OutTerminal: true, Env: known}).Out, &out
 }
 
 // file returns a stream that is no terminal and what comes to it.

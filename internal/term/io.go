@@ -8,6 +8,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -37,10 +38,6 @@ type Facts struct {
 	InTerminal  bool
 	OutTerminal bool
 	ErrTerminal bool
-
-	// Width is the columns of terminals that do not tell; 0 for COLUMNS, or
-	// 80.
-	Width int
 
 	// Env holds those of the variables NO_COLOR, CLICOLOR_FORCE, TERM and
 	// COLUMNS that are set.
@@ -87,10 +84,7 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 		}
 		return &screen{}
 	}
-	width := f.Width
-	if n, e := strconv.Atoi(f.Env["COLUMNS"]); width == 0 && e == nil && n > 0 {
-		width = n
-	}
+	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // of terminals that do not tell; 0 for none
 	t := &IO{
 		In:    in,
 		Out:   newWriter(out, f.OutTerminal, width, screenOf(f.OutTerminal)),
@@ -147,11 +141,7 @@ func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 // be called more than once. The error is that of the first stream's write.
 func (t *IO) Close() error {
 	t.stop()
-	err := t.Out.flush()
-	if e := t.Err.flush(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(t.Out.flush(), t.Err.flush())
 }
 
 // stop stops every progress.

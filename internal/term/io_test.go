@@ -69,8 +69,7 @@ func TestWidth(t *testing.T) {
 		facts Facts
 		want  int
 	}{
-		{"no terminal", Facts{Width: 100}, 0},
-		{"told", Facts{OutTerminal: true, Width: 100, Env: map[string]string{"COLUMNS": "60"}}, 100},
+		{"no terminal", Facts{Env: map[string]string{"COLUMNS": "100"}}, 0},
 		{"COLUMNS", Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": "60"}}, 60},
 		{"bad COLUMNS", Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": "-3"}}, 80},
 		{"nothing known", Facts{OutTerminal: true}, 80},

@@ -3,6 +3,7 @@ package term
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -50,6 +51,5 @@ func appendUnicode(dst []byte, r rune) []byte {
 		high, low := utf16.EncodeRune(r)
 		return appendUnicode(appendUnicode(dst, high), low)
 	}
-	const hex = "0123456789abcdef"
-	return append(dst, '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+	return fmt.Appendf(dst, `\u%04x`, r)
 }

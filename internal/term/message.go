@@ -2,6 +2,7 @@ package term
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,14 +52,9 @@ type message struct {
 // Note tells something that is good to know. The format is our own text,
 // arguments may be foreign: see [Writer.Printf].
 func (t *IO) Note(format string, args ...any) {
-	if t.options.Quiet {
-		return
+	if !t.options.Quiet {
+		t.write(message{Type: "note", Message: uncolouredText(format, args)}, string(sprintf(format, args))+"\n")
 	}
-	if t.options.JSON {
-		t.object(message{Type: "note", Message: fmt.Sprintf(format, bare(args)...)})
-		return
-	}
-	t.human(string(sprintf(format, args)) + "\n")
 }
 
 // Detail is [IO.Note] for those who asked for more.
@@ -70,38 +66,25 @@ func (t *IO) Detail(format string, args ...any) {
 
 // Hint says what may be done now. It is hidden as a note is.
 func (t *IO) Hint(format string, args ...any) {
-	if t.options.Quiet {
-		return
+	if !t.options.Quiet {
+		text := uncolouredText(format, args)
+		t.write(message{Type: "note", Message: text, Hint: text}, t.labelled(Accent, "hint:", string(sprintf(format, args))))
 	}
-	if t.options.JSON {
-		text := fmt.Sprintf(format, bare(args)...)
-		t.object(message{Type: "note", Message: text, Hint: text})
-		return
-	}
-	t.human(t.labelled(Accent, "hint:", string(sprintf(format, args))))
 }
 
 // Next names the command that goes on, quoted for the shell. It is hidden as
 // a note is.
 func (t *IO) Next(command string) {
-	if t.options.Quiet {
-		return
+	if !t.options.Quiet {
+		t.write(message{Type: "note", Message: "next: " + command, NextCommand: command}, t.labelled(Accent, "next:", Visible(command)))
 	}
-	if t.options.JSON {
-		t.object(message{Type: "note", Message: "next: " + command, NextCommand: command})
-		return
-	}
-	t.human(t.labelled(Accent, "next:", Visible(command)))
 }
 
 // Warning tells something that the user ought to look at. It is never hidden.
 // Arguments are treated as in [IO.Note].
 func (t *IO) Warning(format string, args ...any) {
-	if t.options.JSON {
-		t.object(message{Type: "warning", Message: fmt.Sprintf(format, bare(args)...)})
-		return
-	}
-	t.human(t.labelled(Caution, "warning:", string(sprintf(format, args))))
+	m := message{Type: "warning", Message: uncolouredText(format, args)}
+	t.write(m, t.labelled(Caution, "warning:", string(sprintf(format, args))))
 }
 
 // WarningWith is [IO.Warning] with all that a [Failure] may hold.
@@ -187,21 +170,29 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }
 
-// bare returns args for the JSON form, which shows no colour.
-func bare(args []any) []any {
-	plain := make([]any, len(args))
-	for i, a := range args {
+// uncolouredText formats text for the JSON form, which shows no colour.
+func uncolouredText(format string, args []any) string {
+	plain := slices.Clone(args)
+	for i, a := range plain {
 		if s, ok := a.(Styled); ok {
-			a = uncoloured(s)
+			plain[i] = uncoloured(s)
 		}
-		plain[i] = a
 	}
-	return plain
+	return fmt.Sprintf(format, plain...)
 }
 
 // wholeSeconds rounds up.
 func wholeSeconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
+}
+
+// write writes a message in the form that is asked for: as JSON, or as human text.
+func (t *IO) write(m message, human string) {
+	if t.options.JSON {
+		t.object(m)
+	} else {
+		t.human(human)
+	}
 }
 
 // human writes visible text. An error stays with Err: there is nobody to tell.

@@ -18,19 +18,19 @@ const (
 
 // Progress shows how far something has come, on Err: as a spinner on a
 // terminal whose cursor may be moved, else as a line every few seconds if
-// there is news. It is safe for concurrent use, with everything else that is
+// it has changed. It is safe for concurrent use, with everything else that is
 // written too.
 type Progress struct {
 	io    *IO
 	label string
-	news  atomic.Pointer[news]
+	last  atomic.Pointer[update]
 
 	once sync.Once
 	end  func() // undoes the start; nil if nothing is shown
 }
 
-// news is what Set said.
-type news struct {
+// update is what Set said.
+type update struct {
 	text   string
 	fields map[string]any
 }
@@ -40,7 +40,7 @@ type news struct {
 // begun, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{io: t, label: label}
-	p.news.Store(&news{})
+	p.last.Store(&update{})
 	switch {
 	case t.options.Quiet, t.options.JSON && !t.options.Verbose:
 		return p
@@ -61,7 +61,7 @@ func (t *IO) Progress(label string) *Progress {
 // row. Text may be foreign. Fields are members of the JSON form, nil for none;
 // the map must not be changed afterwards.
 func (p *Progress) Set(text string, fields map[string]any) {
-	p.news.Store(&news{text, fields})
+	p.last.Store(&update{text, fields})
 }
 
 // Stop ends it: nothing more is written for it, and nothing of it stays on
@@ -80,7 +80,7 @@ func (p *Progress) Stop() {
 
 // text is label and text in one visible line.
 func (p *Progress) text() string {
-	text := p.news.Load().text
+	text := p.last.Load().text
 	switch {
 	case text == "":
 		return Visible(p.label)
@@ -112,19 +112,19 @@ func (p *Progress) spin() func() {
 
 // lines starts to write what has changed, now and then, and returns what ends
 // it.
-func (p *Progress) lines(write func(*news)) func() {
+func (p *Progress) lines(write func(*update)) func() {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(lineEvery)
 		defer tick.Stop()
-		var last *news
+		var last *update
 		for {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
-				if now := p.news.Load(); last == nil || now.text != last.text {
+				if now := p.last.Load(); last == nil || now.text != last.text {
 					write(now)
 					last = now
 				}
@@ -138,10 +138,10 @@ func (p *Progress) lines(write func(*news)) func() {
 }
 
 // line writes the human form.
-func (p *Progress) line(*news) { p.io.human(p.text() + "\n") }
+func (p *Progress) line(*update) { p.io.human(p.text() + "\n") }
 
 // object writes the JSON form.
-func (p *Progress) object(n *news) {
+func (p *Progress) object(n *update) {
 	o := make(map[string]any, len(n.fields)+3)
 	maps.Copy(o, n.fields)
 	o["type"] = "progress"

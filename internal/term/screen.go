@@ -1,9 +1,9 @@
 package term
 
 import (
-	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -47,12 +47,7 @@ func (s *screen) show(p *Progress) {
 func (s *screen) remove(w *Writer, p *Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, q := range s.live {
-		if q == p {
-			s.live = append(s.live[:i], s.live[i+1:]...)
-			break
-		}
-	}
+	s.live = slices.DeleteFunc(s.live, func(q *Progress) bool { return q == p })
 	if s.spinner {
 		s.spinner = false
 		w.raw(eraseLine)
@@ -90,13 +85,12 @@ type canvas struct {
 
 // Write implements [io.Writer]; b is one frame or one erasure.
 func (c canvas) Write(b []byte) (int, error) {
-	line := sequences.ReplaceAll(b, nil)
-	line = bytes.ReplaceAll(line, []byte("\r"), nil)
-	if text := strings.TrimRight(string(line), " "); text != "" {
+	line := strings.ReplaceAll(sequences.ReplaceAllString(string(b), ""), "\r", "")
+	if text := strings.TrimRight(line, " "); text != "" {
 		c.w.screen.draw(c.w, c.p, text)
 	}
 	return len(b), nil
 }
 
-// sequences are the escape sequences that a spinner writes.
+// sequences are the escape sequences that styles and a spinner write.
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")

@@ -1,9 +1,6 @@
 package term
 
-import (
-	"bytes"
-	"strings"
-)
+import "bytes"
 
 // Style is how a piece of text stands out where colour is on.
 type Style int
@@ -25,38 +22,26 @@ type Styled string
 
 const resetSequence = "\x1b[0m"
 
-// sequence returns what switches s on. Together with the reset these are the
-// only sequences that a styled write may hold.
-func (s Style) sequence() string {
-	switch s {
-	case Heading:
-		return "\x1b[1m"
-	case Good:
-		return "\x1b[32m"
-	case Bad:
-		return "\x1b[31m"
-	case Caution:
-		return "\x1b[33m"
-	case Faint:
-		return "\x1b[2m"
-	case Accent:
-		return "\x1b[36m"
-	}
-	return ""
+// styleSequences are what switches styles on. Together with the reset these are
+// the only sequences that a styled write may hold.
+var styleSequences = [...]string{
+	Heading: "\x1b[1m",
+	Good:    "\x1b[32m",
+	Bad:     "\x1b[31m",
+	Caution: "\x1b[33m",
+	Faint:   "\x1b[2m",
+	Accent:  "\x1b[36m",
 }
+
+func (s Style) sequence() string { return styleSequences[s] }
 
 // Style returns text made visible as one line, in colour if w has any.
 func (w *Writer) Style(s Style, text string) Styled {
-	return w.dress(s, Visible(text))
-}
-
-// dress is [Writer.Style] for text that is visible already.
-func (w *Writer) dress(s Style, text string) Styled {
-	on := s.sequence()
-	if on == "" || text == "" || !w.color {
+	text = Visible(text)
+	if s == Normal || text == "" || !w.color {
 		return Styled(text)
 	}
-	return Styled(on + text + resetSequence)
+	return Styled(s.sequence() + text + resetSequence)
 }
 
 // ownSequence returns the sequence of ours that p begins with, nil if none.
@@ -73,15 +58,4 @@ func ownSequence(p []byte) []byte {
 }
 
 // uncoloured returns s without our sequences.
-func uncoloured(s Styled) string {
-	var b strings.Builder
-	for p := []byte(s); len(p) > 0; {
-		if own := ownSequence(p); own != nil {
-			p = p[len(own):]
-			continue
-		}
-		b.WriteByte(p[0])
-		p = p[1:]
-	}
-	return b.String()
-}
+func uncoloured(s Styled) string { return sequences.ReplaceAllString(string(s), "") }

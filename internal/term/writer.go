@@ -71,26 +71,20 @@ func (w *Writer) Width() int {
 
 // Write writes p, foreign as it may be. No sequence in it, not even one of
 // ours, reaches a terminal.
-func (w *Writer) Write(p []byte) (int, error) {
-	w.screen.mu.Lock()
-	defer w.screen.mu.Unlock()
-	if !w.terminal {
-		return w.put(p)
-	}
-	if _, err := w.put(w.filter.plain(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
+func (w *Writer) Write(p []byte) (int, error) { return w.filtered(p, w.filter.plain) }
 
 // WriteStyled writes whole lines made of [Styled] parts and visible text.
 func (w *Writer) WriteStyled(p []byte) (int, error) {
+	return w.filtered(p, func(p []byte) []byte { return w.filter.styled(p, w.color) })
+}
+
+func (w *Writer) filtered(p []byte, filter func([]byte) []byte) (int, error) {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
 	if !w.terminal {
 		return w.put(p)
 	}
-	if _, err := w.put(w.filter.styled(p, w.color)); err != nil {
+	if _, err := w.put(filter(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
