@@ -55,7 +55,7 @@ func died(t *testing.T, first time.Time, n int) string {
 	return path
 }
 
-func TestDeadLettersAreListed(t *testing.T) {
+func TestDeadEntriesAreListed(t *testing.T) {
 	first := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	env := []string{"WAYBILL_STORE=" + died(t, first, 3)}
 	code, stdout, stderr := run(t, env, "events", "list", "--dead", "-o", "json")
@@ -90,7 +90,7 @@ func TestDeadLettersAreListed(t *testing.T) {
 	}
 }
 
-func TestDeadLettersOfAnEmptyStore(t *testing.T) {
+func TestDeadEntriesOfAnEmptyStore(t *testing.T) {
 	code, stdout, stderr := run(t, nil, "events", "list", "--dead")
 	if code != command.OK || stdout != "" || !strings.Contains(stderr, "nothing was given up") || strings.Contains(stderr, "replay") {
 		t.Errorf("status %d, stdout %q, stderr %q", code, stdout, stderr)

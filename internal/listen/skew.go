@@ -36,7 +36,7 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 		c.recent, c.warned = c.recent[:0], false
 		return
 	}
-	// Several of the same second are one, or a busy sender would never be told of.
+	// Several of the same second count once: they must not fill all samples.
 	if c.warned || slices.ContainsFunc(c.recent, func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }) {
 		return
 	}

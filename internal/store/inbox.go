@@ -228,8 +228,8 @@ func deliveryValues(d inbox.Delivery) []any {
 	}
 }
 
-// selectDelivery begins a query for deliveries. That a body was pruned is told
-// apart, since the driver returns nil for an empty one.
+// selectDelivery begins a query for deliveries. Whether a body was pruned is a
+// column of its own: the driver returns nil for an empty body too.
 const selectDelivery = "SELECT body IS NULL, seq, " + deliveryColumns + " FROM "
 
 // scanDelivery reads a row of selectDelivery.

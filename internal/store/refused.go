@@ -41,7 +41,7 @@ type refusedSum struct {
 }
 
 // refusedSums knows how much each group of the table holds, sums included, so
-// that a flood need not count the table for each delivery. Whoever finds the
+// that a flood need not count the table for each delivery. A process that finds the
 // table changed by others reads it again.
 type refusedSums struct {
 	last, rows int64        // greatest seq and number of rows of the table
