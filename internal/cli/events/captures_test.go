@@ -6,8 +6,6 @@ import (
 	"io"
 	"strings"
 	"testing"
-
-	"github.com/waybill-cli/waybill/internal/cli/view"
 )
 
 func TestReadLineIsBounded(t *testing.T) {
@@ -21,17 +19,6 @@ func TestReadLineIsBounded(t *testing.T) {
 		line, err := readLine(r, limit)
 		if string(line) != want.line || !errors.Is(err, want.err) {
 			t.Errorf("line %d: %q, %v; want %q, %v", i+1, line, err, want.line, want.err)
-		}
-	}
-}
-
-func TestCredentialsAreKnownByName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"Authorization": true, "proxy-authorization": true, "Cookie": true, "Set-Cookie": true, "X-Api-Key": true, "X-Webhook-Token": true, "Client-Secret": true,
-		"Host": false, "X-Signature": false, "Content-Type": false, "X-Key-Id": false,
-	} {
-		if got := view.IsCredential(name); got != want {
-			t.Errorf("%s: %v; want %v", name, got, want)
 		}
 	}
 }
