@@ -8,8 +8,9 @@
 package tracking
 
 import (
+	"bytes"
+	"encoding/json"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Largest number of items that one create request may carry.
@@ -39,72 +40,33 @@ type Key struct {
 // Key returns the identity of the item.
 func (it Item) Key() Key { return Key{ReferID: it.ReferID, Number: it.Number} }
 
-// AppendJSON appends the item as the service wants it: metadata only when
-// there is a carrier code.
+// itemJSON is an item as the service wants it: metadata only when there is a
+// carrier code.
 //
 // Interface: Resources and their fields, tracking creation item.
-func (it Item) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"referId":`...)
-	dst = appendString(dst, it.ReferID)
-	dst = append(dst, `,"rawTrackingNumber":`...)
-	dst = appendString(dst, it.Number)
-	if it.CarrierCode != "" {
-		dst = append(dst, `,"metadata":{"carrierCode":`...)
-		dst = appendString(dst, it.CarrierCode)
-		dst = append(dst, '}')
-	}
-	return append(dst, '}')
+type itemJSON struct {
+	ReferID  string            `json:"referId"`
+	Number   string            `json:"rawTrackingNumber"`
+	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// AppendBatch appends the body of a create request for items.
+// AppendBatch appends the body of a create request for items. Bytes that are
+// not UTF-8 become U+FFFD; validated items hold none.
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func AppendBatch(dst []byte, items []Item) []byte {
-	dst = append(dst, `{"data":[`...)
+	data := make([]itemJSON, len(items))
 	for i, it := range items {
-		if i > 0 {
-			dst = append(dst, ',')
+		data[i] = itemJSON{ReferID: it.ReferID, Number: it.Number}
+		if it.CarrierCode != "" {
+			data[i].Metadata = map[string]string{FieldCarrierCode: it.CarrierCode}
 		}
-		dst = it.AppendJSON(dst)
 	}
-	return append(dst, "]}"...)
-}
-
-const hex = "0123456789abcdef"
-
-// appendString appends s as a JSON string. Bytes that are not UTF-8 become
-// U+FFFD; validated items hold none.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= 0x20 && c != '"' && c != '\\' && c != 0x7f {
-				i++
-				continue
-			}
-			dst = append(dst, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				dst = append(dst, '\\', c)
-			default:
-				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
-			dst = append(dst, s[start:i]...)
-			dst = append(dst, "\ufffd"...)
-			start = i + size
-		}
-		i += size
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
+	b := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(map[string][]itemJSON{"data": data}) // texts always encode
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Quote shows a value so that every character in it can be seen: control,
