@@ -128,19 +128,9 @@ func signOfError(v *value) bool {
 	if v.kind != object {
 		return false
 	}
-	if s := v.get("success"); s != nil && s.kind == scalar && string(s.raw) == "false" {
-		return true
-	}
-	if e := v.get("error"); e != nil && !e.null() {
-		return true
-	}
-	if errorCode(v.get("code")) {
-		return true
-	}
-	if m := v.get("meta"); m != nil && m.kind == object && errorCode(m.get("code")) {
-		return true
-	}
-	return false
+	e, meta := v.get("error"), v.get("meta")
+	return v.literal("success") == "false" || e != nil && !e.null() ||
+		errorCode(v.get("code")) || meta != nil && errorCode(meta.get("code"))
 }
 
 // errorCode reports whether v is a number, or digits in a string, of 400 and

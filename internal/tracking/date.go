@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -57,34 +58,19 @@ func clock(s string) bool {
 // isDay reports whether s is a day or a month, in two or three parts.
 func isDay(s string) bool {
 	s = strings.TrimRight(s, ".日")
-	at := strings.IndexFunc(s, dateMark)
-	if at <= 0 {
+	parts := strings.FieldsFunc(s, dateMark)
+	if len(parts) < 2 || len(parts) > 3 || strings.TrimFunc(s, dateMark) != s {
 		return false
 	}
-	var parts [3]string
-	n := 0
-	for rest := s; n < len(parts); n++ {
-		at := strings.IndexFunc(rest, dateMark)
-		if at < 0 {
-			parts[n] = rest
-			n++
-			break
-		}
-		parts[n] = rest[:at]
-		rest = strings.TrimLeftFunc(rest[at:], dateMark)
-		if n == len(parts)-1 {
-			return false // there are more
-		}
-	}
-	named := slices.IndexFunc(parts[:n], month)
+	named := slices.IndexFunc(parts, month)
 	switch {
-	case named >= 0 && n == 2:
+	case named >= 0 && len(parts) == 2:
 		other := parts[1-named]
 		return between(other, 1, 31) || len(other) == 2 && between(other, 0, 99) || year(other)
 	case named >= 0:
-		rest := slices.Delete(slices.Clone(parts[:]), named, named+1)
+		rest := slices.Delete(parts, named, named+1)
 		return dayAndYear(rest[0], rest[1]) || dayAndYear(rest[1], rest[0])
-	case n < 3:
+	case len(parts) == 2:
 		return year(parts[0]) && between(parts[1], 1, 12) || between(parts[0], 1, 12) && year(parts[1])
 	case year(parts[0]):
 		return between(parts[1], 1, 12) && between(parts[2], 1, 31)
@@ -114,12 +100,6 @@ func year(s string) bool { return len(s) == 4 && between(s, 1900, 2099) }
 // between reports whether s is a number of at most four digits from low to
 // high.
 func between(s string, low, high int) bool {
-	if len(s) > 4 || !digits(s) {
-		return false
-	}
-	n := 0
-	for _, c := range s {
-		n = n*10 + int(c-'0')
-	}
-	return n >= low && n <= high
+	n, err := strconv.Atoi(s)
+	return err == nil && len(s) <= 4 && digits(s) && n >= low && n <= high
 }

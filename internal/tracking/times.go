@@ -56,16 +56,8 @@ func readTime(s string) time.Time {
 func Timeline(cs []Checkpoint) []Checkpoint {
 	sorted := slices.Clone(cs)
 	slices.SortStableFunc(sorted, func(a, b Checkpoint) int {
-		ta, errA := time.Parse(time.RFC3339, a.UTC)
-		tb, errB := time.Parse(time.RFC3339, b.UTC)
-		switch {
-		case errA != nil && errB != nil:
-			return 0
-		case errA != nil:
-			return 1
-		case errB != nil:
-			return -1
-		}
+		ta, _ := time.Parse(time.RFC3339, a.UTC) // the zero time if it can't be read
+		tb, _ := time.Parse(time.RFC3339, b.UTC)
 		return tb.Compare(ta)
 	})
 	return sorted
