@@ -1,6 +1,9 @@
 package tracking
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // partial is a tracking as far as it was collected from the objects of an
 // answer.
@@ -13,9 +16,7 @@ type partial struct {
 
 // resolved returns the tracking, with envelopeStatus if it has no other status.
 func (f partial) resolved() Tracking {
-	if f.Status == "" {
-		f.Status = f.envelopeStatus
-	}
+	f.Status = cmp.Or(f.Status, f.envelopeStatus)
 	return f.Tracking
 }
 
@@ -82,18 +83,14 @@ func merge(a, b []partial) []partial {
 		for i := range a {
 			if sameTracking(a[i].Tracking, b[0].Tracking) {
 				fillMissing(&a[i].Tracking, b[0].Tracking)
-				if a[i].envelopeStatus == "" {
-					a[i].envelopeStatus = b[0].envelopeStatus
-				}
+				a[i].envelopeStatus = cmp.Or(a[i].envelopeStatus, b[0].envelopeStatus)
 				return a
 			}
 		}
 	case len(a) == 1 && !a[0].Known():
 		// An envelope around a list: what it says of identity holds for all.
 		for i := range b {
-			if b[i].ReferID == "" {
-				b[i].ReferID = a[0].ReferID
-			}
+			b[i].ReferID = cmp.Or(b[i].ReferID, a[0].ReferID)
 		}
 		return b
 	}
@@ -113,25 +110,20 @@ func sameTracking(a, b Tracking) bool {
 
 // fillMissing copies from b the fields that t does not have.
 func fillMissing(t *Tracking, b Tracking) {
-	set := func(dst *string, s string) {
-		if *dst == "" {
-			*dst = s
-		}
-	}
-	set(&t.ReferID, b.ReferID)
-	set(&t.Number, b.Number)
-	set(&t.CarrierCode, b.CarrierCode)
-	set(&t.RouterID, b.RouterID)
-	set(&t.Status, b.Status)
-	set(&t.StatusLabel, b.StatusLabel)
-	set(&t.StatusTrack, b.StatusTrack)
-	set(&t.StatusSummary, b.StatusSummary)
-	set(&t.LatestEvent, b.LatestEvent)
-	set(&t.LatestTime, b.LatestTime)
-	set(&t.TransitTime, b.TransitTime)
-	set(&t.Created, b.Created)
-	set(&t.Updated, b.Updated)
-	set(&t.Error, b.Error)
+	t.ReferID = cmp.Or(t.ReferID, b.ReferID)
+	t.Number = cmp.Or(t.Number, b.Number)
+	t.CarrierCode = cmp.Or(t.CarrierCode, b.CarrierCode)
+	t.RouterID = cmp.Or(t.RouterID, b.RouterID)
+	t.Status = cmp.Or(t.Status, b.Status)
+	t.StatusLabel = cmp.Or(t.StatusLabel, b.StatusLabel)
+	t.StatusTrack = cmp.Or(t.StatusTrack, b.StatusTrack)
+	t.StatusSummary = cmp.Or(t.StatusSummary, b.StatusSummary)
+	t.LatestEvent = cmp.Or(t.LatestEvent, b.LatestEvent)
+	t.LatestTime = cmp.Or(t.LatestTime, b.LatestTime)
+	t.TransitTime = cmp.Or(t.TransitTime, b.TransitTime)
+	t.Created = cmp.Or(t.Created, b.Created)
+	t.Updated = cmp.Or(t.Updated, b.Updated)
+	t.Error = cmp.Or(t.Error, b.Error)
 	t.Processing = t.Processing || b.Processing
 	if len(t.Checkpoints) == 0 {
 		t.Checkpoints = b.Checkpoints
@@ -143,7 +135,7 @@ func fillMissing(t *Tracking, b Tracking) {
 func ownFields(v *value, name string) (partial, bool) {
 	t := Tracking{
 		ReferID:       v.str(FieldReferID),
-		Number:        v.str("trackingNumber"),
+		Number:        cmp.Or(v.str("trackingNumber"), v.str(FieldNumber)),
 		CarrierCode:   v.str(FieldCarrierCode),
 		RouterID:      v.str("routerId"),
 		StatusLabel:   v.str("statusLabel"),
@@ -152,9 +144,6 @@ func ownFields(v *value, name string) (partial, bool) {
 		LatestEvent:   v.str("latestEvent"),
 		LatestTime:    v.str("latestCheckpointTime"),
 		TransitTime:   v.literal("transitTime"),
-	}
-	if t.Number == "" {
-		t.Number = v.str(FieldNumber)
 	}
 	var weak string
 	status := t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || name == "summary"

@@ -1,5 +1,7 @@
 package tracking
 
+import "cmp"
+
 // Refusals returns the rows of items that a create's answer names together
 // with a sign of error. A row that the answer does not name has the outcome
 // of its batch.
@@ -87,10 +89,7 @@ func (r *refusals) walk(v *value, bad bool) {
 
 // names returns the referId and the number in v.
 func names(v *value) (refer, number string) {
-	refer, number = v.str(FieldReferID), v.str(FieldNumber)
-	if number == "" {
-		number = v.str("trackingNumber")
-	}
+	refer, number = v.str(FieldReferID), cmp.Or(v.str(FieldNumber), v.str("trackingNumber"))
 	if item := v.get("item"); refer == "" && number == "" && item != nil && item.kind == object {
 		return names(item)
 	}
@@ -147,7 +146,7 @@ func rowError(v *value) bool {
 		return true
 	}
 	for _, name := range []string{"accepted", "created", "ok"} {
-		if m := v.get(name); m != nil && m.kind == scalar && string(m.raw) == "false" {
+		if v.literal(name) == "false" {
 			return true
 		}
 	}

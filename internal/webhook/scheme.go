@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -119,27 +120,20 @@ func wrong(field, format string, args ...any) *SchemeError {
 // WithDefaults returns s with every empty field filled in, but for those whose
 // default is empty.
 func (s Scheme) WithDefaults() Scheme {
-	set := func(field *string, value string) {
-		if *field == "" {
-			*field = value
-		}
-	}
-	set(&s.Kind, KindHMAC)
-	set(&s.Algorithm, AlgorithmSHA256)
-	set(&s.Key.Encoding, EncodingUTF8)
-	set(&s.Key.Normalize, NormalizeNone)
-	set(&s.Signed, "{body}")
-	set(&s.Signature.From, "header:X-Signature")
-	set(&s.Signature.Format, FormatPlain)
+	s.Kind = cmp.Or(s.Kind, KindHMAC)
+	s.Algorithm = cmp.Or(s.Algorithm, AlgorithmSHA256)
+	s.Key.Encoding = cmp.Or(s.Key.Encoding, EncodingUTF8)
+	s.Key.Normalize = cmp.Or(s.Key.Normalize, NormalizeNone)
+	s.Signed = cmp.Or(s.Signed, "{body}")
+	s.Signature.From = cmp.Or(s.Signature.From, "header:X-Signature")
+	s.Signature.Format = cmp.Or(s.Signature.Format, FormatPlain)
 	if own, _ := (Signature{Format: s.Signature.Format}).separators(); s.Signature.Separator == own {
 		s.Signature.Separator = ""
 	}
-	set(&s.Signature.Tag, "v1")
-	set(&s.Signature.Encoding, EncodingHex)
-	set(&s.Timestamp.Unit, UnitSeconds)
-	if s.Timestamp.Tolerance == 0 {
-		s.Timestamp.Tolerance = DefaultTolerance
-	}
+	s.Signature.Tag = cmp.Or(s.Signature.Tag, "v1")
+	s.Signature.Encoding = cmp.Or(s.Signature.Encoding, EncodingHex)
+	s.Timestamp.Unit = cmp.Or(s.Timestamp.Unit, UnitSeconds)
+	s.Timestamp.Tolerance = cmp.Or(s.Timestamp.Tolerance, DefaultTolerance)
 	return s
 }
 
