@@ -22,27 +22,23 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// trimText is trim for a string.
-func trimText(s string) string {
-	if s == "" || (needsNoTrim(s[0]) && needsNoTrim(s[len(s)-1])) {
-		return s
-	}
-	return string(trim([]byte(s)))
-}
-
 // needsNoTrim reports whether c, at an end of a value, is not white space.
 func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// stripSpaces removes the spaces inside an identifier. Line ends and tabs stay
-// and are found by its validation: they stand between two values rather than
-// within one.
-func stripSpaces(s string) string {
-	return strings.Map(func(r rune) rune {
+// stripSpaces removes the spaces inside an identifier, and counts it if it
+// changed. Line ends and tabs stay and are found by its validation: they stand
+// between two values rather than within one.
+func stripSpaces(s string, sum *Summary) string {
+	after := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Zs, r) {
 			return -1
 		}
 		return r
 	}, s)
+	if len(after) != len(s) {
+		sum.Stripped++
+	}
+	return after
 }
 
 // unquote undoes the doubling of quotes in b. It appends to dst and returns
@@ -79,20 +75,16 @@ func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 
 // lostCharacter returns a problem if s contains U+FFFD, which replaces a
 // character that was lost when the file was made or decoded.
-func lostCharacter[T string | []byte](field string, s T, encoding string) (tracking.Problem, bool) {
-	const sign = string(utf8.RuneError)
-	for i := 0; i+len(sign) <= len(s); i++ {
-		if s[i] != sign[0] || s[i+1] != sign[1] || s[i+2] != sign[2] {
-			continue
-		}
-		p := tracking.Problem{
-			Field: field, Value: string(s), Message: "a character of " + field + " was lost (U+FFFD stands for it)",
-			Hint: "export the file again as UTF-8",
-		}
-		if encoding != utf8Name {
-			p.Hint = "check that " + encoding + " is the file's encoding, or export it again as UTF-8"
-		}
-		return p, true
+func lostCharacter(field string, s []byte, encoding string) (tracking.Problem, bool) {
+	if !bytes.Contains(s, []byte("\ufffd")) {
+		return tracking.Problem{}, false
 	}
-	return tracking.Problem{}, false
+	p := tracking.Problem{
+		Field: field, Value: string(s), Message: "a character of " + field + " was lost (U+FFFD stands for it)",
+		Hint: "export the file again as UTF-8",
+	}
+	if encoding != utf8Name {
+		p.Hint = "check that " + encoding + " is the file's encoding, or export it again as UTF-8"
+	}
+	return p, true
 }

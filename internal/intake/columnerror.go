@@ -94,13 +94,7 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 
 // countName counts the columns of a name.
 func (r *resolver) countName(name string) int {
-	n := 0
-	for _, h := range r.header {
-		if h == name {
-			n++
-		}
-	}
-	return n
+	return len(r.matching(func(h string) bool { return h == name }))
 }
 
 // propose picks a column for a field that no name fits: one that sounds like

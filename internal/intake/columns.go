@@ -23,13 +23,16 @@ type columns struct {
 	last    int   // the last column in use
 }
 
+// ofCarrier returns the column of carrier codes or names; none if there is
+// neither.
+func (c *columns) ofCarrier() int { return max(c.code, c.carrier) }
+
 // resolver finds the columns of one header.
 type resolver struct {
 	file   string
 	line   int
 	header []string
-	given  map[string]string // field to column name
-	mapped []bool            // columns that were given by name
+	mapped []bool // columns that were given by name
 }
 
 // resolve finds the columns that the fields stand in: those named by
@@ -37,12 +40,9 @@ type resolver struct {
 func resolve(file string, line int, header []string, o Options) (columns, error) {
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	var err error
-	if r.given, err = fields(o.Map); err != nil {
-		return columns{}, err
-	}
 	of := map[string]int{}
-	for _, field := range slices.Sorted(maps.Keys(r.given)) {
-		if of[field], err = r.byName(field, r.given[field]); err != nil {
+	for _, field := range slices.Sorted(maps.Keys(o.Map)) {
+		if of[field], err = r.byName(field, o.Map[field]); err != nil {
 			return columns{}, err
 		}
 		r.mapped[of[field]] = true
@@ -70,12 +70,26 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 	if len(o.Carriers) > 0 {
 		c.last = max(c.last, c.carrier)
 	}
-	for i, name := range header {
-		if foldName(name) == foldName(errorColumn) {
-			c.errors = append(c.errors, i)
+	c.errors = r.columnsLike(errorColumn)
+	return c, nil
+}
+
+// columnsLike returns the columns whose names are equal to one without case and
+// punctuation.
+func (r *resolver) columnsLike(name string) []int {
+	folded := foldName(name)
+	return r.matching(func(h string) bool { return foldName(h) == folded })
+}
+
+// matching returns the columns whose names match.
+func (r *resolver) matching(match func(string) bool) []int {
+	var at []int
+	for i, name := range r.header {
+		if match(name) {
+			at = append(at, i)
 		}
 	}
-	return c, nil
+	return at
 }
 
 // fields returns given with each field by its one name.
@@ -113,18 +127,9 @@ func fields(given map[string]string) (map[string]string, error) {
 // byName finds the column with a given name: exactly, else the only one that is
 // equal without case and punctuation.
 func (r *resolver) byName(field, name string) (int, error) {
-	match := func(same func(string) bool) []int {
-		var at []int
-		for i, h := range r.header {
-			if same(h) {
-				at = append(at, i)
-			}
-		}
-		return at
-	}
-	at := match(func(h string) bool { return h == name })
-	if folded := foldName(name); len(at) == 0 && folded != "" {
-		at = match(func(h string) bool { return foldName(h) == folded })
+	at := r.matching(func(h string) bool { return h == name })
+	if len(at) == 0 && foldName(name) != "" {
+		at = r.columnsLike(name)
 	}
 	switch len(at) {
 	case 0:

@@ -13,18 +13,13 @@ import (
 // delimiters are the delimiters that a header may have, the most common first.
 const delimiters = ",;\t|"
 
-// emptyTable is an input without a header.
-type emptyTable struct{}
-
-func (emptyTable) next() (Record, error) { return Record{}, errEnd }
-
 // openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
 	carriers, err := newCarriers(o.Carriers)
 	if err != nil {
 		return err
 	}
-	if _, err := fields(o.Map); err != nil {
+	if o.Map, err = fields(o.Map); err != nil {
 		return err
 	}
 	t := &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: newScanner(win)}
@@ -34,7 +29,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	}
 	switch {
 	case errors.Is(err, errEnd):
-		r.rows, r.sum.Format = emptyTable{}, CSV
+		r.rows, r.sum.Format = t, CSV
 		return nil
 	case errors.Is(err, errLong):
 		return &SyntaxError{

@@ -311,7 +311,7 @@ func (d *itemDecoder) metadata(m member) {
 func (d *itemDecoder) identifier(m member) string {
 	s := d.string(m, m.key)
 	if d.opt.StripSpaces {
-		s = stripCounted(s, d.sum)
+		s = stripSpaces(s, d.sum)
 	}
 	return s
 }
@@ -335,14 +335,14 @@ func (d *itemDecoder) string(m member, field string) string {
 		})
 		return ""
 	}
-	trimmed := trimText(s)
+	trimmed := trim([]byte(s))
 	if len(trimmed) != len(s) {
 		d.sum.Trimmed++
 	}
 	if p, gone := lostCharacter(field, trimmed, d.encoding); gone && !bad {
 		d.problem(m.At, fieldPath(field), p)
 	}
-	return trimmed
+	return string(trimmed)
 }
 
 // kindName names the kind of a JSON value.

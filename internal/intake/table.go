@@ -127,12 +127,7 @@ func (t *table) row() Record {
 		return rec
 	}
 	ref, number := t.usedCell(t.cols.ref), t.usedCell(t.cols.number)
-	var named cellValue
-	if t.cols.carrier == none {
-		named = t.usedCell(t.cols.code)
-	} else {
-		named = t.usedCell(t.cols.carrier)
-	}
+	named := t.usedCell(t.cols.ofCarrier())
 	rec.Item = t.item(ref.text, number.text)
 	if t.cols.carrier == none {
 		rec.Item.CarrierCode = t.carrier.intern(named.text)
@@ -176,18 +171,9 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	both := string(t.scratch[at:])
 	it := tracking.Item{ReferID: both[:len(ref)], Number: both[len(ref):]}
 	if t.opt.StripSpaces {
-		it.ReferID, it.Number = stripCounted(it.ReferID, t.sum), stripCounted(it.Number, t.sum)
+		it.ReferID, it.Number = stripSpaces(it.ReferID, t.sum), stripSpaces(it.Number, t.sum)
 	}
 	return it
-}
-
-// stripCounted strips the spaces of an identifier, and counts it if it changed.
-func stripCounted(s string, sum *Summary) string {
-	after := stripSpaces(s)
-	if len(after) != len(s) {
-		sum.Stripped++
-	}
-	return after
 }
 
 // validate returns the problems of the item, each with its column.
@@ -199,9 +185,7 @@ func (t *table) validate(it tracking.Item) []Problem {
 		case tracking.FieldNumber:
 			at = t.cols.number
 		case tracking.FieldCarrierCode:
-			if at = t.cols.code; t.cols.carrier != none {
-				at = t.cols.carrier
-			}
+			at = t.cols.ofCarrier()
 		}
 		ps = append(ps, t.problem(p, at))
 	}
