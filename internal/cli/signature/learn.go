@@ -1,11 +1,8 @@
 package signature
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -251,7 +247,7 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
-		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.again(call, o),
+		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.repeatCommand(call, o),
 			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
 		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
@@ -277,9 +273,9 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 	}
 }
 
-// again is the command that learns from the deliveries which the best partial
+// repeatCommand returns the command that learns from the deliveries which the best partial
 // scheme matches; none for those of a file, which have no IDs.
-func (l *lesson) again(c *command.Call, o learnOptions) string {
+func (l *lesson) repeatCommand(c *command.Call, o learnOptions) string {
 	if o.From != "" {
 		return ""
 	}
@@ -300,175 +296,4 @@ func (l *lesson) untried() string {
 		names += ", …"
 	}
 	return command.Plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
-}
-
-// pin writes the first candidate to the configuration, and verifies the stored
-// deliveries again.
-func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, result *learnJSON) error {
-	c := l.Candidates[0]
-	settings := c.Scheme.WithDefaults()
-	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
-		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "a scheme %q is configured already, and it is another one", o.Pin)
-	}
-	changes := []config.Change{
-		{Key: []string{"webhook", "schemes", o.Pin}, Value: settings},
-		{Key: []string{"webhook", "scheme"}, Value: o.Pin},
-		{Key: []string{"webhook", "verify"}, Value: "observe"},
-	}
-	places, secrets, err := l.places(call.Session, c)
-	if err != nil {
-		return err
-	}
-	if places != nil {
-		changes = append(changes, config.Change{Key: []string{"webhook", "secrets"}, Value: places})
-	}
-	v, err := webhook.NewVerifier(c.Scheme, secrets)
-	if err != nil {
-		return command.Usagef("name the secrets that fit with --secret-from", "not pinned: %w", err)
-	}
-	file, err := call.EditUser(changes...)
-	if err != nil {
-		return err
-	}
-	result.Pinned = &pinnedJSON{o.Pin, file, "observe"}
-	warnOverridden(call.Session, "webhook.scheme", "webhook.verify", "webhook.schemes."+o.Pin)
-	db, err := call.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return err
-	}
-	n, err := replay.Reverify(ctx, db.Inbox, db.Verdicts, o.Pin, v)
-	result.Rejudged = (*rejudgedJSON)(&n)
-	return err
-}
-
-// places returns what webhook.secrets must hold for a candidate to verify, nil
-// if it may stay as it is, and the secrets that are then in force.
-func (l *lesson) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
-	var matched []webhook.Secret
-	for _, i := range c.Secrets {
-		matched = append(matched, l.secrets[i])
-	}
-	configured := slices.Clone(l.secrets)
-	if key, ok := s.APIKeySecret(); ok {
-		configured = configured[:len(configured)-1]
-		if slices.ContainsFunc(matched, func(m webhook.Secret) bool { return m.Name == key.Name && !hasSecret(configured, m.Name) }) {
-			configured = nil
-		}
-	}
-	if len(configured) > 0 && s.Config.Origin("webhook.secrets").Level != config.FromFlag {
-		return nil, configured, nil
-	}
-	var places []string
-	for _, m := range matched {
-		if kind, _, _ := strings.Cut(m.Name, ":"); kind != "env" && kind != "file" {
-			return nil, nil, command.Usagef("put it into a file or a variable and name that with --secret-from", "not pinned: the deliveries are signed with %s, which webhook.secrets can't name", m.Name)
-		}
-		places = append(places, m.Name)
-	}
-	return places, matched, nil
-}
-
-func hasSecret(all []webhook.Secret, name string) bool {
-	return slices.ContainsFunc(all, func(s webhook.Secret) bool { return s.Name == name })
-}
-
-// warnOverridden warns of keys that were written to the user file and that the
-// environment sets otherwise.
-func warnOverridden(s *app.Session, keys ...string) {
-	for _, key := range keys {
-		if o := s.Config.Origin(key); o.Level == config.FromEnv {
-			s.IO.Warning("%s is set in the environment, which wins over the file: unset it", o.Name)
-		}
-	}
-}
-
-func printResult(call *command.Call, l lesson, j learnJSON) error {
-	if call.Out.Machine() {
-		return call.Out.Object(j)
-	}
-	if len(l.Candidates) == 0 {
-		return nil
-	}
-	c, first := l.Candidates[0], j.Candidates[0]
-	err := call.Out.Fields([]render.Field{
-		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
-		{Name: "Signed", Value: described(c.Scheme)},
-		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
-		{Name: "Strength", Value: first.Meaning},
-		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
-		{Name: "Open", Value: strings.Join(c.Undecided, "; ")},
-	})
-	if err != nil {
-		return err
-	}
-	if err := printScheme(call, "As it is configured:", c.Scheme); err != nil {
-		return err
-	}
-	WarnUncovered(call.Session, c.Scheme)
-	for _, other := range l.Candidates[1:] {
-		call.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
-	}
-	if len(l.Partial) > 0 {
-		call.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
-	}
-	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
-		call.IO.Note("%s", l.untried())
-	}
-	if len(l.Candidates) > 1 {
-		call.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
-	}
-	printNextStep(call, l, j)
-	return nil
-}
-
-// printNextStep prints what was pinned, or why nothing was.
-func printNextStep(call *command.Call, l lesson, j learnJSON) {
-	c := l.Candidates[0]
-	switch {
-	case j.Pinned != nil:
-		call.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
-		if j.Rejudged != nil {
-			call.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
-			if j.Rejudged.Verified == 0 && c.Stale != "" {
-				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
-			}
-		}
-		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, replay.RefusedPrefix) }) {
-			call.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
-		}
-		call.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
-	case c.Obstacle != "":
-		call.IO.Hint("fix that first: as things are it would verify nothing")
-	case c.Stale != "":
-		call.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
-	case l.Bodies < webhook.MinLearnBodies:
-		call.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.MinLearnBodies)
-	default:
-		words := append([]string{"signature", "learn"}, call.Cmd.Flags().Args()...)
-		call.IO.Hint("pin it with `" + call.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
-	}
-}
-
-// reasons lists reasons with their counts, in parentheses.
-func reasons(all map[webhook.Reason]int) string {
-	if len(all) == 0 {
-		return ""
-	}
-	var words []string
-	for _, why := range slices.Sorted(maps.Keys(all)) {
-		words = append(words, fmt.Sprintf("%s: %d", why, all[why]))
-	}
-	return " (" + strings.Join(words, ", ") + ")"
-}
-
-// described shows in a line what is signed, and where the signature is.
-func described(s webhook.Scheme) string {
-	if s.Kind == webhook.KindToken {
-		return "the secret in clear at " + s.Signature.From
-	}
-	what := strings.ToUpper(s.Algorithm)
-	if s.Kind == webhook.KindHMAC {
-		what = "HMAC-" + what
-	}
-	return fmt.Sprintf("%s of %s, in %s at %s", what, s.Signed, s.Signature.Encoding, s.Signature.From)
 }

@@ -16,8 +16,8 @@ type Condition struct {
 	change bool   // what is known of it differs from what was known at first
 }
 
-// ParseCondition parses the value of --for.
-func ParseCondition(s string) (Condition, error) {
+// parseCondition parses the value of --for.
+func parseCondition(s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
 	switch {

@@ -59,7 +59,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	cond, err := ParseCondition(o.For)
+	cond, err := parseCondition(o.For)
 	if err != nil {
 		return err
 	}
