@@ -47,10 +47,5 @@ func (csvForm) cell(r *Rows, i int, text string) {
 	if alone || strings.ContainsAny(text, "\",;\t\r\n") || strings.HasPrefix(text, " ") || strings.HasSuffix(text, " ") {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
-	r.sink.buf = append(r.sink.buf, text...)
-	if i+1 < len(r.columns) {
-		r.sink.buf = append(r.sink.buf, ',')
-	} else {
-		r.sink.buf = append(r.sink.buf, '\n')
-	}
+	r.cell(i, text, ',')
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,17 +31,14 @@ func (p *Printer) JSON(ctx context.Context, v any) error {
 	default:
 		s.buf = append(indented(s.buf, encoded, ""), '\n')
 	}
-	if e := s.flush(); err == nil {
-		err = e
-	}
-	return err
+	return cmp.Or(err, s.flush())
 }
 
 // filter appends the results of the expression on an encoded value to s.
 func (p *Printer) filter(ctx context.Context, s *sink, encoded []byte) error {
-	v, err := plain(encoded)
+	v, err := decode(encoded)
 	if err != nil {
-		return fmt.Errorf("decode for jq: %w", err)
+		return err
 	}
 	return p.results(ctx, s, v)
 }
@@ -67,10 +65,7 @@ func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
 // is made to grow, thousands of levels deep, stays on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
-	if grown(encoded) > maxGrown*len(encoded)+1<<16 {
-		return append(dst, encoded...)
-	}
-	if err := json.Indent(&b, encoded, prefix, indent); err != nil {
+	if grown(encoded) > maxGrown*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
 		return append(dst, encoded...)
 	}
 	return append(dst, b.Bytes()...)
@@ -95,7 +90,7 @@ func grown(encoded []byte) int {
 			size += 1 + len(indent)*depth
 		case c == '}', c == ']':
 			depth--
-			size += 1 + len(indent)*depth
+			fallthrough
 		case c == ',':
 			size += 1 + len(indent)*depth
 		}
@@ -118,7 +113,7 @@ type List struct {
 // json on the whole array, which is then held in memory until Close; otherwise
 // memory does not grow. The context ends an expression that runs too long.
 func (p *Printer) List(ctx context.Context) *List {
-	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}}
+	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
 }
 
 // Add prints the next element, or keeps it until there is more to print. After
@@ -140,9 +135,9 @@ func (l *List) add(v any) error {
 	case l.p.query != nil && l.p.format == JSONL:
 		return l.p.filter(l.ctx, &l.sink, encoded)
 	case l.p.query != nil:
-		v, err := plain(encoded)
+		v, err := decode(encoded)
 		if err != nil {
-			return fmt.Errorf("decode for jq: %w", err)
+			return err
 		}
 		l.held = append(l.held, v)
 		return nil
@@ -164,10 +159,7 @@ func (l *List) add(v any) error {
 // if there was one.
 func (l *List) Close() error {
 	err := l.close()
-	if l.err != nil {
-		return l.err
-	}
-	return err
+	return cmp.Or(l.err, err)
 }
 
 func (l *List) close() error {
@@ -176,9 +168,6 @@ func (l *List) close() error {
 	case l.p.query != nil:
 		if l.err != nil {
 			return l.err
-		}
-		if l.held == nil {
-			l.held = []any{}
 		}
 		if err := l.p.results(l.ctx, &l.sink, l.held); err != nil {
 			_ = l.sink.flush() // what there is of it; err is the cause

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -59,15 +60,13 @@ func (p *page) row(r *Rows, cells []string) error {
 // spill goes over to writing rows as they come.
 func (p *page) spill(r *Rows) error {
 	p.widths = p.measure(r)
-	if err := p.line(r, header(r)); err != nil {
-		return err
-	}
-	for _, row := range p.rows {
+	rows := append([][]cell{header(r)}, p.rows...)
+	p.rows = nil
+	for _, row := range rows {
 		if err := p.line(r, row); err != nil {
 			return err
 		}
 	}
-	p.rows = nil
 	return nil
 }
 
@@ -138,10 +137,9 @@ func (p *page) fit(r *Rows) {
 // measure returns how wide each column must be for its header and its rows.
 func (p *page) measure(r *Rows) []int {
 	widths := make([]int, len(r.columns))
-	for i, c := range header(r) {
-		widths[i] = term.DisplayWidth(c.text)
-		for _, row := range p.rows {
-			widths[i] = max(widths[i], term.DisplayWidth(row[i].text))
+	for _, row := range append(p.rows, header(r)) {
+		for i, c := range row {
+			widths[i] = max(widths[i], term.DisplayWidth(c.text))
 		}
 	}
 	return widths
@@ -208,17 +206,13 @@ func (p *placeholders) replace(r *Rows, row []cell) []string {
 	return cells
 }
 
+var placeholderRun = regexp.MustCompile(string(placeholder) + "+")
+
 // restore puts the texts of one line back.
 func (p *placeholders) restore(line string) term.Styled {
-	var b strings.Builder
-	for {
-		start := strings.IndexRune(line, placeholder)
-		if start < 0 {
-			return term.Styled(b.String() + line)
-		}
-		b.WriteString(line[:start])
-		b.WriteString(string(p.texts[0]))
+	return term.Styled(placeholderRun.ReplaceAllStringFunc(line, func(string) string {
+		text := p.texts[0]
 		p.texts = p.texts[1:]
-		line = strings.TrimLeft(line[start:], string(placeholder))
-	}
+		return string(text)
+	}))
 }

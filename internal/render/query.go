@@ -84,12 +84,14 @@ func (q *query) failed(ctx context.Context, err error) error {
 	return &JQError{Expr: q.expr, Running: true, Err: err}
 }
 
-// plain decodes JSON into maps, slices and scalars, numbers with all their
+// decode decodes JSON into maps, slices and scalars, numbers with all their
 // digits.
-func plain(encoded []byte) (any, error) {
+func decode(encoded []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()
 	var v any
-	err := d.Decode(&v)
-	return v, err
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("decode for jq: %w", err)
+	}
+	return v, nil
 }

@@ -84,7 +84,7 @@ func (r *Rows) Row(cells ...string) error {
 			row[i] = cells[place]
 		}
 	}
-	if r.err = r.start(); r.err == nil {
+	if r.start() == nil {
 		r.err = r.form.row(r, row)
 	}
 	return r.err
@@ -93,10 +93,7 @@ func (r *Rows) Row(cells ...string) error {
 // Flush writes what is left; it must be called after the last row. A table
 // without rows has a header.
 func (r *Rows) Flush() error {
-	if r.err != nil {
-		return r.err
-	}
-	if r.err = r.start(); r.err == nil {
+	if r.start() == nil {
 		r.err = r.form.end(r)
 	}
 	if r.err == nil {
@@ -105,12 +102,13 @@ func (r *Rows) Flush() error {
 	return r.err
 }
 
+// start writes the header before anything else.
 func (r *Rows) start() error {
-	if r.begun {
-		return nil
+	if r.err == nil && !r.begun {
+		r.begun = true
+		r.err = r.form.begin(r)
 	}
-	r.begun = true
-	return r.form.begin(r)
+	return r.err
 }
 
 // style returns how a cell of column i stands out.
@@ -124,30 +122,30 @@ func (r *Rows) style(i int, cell string) term.Style {
 // add appends styled text to what is to be written.
 func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
 
+// cell appends the cell of column i and what ends it: the separator, or the
+// end of the line.
+func (r *Rows) cell(i int, text string, separator byte) {
+	if i+1 == len(r.columns) {
+		separator = '\n'
+	}
+	r.sink.buf = append(append(r.sink.buf, text...), separator)
+}
+
 // tabbed separates cells by tabs: a table for programs and for a look at it.
 type tabbed struct{}
 
-func (f tabbed) begin(r *Rows) error {
+func (tabbed) begin(r *Rows) error {
 	for i, c := range r.columns {
-		f.cell(r, i, r.sink.out.Style(term.Heading, c.Name))
+		r.cell(i, string(r.sink.out.Style(term.Heading, c.Name)), '\t')
 	}
 	return r.sink.ended()
 }
 
-func (f tabbed) row(r *Rows, cells []string) error {
+func (tabbed) row(r *Rows, cells []string) error {
 	for i, c := range cells {
-		f.cell(r, i, r.sink.out.Style(r.style(i, c), c))
+		r.cell(i, string(r.sink.out.Style(r.style(i, c), c)), '\t')
 	}
 	return r.sink.ended()
-}
-
-func (tabbed) cell(r *Rows, i int, text term.Styled) {
-	r.add(text)
-	if i+1 < len(r.columns) {
-		r.add("\t")
-	} else {
-		r.add("\n")
-	}
 }
 
 func (tabbed) end(*Rows) error { return nil }
