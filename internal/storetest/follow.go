@@ -9,9 +9,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// tidings are what the n-th event, n hours after sent, tells of a number and a
+// eventSighting is what the n-th event, n hours after sent, shows of a number and a
 // routerId.
-func tidings(n int, number, routerID string) ledger.Sighting {
+func eventSighting(n int, number, routerID string) ledger.Sighting {
 	s := sighting(1, sent.Add(24*time.Hour))
 	s.Key, s.RouterID, s.Source = tracking.Key{Number: number}, routerID, ledger.FromEvent
 	s.AsOf, s.Event, s.LatestEvent = sent.Add(time.Duration(n)*time.Hour), int64(n), fmt.Sprint("event ", n)
@@ -48,21 +48,21 @@ func eventsAreAboutRows(w *world) {
 	twin := item(3)
 	twin.ReferID = "other"
 	w.run(plan(), append(entries(1, 3), ledger.Entry{Line: 9, Item: twin})...)
-	w.follow(tidings(1, "1Z-0001", ""), tidings(2, "1z 0003", "r-3"), tidings(3, "1Z-9", ""), tidings(4, "", "r-9"), tidings(5, "", ""))
+	w.follow(eventSighting(1, "1Z-0001", ""), eventSighting(2, "1z 0003", "r-3"), eventSighting(3, "1Z-9", ""), eventSighting(4, "", "r-9"), eventSighting(5, "", ""))
 	want := []string{"order-0001/1Z-0001: event 1", "order-0003/1Z-0003: event 2", "other/1Z-0003: event 2", "/1Z-9: event 3"}
 	w.same("known", w.known(account), want)
 	found, err := w.Find(w.Context(), account, "other", "")
 	w.must(err)
-	one := tidings(2, "1Z-0003", "")
+	one := eventSighting(2, "1Z-0003", "")
 	one.Key.ReferID, one.Shared = "other", 2 // and no routerId: it may be the other's
 	w.same("sighting", *found[0].Sighting, one)
-	w.follow(tidings(6, "1Z-0001", ""))
-	w.follow(tidings(4, "1Z-0001", ""))
+	w.follow(eventSighting(6, "1Z-0001", ""))
+	w.follow(eventSighting(4, "1Z-0001", ""))
 	want[0] = "order-0001/1Z-0001: event 6"
 	w.same("after newer and older events", w.known(account), want)
 	// Rows that are still being staged are not here yet.
 	w.begin(w.Store, plan(), entries(5, 5)...)
-	w.follow(tidings(7, item(5).Number, ""))
+	w.follow(eventSighting(7, item(5).Number, ""))
 	w.same("staged", w.known(account), append(want, "/1Z-0005: event 7"))
 }
 
@@ -71,7 +71,7 @@ func eventsOfOtherAccounts(w *world) {
 	other.Account = "other"
 	w.run(plan(), entries(1, 2)...)
 	w.run(other, entries(2, 3)...)
-	w.follow(tidings(1, "1Z0001", ""), tidings(2, "1Z0002", ""), tidings(3, "1Z0003", ""), tidings(4, "1Z0004", ""))
+	w.follow(eventSighting(1, "1Z0001", ""), eventSighting(2, "1Z0002", ""), eventSighting(3, "1Z0003", ""), eventSighting(4, "1Z0004", ""))
 	w.same("this one", w.known(account), []string{"order-0001/1Z-0001: event 1", "order-0002/1Z-0002: event 2", "/1Z0004: event 4"})
 	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3", "/1Z0004: event 4"})
 	w.same("of no account", w.known(""), []string{"/1Z0004: event 4"})
@@ -84,30 +84,30 @@ func eventsOfOtherAccounts(w *world) {
 
 func routerIDsTie(w *world) {
 	w.run(plan(), entries(1, 2)...)
-	w.follow(tidings(1, "1Z0001", "r-1"))
-	w.follow(tidings(2, "elsewhere", "r-1"))
+	w.follow(eventSighting(1, "1Z0001", "r-1"))
+	w.follow(eventSighting(2, "elsewhere", "r-1"))
 	w.same("events tie nothing", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	s := sighting(1, sent.Add(150*time.Minute))
 	s.RouterID = "r-1"
 	w.learn(s)
-	w.follow(tidings(3, "further on", "r-1"))
+	w.follow(eventSighting(3, "further on", "r-1"))
 	w.same("tied", w.known(account), []string{"order-0001/1Z-0001: event 3"})
-	w.follow(tidings(4, item(2).Number, "r-1"))
+	w.follow(eventSighting(4, item(2).Number, "r-1"))
 	w.same("both", w.known(account), []string{"order-0001/1Z-0001: event 4", "order-0002/1Z-0002: event 4"})
 	s.RouterID, s.Seen = "", sent.Add(5*time.Hour)
 	w.learn(s)
-	w.follow(tidings(6, "", "r-1"))
+	w.follow(eventSighting(6, "", "r-1"))
 	w.same("still tied", w.known(account)[0], "order-0001/1Z-0001: event 6")
 }
 
 // What was learnt of a number alone is told only while no tracking has it.
 func nobodysNumbersGiveWay(w *world) {
-	w.follow(tidings(1, "1Z 0001", "r-1"), tidings(2, "elsewhere", "r-2"))
+	w.follow(eventSighting(1, "1Z 0001", "r-1"), eventSighting(2, "elsewhere", "r-2"))
 	w.same("nobody's", w.known(account), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
 	w.run(plan(), entries(1, 1)...)
 	w.same("when it was created", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	w.same("where it was not", w.known("other"), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
-	late := tidings(3, "1Z-0001", "r-1")
+	late := eventSighting(3, "1Z-0001", "r-1")
 	late.AsOf = sent
 	w.follow(late)
 	w.same("after an older event", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
@@ -115,7 +115,7 @@ func nobodysNumbersGiveWay(w *world) {
 	working.Phase = ledger.Processing
 	w.learn(working)
 	w.same("while it is worked on", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
-	w.follow(tidings(4, "1Z-0001", "r-1"))
+	w.follow(eventSighting(4, "1Z-0001", "r-1"))
 	w.same("after a newer one", w.known(account), []string{"order-0001/1Z-0001: event 4", "/elsewhere: event 2"})
 	found, err := w.Find(w.Context(), account, "", "1Z0001")
 	w.must(err)
@@ -135,16 +135,16 @@ func followsOnce(w *world) {
 		w.put("["+event(uuid(n), "")+"]", inbox.Yes)
 	}
 	at("at first", 0)
-	w.follow(tidings(2, "1Z0001", ""))
+	w.follow(eventSighting(2, "1Z0001", ""))
 	at("followed", 2)
-	moved, err := w.Follow(w.Context(), []ledger.Sighting{tidings(9, "1Z0001", "")}, 0, 9)
+	moved, err := w.Follow(w.Context(), []ledger.Sighting{eventSighting(9, "1Z0001", "")}, 0, 9)
 	w.must(err)
 	w.same("moved from elsewhere", moved, false)
 	at("from elsewhere", 2)
 	w.same("known", w.known(account), []string{"order-0001/1Z-0001: event 2"})
 	w.follow()
 	at("with nothing seen", 3)
-	bad := tidings(4, "a\x00", "")
+	bad := eventSighting(4, "a\x00", "")
 	if _, err := w.Follow(w.Context(), []ledger.Sighting{bad}, 3, 4); err == nil {
 		w.Error("a number that is no text was followed")
 	}
@@ -154,9 +154,9 @@ func followsOnce(w *world) {
 
 func yieldsWhatEventsUpdated(w *world) {
 	w.run(plan(), entries(1, 3)...)
-	w.follow(tidings(1, "1Z0001", ""), tidings(2, "1Z0002", ""), tidings(3, "1Z0003", ""), tidings(4, "alone", ""))
-	w.follow(tidings(5, "1Z0001", ""))
-	older := tidings(6, "1Z0002", "")
+	w.follow(eventSighting(1, "1Z0001", ""), eventSighting(2, "1Z0002", ""), eventSighting(3, "1Z0003", ""), eventSighting(4, "alone", ""))
+	w.follow(eventSighting(5, "1Z0001", ""))
+	older := eventSighting(6, "1Z0002", "")
 	older.AsOf = sent
 	w.follow(older) // changes nothing
 	w.learn(sighting(3, sent.Add(48*time.Hour)))
@@ -178,7 +178,7 @@ func yieldsWhatEventsUpdated(w *world) {
 // claimsAreBeside puts events that do not verify beside trackings.
 func claimsAreBeside(w *world) {
 	w.run(plan(), entries(1, 2)...)
-	w.follow(tidings(1, "alone", ""))
+	w.follow(eventSighting(1, "alone", ""))
 	claims := func() []int64 {
 		w.Helper()
 		all := []int64{}

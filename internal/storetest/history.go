@@ -10,10 +10,10 @@ import (
 
 var historyTests = map[string]func(*world){
 	"RunsNewestFirst":     runsNewestFirst,
-	"RunTellsWhatBecame":  runTellsWhatBecame,
+	"RunTellsWhatBecame":  runReportsOutcomes,
 	"LiveWhileWorkedOn":   liveWhileWorkedOn,
 	"BatchesInOrder":      batchesInOrder,
-	"LookupTellsState":    lookupTellsState,
+	"LookupTellsState":    lookupFindsState,
 	"BodyMayCallTheStore": bodyMayCallTheStore,
 	"PrunesEndedRuns":     prunesEndedRuns,
 }
@@ -113,7 +113,7 @@ func runsNewestFirst(w *world) {
 	}
 }
 
-func runTellsWhatBecame(w *world) {
+func runReportsOutcomes(w *world) {
 	run := w.run(plan(), entries(1, 12)...)
 	get := func() ledger.RunSummary {
 		w.Helper()
@@ -184,7 +184,7 @@ func batchesInOrder(w *world) {
 	w.same("many", len(collect(w, w.Batches(w.Context(), many.ID))), 2100)
 }
 
-func lookupTellsState(w *world) {
+func lookupFindsState(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 1)
 	o := outcome(b[0], ledger.Accepted)

@@ -95,9 +95,9 @@ func (w *world) claimEntries(sink int64) ([]int64, []inbox.OutboxEntry) {
 	return of, entries
 }
 
-func (w *world) settleEntry(l inbox.OutboxEntry, fate inbox.Disposition) {
+func (w *world) settleEntry(l inbox.OutboxEntry, d inbox.Disposition) {
 	w.Helper()
-	w.must(w.SettleEntry(w.Context(), l.ID, inbox.Settlement{Disposition: fate, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
+	w.must(w.SettleEntry(w.Context(), l.ID, inbox.Settlement{Disposition: d, Now: sent, Due: time.Now(), Status: 500, Problem: "said no", Reply: []byte("no\x00\xff")}))
 }
 
 // onlySink returns the one sink there is.

@@ -20,7 +20,7 @@ var sendTests = map[string]func(*world){
 	"AllOrNothing":                  allOrNothing,
 	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
 	"OnlyTheClaimerSettles":         onlyTheClaimerSettles,
-	"OutcomesOutliveTheProcess":     outcomesOutliveTheProcess,
+	"OutcomesOutliveTheProcess":     outcomesSurviveTheProcess,
 	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
 	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
 	"AnswersAreKeptAsTheyCame":      answersAreKeptAsTheyCame,
@@ -276,7 +276,7 @@ func onlyTheClaimerSettles(w *world) {
 	w.settle(ledger.Accepted, b...)
 }
 
-func outcomesOutliveTheProcess(w *world) {
+func outcomesSurviveTheProcess(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
 	b := w.claim(run.ID, 2)
 	w.settle(ledger.Accepted, b[0])

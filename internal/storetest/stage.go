@@ -19,7 +19,7 @@ var stageTests = map[string]func(*world){
 	"DeadOnesLeaveNothing":          deadOnesLeaveNothing,
 	"DiscardLeavesNothing":          discardLeavesNothing,
 	"EndsOnce":                      endsOnce,
-	"TellsNewFromKnownFromRepeated": tellsNewFromKnownFromRepeated,
+	"TellsNewFromKnownFromRepeated": separatesNewKnownRepeated,
 	"KnownInAnyOrder":               knownInAnyOrder,
 	"ContradictionsInOneInput":      contradictionsInOneInput,
 	"CarrierOfTheLedgerCounts":      carrierOfTheLedgerCounts,
@@ -218,7 +218,7 @@ func endsOnce(w *world) {
 	w.same("runs", len(collect(w, w.Runs(ctx, "", 0))), 1)
 }
 
-func tellsNewFromKnownFromRepeated(w *world) {
+func separatesNewKnownRepeated(w *world) {
 	first := w.run(plan(), entries(1, 6)...)
 	w.same("first tally", first.Tally, ledger.Tally{New: 6})
 	claimed := w.claim(first.ID, 2)

@@ -20,7 +20,7 @@ var trackingTests = map[string]func(*world){
 	"FiltersByRun":             filtersByRun,
 	"FiltersByTime":            filtersByTime,
 	"LimitsAndPages":           limitsAndPages,
-	"SightingsOutliveTheirRun": sightingsOutliveTheirRun,
+	"SightingsOutliveTheirRun": sightingsSurviveTheirRun,
 	"ProcessingGivesWay":       processingGivesWay,
 	"TimesOfTheServiceCount":   timesOfTheServiceCount,
 	"EventsAreAboutRows":       eventsAreAboutRows,
@@ -158,7 +158,7 @@ func timesOfTheServiceCount(w *world) {
 		return s
 	}
 	event := func(n int, number, label string, checkpoint time.Duration) ledger.Sighting {
-		s := tidings(n, number, "")
+		s := eventSighting(n, number, "")
 		s.StatusLabel, s.Times.Checkpoint = label, sent.Add(checkpoint)
 		return s
 	}
@@ -351,7 +351,7 @@ func limitsAndPages(w *world) {
 	}
 }
 
-func sightingsOutliveTheirRun(w *world) {
+func sightingsSurviveTheirRun(w *world) {
 	staging := w.begin(w.Store, plan(), entries(1, 1)...)
 	w.learn(sighting(1, sent))
 	w.must(staging.Discard(w.Context()))

@@ -94,8 +94,8 @@ the API key is tried as well.
 	return cmd
 }
 
-// lesson is what is learnt, and from what.
-type lesson struct {
+// learning is what is learnt, and from what.
+type learning struct {
 	webhook.LearnResult
 
 	names   []string // of the deliveries
@@ -107,7 +107,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	l := lesson{}
+	l := learning{}
 	samples, err := l.samples(ctx, c.Session, o)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (o learnOptions) check() error {
 }
 
 // samples returns the deliveries to learn from.
-func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions) ([]webhook.Sample, error) {
+func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) ([]webhook.Sample, error) {
 	if o.From != "" {
 		all, err := captures(ctx, s, o.From)
 		for i := range all {
@@ -203,7 +203,7 @@ func (l *lesson) samples(ctx context.Context, s *app.Session, o learnOptions) ([
 	return all, err
 }
 
-func (l *lesson) json() learnJSON {
+func (l *learning) json() learnJSON {
 	j := learnJSON{Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Candidates: []candidateJSON{}, Partial: []candidateJSON{}, Untried: append([]string{}, l.Untried...)}
 	for _, s := range l.secrets {
 		j.Secrets = append(j.Secrets, s.Name)
@@ -217,7 +217,7 @@ func (l *lesson) json() learnJSON {
 	return j
 }
 
-func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
+func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
 		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
 		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
@@ -243,7 +243,7 @@ func (l *lesson) candidate(c webhook.Candidate) candidateJSON {
 }
 
 // failure returns why nothing was learnt, or why it may not be pinned.
-func (l *lesson) failure(call *command.Call, o learnOptions) error {
+func (l *learning) failure(call *command.Call, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
@@ -275,7 +275,7 @@ func (l *lesson) failure(call *command.Call, o learnOptions) error {
 
 // repeatCommand returns the command that learns from the deliveries which the best partial
 // scheme matches; none for those of a file, which have no IDs.
-func (l *lesson) repeatCommand(c *command.Call, o learnOptions) string {
+func (l *learning) repeatCommand(c *command.Call, o learnOptions) string {
 	if o.From != "" {
 		return ""
 	}
@@ -289,7 +289,7 @@ func (l *lesson) repeatCommand(c *command.Call, o learnOptions) string {
 }
 
 // untried names what was not tried.
-func (l *lesson) untried() string {
+func (l *learning) untried() string {
 	const named = 5
 	names := strings.Join(l.Untried[:min(len(l.Untried), named)], ", ")
 	if len(l.Untried) > named {

@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func printResult(call *command.Call, l lesson, j learnJSON) error {
+func printResult(call *command.Call, l learning, j learnJSON) error {
 	if call.Out.Machine() {
 		return call.Out.Object(j)
 	}
@@ -53,7 +53,7 @@ func printResult(call *command.Call, l lesson, j learnJSON) error {
 }
 
 // printNextStep prints what was pinned, or why nothing was.
-func printNextStep(call *command.Call, l lesson, j learnJSON) {
+func printNextStep(call *command.Call, l learning, j learnJSON) {
 	c := l.Candidates[0]
 	switch {
 	case j.Pinned != nil:

@@ -14,7 +14,7 @@ import (
 
 // pin writes the first candidate to the configuration, and verifies the stored
 // deliveries again.
-func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, result *learnJSON) error {
+func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, result *learnJSON) error {
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()
 	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
@@ -53,7 +53,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l lesson, resu
 
 // places returns what webhook.secrets must hold for a candidate to verify, nil
 // if it may stay as it is, and the secrets that are then in force.
-func (l *lesson) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
+func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
 	var matched []webhook.Secret
 	for _, i := range c.Secrets {
 		matched = append(matched, l.secrets[i])
