@@ -8,77 +8,73 @@ import (
 
 // codec reads the values of one kind.
 type codec struct {
-	want func(setting) string // what the kind takes, in words
-	tags []string             // YAML types of one text; nil for those of any text
+	want string   // what the setting takes, in words
+	tags []string // YAML types of one text; nil for those of any text
 
 	// decode reads one text. It is nil for a kind that has parts.
-	decode func(setting, string) (any, *KeyError)
+	decode func(string) (any, *KeyError)
 
 	// texts and node read the parts of a kind that has them: from several
 	// texts, each one part, and from a file. Without texts only JSON will do.
-	texts func(setting, []string) (any, *KeyError)
-	node  func(setting, *yaml.Node) (any, *KeyError)
+	texts func([]string) (any, *KeyError)
+	node  func(*yaml.Node) (any, *KeyError)
 }
-
-// words returns a codec.want that says the same of every setting.
-func words(want string) func(setting) string { return func(setting) string { return want } }
 
 // codec returns what reads the setting.
 func (s setting) codec() codec {
 	switch s.Kind {
 	case KindChoice:
-		return codec{want: func(s setting) string { return "one of " + strings.Join(s.Choices, ", ") }, decode: setting.choice}
+		return codec{want: "one of " + strings.Join(s.Choices, ", "), decode: s.choice}
 	case KindBool:
-		return codec{want: words("true or false"), tags: []string{"!!bool", "!!str"}, decode: setting.boolean}
+		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}, decode: s.boolean}
 	case KindInteger:
-		want := func(s setting) string { return "a whole number" + s.bounds() }
-		return codec{want: want, tags: []string{"!!int"}, decode: untyped(setting.integer)}
+		return codec{want: "a whole number" + s.bounds(), tags: []string{"!!int"}, decode: untyped(s.integer)}
 	case KindNumber:
-		return codec{want: func(s setting) string { return "a number" + s.bounds() }, tags: []string{"!!int", "!!float"}, decode: setting.number}
+		return codec{want: "a number" + s.bounds(), tags: []string{"!!int", "!!float"}, decode: s.number}
 	case KindDuration:
-		return codec{want: words("a duration such as 30s, 2m, 1h or 7d"), decode: setting.duration}
+		return codec{want: "a duration such as 30s, 2m, 1h or 7d", decode: s.duration}
 	case KindSize:
-		return codec{want: func(s setting) string {
-			return "a size from " + Size(s.least).String() + " to " + Size(s.most).String()
-		}, decode: setting.size}
+		return codec{want: "a size from " + Size(s.least).String() + " to " + Size(s.most).String(), decode: s.size}
 	case KindPath:
-		return codec{want: words("the path of a file"), decode: untyped(setting.plainText)}
+		return codec{want: "the path of a file", decode: untyped(s.plainText)}
 	case KindSecret:
-		return codec{want: words("text"), decode: setting.secret}
+		return codec{want: "text", decode: s.secret}
 	case KindList:
-		return codec{want: words("a list of texts"), texts: textsOf(setting.plainText), node: nodesOf(setting.plainText)}
+		return codec{want: "a list of texts", texts: textsOf(s.plainText), node: nodesOf(s, s.plainText)}
 	case KindIntegers:
-		want := func(s setting) string { return "whole numbers" + s.bounds() }
-		return codec{want: want, tags: []string{"!!int"}, texts: textsOf(setting.integer), node: nodesOf(setting.integer)}
+		return codec{
+			want: "whole numbers" + s.bounds(), tags: []string{"!!int"},
+			texts: textsOf(s.integer), node: nodesOf(s, s.integer),
+		}
 	case KindNames:
-		return codec{want: words("names with a text each"), texts: setting.namesFromTexts, node: setting.namesFromNode}
+		return codec{want: "names with a text each", texts: s.namesFromTexts, node: s.namesFromNode}
 	case KindMatches:
-		return codec{want: words("a list of {path, equals}"), node: func(s setting, n *yaml.Node) (any, *KeyError) {
+		return codec{want: "a list of {path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
 			return items(n, s.want(), matchFromNode)
 		}}
 	case KindAbsents:
-		return codec{want: words("a list of {status, message, path, equals}"), node: func(s setting, n *yaml.Node) (any, *KeyError) {
+		return codec{want: "a list of {status, message, path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
 			return items(n, s.want(), absentFromNode)
 		}}
 	case KindSchemes:
-		return codec{want: words("names with a signature scheme each"), node: setting.schemesFromNode}
+		return codec{want: "names with a signature scheme each", node: s.schemesFromNode}
 	default:
-		return codec{want: words("text"), decode: untyped(setting.plainText)}
+		return codec{want: "text", decode: untyped(s.plainText)}
 	}
 }
 
 // untyped returns decode as a codec has it.
-func untyped[T any](decode func(setting, string) (T, *KeyError)) func(setting, string) (any, *KeyError) {
-	return func(s setting, t string) (any, *KeyError) { return decode(s, t) }
+func untyped[T any](decode func(string) (T, *KeyError)) func(string) (any, *KeyError) {
+	return func(t string) (any, *KeyError) { return decode(t) }
 }
 
 // textsOf reads a list from one text an item.
-func textsOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, []string) (any, *KeyError) {
-	return func(s setting, texts []string) (any, *KeyError) {
+func textsOf[T any](decode func(string) (T, *KeyError)) func([]string) (any, *KeyError) {
+	return func(texts []string) (any, *KeyError) {
 		all := make([]T, len(texts))
 		for i, t := range texts {
 			var fault *KeyError
-			if all[i], fault = decode(s, t); fault != nil {
+			if all[i], fault = decode(t); fault != nil {
 				return nil, fault
 			}
 		}
@@ -87,14 +83,14 @@ func textsOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, [
 }
 
 // nodesOf reads a list of scalars from a file.
-func nodesOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, *yaml.Node) (any, *KeyError) {
-	return func(s setting, n *yaml.Node) (any, *KeyError) {
+func nodesOf[T any](s setting, decode func(string) (T, *KeyError)) func(*yaml.Node) (any, *KeyError) {
+	return func(n *yaml.Node) (any, *KeyError) {
 		return items(n, s.want(), func(item *yaml.Node) (made T, fault *KeyError) {
 			t, fault := s.scalar(item)
 			if fault != nil {
 				return made, fault
 			}
-			return decode(s, t)
+			return decode(t)
 		})
 	}
 }
@@ -104,9 +100,9 @@ func nodesOf[T any](decode func(setting, string) (T, *KeyError)) func(setting, *
 func (s setting) fromTexts(texts []string) (any, *KeyError) {
 	switch c := s.codec(); {
 	case c.decode != nil:
-		return c.decode(s, texts[len(texts)-1])
+		return c.decode(texts[len(texts)-1])
 	case c.texts != nil:
-		return c.texts(s, texts)
+		return c.texts(texts)
 	}
 	return nil, wrong("wants JSON: "+s.want(), "")
 }
@@ -116,13 +112,13 @@ func (s setting) fromTexts(texts []string) (any, *KeyError) {
 func (s setting) fromNode(n *yaml.Node) (any, *KeyError) {
 	c := s.codec()
 	if c.node != nil {
-		return c.node(s, n)
+		return c.node(n)
 	}
 	t, fault := s.scalar(n)
 	if fault != nil {
 		return nil, fault
 	}
-	return c.decode(s, t)
+	return c.decode(t)
 }
 
 // fromVariable decodes an environment variable: JSON where the kind has parts

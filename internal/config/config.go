@@ -34,14 +34,9 @@ type Sources struct {
 // FromOS returns the sources of this process. A folder that the system does
 // not tell stays empty.
 func FromOS(flags []Flag) Sources {
-	src := Sources{Flags: flags, Env: os.Environ()}
-	if folder, err := os.Getwd(); err == nil {
-		src.WorkDir = folder
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		src.Home = home
-	}
-	return src
+	folder, _ := os.Getwd()
+	home, _ := os.UserHomeDir()
+	return Sources{Flags: flags, Env: os.Environ(), WorkDir: folder, Home: home}
 }
 
 // Config is every setting, decided. It is read only, and so safe for

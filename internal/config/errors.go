@@ -26,24 +26,19 @@ type KeyError struct {
 
 // Error gives the place, the key and what is wrong; the hint stands apart.
 func (e *KeyError) Error() string {
-	var b strings.Builder
-	switch {
-	case e.File != "":
-		b.WriteString(e.File)
-		if e.Line > 0 {
-			b.WriteString(":" + strconv.Itoa(e.Line))
-		}
-		b.WriteString(": ")
-		if e.Key != "" {
-			b.WriteString(e.Key + ": ")
-		}
-	case e.Origin.Name != "":
-		b.WriteString(e.Origin.Name + ": ")
-	case e.Key != "":
-		b.WriteString(e.Key + ": ")
+	text := e.Message
+	if e.Key != "" && (e.File != "" || e.Origin.Name == "") {
+		text = e.Key + ": " + text
 	}
-	b.WriteString(e.Message)
-	return b.String()
+	switch {
+	case e.File != "" && e.Line > 0:
+		return e.File + ":" + strconv.Itoa(e.Line) + ": " + text
+	case e.File != "":
+		return e.File + ": " + text
+	case e.Origin.Name != "":
+		return e.Origin.Name + ": " + text
+	}
+	return text
 }
 
 // Unwrap returns the cause, or nil.

@@ -86,7 +86,7 @@ func absolute(path, folder, home string) string {
 // storeDefault is where the store is when nothing says otherwise; nothing if
 // neither the environment nor the home folder is known.
 func storeDefault(goos string, env map[string]string, home string) string {
-	folder := ""
+	var folder string
 	switch {
 	case filepath.IsAbs(env[xdgData]):
 		folder = env[xdgData]
@@ -126,7 +126,11 @@ func variable(name, goos string) string {
 func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 	f, err := disk.Open(path)
 	if err != nil {
-		return nil, nil, &KeyError{Message: cause(err), Hint: openHint(err), Err: err}
+		fault := &KeyError{Message: cause(err), Err: err}
+		if errors.Is(err, fs.ErrPermission) {
+			fault.Hint = "it must be readable by the one who runs waybill"
+		}
+		return nil, nil, fault
 	}
 	defer func() { _ = f.Close() }() // only read from: nothing is lost
 	info, err := f.Stat()
@@ -144,11 +148,4 @@ func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 		return nil, nil, wrong("is larger than "+strconv.Itoa(MaxFile)+" bytes", "a file of settings is a few lines")
 	}
 	return data, info, nil
-}
-
-func openHint(err error) string {
-	if errors.Is(err, fs.ErrPermission) {
-		return "it must be readable by the one who runs waybill"
-	}
-	return ""
 }

@@ -44,19 +44,17 @@ type NamedSecret struct {
 // findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
 	for _, layer := range slices.Backward(layers) {
-		literal, isLiteral := layer["api_key"]
-		file, isFile := layer["api_key_file"]
-		key := apiKey{}
-		if isLiteral {
-			key.literal, _ = literal.v.(Secret)
-			key.origin = literal.origin
-		}
-		if isFile {
-			key.file, _ = file.v.(string)
-		}
+		literal, file := layer["api_key"], layer["api_key_file"]
+		key := apiKey{origin: literal.origin}
+		key.literal, _ = literal.v.(Secret)
+		key.file, _ = file.v.(string)
 		switch {
 		case !key.literal.IsZero() && key.file != "":
-			return apiKey{}, wrong("set together with api_key"+inPlace(literal.origin)+": which of the two counts is not clear", "remove one of them").at("api_key_file", file.origin)
+			other := "api_key"
+			if name := literal.origin.Name; name != "" {
+				other += " (" + name + ")"
+			}
+			return apiKey{}, wrong("set together with "+other+": which of the two counts is not clear", "remove one of them").at("api_key_file", file.origin)
 		case key.file != "":
 			key.origin = file.origin
 			return key, nil
@@ -65,13 +63,6 @@ func findAPIKey(layers []layer) (apiKey, error) {
 		}
 	}
 	return apiKey{}, nil
-}
-
-func inPlace(o Origin) string {
-	if o.Name != "" {
-		return " (" + o.Name + ")"
-	}
-	return ""
 }
 
 // APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which

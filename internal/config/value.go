@@ -97,7 +97,7 @@ func (s setting) unwanted(t string) string {
 }
 
 // want says what the setting takes.
-func (s setting) want() string { return s.codec().want(s) }
+func (s setting) want() string { return s.codec().want }
 
 func (s setting) bounds() string {
 	return " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
