@@ -45,9 +45,13 @@ func (it Item) Key() Key { return Key{ReferID: it.ReferID, Number: it.Number} }
 //
 // Interface: Resources and their fields, tracking creation item.
 type itemJSON struct {
-	ReferID  string            `json:"referId"`
-	Number   string            `json:"rawTrackingNumber"`
-	Metadata map[string]string `json:"metadata,omitempty"`
+	ReferID  string        `json:"referId"`
+	Number   string        `json:"rawTrackingNumber"`
+	Metadata *metadataJSON `json:"metadata,omitempty"`
+}
+
+type metadataJSON struct {
+	CarrierCode string `json:"carrierCode"`
 }
 
 // AppendBatch appends the body of a create request for items. Bytes that are
@@ -59,7 +63,7 @@ func AppendBatch(dst []byte, items []Item) []byte {
 	for i, it := range items {
 		data[i] = itemJSON{ReferID: it.ReferID, Number: it.Number}
 		if it.CarrierCode != "" {
-			data[i].Metadata = map[string]string{FieldCarrierCode: it.CarrierCode}
+			data[i].Metadata = &metadataJSON{it.CarrierCode}
 		}
 	}
 	b := bytes.NewBuffer(dst)
