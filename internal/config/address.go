@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -97,10 +98,6 @@ func SameLoopback(account string) (string, bool) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {
 		return account, false
 	}
-	host := "127.0.0.1"
-	if port := u.Port(); port != "" {
-		host += ":" + port
-	}
-	u.Host = host
+	u.Host = strings.TrimSuffix(net.JoinHostPort("127.0.0.1", u.Port()), ":")
 	return u.String(), true
 }

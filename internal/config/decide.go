@@ -30,12 +30,11 @@ func (l *loader) decide(layers []layer) (Config, error) {
 			v.SetDefault(viperKey(s.Key), s.preset)
 		}
 	}
-	named := map[string]map[string]Origin{} // of names and schemes: what gave each
 	for _, made := range layers {
 		for key, val := range made {
 			c.origins[key] = val.origin
 		}
-		l.lay(v, made, named)
+		l.lay(v, made, c.origins)
 	}
 	if err := l.finish(v, &c); err != nil {
 		return Config{}, err
@@ -50,7 +49,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if c.key.file != "" {
 		c.origins["api_key"], c.origins["api_key_file"] = Origin{}, c.key.origin
 	}
-	c.entries = l.entries(v, c, named)
+	c.entries = l.entries(v, c)
 	c.warnings = l.warnings(namesOf(c.Webhook.Secrets))
 	return c, nil
 }
@@ -60,23 +59,17 @@ func (l *loader) decide(layers []layer) (Config, error) {
 func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
 
 // lay puts the values of a layer over those of the layers below it.
-func (l *loader) lay(v *viper.Viper, made layer, named map[string]map[string]Origin) {
+func (l *loader) lay(v *viper.Viper, made layer, origins map[string]Origin) {
 	for key, val := range made {
 		if s := l.find(key); !s.apart() {
-			v.Set(viperKey(key), joinNames(s, v.Get(viperKey(key)), val, named))
+			v.Set(viperKey(key), joinNames(s, v.Get(viperKey(key)), val, origins))
 		}
 	}
 }
 
-// joinNames lays the names of val over those below; any other value replaces
-// what is below.
-func joinNames(s setting, below any, val value, named map[string]map[string]Origin) any {
-	note := func(name string) {
-		if named[s.Key] == nil {
-			named[s.Key] = map[string]Origin{}
-		}
-		named[s.Key][name] = val.origin
-	}
+// joinNames lays the names of val over those below and notes the origin of
+// each, under the key and the name; any other value replaces what is below.
+func joinNames(s setting, below any, val value, origins map[string]Origin) any {
 	switch over := val.v.(type) {
 	case names:
 		under, _ := below.(names)
@@ -85,20 +78,17 @@ func joinNames(s setting, below any, val value, named map[string]map[string]Orig
 			kept[s.one(name)] = name
 		}
 		for name, text := range over {
-			if old, ok := kept[s.one(name)]; ok {
-				delete(all, old)
-				delete(named[s.Key], old)
-			}
+			delete(all, kept[s.one(name)])
 			all[name] = text
-			note(name)
+			origins[s.Key+"."+name] = val.origin
 		}
 		return all
 	case schemes:
 		under, _ := below.(schemes)
 		all := maps.Clone(under)
-		maps.Copy(all, over)
-		for name := range over {
-			note(name)
+		for name, scheme := range over {
+			all[name] = scheme
+			origins[s.Key+"."+name] = val.origin
 		}
 		return all
 	}

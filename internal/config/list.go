@@ -63,7 +63,7 @@ func joined(key string, below []Entry) Entry {
 }
 
 // entries lists what v decided, and the secrets beside it.
-func (l *loader) entries(v *viper.Viper, c Config, named map[string]map[string]Origin) []Entry {
+func (l *loader) entries(v *viper.Viper, c Config) []Entry {
 	apart := map[string]any{"api_key": c.key.literal, "api_key_file": c.key.file, "webhook.secret": c.webhook.literal}
 	var all []Entry
 	for _, s := range l.table {
@@ -71,12 +71,13 @@ func (l *loader) entries(v *viper.Viper, c Config, named map[string]map[string]O
 		if s.apart() {
 			val = apart[s.Key]
 		}
-		if len(named[s.Key]) == 0 {
+		items, _ := plain(val).(map[string]any) // of names and schemes
+		if len(items) == 0 {
 			all = append(all, Entry{Key: s.Key, Text: text(val), Value: plain(val), Origin: c.origins[s.Key], Secret: s.Secret})
 		}
-		for name, o := range named[s.Key] {
-			item := plain(val).(map[string]any)[name] //nolint:forcetypeassert // names and schemes are maps
-			all = append(all, Entry{Key: s.Key + "." + name, Text: text(item), Value: item, Origin: o})
+		for name, item := range items {
+			key := s.Key + "." + name
+			all = append(all, Entry{Key: key, Text: text(item), Value: item, Origin: c.origins[key]})
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })

@@ -134,10 +134,8 @@ func (s *Server) sleep(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-r.Context().Done():
 	case <-s.done:
@@ -299,10 +297,8 @@ func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operatio
 // later stores after a delay, or at Close at the latest.
 func (s *Server) later(store func()) {
 	s.tasks.Go(func() {
-		t := time.NewTimer(lateDelay)
-		defer t.Stop()
 		select {
-		case <-t.C:
+		case <-time.After(lateDelay):
 		case <-s.done:
 		}
 		store()
