@@ -25,9 +25,7 @@ func fingerprint(salt []byte, key string) []byte {
 
 // AccountNames returns the accounts that have runs, see [ledger.History].
 func (d *DB) AccountNames(ctx context.Context) ([]string, error) {
-	var names []string
-	err := d.each(ctx, scanColumn(&names), "SELECT name FROM accounts a WHERE EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') ORDER BY id")
-	return names, err
+	return list(ctx, d.each, scanOne[string], "SELECT name FROM accounts a WHERE EXISTS (SELECT 1 FROM runs r WHERE r.account_id = a.id AND r.state = 'open') ORDER BY id")
 }
 
 // LookUpKey says whether a key was recorded for the account or for others, see
@@ -102,16 +100,12 @@ func (d *DB) LowerBatchLimit(ctx context.Context, account string, mode ledger.Mo
 
 // Assumptions returns what was checked, see [ledger.Accounts].
 func (d *DB) Assumptions(ctx context.Context, account string) ([]ledger.CheckedAssumption, error) {
-	var all []ledger.CheckedAssumption
-	err := d.each(ctx, func(s scanner) error {
-		var c ledger.CheckedAssumption
+	return list(ctx, d.each, func(s scanner) (c ledger.CheckedAssumption, err error) {
 		var checked int64
-		err := s.Scan(&c.Assumption, &c.Holds, &checked)
+		err = s.Scan(&c.Assumption, &c.Holds, &checked)
 		c.Checked = instant(checked)
-		all = append(all, c)
-		return err
+		return c, err
 	}, "SELECT name, holds, checked FROM assumptions WHERE account_id = "+accountOf("$1")+" ORDER BY name", account)
-	return all, err
 }
 
 // RecordAssumption records it, see [ledger.Accounts].

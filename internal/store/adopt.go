@@ -37,16 +37,14 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 	if err != nil {
 		return 0, 0, err
 	}
-	var sources []adoptable
-	if err := t.each(ctx, func(s scanner) error {
-		var b adoptable
-		err := s.Scan(&b.id, &b.first, &b.last, &b.rows, &b.whole)
-		sources = append(sources, b)
-		return err
+	sources, err := list(ctx, t.each, func(s scanner) (b adoptable, err error) {
+		err = s.Scan(&b.id, &b.first, &b.last, &b.rows, &b.whole)
+		return b, err
 	}, `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM run_batches p
 		JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
 		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND n.state = 'open'
-		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce); err != nil {
+		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
+	if err != nil {
 		return 0, 0, err
 	}
 	g := t.newRebatcher(run, size)
@@ -74,7 +72,7 @@ func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, err
 		_, err := g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
 		return pending, err
 	}
-	rows, err := g.t.queryIDs(ctx, "SELECT r.id FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND "+
+	rows, err := list(ctx, g.t.each, scanOne[int64], "SELECT r.id FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND "+
 		inInput+" ORDER BY r.id LIMIT $5", g.run, b.first, b.last, b.id, n)
 	for _, row := range rows {
 		if err == nil {

@@ -22,14 +22,11 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if size < 1 {
 		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
-	var claimed []batch
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) ([]batch, error) {
 		if err := d.takeOver(ctx, t, run, me); err != nil {
-			return err
+			return nil, err
 		}
-		var err error
-		claimed, err = t.claim(ctx, run, n, int64(size), me)
-		return err
+		return t.claim(ctx, run, n, int64(size), me)
 	})
 	if err != nil {
 		return nil, err
@@ -108,7 +105,7 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 // nextPending returns up to n pending batches of the run, none of them with
 // more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
-	all, err := t.queryBatches(ctx, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n)
+	all, err := list(ctx, t.each, scanBatch, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n)
 	if err != nil {
 		return nil, err
 	}
@@ -168,8 +165,8 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 
 // Recover makes rows unknown that ended processes were sending, see [ledger.Queue].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
-	var owners []string
-	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE state = 'sending'"); err != nil {
+	owners, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE state = 'sending'")
+	if err != nil {
 		return 0, err
 	}
 	var total int64
@@ -181,12 +178,8 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 		if alive {
 			continue
 		}
-		var rows int64
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
-			var err error
-			rows, err = t.markUnknown(ctx, o)
-			return err
-		}); err != nil {
+		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.markUnknown(ctx, o) })
+		if err != nil {
 			return total, err
 		}
 		total += rows

@@ -161,14 +161,10 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, 
 		order = " ORDER BY seq DESC"
 	}
 	c.args = append(c.args, n)
-	var page []eventRow
-	err := d.each(ctx, func(s scanner) (err error) {
-		var r eventRow
+	return list(ctx, d.each, func(s scanner) (r eventRow, err error) {
 		r.Event, err = scanEvent(s, &r.body)
-		page = append(page, r)
-		return err
+		return r, err
 	}, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
-	return page, err
 }
 
 // bodyReader reads the bytes of events, and those of several events of one

@@ -22,38 +22,34 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 	if err := d.indexNumbers(ctx); err != nil { // many at once; what is still missing follows below
 		return false, err
 	}
-	var moved int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		var err error
-		if moved, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from); err != nil || moved == 0 || len(seen) == 0 {
-			return err
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
+		moved, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from)
+		if err != nil || moved == 0 || len(seen) == 0 {
+			return moved > 0, err
 		}
 		if err := t.indexAllNumbers(ctx); err != nil {
-			return err
+			return false, err
 		}
 		for _, s := range seen {
 			all, err := t.about(ctx, s)
 			if err != nil {
-				return err
+				return false, err
 			}
 			if err := d.recordSightings(ctx, t, all); err != nil {
-				return err
+				return false, err
 			}
 		}
-		return nil
+		return true, nil
 	})
-	return moved > 0 && err == nil, err
 }
 
 // about returns what an event told of each tracking that it is about.
 func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
-	var all []ownedSighting
-	err := t.each(ctx, func(row scanner) error {
+	all, err := list(ctx, t.each, func(row scanner) (ownedSighting, error) {
 		one := ownedSighting{Sighting: s}
 		one.RouterID = ""
 		err := row.Scan(&one.account, &one.Key.ReferID, &one.Key.Number)
-		all = append(all, one)
-		return err
+		return one, err
 	}, `SELECT r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
 			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id`+visible+`
 		UNION SELECT s.account_id, s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
@@ -72,14 +68,10 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, err
 
 // UpdatedByEvents returns what was learnt from events, see [ledger.EventFollower].
 func (d *DB) UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error) {
-	var keys []tracking.Key
-	err := d.each(ctx, func(s scanner) error {
-		var k tracking.Key
-		err := s.Scan(&k.ReferID, &k.Number)
-		keys = append(keys, k)
-		return err
+	return list(ctx, d.each, func(s scanner) (k tracking.Key, err error) {
+		err = s.Scan(&k.ReferID, &k.Number)
+		return k, err
 	}, "SELECT refer_id, number FROM sightings WHERE event > $1 AND event > 0 AND +account_id IN (0, "+accountOf("$2")+") ORDER BY event, id", after, account)
-	return keys, err
 }
 
 // LastUnverified returns the latest unverified event of a number, see [ledger.EventFollower].

@@ -83,11 +83,11 @@ func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string
 	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {
 		return err
 	}
-	owners := []string{owner}
-	if err := d.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID); err != nil {
+	owners, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID)
+	if err != nil {
 		return err
 	}
-	for _, o := range owners {
+	for _, o := range append(owners, owner) {
 		if sum.Live, err = d.owner.isAlive(o); sum.Live || err != nil {
 			return d.fail("lock", err)
 		}
@@ -117,13 +117,9 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) iter.Seq2[ledg
 			sum   ledger.RunSummary
 			owner string
 		}
-		var lines []line
-		err := d.each(ctx, func(s scanner) error {
-			var l line
-			var err error
+		lines, err := list(ctx, d.each, func(s scanner) (l line, err error) {
 			l.sum, l.owner, err = scanRun(s)
-			lines = append(lines, l)
-			return err
+			return l, err
 		}, query, args...)
 		for _, l := range lines {
 			if err != nil {
@@ -196,14 +192,11 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 
 // batches returns the next batches of a run, without their answers.
 func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSummary, error) {
-	var page []ledger.BatchSummary
-	err := d.each(ctx, func(s scanner) error {
-		var b ledger.BatchSummary
+	page, err := list(ctx, d.each, func(s scanner) (b ledger.BatchSummary, err error) {
 		var began, took int64
-		err := s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, &began, &took)
+		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, &began, &took)
 		b.Began, b.Took = instant(began), time.Duration(took)*time.Microsecond
-		page = append(page, b)
-		return err
+		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)
 	if err == nil && len(page) > 0 {

@@ -19,15 +19,7 @@ func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
-	var receipt inbox.Receipt
-	err = d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-		receipt, err = t.put(ctx, delivery, rows, sums)
-		return err
-	})
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	return receipt, nil
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) { return t.put(ctx, delivery, rows, sums) })
 }
 
 // sumsOf returns the hash of each row's bytes, nil for an anomaly. Its error
@@ -114,41 +106,36 @@ func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum 
 
 // SetVerdict changes the verdict on a delivery, see [inbox.Verdicts].
 func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
-	var receipt inbox.Receipt
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		receipt = inbox.Receipt{Delivery: judged.Seq}
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) {
+		receipt := inbox.Receipt{Delivery: judged.Seq}
 		var verified string
 		var pruned bool
 		var received int64
 		found, err := t.row(ctx, []any{&verified, &pruned, &received}, "SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
 		switch {
 		case err != nil:
-			return err
+			return receipt, err
 		case !found:
-			return fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq)
+			return receipt, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq)
 		case pruned, verified == string(inbox.Yes):
-			return nil
+			return receipt, nil
 		}
 		judged.ReceivedAt = instant(received)
 		if _, err := t.exec(ctx, "UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5 WHERE seq = $6",
 			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {
-			return err
+			return receipt, err
 		}
 		which := ""
 		if judged.Verified == inbox.Yes {
 			which = " AND mark = 'anomaly'"
 			if receipt.Rows, err = t.release(ctx, judged); err != nil {
-				return err
+				return receipt, err
 			}
 		}
 		_, err = t.exec(ctx, "UPDATE events SET verified = $1, reason = $2, body_authenticated = $3 WHERE delivery = $4"+which,
 			string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated), judged.Seq)
-		return err
+		return receipt, err
 	})
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	return receipt, nil
 }
 
 // Readmit stores a delivery that was refused, see [inbox.Verdicts].
@@ -157,42 +144,26 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
-	var receipt inbox.Receipt
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) {
 		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
+		}
 		if err != nil {
-			return err
+			return inbox.Receipt{}, err
 		}
-		if n == 0 {
-			return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
-		}
-		receipt, err = t.put(ctx, delivery, rows, sums)
-		return err
+		return t.put(ctx, delivery, rows, sums)
 	})
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	return receipt, nil
 }
 
 // release adds the events of a delivery that became verified a second time.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
 	const which = "WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq"
-	var rows []inbox.Event
-	var sums [][]byte
-	err := errors.Join(
-		t.each(ctx, func(s scanner) error {
-			e, err := scanEvent(s)
-			rows = append(rows, e)
-			return err
-		}, eventColumns+which, d.Seq),
-		t.each(ctx, func(s scanner) error {
-			var sum []byte
-			err := s.Scan(&sum)
-			sums = append(sums, sum)
-			return err
-		}, "SELECT sum FROM events "+which, d.Seq),
-	)
+	rows, err := list(ctx, t.each, func(s scanner) (inbox.Event, error) { return scanEvent(s) }, eventColumns+which, d.Seq)
+	if err != nil {
+		return nil, err
+	}
+	sums, err := list(ctx, t.each, scanOne[[]byte], "SELECT sum FROM events "+which, d.Seq)
 	if err != nil {
 		return nil, err
 	}

@@ -72,13 +72,7 @@ func scanSink(s scanner) (inbox.Sink, error) {
 }
 
 func (d *DB) sinks(ctx context.Context, where string, args ...any) ([]inbox.Sink, error) {
-	var all []inbox.Sink
-	err := d.each(ctx, func(s scanner) error {
-		k, err := scanSink(s)
-		all = append(all, k)
-		return err
-	}, selectSink+where, args...)
-	return all, err
+	return list(ctx, d.each, scanSink, selectSink+where, args...)
 }
 
 func (d *DB) sink(ctx context.Context, id int64) (inbox.Sink, error) {
@@ -99,34 +93,28 @@ func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) { return d.sinks(c
 
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
-	var dropped int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
 		passed, released, err := t.startOf(ctx, nil)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		n, err := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", passed, released, sink)
 		if err == nil && n == 0 {
 			err = noSink(sink)
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if err := d.releaseDeadClaims(ctx, t, sink); err != nil {
-			return err
+			return 0, err
 		}
 		// What is being sent is not blocked by anything, and blocks nothing that stays.
 		if _, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
 			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink); err != nil {
-			return err
+			return 0, err
 		}
-		dropped, err = t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0", sink)
-		return err
+		return t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0", sink)
 	})
-	if err != nil {
-		return 0, err
-	}
-	return dropped, nil
 }
 
 // Advance moves a sink's cursor on, see [inbox.Outbox].
@@ -140,12 +128,7 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows [
 		if err != nil || step.to == at {
 			return inbox.Progress{}, err
 		}
-		var moved bool
-		err = d.run(ctx, func(ctx context.Context, t *tx) error {
-			var err error
-			moved, err = t.applyStep(ctx, sink, at, step)
-			return err
-		})
+		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.applyStep(ctx, sink, at, step) })
 		if err != nil {
 			return inbox.Progress{}, err
 		}

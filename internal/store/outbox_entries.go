@@ -69,8 +69,9 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 		if err != nil {
 			return err
 		}
-		for _, l := range entries {
-			if _, err := t.exec(ctx, "UPDATE outbox SET owner = $1, attempts = attempts + 1 WHERE seq = $2", me, l.ID); err != nil {
+		for i := range entries {
+			entries[i].Attempt++
+			if _, err := t.exec(ctx, "UPDATE outbox SET owner = $1, attempts = attempts + 1 WHERE seq = $2", me, entries[i].ID); err != nil {
 				return err
 			}
 		}
@@ -86,20 +87,13 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 // dueEntries returns up to n unclaimed entries, due later than after and not
 // later than until.
 func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([]inbox.OutboxEntry, error) {
-	var entries []inbox.OutboxEntry
-	err := t.each(ctx, func(s scanner) error {
-		l, err := scanEntry(s)
-		l.Attempt++
-		entries = append(entries, l)
-		return err
-	}, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
-	return entries, err
+	return list(ctx, t.each, scanEntry, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
 }
 
 // releaseDeadClaims releases the entries that dead processes had claimed.
 func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
-	var owners []string
-	if err := t.each(ctx, scanColumn(&owners), "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink); err != nil {
+	owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink)
+	if err != nil {
 		return err
 	}
 	for _, name := range owners {
@@ -174,8 +168,8 @@ func (t *tx) recordFailure(ctx context.Context, entry int64, dead bool, o inbox.
 
 // unblock unblocks the entries that waited for an entry.
 func (t *tx) unblock(ctx context.Context, sink, entry int64) error {
-	var numbers []string
-	if err := t.each(ctx, scanColumn(&numbers), "SELECT folded FROM outbox_numbers WHERE letter = $1", entry); err != nil {
+	numbers, err := list(ctx, t.each, scanOne[string], "SELECT folded FROM outbox_numbers WHERE letter = $1", entry)
+	if err != nil {
 		return err
 	}
 	for _, n := range numbers {
@@ -210,12 +204,7 @@ func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error
 	return func(yield func(inbox.OutboxEntry, error) bool) {
 		last := int64(math.MinInt64)
 		for {
-			var page []inbox.OutboxEntry
-			err := d.each(ctx, func(s scanner) error {
-				l, err := scanEntry(s)
-				page = append(page, l)
-				return err
-			}, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
+			page, err := list(ctx, d.each, scanEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
 			if err != nil {
 				yield(inbox.OutboxEntry{}, err)
 				return

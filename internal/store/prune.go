@@ -26,18 +26,16 @@ func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
 	for after := int64(0); ; {
-		seqs, err := d.prunable(ctx, after, before)
+		seqs, err := list(ctx, d.each, scanOne[int64], "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3",
+			after, millis(before), pruneAtOnce)
 		if err != nil {
 			return p, err
 		}
 		if len(seqs) == 0 {
 			break
 		}
-		var some inbox.PruneResult
-		if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-			some, err = t.prune(ctx, seqs)
-			return err
-		}); err != nil {
+		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) { return t.prune(ctx, seqs) })
+		if err != nil {
 			return p, err
 		}
 		after = seqs[len(seqs)-1]
@@ -58,12 +56,6 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 		p.Refused, p.Dead = refused, dead
 	}
 	return p, err
-}
-
-// prunable returns the next deliveries that Prune is to look at.
-func (d *DB) prunable(ctx context.Context, after int64, before time.Time) (seqs []int64, err error) {
-	err = d.each(ctx, scanColumn(&seqs), "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3", after, millis(before), pruneAtOnce)
-	return seqs, err
 }
 
 // isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or

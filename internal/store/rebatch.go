@@ -93,29 +93,17 @@ func (t *tx) countRunBatch(ctx context.Context, run int64, b batch) error {
 	return err
 }
 
-// queryBatches returns the batches that a query finds.
-func (t *tx) queryBatches(ctx context.Context, query string, args ...any) ([]batch, error) {
-	var all []batch
-	err := t.each(ctx, func(s scanner) error {
-		var b batch
-		err := s.Scan(&b.id, &b.first, &b.last, &b.rows)
-		all = append(all, b)
-		return err
-	}, query, args...)
-	return all, err
-}
-
-// queryIDs returns the numbers that a query finds.
-func (t *tx) queryIDs(ctx context.Context, query string, args ...any) ([]int64, error) {
-	var ids []int64
-	err := t.each(ctx, scanColumn(&ids), query, args...)
-	return ids, err
+// scanBatch reads the id, the first and the last row, and the number of rows of a
+// batch.
+func scanBatch(s scanner) (b batch, err error) {
+	err = s.Scan(&b.id, &b.first, &b.last, &b.rows)
+	return b, err
 }
 
 // rowsInBatchState returns up to limit rows of a batch that have no state of their own, in
 // order.
 func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
-	return t.queryIDs(ctx, "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
+	return list(ctx, t.each, scanOne[int64], "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
 }
 
 // rebatcher moves rows into new pending batches of a run, each of up to size rows.

@@ -13,12 +13,9 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 		id    int64
 		owner string
 	}
-	var runs []old
-	err := d.each(ctx, func(s scanner) error {
-		var o old
-		err := s.Scan(&o.id, &o.owner)
-		runs = append(runs, o)
-		return err
+	runs, err := list(ctx, d.each, func(s scanner) (o old, err error) {
+		err = s.Scan(&o.id, &o.owner)
+		return o, err
 	}, "SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
 	var p ledger.PrunedRuns
 	for _, o := range runs {
@@ -27,10 +24,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 		}
 		var alive, pruned bool
 		if alive, err = d.owner.isAlive(o.owner); err == nil && !alive {
-			err = d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-				pruned, err = t.pruneRun(ctx, o.id)
-				return err
-			})
+			pruned, err = runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.pruneRun(ctx, o.id) })
 		}
 		switch {
 		case err != nil:

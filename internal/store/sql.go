@@ -82,14 +82,21 @@ func uri(path string, settings ...string) string {
 // scanner is the current row of an answer.
 type scanner interface{ Scan(dest ...any) error }
 
-// scanColumn reads rows of one column into all.
-func scanColumn[T any](all *[]T) func(scanner) error {
-	return func(s scanner) error {
-		var one T
-		err := s.Scan(&one)
-		*all = append(*all, one)
+// scanOne reads a row of one column.
+func scanOne[T any](s scanner) (one T, err error) {
+	err = s.Scan(&one)
+	return one, err
+}
+
+// list runs a query and returns what read makes of each of its rows.
+func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	var all []T
+	err := ask(ctx, func(s scanner) error {
+		one, err := read(s)
+		all = append(all, one)
 		return err
-	}
+	}, query, args...)
+	return all, err
 }
 
 // scanRows calls f for each row and closes rows.
@@ -113,6 +120,19 @@ func found(err error) (bool, error) {
 // run does the work in a transaction and returns when it is on disk.
 func (d *DB) run(ctx context.Context, do work) error {
 	return d.fail("write", d.writer.run(ctx, do))
+}
+
+// runFor is [DB.run] for work with a result, which is the zero value after an
+// error.
+func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T, error)) (T, error) {
+	var result, none T
+	if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+		result, err = do(ctx, t)
+		return err
+	}); err != nil {
+		return none, err
+	}
+	return result, nil
 }
 
 // each runs a query and calls f for each of its rows, in one go: f must not

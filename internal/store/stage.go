@@ -298,8 +298,7 @@ func (l *stagingLocks) close() error {
 // removeStaged removes the runs being staged, in short transactions. The caller
 // has the lock of staging.
 func (d *DB) removeStaged(ctx context.Context) error {
-	var runs []int64
-	err := d.each(ctx, scanColumn(&runs), "SELECT id FROM runs WHERE state = 'staged'")
+	runs, err := list(ctx, d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
 		if err == nil {
 			err = d.removeRun(ctx, run)
@@ -310,16 +309,12 @@ func (d *DB) removeStaged(ctx context.Context) error {
 
 // removeRun removes a run being staged, from its end.
 func (d *DB) removeRun(ctx context.Context, run int64) error {
-	for done := false; !done; {
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
-			var err error
-			done, err = t.removeLastRecords(ctx, run)
-			return err
-		}); err != nil {
+	for {
+		done, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.removeLastRecords(ctx, run) })
+		if done || err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 // removeLastRecords removes the last chunk of a run's records, and the run when
@@ -329,14 +324,9 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {
 		return false, err
 	}
-	if err := t.each(ctx, func(s scanner) error {
-		var pos int64
-		err := s.Scan(&pos)
-		last = max(last, pos)
-		return err
-	}, `SELECT COALESCE(MAX(id), 0) FROM rows
+	if _, err := t.row(ctx, []any{&last}, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
 		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1`, run); err != nil {
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1) AS ends`, run); err != nil {
 		return false, err
 	}
 	complete := last-from < chunkRows

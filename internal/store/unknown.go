@@ -90,31 +90,24 @@ func correctedTime(recorded time.Time, ago time.Duration) time.Time {
 
 // unknownRowsOf returns the rows of the run's input in a batch that are in that state.
 func (d *DB) unknownRowsOf(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.UnknownRow, error) {
-	var page []ledger.UnknownRow
-	err := d.each(ctx, func(s scanner) error {
-		x, err := d.scanUnknownRow(s)
-		page = append(page, x)
-		return err
-	}, selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
-	return page, err
+	return list(ctx, d.each, d.scanUnknownRow,
+		selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
 }
 
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
 func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
-	var marked int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		marked = 0
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+		var marked int64
 		for _, x := range rows {
 			n, err := t.exec(ctx, `UPDATE rows SET state = 'unknown', reason = $1 WHERE id = $2 AND batch_id = $3
 				AND COALESCE(state, (SELECT b.state FROM batches b WHERE b.id = $3)) = 'accepted'`, clean(reason), x.Row, x.Batch)
 			if err != nil {
-				return fmt.Errorf("mark row %d unknown: %w", x.Row, err)
+				return 0, fmt.Errorf("mark row %d unknown: %w", x.Row, err)
 			}
 			marked += n
 		}
-		return nil
+		return marked, nil
 	})
-	return marked, err
 }
 
 // Resolve records what was found out about unknown rows, see [ledger.UnknownRows].
@@ -124,24 +117,21 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ledger.ErrNotClaimed)
 		}
 	}
-	var held int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (held int64, err error) {
 		size, err := t.batchSize(ctx, run)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		held = 0
 		g := t.newRebatcher(run, size)
 		for _, f := range found {
 			ok, err := g.resolve(ctx, f)
 			if err != nil {
-				return fmt.Errorf("resolve row %d: %w", f.Row, err)
+				return 0, fmt.Errorf("resolve row %d: %w", f.Row, err)
 			}
 			held += flag(ok)
 		}
-		return g.finish(ctx)
+		return held, g.finish(ctx)
 	})
-	return held, err
 }
 
 // resolve records one finding, and reports whether it still held.
@@ -206,7 +196,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 	if err != nil {
 		return 0, 0, err
 	}
-	sources, err := t.queryBatches(ctx, batchesWithState, run, after, string(from), adoptAtOnce)
+	sources, err := list(ctx, t.each, scanBatch, batchesWithState, run, after, string(from), adoptAtOnce)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -224,7 +214,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 // reopen takes the rows of the run's input out of a batch that are in that
 // state.
 func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State) (int64, error) {
-	rows, err := g.t.queryIDs(ctx, `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", g.run, b.id, string(from))
 	for _, row := range rows {
 		if err == nil {
