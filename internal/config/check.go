@@ -74,7 +74,6 @@ func noURL(s string) string {
 	return ""
 }
 
-// fields are the fields that a column can be mapped to.
 func fields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
 
 // field returns the field that name means in any spelling, or nothing.

@@ -20,7 +20,6 @@ type codec struct {
 	node  func(*yaml.Node) (any, *KeyError)
 }
 
-// codec returns what reads the setting.
 func (s setting) codec() codec {
 	switch s.Kind {
 	case KindChoice:

@@ -139,7 +139,7 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	profile, err := user.profile(user.chosen(flags, env), l.paths.User)
+	profile, err := user.profile(user.profileName(flags, env), l.paths.User)
 	if err != nil {
 		return Config{}, err
 	}

@@ -34,9 +34,9 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		for key, val := range made {
 			c.origins[key] = val.origin
 		}
-		l.lay(v, made, c.origins)
+		l.applyLayer(v, made, c.origins)
 	}
-	if err := l.finish(v, &c); err != nil {
+	if err := l.deriveValues(v, &c); err != nil {
 		return Config{}, err
 	}
 	// The values have their types already: nothing is converted on the way.
@@ -58,8 +58,8 @@ func (l *loader) decide(layers []layer) (Config, error) {
 // secret is decided by itself.
 func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
 
-// lay puts the values of a layer over those of the layers below it.
-func (l *loader) lay(v *viper.Viper, made layer, origins map[string]Origin) {
+// applyLayer puts the values of a layer over those of the layers below it.
+func (l *loader) applyLayer(v *viper.Viper, made layer, origins map[string]Origin) {
 	for key, val := range made {
 		if s := l.find(key); !s.apart() {
 			v.Set(viperKey(key), joinNames(s, v.Get(viperKey(key)), val, origins))
@@ -75,10 +75,10 @@ func joinNames(s setting, below any, val value, origins map[string]Origin) any {
 		under, _ := below.(names)
 		all, kept := maps.Clone(under), map[string]string{}
 		for name := range under {
-			kept[s.one(name)] = name
+			kept[s.foldedName(name)] = name
 		}
 		for name, text := range over {
-			delete(all, kept[s.one(name)])
+			delete(all, kept[s.foldedName(name)])
 			all[name] = text
 			origins[s.Key+"."+name] = val.origin
 		}
@@ -95,8 +95,8 @@ func joinNames(s setting, below any, val value, origins map[string]Origin) any {
 	return val.v
 }
 
-// finish replaces the values that follow from others.
-func (l *loader) finish(v *viper.Viper, c *Config) error {
+// deriveValues replaces the values that follow from others.
+func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	if raw := v.GetString("base_url"); raw != "" {
 		normal, fault := normalizeURL(raw, v.GetBool("insecure_http"))
 		if fault != nil {
@@ -141,7 +141,6 @@ func (l *loader) webhookSecrets(layers []layer, places []string) webhookSecrets 
 	return made
 }
 
-// namesOf returns the variables that places of secrets name.
 func namesOf(places []string) []string {
 	var all []string
 	for _, place := range places {

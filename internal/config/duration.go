@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// unit is one of the units that a duration may be given in.
 type unit struct {
 	name   string
 	length time.Duration

@@ -72,7 +72,7 @@ func (l *loader) flags() (layer, error) {
 		if fault != nil {
 			return made, fault.at(s.Key, o)
 		}
-		made[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+		made[s.Key] = value{l.withAbsolutePaths(s, v, l.src.WorkDir), o}
 	}
 	return made, nil
 }
@@ -90,13 +90,13 @@ func (l *loader) environment() (layer, error) {
 		if fault != nil {
 			return made, fault.at(s.Key, o)
 		}
-		made[s.Key] = value{l.placed(s, v, l.src.WorkDir), o}
+		made[s.Key] = value{l.withAbsolutePaths(s, v, l.src.WorkDir), o}
 	}
 	return made, nil
 }
 
-// placed makes the paths in a value absolute.
-func (l *loader) placed(s setting, v any, folder string) any {
+// withAbsolutePaths makes the paths in a value absolute.
+func (l *loader) withAbsolutePaths(s setting, v any, folder string) any {
 	if path, ok := v.(string); ok && s.Kind == KindPath {
 		return absolute(path, folder, l.src.Home)
 	}
@@ -121,7 +121,7 @@ func (l *loader) project() (layer, error) {
 	o := Origin{Level: FromProject, File: path}
 	data, info, fault := readSettings(path)
 	if fault == nil {
-		fault = refuseChangers(path, disk.Planted(path, info))
+		fault = refuseChangers(path, disk.ForeignOwner(path, info))
 	}
 	if fault != nil {
 		return made, fault.at("", o)
@@ -133,7 +133,7 @@ func (l *loader) project() (layer, error) {
 	if root == nil {
 		return made, nil
 	}
-	if fault := l.foreign(root); fault != nil {
+	if fault := l.refuseReserved(root); fault != nil {
 		return made, fault.at("", o)
 	}
 	return made, l.fill(made, root, o)
@@ -153,8 +153,8 @@ func (l *loader) projectIsUser() bool {
 	return err == nil && os.SameFile(user, project)
 }
 
-// foreign refuses the first key that a project file may not set.
-func (l *loader) foreign(root *yaml.Node) *KeyError {
+// refuseReserved refuses the first key that a project file may not set.
+func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
 	own, fault := pairs(root, "keys and values")
 	if fault != nil {
 		return fault
@@ -188,7 +188,7 @@ func (l *loader) whyNot(key string) string {
 
 // fill decodes the settings below a mapping into made.
 func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
-	all, fault := leaves(root, "", l.keys())
+	all, fault := flatten(root, "", l.keys())
 	if fault != nil {
 		return fault.at("", o)
 	}
@@ -203,7 +203,7 @@ func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
 		if s.Key == "api_key_file" && v == stdinName {
 			return wrong("stdin cannot be named in a file", "use --api-key-file -").at(p.key, place)
 		}
-		made[p.key] = value{l.placed(s, v, filepath.Dir(o.File)), place}
+		made[p.key] = value{l.withAbsolutePaths(s, v, filepath.Dir(o.File)), place}
 	}
 	return nil
 }

@@ -51,7 +51,6 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	return "", ", not " + strconv.Quote(short(n.Value))
 }
 
-// items decodes every item of a list.
 func items[T any](n *yaml.Node, want string, decode func(*yaml.Node) (T, *KeyError)) ([]T, *KeyError) {
 	if n.Kind != yaml.SequenceNode {
 		return nil, &KeyError{Line: n.Line, Message: "wants " + want + " in [ ] or with a - before each"}
@@ -111,7 +110,7 @@ func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 }
 
 func schemeFromNode(n *yaml.Node) (webhook.Scheme, *KeyError) {
-	parts, fault := leaves(n, "", schemeNames())
+	parts, fault := flatten(n, "", schemeNames())
 	if fault != nil {
 		return webhook.Scheme{}, fault
 	}

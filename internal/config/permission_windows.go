@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// strangers says which group that stands for many people may read or change
+// othersWithAccess says which group that stands for many people may read or change
 // the file, by its access control list; nothing if none may.
-func strangers(path string, _ fs.FileInfo) (string, error) {
+func othersWithAccess(path string, _ fs.FileInfo) (string, error) {
 	sd, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
 	if err != nil {
 		return "", err
@@ -27,17 +27,17 @@ func strangers(path string, _ fs.FileInfo) (string, error) {
 		if err := windows.GetAce(dacl, i, &ace); err != nil {
 			return "", err
 		}
-		if who := opens(ace); who != "" {
+		if who := grantsAccess(ace); who != "" {
 			return who, nil
 		}
 	}
 	return "", nil
 }
 
-// opens returns the group of many people that the entry lets read or change
+// grantsAccess returns the group of many people that the entry lets read or change
 // the file, or nothing. An entry that denies is not counted: refusing the file
 // in spite of it is the safe side.
-func opens(ace *windows.ACCESS_ALLOWED_ACE) string {
+func grantsAccess(ace *windows.ACCESS_ALLOWED_ACE) string {
 	const access = windows.FILE_READ_DATA | windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA |
 		windows.GENERIC_READ | windows.GENERIC_WRITE | windows.GENERIC_ALL | windows.WRITE_DAC | windows.WRITE_OWNER
 	if ace.Header.AceType != windows.ACCESS_ALLOWED_ACE_TYPE ||
@@ -65,7 +65,7 @@ func opens(ace *windows.ACCESS_ALLOWED_ACE) string {
 	return ""
 }
 
-// closing is the command, for cmd, that takes the file away from others.
-func closing(path string) string {
+// restrictCommand is the command, for cmd, that takes the file away from others.
+func restrictCommand(path string) string {
 	return `icacls "` + path + `" /inheritance:r /grant:r "%USERNAME%":F`
 }

@@ -24,7 +24,6 @@ var sources = map[string][]string{
 	"timestamp.from": {"", "header", "sig", "json"},
 }
 
-// schemeNames returns the name of every part of a scheme.
 func schemeNames() []string {
 	all := []string{tolerance, acceptWeak}
 	for _, p := range webhook.Settings() {
@@ -33,7 +32,6 @@ func schemeNames() []string {
 	return all
 }
 
-// setPart sets the part of that name.
 func setPart(s *webhook.Scheme, name, value string) *KeyError {
 	if name == tolerance {
 		d, err := ParseDuration(value)

@@ -61,7 +61,7 @@ func (l *loader) assign(a Assignment) (any, *yaml.Node, *KeyError) {
 	if fault != nil {
 		return nil, nil, fault
 	}
-	v = l.placed(s, v, l.src.WorkDir)
+	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
 	n, fault := nodeOf(v)
 	return v, n, fault
 }

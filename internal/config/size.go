@@ -10,7 +10,6 @@ import (
 // Size is a number of bytes.
 type Size int64
 
-// sizeUnit is one of the units that a size may be given in.
 type sizeUnit struct {
 	name   string
 	length int64 // bytes

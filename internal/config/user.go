@@ -16,7 +16,6 @@ import (
 // profilesKey is the key of the user file below which the profiles stand.
 const profilesKey = "profiles"
 
-// userFile is the user file, decoded.
 type userFile struct {
 	top      layer
 	profiles map[string]layer
@@ -48,7 +47,7 @@ func (l *loader) user() (userFile, error) {
 	if err := l.fillUser(made, root, o); err != nil {
 		return made, err
 	}
-	if err := made.guarded(info); err != nil {
+	if err := made.refuseReadable(info); err != nil {
 		return made, err
 	}
 	if fault := refuseChangers(o.File, disk.ChangersOf(o.File, info)); fault != nil {
@@ -112,8 +111,8 @@ func (l *loader) fillProfile(made layer, p pair, o Origin) error {
 	return err
 }
 
-// guarded refuses a file that others may read while it holds a secret.
-func (u userFile) guarded(info fs.FileInfo) error {
+// refuseReadable refuses a file that others may read while it holds a secret.
+func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, made := range slices.Concat([]layer{u.top}, slices.Collect(maps.Values(u.profiles))) {
 		for key, v := range made {
 			s, isSecret := v.v.(Secret)
@@ -123,7 +122,7 @@ func (u userFile) guarded(info fs.FileInfo) error {
 			if v.origin.Profile != "" {
 				key = profilesKey + "." + v.origin.Profile + "." + key
 			}
-			if fault := guard(v.origin.File, info); fault != nil {
+			if fault := refuseReaders(v.origin.File, info); fault != nil {
 				return fault.at(key, v.origin)
 			}
 		}
@@ -134,7 +133,7 @@ func (u userFile) guarded(info fs.FileInfo) error {
 // refuseChangers refuses a file that others may change: it decides where the
 // key is sent, or is the key.
 func refuseChangers(path string, c disk.Changers) *KeyError {
-	hint := closing(path)
+	hint := restrictCommand(path)
 	switch {
 	case c.Text == "":
 		return nil
@@ -146,8 +145,8 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 	return wrong("not used, because "+c.Text, hint)
 }
 
-func guard(path string, info fs.FileInfo) *KeyError {
-	who, err := strangers(path, info)
+func refuseReaders(path string, info fs.FileInfo) *KeyError {
+	who, err := othersWithAccess(path, info)
 	switch {
 	case err != nil:
 		return &KeyError{
@@ -155,14 +154,14 @@ func guard(path string, info fs.FileInfo) *KeyError {
 			Hint:    "move the secret into the environment", Err: err,
 		}
 	case who != "":
-		return wrong("a secret, and "+who+" may read or change the file", closing(path))
+		return wrong("a secret, and "+who+" may read or change the file", restrictCommand(path))
 	}
 	return nil
 }
 
-// chosen returns the name of the profile to use, nothing for none, and what
+// profileName returns the name of the profile to use, nothing for none, and what
 // chose it.
-func (u userFile) chosen(flags, env layer) value {
+func (u userFile) profileName(flags, env layer) value {
 	for _, made := range []layer{flags, env, u.top} {
 		if v, ok := made["profile"]; ok {
 			return v

@@ -91,12 +91,10 @@ func (s setting) checked(t string) *KeyError {
 	return nil
 }
 
-// unwanted says that t is not what the setting wants.
 func (s setting) unwanted(t string) string {
 	return "wants " + s.want() + ", not " + strconv.Quote(short(t))
 }
 
-// want says what the setting takes.
 func (s setting) want() string { return s.codec().want }
 
 func (s setting) bounds() string {
@@ -144,7 +142,7 @@ func (c collector) add(name, value string) *KeyError {
 	if want := oneLineFilled(name); want != "" {
 		return wrong("name "+strconv.Quote(short(name))+": wants "+want, "")
 	}
-	if other, twice := c.kept[c.one(name)]; twice {
+	if other, twice := c.kept[c.foldedName(name)]; twice {
 		return wrong("name "+strconv.Quote(short(name))+" stands twice"+differing(name, other), "")
 	}
 	if c.check != nil {
@@ -152,12 +150,12 @@ func (c collector) add(name, value string) *KeyError {
 			return wrong("name "+strconv.Quote(short(name))+": wants "+want+", not "+strconv.Quote(short(value)), "")
 		}
 	}
-	c.all[name], c.kept[c.one(name)] = value, name
+	c.all[name], c.kept[c.foldedName(name)] = value, name
 	return nil
 }
 
-// one returns what is the same for names that are one.
-func (s setting) one(name string) string {
+// foldedName returns what is the same for names that are one.
+func (s setting) foldedName(name string) string {
 	if s.fold == nil {
 		return name
 	}

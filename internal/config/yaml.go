@@ -100,7 +100,6 @@ func unambiguous(n *yaml.Node, depth int) *KeyError {
 // missing reports whether a key has nothing behind it.
 func missing(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// pair is a key and its value in a mapping.
 type pair struct {
 	key   string
 	line  int
@@ -123,8 +122,8 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 	return all, nil
 }
 
-// leaves flattens nested sections to the dotted keys that are known.
-func leaves(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
+// flatten turns nested sections into the dotted keys that are known.
+func flatten(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
 	own, fault := pairs(n, "keys and values below it")
 	if fault != nil {
 		return nil, fault.at(strings.TrimSuffix(prefix, "."), Origin{})
@@ -139,7 +138,7 @@ func leaves(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
 		case slices.Contains(known, key):
 			all = append(all, pair{key, p.line, p.value})
 		case slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") }):
-			below, fault := leaves(p.value, key+".", known)
+			below, fault := flatten(p.value, key+".", known)
 			if fault != nil {
 				return nil, fault
 			}

@@ -179,8 +179,8 @@ func member(info fs.FileInfo) bool {
 	return ok && err == nil && (int(st.Gid) == os.Getegid() || slices.Contains(groups, int(st.Gid)))
 }
 
-// Planted names another user who owns a file in a folder that is not theirs.
-func Planted(path string, info fs.FileInfo) Changers {
+// ForeignOwner names another user who owns a file in a folder that is not theirs.
+func ForeignOwner(path string, info fs.FileInfo) Changers {
 	folder, err := os.Stat(filepath.Dir(path))
 	if trusted(info) || err == nil && ownerOf(folder) == ownerOf(info) {
 		return Changers{}

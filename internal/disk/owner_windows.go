@@ -25,5 +25,5 @@ func Open(path string) (*os.File, error) { return os.Open(path) }
 // ChangersOf returns nobody: here access lists say who may write where.
 func ChangersOf(string, fs.FileInfo) Changers { return Changers{} }
 
-// Planted returns nobody: here access lists say who may write where.
-func Planted(string, fs.FileInfo) Changers { return Changers{} }
+// ForeignOwner returns nobody: here access lists say who may write where.
+func ForeignOwner(string, fs.FileInfo) Changers { return Changers{} }

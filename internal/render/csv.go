@@ -30,9 +30,9 @@ func (f csvForm) row(r *Rows, cells []string) error {
 	for i, c := range cells {
 		switch {
 		case f.raw:
-		case r.columns[i].ID && changes(c):
+		case r.columns[i].ID && isReinterpreted(c):
 			c = `="` + strings.ReplaceAll(c, `"`, `""`) + `"`
-		case !r.columns[i].ID && runs(c):
+		case !r.columns[i].ID && isFormula(c):
 			c = "'" + c
 		}
 		f.cell(r, i, c)

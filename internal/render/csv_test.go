@@ -76,13 +76,13 @@ func TestRuns(t *testing.T) {
 	yes := []string{"=1", "+cmd", "-1+1", "@x", "\tx", "\rx", "\nx", " =1", "\u00a0=1", "＝1", "+49 151 2", "--", "-a", "+1-2", "-5.", "=", "+"}
 	no := []string{"", "-", "-5", "+5", "-5.25", "a=1", "5-3", "x", "ü=", " x", "'=1", "e\u0301="}
 	for _, s := range yes {
-		if !runs(s) {
-			t.Errorf("runs(%q) = false", s)
+		if !isFormula(s) {
+			t.Errorf("isFormula(%q) = false", s)
 		}
 	}
 	for _, s := range no {
-		if runs(s) {
-			t.Errorf("runs(%q) = true", s)
+		if isFormula(s) {
+			t.Errorf("isFormula(%q) = true", s)
 		}
 	}
 }
@@ -99,13 +99,13 @@ func TestChanges(t *testing.T) {
 		"JD014600003828392837", "LX-00123", "abc", "May", "é1", "注文3", "a=b", "12AB34", "marble-5", "C-5", "1001/A/xx", "№x",
 	}
 	for _, s := range yes {
-		if !changes(s) {
-			t.Errorf("changes(%q) = false", s)
+		if !isReinterpreted(s) {
+			t.Errorf("isReinterpreted(%q) = false", s)
 		}
 	}
 	for _, s := range no {
-		if changes(s) {
-			t.Errorf("changes(%q) = true", s)
+		if isReinterpreted(s) {
+			t.Errorf("isReinterpreted(%q) = true", s)
 		}
 	}
 }
@@ -123,16 +123,16 @@ func FuzzCSV(f *testing.F) {
 				continue // parsed needs them
 			}
 			row := parsed(t, got.String())[1]
-			if inner, ok := strings.CutPrefix(row[0], `="`); !raw && ok && changes(id) {
+			if inner, ok := strings.CutPrefix(row[0], `="`); !raw && ok && isReinterpreted(id) {
 				row[0] = strings.ReplaceAll(strings.TrimSuffix(inner, `"`), `""`, `"`)
 			}
-			if !raw && runs(text) {
+			if !raw && isFormula(text) {
 				row[1] = strings.TrimPrefix(row[1], "'")
 			}
 			if row[0] != id || row[1] != text {
 				t.Errorf("raw %t: %q, %q were read back as %q from %q", raw, id, text, row, got)
 			}
-			if cells := parsed(t, got.String())[1]; !raw && (runs(cells[1]) || runs(cells[0]) && !strings.HasPrefix(cells[0], `="`)) {
+			if cells := parsed(t, got.String())[1]; !raw && (isFormula(cells[1]) || isFormula(cells[0]) && !strings.HasPrefix(cells[0], `="`)) {
 				t.Errorf("a spreadsheet would run %q", cells)
 			}
 		}

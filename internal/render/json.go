@@ -65,18 +65,18 @@ func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
 // is made to grow, thousands of levels deep, stays on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
-	if grown(encoded) > maxGrown*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
+	if indentGrowth(encoded) > maxIndentGrowth*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
 		return append(dst, encoded...)
 	}
 	return append(dst, b.Bytes()...)
 }
 
-// maxGrown is how many times longer JSON may become by being indented. What
+// maxIndentGrowth is how many times longer JSON may become by being indented. What
 // people read stays below 4.
-const maxGrown = 16
+const maxIndentGrowth = 16
 
-// grown returns about how many bytes of white space indenting adds.
-func grown(encoded []byte) int {
+// indentGrowth returns about how many bytes of white space indenting adds.
+func indentGrowth(encoded []byte) int {
 	size, depth, text := 0, 0, false
 	for i := 0; i < len(encoded); i++ {
 		switch c := encoded[i]; {

@@ -27,7 +27,6 @@ type page struct {
 	widths []int // of the columns, once rows are written as they come
 }
 
-// cell is one cell as it will be shown.
 type cell struct {
 	text  string // visible
 	style term.Style
@@ -51,14 +50,14 @@ func (p *page) row(r *Rows, cells []string) error {
 		p.rows = append(p.rows, row)
 		return nil
 	}
-	if err := p.spill(r); err != nil {
+	if err := p.startStreaming(r); err != nil {
 		return err
 	}
 	return p.line(r, row)
 }
 
-// spill goes over to writing rows as they come.
-func (p *page) spill(r *Rows) error {
+// startStreaming goes over to writing rows as they come.
+func (p *page) startStreaming(r *Rows) error {
 	p.widths = p.measure(r)
 	rows := append([][]cell{header(r)}, p.rows...)
 	p.rows = nil

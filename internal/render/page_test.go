@@ -309,7 +309,7 @@ func FuzzTable(f *testing.F) {
 					t.Fatal(err)
 				}
 			}
-			if err := s.form.(*page).spill(s); err != nil {
+			if err := s.form.(*page).startStreaming(s); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Flush(); err != nil {

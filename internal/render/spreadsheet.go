@@ -12,8 +12,8 @@ import (
 // beyond 15 digits the rest is lost for good.
 const safeDigits = 11
 
-// runs reports whether a spreadsheet would take s for a formula.
-func runs(s string) bool {
+// isFormula reports whether a spreadsheet would take s for a formula.
+func isFormula(s string) bool {
 	if s == "" || s == "-" || plainNumber(s) {
 		return false
 	}
@@ -37,16 +37,16 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// changes reports whether some spreadsheet, in some language, may take the
+// isReinterpreted reports whether some spreadsheet, in some language, may take the
 // identifier s for anything but text and then show or save it otherwise: as a
 // formula, a number (leading zeros, more than [safeDigits], 12E5), a date or
 // time (1-2, MAR5, 12:30), money, a truth value or an error value. If in
 // doubt it does.
-func changes(s string) bool {
+func isReinterpreted(s string) bool {
 	if s == "" || digits(s) && len(s) <= safeDigits && (s[0] != '0' || s == "0") {
 		return false
 	}
-	if runs(s) || s[0] == '\'' || strings.TrimSpace(s) != s {
+	if isFormula(s) || s[0] == '\'' || strings.TrimSpace(s) != s {
 		return true
 	}
 	s = strings.ToLower(halfWidth(s))

@@ -111,7 +111,6 @@ func (r *Rows) start() error {
 	return r.err
 }
 
-// style returns how a cell of column i stands out.
 func (r *Rows) style(i int, cell string) term.Style {
 	if f := r.columns[i].Style; f != nil {
 		return f(cell)

@@ -148,7 +148,6 @@ func (s *Server) setFault(name, op string, count int, probability *float64) erro
 	return nil
 }
 
-// handleControl reads a control request and answers it.
 func (s *Server) handleControl(w http.ResponseWriter, r *http.Request, into any, do func() error) {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
 	dec.DisallowUnknownFields()

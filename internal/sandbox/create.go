@@ -54,7 +54,6 @@ type rejection struct {
 	message string
 }
 
-// readItems reads the body of a create request.
 func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 	var request struct {
 		Data []struct {

@@ -104,7 +104,6 @@ func statuses() (registered, transit, delivery, delivered status) {
 		status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
 }
 
-// step is one checkpoint of a journey.
 type step struct {
 	at     time.Time // UTC
 	text   string
@@ -168,7 +167,6 @@ func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 	return steps
 }
 
-// uuid makes a UUID of a hash.
 func uuid(sum [32]byte) string {
 	b := sum[:16]
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

@@ -169,7 +169,6 @@ func (l *limiter) take(now time.Time) time.Duration {
 	return time.Until(time.Unix(l.second+1, 0)).Abs()
 }
 
-// answer writes JSON.
 func answer(w http.ResponseWriter, status int, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -254,16 +253,16 @@ func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operatio
 	case FaultError502:
 		refuse(w, http.StatusBadGateway, "bad gateway")
 	case FaultCutBefore, FaultCutAfter:
-		cut(w, "")
+		cutConnection(w, "")
 	case FaultTruncate:
 		body, _ := json.Marshal(good) //nolint:errchkjson // our own value
-		cut(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
+		cutConnection(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
 	case FaultStall:
 		select {
 		case <-r.Context().Done():
 		case <-s.done:
 		}
-		cut(w, "")
+		cutConnection(w, "")
 	case FaultRedirect:
 		w.Header().Set("Location", "http://"+r.Host+"/elsewhere"+r.URL.Path)
 		w.WriteHeader(http.StatusTemporaryRedirect)
@@ -286,16 +285,16 @@ func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operatio
 	case FaultThrottled:
 		refuse(w, http.StatusTooManyRequests, "too many requests")
 	case FaultLate:
-		s.later(store)
-		cut(w, "")
+		s.storeLater(store)
+		cutConnection(w, "")
 	default:
 		return false
 	}
 	return true
 }
 
-// later stores after a delay, or at Close at the latest.
-func (s *Server) later(store func()) {
+// storeLater stores after a delay, or at Close at the latest.
+func (s *Server) storeLater(store func()) {
 	s.tasks.Go(func() {
 		select {
 		case <-time.After(lateDelay):
@@ -305,8 +304,8 @@ func (s *Server) later(store func()) {
 	})
 }
 
-// cut ends the connection after writing raw to it.
-func cut(w http.ResponseWriter, raw string) {
+// cutConnection ends the connection after writing raw to it.
+func cutConnection(w http.ResponseWriter, raw string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler) //nolint:forbidigo // the documented way to end a connection

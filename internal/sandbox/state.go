@@ -43,7 +43,6 @@ func (s *state) reset() {
 	s.parcels, s.counts, s.made, s.offset = nil, Requests{}, 0, 0
 }
 
-// now is sandbox time.
 func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
 // store creates the items. Those that are there already are counted again,
@@ -80,7 +79,6 @@ func (s *state) find(refer, number string) []parcel {
 	return found
 }
 
-// known reports whether any item is there already.
 func (s *state) known(items []tracking.Item) bool {
 	return slices.ContainsFunc(items, func(it tracking.Item) bool {
 		_, ok := s.byKey[it.Key()]

@@ -231,7 +231,6 @@ func (e *emitter) reportTrouble(ctx context.Context, err error) {
 	}
 }
 
-// post sends one delivery, signed.
 func (e *emitter) post(ctx context.Context, d delivery) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target.String(), bytes.NewReader(d.body))
 	if err != nil {

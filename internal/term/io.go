@@ -144,7 +144,6 @@ func (t *IO) Close() error {
 	return cmp.Or(t.Out.flush(), t.Err.flush())
 }
 
-// stop stops every progress.
 func (t *IO) stop() {
 	t.mu.Lock()
 	live := slices.Clone(t.live)

@@ -45,7 +45,6 @@ func EscapeJSON(dst, src []byte) []byte {
 	return append(dst, src[start:]...)
 }
 
-// appendUnicode appends r as JSON escapes it.
 func appendUnicode(dst []byte, r rune) []byte {
 	if r > 0xffff {
 		high, low := utf16.EncodeRune(r)

@@ -29,7 +29,6 @@ type Progress struct {
 	end  func() // undoes the start; nil if nothing is shown
 }
 
-// update is what Set said.
 type update struct {
 	text   string
 	fields map[string]any
@@ -96,7 +95,7 @@ func (p *Progress) spin() func() {
 	w := p.io.Err
 	s := spinner.New(spinner.CharSets[9], frameEvery, spinner.WithWriterFile(w.file))
 	s.HideCursor = false // it would stay hidden after a kill
-	s.Writer = canvas{w, p}
+	s.Writer = spinnerOutput{w, p}
 	s.PreUpdate = func(s *spinner.Spinner) { // called with s locked
 		// One column is the spinner's, one a space, and the last stays free:
 		// a terminal may go to the next line after it.
@@ -137,10 +136,8 @@ func (p *Progress) lines(write func(*update)) func() {
 	}
 }
 
-// line writes the human form.
 func (p *Progress) line(*update) { p.io.human(p.text() + "\n") }
 
-// object writes the JSON form.
 func (p *Progress) object(n *update) {
 	o := make(map[string]any, len(n.fields)+3)
 	maps.Copy(o, n.fields)

@@ -71,20 +71,20 @@ func (s *screen) draw(w *Writer, p *Progress, line string) {
 func (w *Writer) raw(s string) {
 	if w.err == nil {
 		_, err := io.WriteString(w.w, s)
-		w.err = named(err)
+		w.err = closedError(err)
 	}
 }
 
-// canvas is what the spinner writes to. Of all it writes only the text counts:
+// spinnerOutput is what the spinner writes to. Of all it writes only the text counts:
 // the screen knows best what to erase, and the spinner's own reckoning takes
 // bytes for columns and goes up over lines that are not its own.
-type canvas struct {
+type spinnerOutput struct {
 	w *Writer
 	p *Progress
 }
 
 // Write implements [io.Writer]; b is one frame or one erasure.
-func (c canvas) Write(b []byte) (int, error) {
+func (c spinnerOutput) Write(b []byte) (int, error) {
 	line := strings.ReplaceAll(sequences.ReplaceAllString(string(b), ""), "\r", "")
 	if text := strings.TrimRight(line, " "); text != "" {
 		c.w.screen.draw(c.w, c.p, text)

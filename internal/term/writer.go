@@ -98,7 +98,6 @@ func (w *Writer) Printf(format string, args ...any) error {
 	return err
 }
 
-// flush writes what was held back.
 func (w *Writer) flush() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
@@ -121,12 +120,12 @@ func (w *Writer) put(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	w.err = named(err)
+	w.err = closedError(err)
 	return n, w.err
 }
 
-// named returns err as [ErrClosed] if that is what it means.
-func named(err error) error {
+// closedError returns err as [ErrClosed] if that is what it means.
+func closedError(err error) error {
 	if err != nil && (readerGone(err) || errors.Is(err, io.ErrClosedPipe)) {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
