@@ -69,7 +69,7 @@ func AppendBatch(dst []byte, items []Item) []byte {
 	b := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(map[string][]itemJSON{"data": data}) // texts always encode
+	_ = enc.Encode(map[string][]itemJSON{"data": data}) //nolint:errchkjson // texts always encode
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
