@@ -168,17 +168,8 @@ var errTimedOut = errors.New("no answer within the time allowed for one request 
 // neither, or past, is 0.
 func retryAfter(s string, now time.Time) time.Duration {
 	s = strings.TrimSpace(s)
-	if s == "" {
-		return 0
-	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		if n < 0 {
-			return 0
-		}
-		if n > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter
-		}
-		return time.Duration(n) * time.Second
+		return time.Duration(min(max(n, 0), int64(maxRetryAfter/time.Second))) * time.Second
 	}
 	t, err := http.ParseTime(s)
 	if err != nil {
