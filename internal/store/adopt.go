@@ -11,18 +11,18 @@ const adoptAtOnce = 16
 func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	var total int64
 	for after := int64(0); total < int64(n); {
-		var got, last int64
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
-			var err error
-			got, last, err = t.adopt(ctx, run, int64(n)-total, after)
-			return err
-		}); err != nil || last == 0 {
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.adopt(ctx, run, int64(n)-total, after) })
+		if err != nil || got.last == 0 {
 			return total, err
 		}
-		total, after = total+got, last
+		total, after = total+got.rows, got.last
 	}
 	return total, nil
 }
+
+// moved is how many rows one transaction took out of batches, and the last of
+// these batches, 0 if there is none.
+type moved struct{ rows, last int64 }
 
 // adoptable is a batch that holds rows of the run's input and can be sent.
 type adoptable struct {
@@ -30,12 +30,11 @@ type adoptable struct {
 	whole bool // all its rows are of the input
 }
 
-// adopt takes over up to n rows of the batches that follow after. It returns
-// their number and the last of these batches, 0 if there is none.
-func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64, err error) {
+// adopt takes over up to n rows of the batches that follow after.
+func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	sources, err := list(ctx, t.each, func(s scanner) (b adoptable, err error) {
 		err = s.Scan(&b.id, &b.first, &b.last, &b.rows, &b.whole)
@@ -45,20 +44,20 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (total, last int64,
 		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND n.state = 'open'
 		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	g := t.newRebatcher(run, size)
 	for _, b := range sources {
-		if total >= n {
+		if all.rows >= n {
 			break
 		}
-		got, err := g.adopt(ctx, b, n-total)
+		got, err := g.adopt(ctx, b, n-all.rows)
 		if err != nil {
-			return 0, 0, err
+			return all, err
 		}
-		total, last = total+got, b.id
+		all = moved{all.rows + got, b.id}
 	}
-	return total, last, g.finish(ctx)
+	return all, g.finish(ctx)
 }
 
 // adopt takes over a whole batch if it is no larger than the run's own, else up

@@ -177,38 +177,33 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, e
 	}
 	var total int64
 	for after := int64(0); ; {
-		var n, last int64
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
-			var err error
-			n, last, err = t.reopen(ctx, run, from, after)
-			return err
-		}); err != nil || last == 0 {
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.reopen(ctx, run, from, after) })
+		if err != nil || got.last == 0 {
 			return total, err
 		}
-		total, after = total+n, last
+		total, after = total+got.rows, got.last
 	}
 }
 
-// reopen makes rows of the next batches after that one pending, and returns
-// how many, and the last of these batches.
-func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int64) (rows, last int64, err error) {
+// reopen makes rows of the next batches after that one pending.
+func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int64) (all moved, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	sources, err := list(ctx, t.each, scanBatch, batchesWithState, run, after, string(from), adoptAtOnce)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	g := t.newRebatcher(run, size)
 	for _, b := range sources {
 		n, err := g.reopen(ctx, b, from)
 		if err != nil {
-			return 0, 0, err
+			return all, err
 		}
-		rows, last = rows+n, b.id
+		all = moved{all.rows + n, b.id}
 	}
-	return rows, last, g.finish(ctx)
+	return all, g.finish(ctx)
 }
 
 // reopen takes the rows of the run's input out of a batch that are in that
