@@ -98,10 +98,10 @@ func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != St
 // compare orders candidates, the best first: more matches, a stronger proof, a
 // simpler scheme.
 func (c Candidate) compare(o Candidate) int {
-	hits := func(c Candidate) int {
+	count := func(all ...bool) int {
 		n := 0
-		for _, m := range c.Matched {
-			if m {
+		for _, one := range all {
+			if one {
 				n++
 			}
 		}
@@ -111,14 +111,8 @@ func (c Candidate) compare(o Candidate) int {
 		return slices.Index([]string{AlgorithmSHA512, AlgorithmSHA256, AlgorithmSHA1, AlgorithmMD5}, s.Algorithm)
 	}
 	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, kindOf(s)) }
-	plain := func(k Key) int {
-		n := 0
-		for _, word := range []bool{k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone} {
-			if word {
-				n++
-			}
-		}
-		return n
+	steps := func(k Key) int { // that make the secret a key
+		return count(k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone)
 	}
 	apart := func(s Scheme) int { // a timestamp beside the signature is more likely the time of signing
 		if strings.HasPrefix(s.Timestamp.From, s.Signature.From[:strings.LastIndexByte(s.Signature.From, '/')+1]) {
@@ -128,12 +122,12 @@ func (c Candidate) compare(o Candidate) int {
 	}
 	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
 	return cmp.Or(
-		cmp.Compare(hits(o), hits(c)),
+		cmp.Compare(count(o.Matched...), count(c.Matched...)),
 		cmp.Compare(rewritten(c), rewritten(o)),
 		cmp.Compare(c.proven.rank(), o.proven.rank()),
 		cmp.Compare(o.Strength.rank(), c.Strength.rank()), // of equal proofs, the scheme that claims less
 		cmp.Compare(hash(c.Scheme), hash(o.Scheme)),
-		cmp.Compare(plain(c.Scheme.Key), plain(o.Scheme.Key)),
+		cmp.Compare(steps(c.Scheme.Key), steps(o.Scheme.Key)),
 		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
 		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),
 		cmp.Compare(apart(c.Scheme), apart(o.Scheme)),

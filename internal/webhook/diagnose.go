@@ -81,12 +81,7 @@ type diagnoser struct {
 
 // matches reports whether r was signed in s with one of secrets, at any time.
 func (x *diagnoser) matches(s Scheme, secrets []Secret, r Request) bool {
-	var usable []Secret
-	for _, secret := range secrets {
-		if _, bad := s.Key.derive(secret, ""); bad == nil {
-			usable = append(usable, secret)
-		}
-	}
+	usable, _ := s.Key.usable(secrets)
 	v, err := NewVerifier(s, usable)
 	return err == nil && v.Verify(r, x.sample.At).SecretIndex >= 0
 }

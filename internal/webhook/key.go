@@ -76,6 +76,16 @@ func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 	return key, nil
 }
 
+// usable returns the secrets that a key can be derived from, and their indexes.
+func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
+	for i, secret := range secrets {
+		if _, bad := k.derive(secret, ""); bad == nil {
+			usable, index = append(usable, secret), append(index, i)
+		}
+	}
+	return usable, index
+}
+
 // strictBase64 decodes s, refusing line breaks and stray bits, which package
 // base64 would let pass.
 func strictBase64(enc *base64.Encoding, s string) ([]byte, error) {

@@ -190,13 +190,7 @@ func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 // check verifies all samples in a scheme, as a listener would.
 func (t *learner) check(s Scheme) (Candidate, bool) {
 	c := Candidate{Scheme: s.WithDefaults(), Strength: s.Strength(), Matched: make([]bool, len(t.samples))}
-	var usable []Secret
-	var index []int
-	for i, secret := range t.secrets {
-		if _, bad := s.Key.derive(secret, ""); bad == nil {
-			usable, index = append(usable, secret), append(index, i)
-		}
-	}
+	usable, index := s.Key.usable(t.secrets)
 	v, err := NewVerifier(s, usable)
 	if err != nil {
 		return c, false
@@ -348,17 +342,15 @@ func keysOf(secrets []Secret) []derivedKey {
 // tokens returns the schemes in which r carries one of secrets in clear.
 func tokens(r Request, secrets []Secret) []Scheme {
 	var all []Scheme
-	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
-		for _, v := range values {
-			for _, secret := range secrets {
-				prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
-				if !ok || len(secret.Value) < minToken || holdsSecret(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
-					continue
-				}
-				s := Scheme{Kind: KindToken, Signature: Signature{From: v.from, Prefix: prefix}}
-				if s.Check() == nil && !slices.Contains(all, s) {
-					all = append(all, s)
-				}
+	for _, v := range allValues(r) {
+		for _, secret := range secrets {
+			prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
+			if !ok || len(secret.Value) < minToken || holdsSecret(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
+				continue
+			}
+			s := Scheme{Kind: KindToken, Signature: Signature{From: v.from, Prefix: prefix}}
+			if s.Check() == nil && !slices.Contains(all, s) {
+				all = append(all, s)
 			}
 		}
 	}

@@ -96,6 +96,11 @@ func bodyValues(body []byte) []locatedValue {
 	return all
 }
 
+// allValues returns the values of r that can be a signature or a token.
+func allValues(r Request) []locatedValue {
+	return slices.Concat(headerValues(r), queryValues(r, true), bodyValues(r.Body))
+}
+
 // signatureCandidate is a value in the form of a signature, with that form.
 type signatureCandidate struct {
 	signature  Signature
@@ -114,10 +119,8 @@ func signatureCandidates(r Request) []signatureCandidate {
 // Values with the name of a signature come first.
 func allSignatureCandidates(r Request) []signatureCandidate {
 	var all []signatureCandidate
-	for _, values := range [][]locatedValue{headerValues(r), queryValues(r, true), bodyValues(r.Body)} {
-		for _, v := range values {
-			all = append(all, v.signatureCandidates()...)
-		}
+	for _, v := range allValues(r) {
+		all = append(all, v.signatureCandidates()...)
 	}
 	slices.SortStableFunc(all, func(a, b signatureCandidate) int { return cmp.Compare(a.nameRank(), b.nameRank()) })
 	return all
