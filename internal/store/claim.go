@@ -47,12 +47,9 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 // readClaimed returns a claimed batch with its rows. It needs no transaction: no
 // other process changes the rows of a claimed batch.
 func (d *DB) readClaimed(ctx context.Context, b batch) (ledger.Batch, error) {
-	rows := make([]ledger.BatchRow, 0, b.rows)
-	err := d.each(ctx, func(s scanner) error {
-		var r ledger.BatchRow
-		err := s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
-		rows = append(rows, r)
-		return err
+	rows, err := list(ctx, d.each, func(s scanner) (r ledger.BatchRow, err error) {
+		err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
+		return r, err
 	}, `SELECT id, refer_id, number, carrier FROM rows
 		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
 	return ledger.Batch{ID: b.id, Rows: rows}, err

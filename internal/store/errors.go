@@ -103,12 +103,19 @@ func sqliteCode(err error) int {
 
 // isBusy reports whether err says that another process has the lock.
 func isBusy(err error) bool {
-	switch sqliteCode(err) & primary {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return true
-	default:
-		return false
-	}
+	code := sqliteCode(err) & primary
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
+}
+
+// kinds are the kinds of SQLite's results.
+var kinds = map[int]error{
+	sqlite3.SQLITE_FULL: ErrFull,
+	sqlite3.SQLITE_BUSY: ErrLocked, sqlite3.SQLITE_LOCKED: ErrLocked, sqlite3.SQLITE_PROTOCOL: ErrLocked,
+	sqlite3.SQLITE_READONLY: ErrReadOnly,
+	sqlite3.SQLITE_NOTADB:   ErrNotStore,
+	sqlite3.SQLITE_CORRUPT:  ErrCorrupt,
+	sqlite3.SQLITE_CANTOPEN: ErrPermission, sqlite3.SQLITE_PERM: ErrPermission, sqlite3.SQLITE_AUTH: ErrPermission,
+	sqlite3.SQLITE_IOERR: ErrIO, sqlite3.SQLITE_NOLFS: ErrIO,
 }
 
 // kind returns the kind of err, nil if it is not about the file or the disk.
@@ -120,24 +127,7 @@ func kind(err error) error {
 	if code == sqlite3.SQLITE_IOERR_SHMSIZE {
 		return ErrFull // the file that processes share could not grow
 	}
-	switch code & primary {
-	case sqlite3.SQLITE_FULL:
-		return ErrFull
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
-		return ErrLocked
-	case sqlite3.SQLITE_READONLY:
-		return ErrReadOnly
-	case sqlite3.SQLITE_NOTADB:
-		return ErrNotStore
-	case sqlite3.SQLITE_CORRUPT:
-		return ErrCorrupt
-	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return ErrPermission
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOLFS:
-		return ErrIO
-	default:
-		return nil
-	}
+	return kinds[code&primary]
 }
 
 func as[T error](err error) bool {

@@ -212,40 +212,29 @@ func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
 
 // Delivery returns one delivery, see [inbox.Store].
 func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
-	found, err := d.oneDelivery(ctx, selectDelivery+"deliveries WHERE seq = $1", seq)
-	if err == nil && found == nil {
-		return inbox.Delivery{}, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
+	found, err := list(ctx, d.each, scanDelivery, selectDelivery+"deliveries WHERE seq = $1", seq)
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
 	}
 	if err != nil {
 		return inbox.Delivery{}, err
 	}
-	return *found, nil
-}
-
-// oneDelivery returns the delivery that a query finds, nil if there is none.
-func (d *DB) oneDelivery(ctx context.Context, query string, args ...any) (*inbox.Delivery, error) {
-	var found *inbox.Delivery
-	err := d.each(ctx, func(s scanner) error {
-		dl, err := scanDelivery(s)
-		found = &dl
-		return err
-	}, query, args...)
-	return found, err
+	return found[0], nil
 }
 
 // Refused yields refused deliveries, see [inbox.Store].
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
 	return func(yield func(inbox.Delivery, error) bool) {
 		for {
-			found, err := d.oneDelivery(ctx, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
+			found, err := list(ctx, d.each, scanDelivery, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
 			if err != nil {
 				yield(inbox.Delivery{}, err)
 				return
 			}
-			if found == nil || !yield(*found, nil) {
+			if len(found) == 0 || !yield(found[0], nil) {
 				return
 			}
-			after = found.Seq
+			after = found[0].Seq
 		}
 	}
 }

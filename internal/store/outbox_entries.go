@@ -190,13 +190,11 @@ func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEn
 	if err != nil {
 		return nil, false, err
 	}
-	var found *inbox.OutboxEntry
-	err = d.each(ctx, func(s scanner) error {
-		l, err := scanEntry(s)
-		found = &l
-		return err
-	}, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
-	return found, found == nil && at.passed >= delivery, err
+	found, err := list(ctx, d.each, scanEntry, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
+	if err != nil || len(found) == 0 {
+		return nil, at.passed >= delivery, err
+	}
+	return &found[0], false, nil
 }
 
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
