@@ -131,7 +131,7 @@ func (j *Job) checkAssumptions(ctx context.Context) error {
 func (j *Job) releaseDependent(ctx context.Context, a ledger.Assumption, rows []ledger.UnknownRow) error {
 	if j.assumptionStates[a] == fails {
 		if a != ledger.ThrottledNotStored {
-			j.lowerMaxBatch(len(firstBatch(rows)))
+			j.halveNextRoundLimit(len(firstBatch(rows)))
 		}
 		return nil
 	}
@@ -163,8 +163,8 @@ func (j *Job) release(ctx context.Context, rows []ledger.UnknownRow) error {
 	return j.resolve(context.WithoutCancel(ctx), ledger.Pending, found)
 }
 
-// lowerMaxBatch limits the batches of later rounds to half of rows.
-func (j *Job) lowerMaxBatch(rows int) {
+// halveNextRoundLimit limits the batches of later rounds to half of rows.
+func (j *Job) halveNextRoundLimit(rows int) {
 	if half := (rows + 1) / 2; j.maxBatch == 0 || half < j.maxBatch {
 		j.maxBatch = half
 	}

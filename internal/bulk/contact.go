@@ -79,7 +79,7 @@ func (d *dispatch) needsContact(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	c, err := d.Ledger.CountRows(ctx, d.Run.ID)
-	return c.Pending > int64(d.lowerMaxRows(0)), err
+	return c.Pending > int64(d.capBatchRows(0)), err
 }
 
 // sendOne sends one row alone and records its outcome. It returns nil if none is

@@ -108,7 +108,7 @@ type Job struct {
 	clockNoted      bool                // the user knows that the clock was set back
 	resentOne       bool                // see ResendOne
 	unprovable      bool                // see Unprovable
-	recorder        *recorder
+	recorder        *sightingRecorder
 	assumptions
 }
 

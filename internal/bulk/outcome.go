@@ -177,7 +177,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		if len(o.batch.Rows) == 1 && o.settlement.State == ledger.Pending {
 			return stopWith(o.reply, fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch)))
 		}
-		d.lowerMaxRows((len(o.batch.Rows) + 1) / 2)
+		d.capBatchRows((len(o.batch.Rows) + 1) / 2)
 	case tracking.OutcomeAccepted:
 		if err := d.saveBatchLimit(ctx); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.settlement.State == ledger.Unknown && o.settlement.Assumption == "" && len(o.settlement.Rows) == 0 {
 		// Absent rows are sent again in smaller batches, until the refused ones
 		// are alone.
-		d.lowerMaxBatch(n)
+		d.halveNextRoundLimit(n)
 	}
 	d.checkPending = d.checkPending || o.settlement.Assumption != ""
 	d.mu.Unlock()

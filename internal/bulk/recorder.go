@@ -19,9 +19,9 @@ const (
 	maxRecordingLag = time.Second
 )
 
-// recorder records what the answers to synchronous creates say of trackings,
+// sightingRecorder records what the answers to synchronous creates say of trackings,
 // while the run goes on. A nil recorder records nothing.
-type recorder struct {
+type sightingRecorder struct {
 	answers chan answered
 	ended   chan struct{}
 }
@@ -33,11 +33,11 @@ type answered struct {
 
 // newRecorder starts the recorder of a synchronous run; of others it is nil. The
 // caller closes it.
-func (j *Job) newRecorder(ctx context.Context) *recorder {
+func (j *Job) newRecorder(ctx context.Context) *sightingRecorder {
 	if j.Run.Plan.Mode != ledger.Sync {
 		return nil
 	}
-	r := &recorder{make(chan answered, maxUnrecorded), make(chan struct{})}
+	r := &sightingRecorder{make(chan answered, maxUnrecorded), make(chan struct{})}
 	go func() {
 		defer close(r.ended)
 		for a := range r.answers {
@@ -53,14 +53,14 @@ func (j *Job) newRecorder(ctx context.Context) *recorder {
 	return r
 }
 
-func (r *recorder) add(b ledger.Batch, reply *tracking.Reply) {
+func (r *sightingRecorder) add(b ledger.Batch, reply *tracking.Reply) {
 	if r != nil && reply.Outcome == tracking.OutcomeAccepted {
 		r.answers <- answered{b, reply}
 	}
 }
 
 // close waits until everything is recorded.
-func (r *recorder) close() {
+func (r *sightingRecorder) close() {
 	if r != nil {
 		close(r.answers)
 		<-r.ended
@@ -68,7 +68,7 @@ func (r *recorder) close() {
 }
 
 // collect returns what an answer says, with those that follow soon.
-func (r *recorder) collect(a answered) []ledger.Sighting {
+func (r *sightingRecorder) collect(a answered) []ledger.Sighting {
 	seen := a.sightings()
 	late := time.NewTimer(maxRecordingLag)
 	defer late.Stop()

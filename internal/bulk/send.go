@@ -30,8 +30,8 @@ func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.lowerMaxRows(limit)
-	d.lowerMaxRows(j.maxBatch)
+	d.capBatchRows(limit)
+	d.capBatchRows(j.maxBatch)
 	d.maxRowsLowered = false
 	return d, nil
 }
@@ -179,7 +179,7 @@ func (d *dispatch) waitForSettled(before int) bool {
 // is claimed at a time, workers claim concurrently.
 func (d *dispatch) claimOne(ctx context.Context) (ledger.Batch, bool, error) {
 	if d.claimSize == 1 {
-		some, err := d.claimBatches(ctx, 1, d.lowerMaxRows(0))
+		some, err := d.claimBatches(ctx, 1, d.capBatchRows(0))
 		if err != nil || len(some) == 0 {
 			return ledger.Batch{}, false, err
 		}
@@ -189,7 +189,7 @@ func (d *dispatch) claimOne(ctx context.Context) (ledger.Batch, bool, error) {
 	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
 		var err error
-		if d.queue, err = d.claimBatches(ctx, d.claimSize, d.lowerMaxRows(0)); err != nil || len(d.queue) == 0 {
+		if d.queue, err = d.claimBatches(ctx, d.claimSize, d.capBatchRows(0)); err != nil || len(d.queue) == 0 {
 			return ledger.Batch{}, false, err
 		}
 	}
@@ -214,8 +214,8 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 	return claimed, err
 }
 
-// lowerMaxRows lowers maxRows to rows, unless that is 0, and returns maxRows.
-func (d *dispatch) lowerMaxRows(rows int) int {
+// capBatchRows lowers maxRows to rows, unless that is 0, and returns maxRows.
+func (d *dispatch) capBatchRows(rows int) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if rows > 0 && rows < d.maxRows {

@@ -1,6 +1,5 @@
-// Package cli is the command line: commands are words, flags and help; what
-// they do is in the packages they ask. Errors become text and an exit status
-// here and nowhere else.
+// Package cli is the command line: its root, help and main. Commands are words,
+// flags and help; what they do is in the packages they ask.
 package cli
 
 import (

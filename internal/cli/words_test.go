@@ -25,12 +25,12 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	_, file := intake.Open("orders.csv", iotest.ErrReader(syscall.EIO), intake.Options{})
 	_, stdin := input.Opener{MaxBytes: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
 	for _, err := range []error{file, stdin} {
-		code, hint := command.Explain(err)
+		code, hint := command.CodeAndHint(err)
 		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {
 			t.Errorf("explain(%v) = %d, %q", err, code, hint)
 		}
 	}
-	if code, hint := command.Explain(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "make room") {
+	if code, hint := command.CodeAndHint(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "make room") {
 		t.Errorf("a full disk: %d, %q", code, hint)
 	}
 }
@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 		{errors.Join(&command.ExitError{Code: command.Refused, Err: errors.New("x")}, &command.SignalError{}), command.Interrupted},
 	}
 	for _, tt := range tests {
-		if got, _ := command.Explain(tt.err); got != tt.want {
+		if got, _ := command.CodeAndHint(tt.err); got != tt.want {
 			t.Errorf("explain(%v) = %d; want %d", tt.err, got, tt.want)
 		}
 	}

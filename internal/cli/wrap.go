@@ -77,7 +77,7 @@ func prose(lines []string, width int) int {
 }
 
 func wrapLine(b *strings.Builder, line string, width int) {
-	indent := hanging(line)
+	indent := textIndent(line)
 	if indent > width/2 {
 		indent = width / 4
 	}
@@ -92,9 +92,9 @@ func wrapLine(b *strings.Builder, line string, width int) {
 	b.WriteString(line + "\n")
 }
 
-// hanging is where the text of a line begins: behind a name and a gap of two
+// textIndent is where the text of a line begins: behind a name and a gap of two
 // spaces or more, or behind its indent.
-func hanging(line string) int {
+func textIndent(line string) int {
 	start := len(line) - len(strings.TrimLeft(line, " "))
 	if start == 0 {
 		return 0

@@ -121,7 +121,7 @@ func (t *table) empty() bool {
 // row converts the scanned record.
 func (t *table) row() Record {
 	rec := Record{File: t.file, Line: t.rec.line}
-	p, bad := t.shape()
+	p, bad := t.checkCellCount()
 	if t.badShape = bad; bad {
 		rec.Problems = []Problem{p}
 		return rec

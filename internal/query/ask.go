@@ -39,8 +39,8 @@ func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence
 	return e
 }
 
-// reply is what the service answered to a query.
-type reply struct {
+// exchange is what the service answered to a query.
+type exchange struct {
 	query   tracking.Query
 	asked   time.Time
 	answer  tracking.Answer
@@ -50,13 +50,13 @@ type reply struct {
 
 // usable reports whether the answer says something of what was asked for, were
 // it that nothing is known.
-func (r reply) usable() bool {
+func (r exchange) usable() bool {
 	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
 
 // ask asks the service once.
-func (a *Asker) ask(ctx context.Context, q tracking.Query) reply {
-	r := reply{query: q, asked: time.Now()}
+func (a *Asker) ask(ctx context.Context, q tracking.Query) exchange {
+	r := exchange{query: q, asked: time.Now()}
 	e := Evidence(ctx, a.Gate, func() tracking.Evidence {
 		r.answer, r.err = a.Service.Detail(ctx, q)
 		if throttled(r.err) {
@@ -77,7 +77,7 @@ func (a *Asker) ask(ctx context.Context, q tracking.Query) reply {
 // the order left out. Only an answer that names the number counts. The error is
 // that of ctx, or matches [tracking.ErrUnauthorized]: what else goes wrong
 // leaves a parcel undecided, as a service need not know queries by number.
-func (a *Asker) askForParcels(ctx context.Context, r *reply, parcels []Tracking) error {
+func (a *Asker) askForParcels(ctx context.Context, r *exchange, parcels []Tracking) error {
 	if r.err != nil || len(parcels) < 2 {
 		return nil //nolint:nilerr // r.err is the answer's, and stays there
 	}

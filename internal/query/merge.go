@@ -13,7 +13,7 @@ import (
 
 // match returns the trackings of a query as the answer, and those about parcels
 // that it left out, have them.
-func match(r reply, rows []ledger.TrackingStatus) []Tracking {
+func match(r exchange, rows []ledger.TrackingStatus) []Tracking {
 	found := matchNumbers(r, rows)
 	knownFirst(found)
 	for i, f := range found {
@@ -34,7 +34,7 @@ func match(r reply, rows []ledger.TrackingStatus) []Tracking {
 // matchNumbers returns what an answer says of each number of a query, and the
 // further trackings that it has. What it says of another number is never taken
 // for the one asked for.
-func matchNumbers(r reply, rows []ledger.TrackingStatus) []Tracking {
+func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
 	used := make([]bool, len(r.answer.Trackings))
@@ -104,7 +104,7 @@ func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 }
 
 // wholePhase is what an answer as a whole says of a number it does not name.
-func wholePhase(r reply) ledger.Phase {
+func wholePhase(r exchange) ledger.Phase {
 	switch {
 	case errors.Is(r.err, tracking.ErrAbsent):
 		return ledger.Absent

@@ -175,7 +175,7 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 		if alive {
 			continue
 		}
-		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.markUnknown(ctx, o) })
+		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.markOwnerRowsUnknown(ctx, o) })
 		if err != nil {
 			return total, err
 		}
@@ -184,9 +184,9 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// markUnknown makes the rows unknown that the owner was sending, and returns
+// markOwnerRowsUnknown makes the rows unknown that the owner was sending, and returns
 // their number. Each batch counts as a request, since it may have been sent.
-func (t *tx) markUnknown(ctx context.Context, owner string) (int64, error) {
+func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, error) {
 	var rows int64
 	if _, err := t.row(ctx, []any{&rows}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
 		FROM batches b WHERE b.state = 'sending' AND b.owner = $1`, owner); err != nil {

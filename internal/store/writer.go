@@ -99,7 +99,7 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	w.queue = nil
 	w.mu.Unlock()
 	if err == nil {
-		w.commit(context.WithoutCancel(ctx), jobs)
+		w.runJobs(context.WithoutCancel(ctx), jobs)
 	}
 	for _, j := range jobs {
 		if err != nil {
@@ -166,12 +166,12 @@ func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) e
 	}
 }
 
-// commit does the jobs in the transaction that was begun, and sets their errors.
-func (w *writer) commit(ctx context.Context, jobs []*job) {
+// runJobs does the jobs in the transaction that was begun, and sets their errors.
+func (w *writer) runJobs(ctx context.Context, jobs []*job) {
 	t := &tx{w: w}
 	if len(jobs) == 1 {
 		jobs[0].err = jobs[0].do(ctx, t)
-		w.finish(ctx, jobs, jobs[0].err)
+		w.commitOrRollback(ctx, jobs, jobs[0].err)
 		return
 	}
 	for _, j := range jobs {
@@ -180,7 +180,7 @@ func (w *writer) commit(ctx context.Context, jobs []*job) {
 			return
 		}
 	}
-	w.finish(ctx, jobs, nil)
+	w.commitOrRollback(ctx, jobs, nil)
 }
 
 // commitSeparately does the jobs once more after one failed, each in a savepoint,
@@ -195,12 +195,12 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) {
 			j.err, err = t.runInSavepoint(ctx, j.do)
 		}
 	}
-	w.finish(ctx, jobs, err)
+	w.commitOrRollback(ctx, jobs, err)
 }
 
-// finish commits, or rolls back if there is an error; then all jobs have failed.
+// commitOrRollback commits, or rolls back if there is an error; then all jobs have failed.
 // A commit to a file that is not there any more is a failure too.
-func (w *writer) finish(ctx context.Context, jobs []*job, err error) {
+func (w *writer) commitOrRollback(ctx context.Context, jobs []*job, err error) {
 	if err == nil {
 		err = w.identity.checkLog()
 	}

@@ -41,7 +41,7 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
-		out, err := newOutput(cmd, f.App, s.Config.Output, serves(cmd))
+		out, err := newOutput(cmd, f.App, s.Config.Output, runsUntilStopped(cmd))
 		if err != nil {
 			return err
 		}

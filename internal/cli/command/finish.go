@@ -25,7 +25,7 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) && !As[*SignalError](err) {
 		err = errors.Join(cause, err)
 	}
-	code, hint := Explain(err)
+	code, hint := CodeAndHint(err)
 	if errors.Is(err, term.ErrClosed) && code == Failed {
 		return OK // the reader went away, and nothing else is wrong
 	}

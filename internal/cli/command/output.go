@@ -22,9 +22,11 @@ type Output struct {
 	file *AtomicFile     // nil for standard output
 }
 
-// serves reports whether a command runs until it is stopped, and prints as things
+// runsUntilStopped reports whether a command runs until it is stopped, and prints as things
 // happen.
-func serves(cmd *cobra.Command) bool { return cmd.Name() == "listen" || cmd.Name() == "sandbox" }
+func runsUntilStopped(cmd *cobra.Command) bool {
+	return cmd.Name() == "listen" || cmd.Name() == "sandbox"
+}
 
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
@@ -88,7 +90,7 @@ func (o *Output) End(err error) error {
 	if o.file == nil || !o.file.written {
 		return err
 	}
-	if code, _ := Explain(err); code == Failed || code == Usage || code == Store {
+	if code, _ := CodeAndHint(err); code == Failed || code == Usage || code == Store {
 		return err
 	}
 	return errors.Join(err, o.file.Commit())

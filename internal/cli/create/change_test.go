@@ -95,7 +95,7 @@ func TestInputThatChangesIsRefused(t *testing.T) {
 					}
 				}
 				rows, err := createChanging(t, path, at)
-				code, hint := command.Explain(err)
+				code, hint := command.CodeAndHint(err)
 				switch {
 				case when == "never":
 					if err != nil || rows != 2 {

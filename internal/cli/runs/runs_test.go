@@ -23,7 +23,7 @@ func TestRunsWithoutAStore(t *testing.T) {
 			"rows":   runRows(t.Context(), c, rowsOptions{Run: tt.run}),
 			"resume": runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: send.Options{Unknown: "keep", Settle: "1s"}}),
 		} {
-			if code, hint := command.Explain(err); code != tt.code || hint == "" {
+			if code, hint := command.CodeAndHint(err); code != tt.code || hint == "" {
 				t.Errorf("%s %s: status %d, %v, hint %q; want %d and a hint", what, tt.run, code, err, hint, tt.code)
 			}
 		}

@@ -133,7 +133,7 @@ func stopCode(err error) command.Code {
 	case err == nil:
 		return command.OK
 	case command.As[*command.SignalError](err):
-		code, _ := command.Explain(err)
+		code, _ := command.CodeAndHint(err)
 		return code
 	case !errors.As(err, &stop):
 		return command.Failed
@@ -179,7 +179,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 // WithNextCommand adds the command that continues to an error that stopped a
 // command before it could report.
 func WithNextCommand(err error, next string) error {
-	code, _ := command.Explain(err)
+	code, _ := command.CodeAndHint(err)
 	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
 		return err
 	}

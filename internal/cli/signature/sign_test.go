@@ -29,7 +29,7 @@ func TestSignedDeliveriesVerify(t *testing.T) {
 		c, _, _ := clitest.Call(t, secret)
 		given.Body = path
 		err := runVerify(t.Context(), c, verifyOptions{givenDelivery: given, Scheme: "hmac-body-hex"})
-		if code, _ := command.Explain(err); code != want {
+		if code, _ := command.CodeAndHint(err); code != want {
 			t.Errorf("%s: status %d, %v; want %d", filepath.Base(path), code, err, want)
 		}
 	}

@@ -122,7 +122,7 @@ func report(ctx context.Context, c *command.Call, asker *query.Asker, all []quer
 		if !out.Machine() && !o.Timeline {
 			beside.note(c.IO, n)
 		}
-		return several(all)
+		return combineErrors(all)
 	}
 	switch res := all[0]; {
 	case res.Err != nil && len(res.Trackings) == 0:
@@ -167,9 +167,9 @@ func named(res query.Result) error {
 	return fmt.Errorf("%s: %w", command.Quoted(res.Query.Ref()), res.Err)
 }
 
-// several is the error of many questions: nil if all were answered, the common
+// combineErrors is the error of many questions: nil if all were answered, the common
 // one if all failed alike, else partial.
-func several(all []query.Result) error {
+func combineErrors(all []query.Result) error {
 	var failed []query.Result
 	for _, res := range all {
 		if res.Err != nil {
@@ -186,9 +186,9 @@ func several(all []query.Result) error {
 }
 
 func alike(failed []query.Result) bool {
-	code, _ := command.Explain(failed[0].Err)
+	code, _ := command.CodeAndHint(failed[0].Err)
 	for _, res := range failed {
-		if c, _ := command.Explain(res.Err); c != code {
+		if c, _ := command.CodeAndHint(res.Err); c != code {
 			return false
 		}
 	}

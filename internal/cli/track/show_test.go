@@ -27,7 +27,7 @@ func TestShowOfUnknownTrackings(t *testing.T) {
 	for _, refs := range [][]string{{"A"}, {"A", "B"}} {
 		c, stdout, _ := clitest.Call(t, "WAYBILL_BASE_URL="+srv.URL, "WAYBILL_API_KEY=any")
 		err := runShow(t.Context(), c, showOptions{refOptions: refOptions{Refs: refs, By: "refer-id"}})
-		if code, _ := command.Explain(err); code != command.NotFound {
+		if code, _ := command.CodeAndHint(err); code != command.NotFound {
 			t.Errorf("%v: status %d, %v; want %d", refs, code, err, command.NotFound)
 		}
 		if rows := strings.Count(stdout.String(), "not found"); rows != len(refs) && len(refs) > 1 {

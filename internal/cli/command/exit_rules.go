@@ -20,17 +20,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// outcome is one line of the table that turns errors into exit statuses.
-type outcome struct {
+// exitRule is one line of the table that turns errors into exit statuses.
+type exitRule struct {
 	match func(error) bool
 	code  Code
 	hint  string // for errors that bring none of their own
 }
 
-// outcomes is read from the top; the first match decides. Its order is the one in
+// exitRules is read from the top; the first match decides. Its order is the one in
 // which causes win where several apply.
-func outcomes() []outcome {
-	return []outcome{
+func exitRules() []exitRule {
+	return []exitRule{
 		{As[*store.Error], Store, ""},
 		{diskError, Store, "make room on that disk, or write elsewhere; then repeat the command"},
 		{is(ledger.ErrBusy), Store, "wait for the other command to end or stop it, then run this one again; --timeout sets how long it waits"},
@@ -106,12 +106,12 @@ func waitedUnreachable(err error) bool {
 	return errors.Is(err, ErrTimeUp) && As[*api.ConnectError](err)
 }
 
-// Explain returns the exit status of an error, and a hint what to do about it.
-func Explain(err error) (Code, string) {
+// CodeAndHint returns the exit status of an error, and a hint what to do about it.
+func CodeAndHint(err error) (Code, string) {
 	if err == nil {
 		return OK, ""
 	}
-	for _, o := range outcomes() {
+	for _, o := range exitRules() {
 		if !o.match(err) {
 			continue
 		}

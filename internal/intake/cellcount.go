@@ -8,9 +8,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// shape returns the problem of a record whose cells can't be assigned to
+// checkCellCount returns the problem of a record whose cells can't be assigned to
 // columns.
-func (t *table) shape() (Problem, bool) {
+func (t *table) checkCellCount() (Problem, bool) {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if f := t.rec.fault; f != nil {
 		p := t.problem(tracking.Problem{Value: string(t.rec.raw[t.rec.cells[have-1].start:]), Message: f.message, Hint: f.hint}, have-1)
