@@ -51,8 +51,8 @@ type Store interface {
 	// [webhook.Reason.WellFormed]); a well-formed one; and a well-formed one
 	// from an address that a verified delivery came from. Beyond the bounds,
 	// the largest class loses its oldest delivery from the remote address or
-	// the hour of receipt, whichever has most of that class. In that address
-	// it is the hour that has most, and the other way round.
+	// the minute of receipt, whichever has most of that class. In that address
+	// it is the minute that has most, and the other way round.
 	PutRefused(ctx context.Context, d Delivery) error
 
 	// Refused yields refused deliveries whose Seq is greater than after, in

@@ -132,7 +132,7 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	}
 	var group refusedGroup
 	var size int64
-	if _, err := d.row(ctx, []any{&group.class, &group.source, &group.hour, &size}, "SELECT class, source, hour, bytes FROM refused"); err != nil ||
+	if _, err := d.row(ctx, []any{&group.class, &group.source, &group.minute, &size}, "SELECT class, source, minute, bytes FROM refused"); err != nil ||
 		group != (refusedGroup{class: unsigned, source: "127.0.0.1"}) || size != leastRefused {
 		t.Errorf("refused %+v of %d bytes, %v", group, size, err)
 	}

@@ -20,17 +20,17 @@ const (
 	signedKnown              // the same, from an address that verified deliveries came from
 )
 
-// Sums over all addresses, or all hours.
+// Sums over all addresses, or all minutes.
 const (
 	allSources       = "*"
-	allHours   int64 = -1
+	allMinutes int64 = -1
 )
 
-// refusedGroup names the refused deliveries of one class, address and hour.
+// refusedGroup names the refused deliveries of one class, address and minute.
 type refusedGroup struct {
 	class  int64
 	source string // address without port, of IPv6 its /64 network; or allSources
-	hour   int64  // of receipt, since 1970; or allHours
+	minute int64  // of receipt, since 1970; or allMinutes
 }
 
 // refusedSum is how much a group holds.
@@ -59,7 +59,7 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
 	if err := sums.update(ctx, t); err != nil {
 		return err
 	}
-	group := refusedGroup{class: unsigned, source: refusedSource(d.RemoteAddr), hour: millis(d.ReceivedAt) / time.Hour.Milliseconds()}
+	group := refusedGroup{class: unsigned, source: refusedSource(d.RemoteAddr), minute: millis(d.ReceivedAt) / time.Minute.Milliseconds()}
 	if d.Reason.WellFormed() {
 		known, err := t.verifiedFrom(ctx, d.RemoteAddr)
 		if err != nil {
@@ -70,8 +70,8 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
 	values := deliveryValues(d)
 	header, _ := values[len(values)-2].([]byte)
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
-	if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, hour) VALUES "+tuples(1, len(values)+4),
-		append(values, size, group.class, group.source, group.hour)...); err != nil {
+	if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute) VALUES "+tuples(1, len(values)+4),
+		append(values, size, group.class, group.source, group.minute)...); err != nil {
 		return err
 	}
 	if _, err := t.row(ctx, []any{&sums.last}, "SELECT MAX(seq) FROM refused"); err != nil {
@@ -91,8 +91,8 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
 func (t *tx) evict(ctx context.Context, sums *refusedSums) error {
 	group := sums.largest()
 	var seq, size int64
-	ok, err := t.row(ctx, []any{&seq, &size}, "SELECT seq, bytes FROM refused WHERE class = $1 AND source = $2 AND hour = $3 ORDER BY seq LIMIT 1",
-		group.class, group.source, group.hour)
+	ok, err := t.row(ctx, []any{&seq, &size}, "SELECT seq, bytes FROM refused WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY seq LIMIT 1",
+		group.class, group.source, group.minute)
 	if err != nil {
 		return err
 	}
@@ -153,20 +153,20 @@ func (s *refusedSums) read(ctx context.Context, t *tx) error {
 	return t.each(ctx, func(row scanner) error {
 		var group refusedGroup
 		var seq, size int64
-		err := row.Scan(&group.class, &group.source, &group.hour, &seq, &size)
+		err := row.Scan(&group.class, &group.source, &group.minute, &seq, &size)
 		s.last, s.rows = max(s.last, seq), s.rows+1
 		s.add(group, size, seq)
 		return err
-	}, "SELECT class, source, hour, seq, bytes FROM refused ORDER BY seq")
+	}, "SELECT class, source, minute, seq, bytes FROM refused ORDER BY seq")
 }
 
 // add counts a change of a group, and whose oldest delivery is not older than
 // that seq.
 func (s *refusedSums) add(group refusedGroup, size, oldest int64) {
 	for _, g := range [...]refusedGroup{
-		{group.class, allSources, allHours},
-		{group.class, group.source, allHours},
-		{group.class, allSources, group.hour},
+		{group.class, allSources, allMinutes},
+		{group.class, group.source, allMinutes},
+		{group.class, allSources, group.minute},
 		group,
 	} {
 		i, known := s.index[g]
@@ -198,7 +198,7 @@ func (s *refusedSums) bytes() int64 { return s.of(unsigned) + s.of(signed) + s.o
 
 // of returns how many bytes a class holds.
 func (s *refusedSums) of(class int64) int64 {
-	i, ok := s.index[refusedGroup{class, allSources, allHours}]
+	i, ok := s.index[refusedGroup{class, allSources, allMinutes}]
 	if !ok {
 		return 0
 	}
@@ -213,9 +213,11 @@ func (s *refusedSums) largest() refusedGroup {
 			class = c
 		}
 	}
-	part := s.most(func(g *refusedSum) bool { return g.class == class && (g.source == allSources) != (g.hour == allHours) })
+	part := s.most(func(g *refusedSum) bool {
+		return g.class == class && (g.source == allSources) != (g.minute == allMinutes)
+	})
 	return s.most(func(g *refusedSum) bool {
-		return g.class == class && g.source != allSources && g.hour != allHours && (g.hour == part.hour || g.source == part.source)
+		return g.class == class && g.source != allSources && g.minute != allMinutes && (g.minute == part.minute || g.source == part.source)
 	})
 }
 

@@ -39,6 +39,7 @@ var inboxTests = map[string]func(*world){
 	"RefusedAreBoundInBytes":          refusedAreBoundInBytes,
 	"RefusedSurviveJunk":              refusedSurviveJunk,
 	"RefusedSurviveForgeries":         refusedSurviveForgeries,
+	"RefusedSurviveTheirAddress":      refusedSurviveTheirAddress,
 	"ContextEndedBeforePut":           contextEndedBeforePut,
 	"HeadersOfAnyBytes":               headersOfAnyBytes,
 	"AllWritersConcurrently":          allWritersConcurrently,

@@ -140,3 +140,16 @@ func refusedSurviveForgeries(w *world) {
 	})
 	w.genuineLeft()
 }
+
+// refusedSurviveTheirAddress refuses 500 genuine deliveries, and from a minute
+// later wrong signatures for two minutes from the same address: another program
+// behind the same gateway.
+func refusedSurviveTheirAddress(w *world) {
+	w.flood(lateSecrets, lateSecret)
+	w.flood(6000, func(n int) inbox.Delivery {
+		d := junk(fmt.Sprintf("%s:%d", sender, n), webhook.ReasonSignatureMismatch)
+		d.ReceivedAt = d.ReceivedAt.Add(time.Minute + time.Duration(n)*2*time.Minute/6000)
+		return d
+	})
+	w.genuineLeft()
+}
