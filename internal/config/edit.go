@@ -41,16 +41,16 @@ func editUser(src Sources, profile string, changes []Change, check func(made use
 	if path == "" {
 		return "", wrong("no place for the user file is known: there is no home folder", "give --config FILE").at("", o)
 	}
+	fault := refuseForeignLinks(path)
 	var old []byte
-	if l.paths.UserExists {
+	if fault == nil && l.paths.UserExists {
 		var info fs.FileInfo
-		var fault *KeyError
 		if old, info, fault = readSettings(path); fault == nil {
 			fault = refuseChangers(path, disk.ChangersOf(path, info))
 		}
-		if fault != nil {
-			return "", fault.at("", o)
-		}
+	}
+	if fault != nil {
+		return "", fault.at("", o)
 	}
 	data, fault := edited(old, profile, changes)
 	if fault != nil {

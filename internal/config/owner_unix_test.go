@@ -91,3 +91,38 @@ func TestProjectFileOfAnotherUser(t *testing.T) {
 	give(t, p.work, stranger, -1)
 	p.load(nil)
 }
+
+// A user file is neither read nor written through a link that another user put
+// where others may write. Links of the user's own are followed.
+func TestUserFileByALinkOfAnotherUser(t *testing.T) {
+	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSticky} {
+		p := newPlace(t)
+		own, folder := t.TempDir(), filepath.Join(t.TempDir(), "shared")
+		p.write(filepath.Join(own, "c.yaml"), "rate: 1\n", 0o600)
+		link, dangling := filepath.Join(folder, "c.yaml"), filepath.Join(folder, "new.yaml")
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode), os.Symlink(filepath.Join(own, "c.yaml"), link),
+			os.Symlink(filepath.Join(own, "new.yaml"), dangling)); err != nil {
+			t.Fatal(err)
+		}
+		p.load(nil, flag("config", link))
+		for _, path := range []string{link, dangling} {
+			if err := os.Lchown(path, stranger, stranger); errors.Is(err, os.ErrPermission) {
+				t.Log("only root can give links away: nothing is shown here")
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			_, ofLoad := config.Load(p.sources(nil, flag("config", path)))
+			_, ofEdit := config.Set(p.sources(nil, flag("config", path)), "", config.Assignment{Key: "rate", Value: "2"})
+			for what, err := range map[string]error{"load": ofLoad, "edit": ofEdit} {
+				var fault *config.KeyError
+				if !errors.As(err, &fault) || !strings.Contains(fault.Message, "belongs to user 12345") || !strings.Contains(fault.Hint, "your own") {
+					t.Errorf("mode %v: %s of %s: %+v", mode, what, path, err)
+				}
+			}
+			if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
+				t.Errorf("mode %v: the link is gone: %v", mode, err)
+			}
+		}
+	}
+}

@@ -28,6 +28,9 @@ func (l *loader) user() (userFile, error) {
 	if o.File == "" {
 		return made, nil
 	}
+	if fault := refuseForeignLinks(o.File); fault != nil {
+		return made, fault.at("", o)
+	}
 	data, info, fault := readSettings(o.File)
 	if fault != nil {
 		if l.paths.UserOrigin.Level != FromDefault {
@@ -143,6 +146,16 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 		hint = "copy it to a file of your own, and use that"
 	}
 	return wrong("not used, because "+c.Text, hint)
+}
+
+// refuseForeignLinks refuses a path through a symbolic link that another user
+// put where others may write.
+func refuseForeignLinks(path string) *KeyError {
+	_, err := disk.Resolve(path)
+	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
+		return &KeyError{Message: "not used, because " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
+	}
+	return nil
 }
 
 func refuseReaders(path string, info fs.FileInfo) *KeyError {

@@ -75,3 +75,49 @@ func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
 		})
 	}
 }
+
+// A link that another user put where others may write is not followed: nothing
+// is opened or made where it points. Links of the user's own are.
+func TestOpenFollowsNoLinkOfOthers(t *testing.T) {
+	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSticky} {
+		own, folder := t.TempDir(), filepath.Join(t.TempDir(), "shared")
+		store := filepath.Join(own, "w.db")
+		link, dangling, inner := filepath.Join(folder, "w.db"), filepath.Join(folder, "new.db"), filepath.Join(folder, "inner")
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode), os.Symlink(store, link),
+			os.Symlink(filepath.Join(own, "new.db"), dangling), os.Symlink(own, inner)); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{link, filepath.Join(inner, "w.db")} {
+			d, err := Open(t.Context(), path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, path := range []string{link, dangling, inner} {
+			if err := os.Lchown(path, stranger, stranger); errors.Is(err, os.ErrPermission) {
+				t.Log("only root can give links away: nothing is shown here")
+				return
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, path := range []string{link, dangling, filepath.Join(inner, "w.db"), filepath.Join(inner, "new", "w.db")} {
+			d, err := Open(t.Context(), path, Options{})
+			if err == nil {
+				err = d.Close()
+			}
+			var refused *Error
+			if !errors.Is(err, ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), "belongs to user 12345") {
+				t.Errorf("mode %v: %s: %v", mode, path, err)
+			}
+		}
+		for _, made := range []string{"new.db", "new"} {
+			if _, err := os.Stat(filepath.Join(own, made)); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("mode %v: %s was made: %v", mode, made, err)
+			}
+		}
+	}
+}

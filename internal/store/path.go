@@ -15,8 +15,13 @@ const maxLinks = 40
 
 // resolvePath returns the store's path without symbolic links, and makes the file
 // if need be, readable by the user alone. SQLite puts its log beside it, where
-// the locks of owners must be too.
+// the locks of owners must be too. A link that another user put where others
+// may write is an error.
 func resolvePath(path string, mustExist bool) (string, error) {
+	_, err := disk.Resolve(path)
+	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
+		return path, &Error{Kind: ErrExposed, Path: path, Op: "open", Err: foreign}
+	}
 	for range maxLinks {
 		to, err := os.Readlink(path)
 		if err != nil {
