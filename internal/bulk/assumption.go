@@ -14,8 +14,9 @@ const (
 	// assumptionSample is how many rows of a batch are queried to check an
 	// assumption.
 	assumptionSample = 3
-	// visibleAfter is how long the service has to show what it stored.
-	visibleAfter = time.Second
+	// visibleAfter is how long the service has to show what it stored, at
+	// least: twice as long as it took to show the account's first row.
+	visibleAfter = 5 * time.Second
 )
 
 // assumptionState says whether an assumption was checked, and the result.
@@ -195,7 +196,7 @@ func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []ledger.UnknownRow) (assumptionState, error) {
 	rows := sampleRows(batch)
 	j.note("first batch of this account %s: asking the service for %d of its rows before any goes again", describeAssumption(a), len(rows))
-	if err := pace.Sleep(ctx, visibleAfter); err != nil {
+	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
 		return unchecked, err
 	}
 	proofs := make([]*proof, len(rows))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -75,6 +76,30 @@ func TestRowsStoredAllTheSameAreNotSentAgain(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { execute(t, proving(db, later, f), db, ledger.Counts{Accepted: 10}) })
 			if f.twice() > 0 || f.asked-asked < 10 {
 				t.Errorf("in a later run %d twice, asked %d times; want every row asked for", f.twice(), f.asked-asked)
+			}
+		})
+	}
+}
+
+// A service that shows what it stored some time later is given that time: as
+// much as it is known to need, and some seconds where nothing is known.
+func TestRowsThatAreShownLateAreNotSentAgain(t *testing.T) {
+	for name, canary := range map[string]bool{"known by the first row": true, "not known": false} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			f.lag = 4 * time.Second
+			f.create = func(call int, items []tracking.Item) (bool, *tracking.Reply) {
+				if call == 2 {
+					f.takes(items...)
+					return false, refused(400, tracking.OutcomeRows)
+				}
+				return true, took()
+			}
+			j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
+			j.Canary, j.QueryTimeout = canary, 15*time.Second
+			synctest.Test(t, func(t *testing.T) { execute(t, j, db, ledger.Counts{Accepted: 40}) })
+			if f.twice() > 0 || len(f.created) != 40 {
+				t.Errorf("%d rows created, %d of them twice", len(f.created), f.twice())
 			}
 		})
 	}

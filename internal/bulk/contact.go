@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -118,13 +119,14 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 // between an answer and the next query counts, not pauses that the service asks
 // for.
 func (d *dispatch) awaitFirst(ctx context.Context, item tracking.Item) error {
-	left := d.QueryTimeout
+	left, began := d.QueryTimeout, time.Now()
 	for retry := pace.NewRetry(d.QueryTimeout); ; {
 		e, err := d.query(ctx, item, false)
 		if err != nil {
 			return err
 		}
 		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing {
+			d.firstShownAfter = time.Since(began)
 			return d.Ledger.RecordContact(context.WithoutCancel(ctx), d.Run.Plan.Account)
 		}
 		wait := retry.Next()

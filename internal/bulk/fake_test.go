@@ -25,9 +25,11 @@ type fake struct {
 	noNumbers  bool                               // queries by number tell nothing
 	evidence   func(asked int) *tracking.Evidence // instead of all that, unless nil
 	misses     func(ref string, nth int) bool     // the nth query for ref finds nothing
+	lag        time.Duration                      // how long it takes until what was taken is found
 
 	mu      sync.Mutex
 	created map[tracking.Key]int
+	taken   map[string]time.Time // when, by referId
 	refers  map[string]int
 	sizes   []int // of requests
 	asked   int
@@ -35,7 +37,7 @@ type fake struct {
 }
 
 func newFake() *fake {
-	return &fake{created: map[tracking.Key]int{}, refers: map[string]int{}, times: map[string]int{}}
+	return &fake{created: map[tracking.Key]int{}, refers: map[string]int{}, taken: map[string]time.Time{}, times: map[string]int{}}
 }
 
 func (f *fake) Create(_ context.Context, items []tracking.Item) *tracking.Reply {
@@ -57,6 +59,7 @@ func (f *fake) takes(items ...tracking.Item) {
 	for _, it := range items {
 		f.created[it.Key()]++
 		f.refers[it.ReferID]++
+		f.taken[it.ReferID] = time.Now()
 	}
 }
 
@@ -75,7 +78,7 @@ func (f *fake) Evidence(_ context.Context, q tracking.Query, it tracking.Item) t
 		absent.Fingerprint = f.look()
 	}
 	switch {
-	case f.blind, f.misses != nil && f.missed(it.ReferID):
+	case f.blind, time.Since(f.taken[it.ReferID]) < f.lag, f.misses != nil && f.missed(it.ReferID):
 		return absent
 	case byNumber && f.noNumbers:
 		return tracking.Evidence{Why: "tells nothing"}

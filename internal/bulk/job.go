@@ -107,6 +107,7 @@ type Job struct {
 	absences        map[int64]time.Time // see absentSince
 	clockNoted      bool                // the user knows that the clock was set back
 	resentOne       bool                // see ResendOne
+	firstShownAfter time.Duration       // how long the service took to show the account's first row; 0 if this run did not see it
 	unprovable      bool                // see Unprovable
 	recorder        *sightingRecorder
 	assumptions
