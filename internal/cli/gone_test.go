@@ -58,6 +58,9 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 				t.Fatalf("no salvage file is named: %s", stderr)
 			}
 			checkSalvage(t, file)
+			if _, next, ok := strings.Cut(stderr, "next: "); !ok || !strings.Contains(next, "--check-first") {
+				t.Errorf("the next command would send everything again: %s", stderr)
+			}
 		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -12,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -182,6 +184,9 @@ func WithNextCommand(err error, next string) error {
 	code, _ := command.CodeAndHint(err)
 	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
 		return err
+	}
+	if errors.Is(err, store.ErrGone) && strings.HasPrefix(next, "waybill create ") {
+		next += " --check-first" // a new store knows nothing of what was sent
 	}
 	return &command.ExitError{Code: code, Err: err, Next: next}
 }
