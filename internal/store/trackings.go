@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -75,45 +76,77 @@ func sightingAccount(account int64, key tracking.Key) int64 {
 	return account
 }
 
+// sightingKey is what makes two sightings be about the same tracking.
+type sightingKey struct {
+	account int64
+	tracking.Key
+}
+
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
 func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
-	type place struct {
-		account int64
-		tracking.Key
+	known, err := t.knownSightings(ctx, seen)
+	if err != nil {
+		return err
 	}
 	var kept []ownedSighting
-	at := map[place]int{} // in kept
+	at := map[sightingKey]int{} // in kept
 	for _, s := range seen {
-		if i, again := at[place{s.account, s.Key}]; again {
+		key := sightingKey{s.account, s.Key}
+		if i, again := at[key]; again {
 			if s.Supersedes(kept[i].Sighting) {
 				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
 				kept[i] = s
 			}
 			continue
 		}
-		known, ok, err := t.recordedSighting(ctx, s.account, s.Key)
-		if err != nil {
-			return err
-		}
-		if !ok || s.Supersedes(known) {
-			at[place{s.account, s.Key}] = len(kept)
+		if before, ok := known[key]; !ok || s.Supersedes(before) {
+			at[key] = len(kept)
 			kept = append(kept, s)
 		}
 	}
-	_, err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
+	_, err = d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		return append(args, sightingValues(&kept[n])...)
 	})
 	return err
 }
 
-// recordedSighting returns of what is known of a tracking as much as
-// [ledger.Sighting.Supersedes] compares, and false if that is nothing.
-func (t *tx) recordedSighting(ctx context.Context, account int64, key tracking.Key) (s ledger.Sighting, ok bool, err error) {
-	var asOf, checkpoint, updated int64
-	ok, err = t.row(ctx, []any{(*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated},
-		"SELECT phase, source, as_of, checkpoint, updated FROM sightings WHERE account_id = $1 AND refer_id = $2 AND number = $3", account, key.ReferID, key.Number)
-	s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
-	return s, ok, err
+// manySightings is how many sightings are read with one statement; of fewer
+// than a tenth, each is read with its own.
+const manySightings = 200
+
+// knownSightings returns of what is known of the trackings seen as much as
+// [ledger.Sighting.Supersedes] compares.
+func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sightingKey]ledger.Sighting, error) {
+	known := map[sightingKey]ledger.Sighting{}
+	add := func(row scanner) error {
+		var key sightingKey
+		var s ledger.Sighting
+		var asOf, checkpoint, updated int64
+		err := row.Scan(&key.account, &key.ReferID, &key.Number, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated)
+		s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
+		known[key] = s
+		return err
+	}
+	size := 1
+	if len(seen) >= manySightings/10 {
+		size = manySightings
+	}
+	query := `SELECT s.account_id, s.refer_id, s.number, s.phase, s.source, s.as_of, s.checkpoint, s.updated
+		FROM (VALUES (?, ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
+		JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3`
+	for chunk := range slices.Chunk(seen, size) {
+		args := make([]any, 0, 3*len(chunk))
+		for _, s := range chunk {
+			args = append(args, s.account, s.Key.ReferID, s.Key.Number)
+		}
+		for len(args) < 3*size { // the last chunk may be shorter
+			args = append(args, args[:3]...)
+		}
+		if err := t.each(ctx, add, query, args...); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
 }
 
 // sightingValues are the values of a row of sightings.

@@ -23,6 +23,7 @@ var trackingTests = map[string]func(*world){
 	"SightingsOutliveTheirRun": sightingsSurviveTheirRun,
 	"ProcessingGivesWay":       processingGivesWay,
 	"TimesOfTheServiceCount":   timesOfTheServiceCount,
+	"ManySightingsAtOnce":      manySightingsAtOnce,
 	"EventsAreAboutRows":       eventsAreAboutRows,
 	"EventsOfOtherAccounts":    eventsOfOtherAccounts,
 	"RouterIDsTie":             routerIDsTie,
@@ -141,6 +142,32 @@ func processingGivesWay(w *world) {
 	absent.Phase = ledger.Absent
 	w.learn(absent, processing(3, sent.Add(time.Hour)))
 	w.same("processing after absent", phase(3), ledger.Processing)
+}
+
+// What is known of many trackings is compared as that of one is.
+func manySightingsAtOnce(w *world) {
+	const many = 470
+	batch := func(seen time.Time, status string) []ledger.Sighting {
+		all := make([]ledger.Sighting, many)
+		for i := range all {
+			all[i] = sighting(i+1, seen)
+			all[i].Status = status
+		}
+		return all
+	}
+	statuses := func() map[string]int {
+		counts := map[string]int{}
+		for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+			counts[st.Sighting.Status]++
+		}
+		return counts
+	}
+	w.must(w.Learn(w.Context(), account, batch(sent, "1"), nil))
+	w.must(w.Learn(w.Context(), account, batch(sent.Add(-time.Hour), "2"), nil))
+	w.same("older ones", statuses(), map[string]int{"1": many})
+	newer := batch(sent.Add(time.Hour), "3")
+	w.must(w.Learn(w.Context(), account, append(newer, batch(sent.Add(2*time.Hour), "4")[many-1]), nil))
+	w.same("newer ones, one of them twice", statuses(), map[string]int{"3": many - 1, "4": 1})
 }
 
 // What is newer by the service's own times counts, whichever came later.
