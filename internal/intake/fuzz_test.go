@@ -45,8 +45,14 @@ func stayBad(t *testing.T, text string, o intake.Options, bad int) {
 	if !ok || len(again) != bad {
 		t.Fatalf("%d bad rows of %q became %d, read %v:\n%q", bad, text, len(again), ok, rejects)
 	}
+	// A row that was refused for the line beside it may be good where that line
+	// has become a record of its own.
+	byNeighbour := strings.Count(rejects, "it may belong to this row")
 	for _, rec := range again {
 		if rec.Good() {
+			if byNeighbour--; byNeighbour >= 0 {
+				continue
+			}
 			t.Fatalf("line %d of the rejects of %q is good: %v\n%q", rec.Line, text, rec.Item, rejects)
 		}
 	}
@@ -81,6 +87,7 @@ func FuzzTable(f *testing.F) {
 	} {
 		f.Add(byte(0), s)
 	}
+	f.Add(byte(0x1d), "0\n0,A0,")
 	f.Fuzz(func(t *testing.T, header byte, body string) {
 		text := headers[int(header)%len(headers)] + body
 		o := intake.Options{Format: intake.CSV}
