@@ -75,6 +75,14 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// CheckLimit refuses a negative --limit.
+func CheckLimit(n int) error {
+	if n < 0 {
+		return Usagef("use --limit 0 for all", "--limit %d is negative", n)
+	}
+	return nil
+}
+
 // OlderThanFlag adds --older-than.
 func OlderThanFlag(cmd *cobra.Command, age *string) {
 	cmd.Flags().StringVar(age, "older-than", "", "`AGE` such as 30d")

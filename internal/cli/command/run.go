@@ -7,6 +7,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // RecoverRows marks unknown what killed processes were sending, and warns of it.
@@ -39,4 +40,27 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
 	}
 	return db, n, nil
+}
+
+// OpenOwnRun is [OpenRun] for commands that take a run for one of the account. It
+// refuses a run of another account.
+func OpenOwnRun(ctx context.Context, s *app.Session, id string) (*app.Store, ledger.RunSummary, error) {
+	db, n, err := OpenRun(ctx, s, id)
+	if err != nil {
+		return nil, ledger.RunSummary{}, err
+	}
+	run, err := db.History.Run(ctx, n)
+	if err != nil {
+		return nil, ledger.RunSummary{}, err
+	}
+	own, account := run.Plan.Account, s.Account(ctx)
+	if own == account {
+		return db, run, nil
+	}
+	this := "this is account " + Quoted(account)
+	if account == "" {
+		this = "no account is set"
+	}
+	return nil, ledger.RunSummary{}, Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shell.Word(own),
+		"run %d belongs to account %s, and %s", n, Quoted(own), this)
 }

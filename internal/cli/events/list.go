@@ -38,6 +38,9 @@ often it was tried and why it failed last.`,
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			if err := command.CheckLimit(o.Limit); err != nil {
+				return err
+			}
 			if o.Dead {
 				return runListDead(ctx, c, o)
 			}
@@ -65,9 +68,6 @@ func (o listOptions) query() (inbox.Query, error) {
 	v, err := parseVerified(o.Verified)
 	if err != nil {
 		return inbox.Query{}, err
-	}
-	if o.Limit < 0 {
-		return inbox.Query{}, command.Usagef("use 0 for all", "--limit %d is negative", o.Limit)
 	}
 	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
 	if !o.All {

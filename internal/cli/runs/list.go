@@ -28,6 +28,9 @@ func newList(f *command.Factory) *cobra.Command {
 }
 
 func runList(ctx context.Context, c *command.Call, limit int) error {
+	if err := command.CheckLimit(limit); err != nil {
+		return err
+	}
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
 		JSON: func(s ledger.RunSummary) any { return newRunJSON(s) },

@@ -8,7 +8,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/send"
-	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // resumeOptions is what a resume or retry is to do.
@@ -71,26 +70,17 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return err
 	}
 	started := time.Now()
-	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
-	if err != nil {
-		return err
-	}
-	found, err := db.History.Run(ctx, id)
+	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return err
 	}
 	if _, err := c.Client(); err != nil {
 		return err
 	}
-	account := c.Account(ctx)
-	if own := found.Plan.Account; own != account {
-		return command.Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shell.Word(own),
-			"run %d belongs to account %s, and this is account %s", id, command.Quoted(own), command.Quoted(account))
-	}
-	if err := o.CheckKey(ctx, c.Session, db.Keys, account); err != nil {
+	if err := o.CheckKey(ctx, c.Session, db.Keys, run.Plan.Account); err != nil {
 		return err
 	}
-	e := &send.Execution{Call: c, Store: db, Run: found.Run, Policy: policy, Wait: o.Wait, Started: started}
+	e := &send.Execution{Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started}
 	if !policy.RetryRejected {
 		e.Repeat = c.Repeat()
 	}

@@ -48,7 +48,10 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	filter := ledger.Filter{Status: o.Status, Limit: o.Limit}
-	var err error
+	err := command.CheckLimit(o.Limit)
+	if err != nil {
+		return err
+	}
 	if filter.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
 		return err
 	}
@@ -56,9 +59,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	if o.Run != "" {
-		if _, filter.Run, err = command.OpenRun(ctx, c.Session, o.Run); err != nil {
+		_, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
+		if err != nil {
 			return err
 		}
+		filter.Run = run.ID
 	}
 	return PrintList(ctx, c, filter)
 }
