@@ -45,7 +45,7 @@ func (j *Job) newRecorder(ctx context.Context) *sightingRecorder {
 			slices.SortStableFunc(seen, func(a, b ledger.Sighting) int { // the order in which many are recorded fastest
 				return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
 			})
-			if err := j.Ledger.Learn(ctx, j.Run.Plan.Account, seen, nil); err != nil {
+			if err := j.Ledger.Record(ctx, j.Run.Plan.Account, []ledger.RecordedAnswer{{Seen: seen}}); err != nil {
 				j.warn("the rows are recorded as accepted, but not what the answer said of them: %v", err)
 			}
 		}

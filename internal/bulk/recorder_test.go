@@ -59,7 +59,7 @@ func TestAnswersOfSynchronousCreatesAreRecorded(t *testing.T) {
 // unlearning is a ledger that can't record what answers say.
 type unlearning struct{ ledger.Trackings }
 
-func (unlearning) Learn(context.Context, string, []ledger.Sighting, []byte) error {
+func (unlearning) Record(context.Context, string, []ledger.RecordedAnswer) error {
 	return errors.New("full")
 }
 

@@ -80,7 +80,7 @@ func (w *world) put(verified inbox.Verified, body string) inbox.Receipt {
 func (w *world) learn(minutes int, s ledger.Sighting) {
 	w.Helper()
 	s.Key, s.Phase, s.Seen, s.Source = tracking.Key{ReferID: "R1", Number: "N1"}, ledger.Processed, at.Add(time.Duration(minutes)*time.Minute), ledger.FromQuery
-	if err := w.db.Learn(w.Context(), account, []ledger.Sighting{s}, nil); err != nil {
+	if err := w.db.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s}}}); err != nil {
 		w.Fatal(err)
 	}
 }

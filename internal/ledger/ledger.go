@@ -422,6 +422,16 @@ func (s Sighting) HasStatus(want string) bool {
 // Interface: States and transitions.
 func (s Sighting) delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
 
+// RecordedAnswer is one answer of the service and what it says of trackings.
+type RecordedAnswer struct {
+	// ReferID is what was asked for. It is empty if the service was asked by
+	// number, or not at all: then Raw is kept for the referIds of Seen.
+	ReferID string
+	Asked   time.Time // zero if the service was not asked: the answer is to a create
+	Seen    []Sighting
+	Raw     []byte // byte for byte; nil keeps the one there is
+}
+
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
 	Item     tracking.Item
@@ -429,6 +439,7 @@ type TrackingStatus struct {
 	Run      int64  // the run that brought it in, 0 if none or if it was pruned
 	Reason   string // why it was rejected or is unknown
 	Sighting *Sighting
+	Asked    time.Time // when the service last answered a query about the referId; zero if never
 
 	// Unverified is the number in the inbox of the latest event about the tracking
 	// number that did not verify, 0 if there is none. It changed nothing.

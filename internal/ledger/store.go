@@ -163,10 +163,10 @@ type KeyStatus struct {
 
 // Trackings keeps the last answer about each tracking.
 type Trackings interface {
-	// Learn records sightings from one answer, each that supersedes what is
-	// known of its tracking, see [Sighting.Supersedes]. raw is the answer, byte
-	// for byte, which is kept in any case; nil keeps the one there is.
-	Learn(ctx context.Context, account string, seen []Sighting, raw []byte) error
+	// Record records answers in one transaction: each sighting that supersedes what
+	// is known of its tracking, see [Sighting.Supersedes], and the answers
+	// themselves.
+	Record(ctx context.Context, account string, answers []RecordedAnswer) error
 
 	// Statuses yields what is known of the account's trackings in the order they
 	// were created, then of those that were only seen, then of numbers without an
@@ -178,6 +178,9 @@ type Trackings interface {
 	// given number if referID is empty, in the order they were created, and
 	// trackings that were only seen after them.
 	Find(ctx context.Context, account, referID, number string) ([]TrackingStatus, error)
+
+	// FindAll is Find for many queries: the n-th list is that of the n-th query.
+	FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]TrackingStatus, error)
 }
 
 // EventFollower updates the ledger by events. An event belongs to no account. It
@@ -186,7 +189,7 @@ type EventFollower interface {
 	// Followed returns how far events were followed, and the last one there is.
 	Followed(ctx context.Context) (to, last int64, err error)
 
-	// Follow records what events say as [Trackings.Learn] does, and moves
+	// Follow records what events say as [Trackings.Record] does, and moves
 	// Followed from one number to another in the same transaction. If Followed is
 	// not from, nothing happens and it returns false.
 	//

@@ -19,7 +19,7 @@ import (
 type Store struct {
 	Trackings interface {
 		Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error)
-		Learn(ctx context.Context, account string, seen []ledger.Sighting, raw []byte) error
+		Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error
 	}
 	Events interface {
 		LastUnverified(ctx context.Context, number string) (int64, error)
@@ -170,7 +170,9 @@ func (a *Asker) record(ctx context.Context, store *Store, res Result, rows []led
 	if len(rows) == 0 {
 		return nil, nil
 	}
-	err := store.Trackings.Learn(ctx, a.Account, sightings(res, rows), res.Answer.Raw)
+	err := store.Trackings.Record(ctx, a.Account, []ledger.RecordedAnswer{
+		{ReferID: res.Query.ReferID, Asked: res.Asked, Seen: sightings(res, rows), Raw: res.Answer.Raw},
+	})
 	if err != nil || !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return nil, err
 	}

@@ -39,9 +39,11 @@ func (k *kept) Find(context.Context, string, string, string) ([]ledger.TrackingS
 	return k.rows, k.findErr
 }
 
-func (k *kept) Learn(_ context.Context, account string, seen []ledger.Sighting, raw []byte) error {
-	for _, s := range seen {
-		k.learnt = append(k.learnt, fmt.Sprintf("%s %s %s %s %s", account, s.Key.Number, s.Phase, s.StatusLabel, raw))
+func (k *kept) Record(_ context.Context, account string, answers []ledger.RecordedAnswer) error {
+	for _, a := range answers {
+		for _, s := range a.Seen {
+			k.learnt = append(k.learnt, fmt.Sprintf("%s %s %s %s %s", account, s.Key.Number, s.Phase, s.StatusLabel, a.Raw))
+		}
 	}
 	return k.learnErr
 }

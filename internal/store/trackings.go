@@ -12,32 +12,41 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Learn records what an answer said of trackings, see [ledger.Trackings].
-func (d *DB) Learn(ctx context.Context, account string, seen []ledger.Sighting, raw []byte) error {
-	if err := checkSeen(account, seen); err != nil {
-		return err
+// Record records answers, see [ledger.Trackings].
+func (d *DB) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
+	var packed [][]byte
+	for _, a := range answers {
+		if err := checkSeen(account, a.Seen); err != nil {
+			return err
+		}
+		if err := checkText("referId", a.ReferID); err != nil {
+			return err
+		}
+		raw, err := d.pack.pack(a.Raw)
+		if err != nil {
+			return err
+		}
+		packed = append(packed, raw)
 	}
-	if len(seen) == 0 {
+	if len(answers) == 0 {
 		return nil
-	}
-	answer, err := d.pack.pack(raw)
-	if err != nil {
-		return err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		id, err := t.accountID(ctx, account)
 		if err != nil {
 			return err
 		}
-		all := make([]ownedSighting, len(seen))
-		for i, s := range seen {
-			all[i] = ownedSighting{sightingAccount(id, s.Key), s}
+		var all []ownedSighting
+		for _, a := range answers {
+			for _, s := range a.Seen {
+				all = append(all, ownedSighting{sightingAccount(id, s.Key), s})
+			}
 		}
-		if err := d.recordSightings(ctx, t, all); err != nil || answer == nil {
+		if err := d.recordSightings(ctx, t, all); err != nil {
 			return err
 		}
-		for _, s := range seen {
-			if err := t.keepAnswer(ctx, id, s, answer); err != nil {
+		for i, a := range answers {
+			if err := t.keepAnswer(ctx, id, a, packed[i]); err != nil {
 				return err
 			}
 		}
@@ -162,20 +171,35 @@ func sightingValues(s *ownedSighting) []any {
 	}
 }
 
-// keepAnswer keeps the answer in which a tracking was seen, unless a later one
+// keepAnswer keeps an answer and when the service was asked, unless a later one
 // is there.
-func (t *tx) keepAnswer(ctx context.Context, account int64, s ledger.Sighting, answer []byte) error {
-	_, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, raw) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, raw = excluded.raw WHERE excluded.seen >= answers.seen`,
-		account, s.Key.ReferID, millis(s.Seen), answer)
-	return err
+func (t *tx) keepAnswer(ctx context.Context, account int64, a ledger.RecordedAnswer, raw []byte) error {
+	if raw == nil {
+		return nil
+	}
+	at, refs := millis(a.Asked), []string{a.ReferID}
+	if a.ReferID == "" {
+		refs = nil
+		for _, s := range a.Seen {
+			refs, at = append(refs, s.Key.ReferID), max(at, millis(s.Seen))
+		}
+	}
+	for _, ref := range refs {
+		if _, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, asked, raw) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw WHERE excluded.seen >= answers.seen`,
+			account, ref, at, millis(a.Asked), raw); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // What a status consists of: a row with its batch and, where there are any,
 // its sighting and that of its number alone; or a sighting alone.
 const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + unverifiedBegin + "fold_number(r.number)" + unverifiedEnd +
+		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
+		`COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0), ` + unverifiedBegin + "fold_number(r.number)" + unverifiedEnd +
 		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
 		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
@@ -196,7 +220,8 @@ const (
 // and for those of numbers that it does not hold: neither as a row, nor as what
 // was learnt of the number, or its routerId, since.
 func selectUnheldSightings(account string) string {
-	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0, ` + unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting + `FROM sightings s
+	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
+		COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), ` + unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting + `FROM sightings s
 		WHERE +s.account_id IN (0, ` + account + `) AND
 			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
 			(s.refer_id <> '' OR
@@ -211,11 +236,12 @@ func accountOf(param string) string { return "(SELECT id FROM accounts WHERE nam
 // scanStatus reads a line of rowColumns or seenAlone, and its id.
 func scanStatus(s scanner) (id int64, st ledger.TrackingStatus, err error) {
 	var own, alone scannedSighting
-	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &st.Unverified}
+	var asked int64
+	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &asked, &st.Unverified}
 	if err := s.Scan(append(append(dest, own.dest()...), alone.dest()...)...); err != nil {
 		return id, st, err
 	}
-	st.Sighting = own.sighting(st.Item.Key())
+	st.Asked, st.Sighting = instant(asked), own.sighting(st.Item.Key())
 	if other := alone.sighting(st.Item.Key()); other != nil {
 		if st.Sighting == nil {
 			other.RouterID = "" // it may be another's of that number
@@ -364,4 +390,16 @@ func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledge
 		seen = slices.DeleteFunc(seen, func(st ledger.TrackingStatus) bool { return st.Item.ReferID == "" })
 	}
 	return append(rows, seen...), err
+}
+
+// FindAll returns what is known of many, see [ledger.Trackings].
+func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+	all := make([][]ledger.TrackingStatus, len(qs))
+	for i, q := range qs {
+		var err error
+		if all[i], err = d.Find(ctx, account, q.ReferID, q.Number); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }

@@ -216,7 +216,7 @@ func bodyMayCallTheStore(w *world) {
 				w.must(err)
 				for st, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
 					w.must(err)
-					w.must(w.Learn(w.Context(), account, []ledger.Sighting{sighting(1, sent)}, nil))
+					w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
 					if st.Item == r.Item {
 						break
 					}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -90,8 +91,10 @@ func allWritersConcurrently(w *world) {
 				return nil
 			},
 			"refused": func(int) error { return s.PutRefused(w.Context(), delivery("x", inbox.No)) },
-			"learn":   func(n int) error { return s.Learn(w.Context(), account, sightings(n), nil) },
-			"trust":   func(n int) error { return s.TrustKey(w.Context(), account, fmt.Sprint(n)) },
+			"learn": func(n int) error {
+				return s.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: sightings(n)}})
+			},
+			"trust": func(n int) error { return s.TrustKey(w.Context(), account, fmt.Sprint(n)) },
 			"send": func(int) error {
 				b, err := s.Claim(w.Context(), run.ID, 1, 1000)
 				if err != nil || len(b) == 0 {

@@ -80,7 +80,7 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		w.same("news", news, ledger.KeyStatus{})
 	}
 	// What was seen of a tracking does not show its row either.
-	w.must(w.Learn(ctx, account, []ledger.Sighting{sighting(1, sent)}, nil))
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
 	w.same("standings", len(collect(w, other.Statuses(ctx, account, ledger.Filter{}))), 1)
 	w.same("state", collect(w, other.Statuses(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
 	run, err := staging.Open(ctx)

@@ -24,6 +24,8 @@ var trackingTests = map[string]func(*world){
 	"ProcessingGivesWay":       processingGivesWay,
 	"TimesOfTheServiceCount":   timesOfTheServiceCount,
 	"ManySightingsAtOnce":      manySightingsAtOnce,
+	"ManyAreFoundAtOnce":       manyAreFoundAtOnce,
+	"WhenItWasAsked":           whenItWasAsked,
 	"EventsAreAboutRows":       eventsAreAboutRows,
 	"EventsOfOtherAccounts":    eventsOfOtherAccounts,
 	"RouterIDsTie":             routerIDsTie,
@@ -44,7 +46,7 @@ func sighting(n int, seen time.Time) ledger.Sighting {
 // learn records sightings.
 func (w *world) learn(seen ...ledger.Sighting) {
 	w.Helper()
-	w.must(w.Learn(w.Context(), account, seen, []byte(`{"raw":true}`)))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: seen, Raw: []byte(`{"raw":true}`)}}))
 }
 
 // list returns which items a filter leaves, by their referIds.
@@ -162,11 +164,11 @@ func manySightingsAtOnce(w *world) {
 		}
 		return counts
 	}
-	w.must(w.Learn(w.Context(), account, batch(sent, "1"), nil))
-	w.must(w.Learn(w.Context(), account, batch(sent.Add(-time.Hour), "2"), nil))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: batch(sent, "1")}}))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: batch(sent.Add(-time.Hour), "2")}}))
 	w.same("older ones", statuses(), map[string]int{"1": many})
 	newer := batch(sent.Add(time.Hour), "3")
-	w.must(w.Learn(w.Context(), account, append(newer, batch(sent.Add(2*time.Hour), "4")[many-1]), nil))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: append(newer, batch(sent.Add(2*time.Hour), "4")[many-1])}}))
 	w.same("newer ones, one of them twice", statuses(), map[string]int{"3": many - 1, "4": 1})
 }
 
@@ -213,7 +215,7 @@ func everyFieldIsKept(w *world) {
 	}
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
 	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}
-	w.must(w.Learn(w.Context(), account, []ledger.Sighting{s, bare, odd}, nil))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s, bare, odd}}}))
 	odd.LatestEvent = "a\ufffdb\ufffd" // what only describes is made fit
 	for _, want := range []ledger.Sighting{s, bare, odd} {
 		found, err := w.Find(w.Context(), account, want.Key.ReferID, "")
@@ -231,12 +233,12 @@ func keysMustBeText(w *world) {
 		good := sighting(1, sent)
 		bad := sighting(1, sent)
 		bad.Key = key
-		if err := w.Learn(w.Context(), account, []ledger.Sighting{good, bad}, nil); err == nil {
+		if err := w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{good, bad}}}); err == nil {
 			w.Errorf("%q was learnt", key)
 		}
 	}
 	w.same("standings", w.list(ledger.Filter{}), []string{})
-	w.must(w.Learn(w.Context(), account, nil, []byte("x")))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: nil, Raw: []byte("x")}}))
 }
 
 // parcels are three parcels of one order, two of them in the ledger.
@@ -368,7 +370,7 @@ func limitsAndPages(w *world) {
 	for i := range n {
 		seen = append(seen, sighting(i+1, sent), sighting(i+5001, sent))
 	}
-	w.must(w.Learn(w.Context(), account, seen, nil))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: seen}}))
 	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
 		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
 	}
@@ -385,4 +387,53 @@ func sightingsSurviveTheirRun(w *world) {
 	w.same("standings", w.list(ledger.Filter{}), ids(1))
 	w.run(plan(), entries(1, 1)...)
 	w.same("standings", w.list(ledger.Filter{}), ids(1))
+}
+
+// What is found of many is what is found of each.
+func manyAreFoundAtOnce(w *world) {
+	w.run(plan(), entries(1, 700)...)
+	w.learn(sighting(2, sent), sighting(9001, sent))
+	w.follow(eventSighting(1, item(3).Number, ""), eventSighting(2, "1Z-0900", ""))
+	var qs []tracking.Query
+	for n := range 710 {
+		qs = append(qs, tracking.Query{ReferID: item(n).ReferID}, tracking.Query{Number: item(n).Number})
+	}
+	qs = append(qs, qs[4], tracking.Query{ReferID: item(9001).ReferID}, tracking.Query{Number: item(9001).Number}, tracking.Query{Number: "1z 0900"}, tracking.Query{})
+	all, err := w.FindAll(w.Context(), account, qs)
+	w.must(err)
+	w.same("lists", len(all), len(qs))
+	for i, q := range qs {
+		one, err := w.Find(w.Context(), account, q.ReferID, q.Number)
+		w.must(err)
+		if len(one) == 0 && len(all[i]) == 0 {
+			continue
+		}
+		w.same("found of "+q.Ref(), all[i], one)
+	}
+	none, err := w.FindAll(w.Context(), account, nil)
+	w.must(err)
+	w.same("found of none", len(none), 0)
+}
+
+func whenItWasAsked(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	asked := func(n int) time.Time {
+		w.Helper()
+		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
+		w.must(err)
+		return found[0].Asked
+	}
+	record := func(answers ...ledger.RecordedAnswer) {
+		w.Helper()
+		w.must(w.Record(w.Context(), account, answers))
+	}
+	later := sent.Add(time.Minute)
+	record(ledger.RecordedAnswer{ReferID: item(1).ReferID, Asked: later, Raw: []byte("{}")}, ledger.RecordedAnswer{Asked: sent, Seen: []ledger.Sighting{sighting(2, sent)}, Raw: []byte("{}")})
+	w.same("asked by referId", asked(1), later)
+	w.same("asked by number", asked(2), sent)
+	w.same("not asked", asked(3), time.Time{})
+	record(ledger.RecordedAnswer{ReferID: item(1).ReferID, Asked: sent, Raw: []byte("{}")})
+	w.same("after an older answer", asked(1), later)
+	w.follow(eventSighting(1, item(1).Number, ""))
+	w.same("after an event", asked(1), later)
 }
