@@ -50,7 +50,22 @@ func measure(b *testing.B, cmd *exec.Cmd) (stdout string, c cost) {
 	if code != 0 || err != nil {
 		b.Fatalf("%q ended with %d: %v\n%s", cmd.Args, code, err, cmd.Stderr)
 	}
-	return cmd.Stdout.(*bytes.Buffer).String(), c
+	if text, kept := cmd.Stdout.(*bytes.Buffer); kept {
+		stdout = text.String()
+	}
+	return stdout, c
+}
+
+// unread lets what a command prints go nowhere.
+func unread(b *testing.B, cmd *exec.Cmd) *exec.Cmd {
+	b.Helper()
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = null.Close() })
+	cmd.Stdout = null
+	return cmd
 }
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)

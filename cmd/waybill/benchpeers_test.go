@@ -32,6 +32,7 @@ func peers() map[string]func() {
 		"barepost":   func() { leave(barePost(os.Args[1], os.Args[2], os.Args[3], os.Args[4])) },
 		"bareledger": func() { leave(bareLedger(os.Args[1], os.Args[2])) },
 		"barehook":   func() { leave(bareHook()) },
+		"barelist":   func() { leave(bareList(os.Args[1], os.Args[2])) },
 	}
 }
 
