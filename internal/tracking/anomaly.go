@@ -1,0 +1,169 @@
+package tracking
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// AnomalyKind is what cannot be right in a timeline, or in how one version of
+// a tracking follows another.
+type AnomalyKind string
+
+// The kinds. The first four are of a checkpoint by itself or beside its
+// neighbours, the next two of a checkpoint in an earlier version, the last two
+// of a tracking.
+const (
+	ImpossibleOffset AnomalyKind = "impossible_offset" // local time and UTC differ by no zone's offset
+	ImpossibleTime   AnomalyKind = "impossible_time"   // before tracking numbers, or far in the future
+	UnreadableTime   AnomalyKind = "unreadable_time"   // one time can't be read, the other can
+	Repeated         AnomalyKind = "repeated"          // the same time and event as a checkpoint above
+	Removed          AnomalyKind = "removed"           // was in an earlier version, is not any more
+	Rewritten        AnomalyKind = "rewritten"         // the same time, with another event, place or local time
+	StatusBack       AnomalyKind = "status_back"       // was delivered, is not any more
+	TimeBack         AnomalyKind = "time_back"         // the latest checkpoint is earlier than it was
+)
+
+// Anomaly is one thing that cannot be right.
+type Anomaly struct {
+	Kind    AnomalyKind
+	Message string      // in a few words, for people
+	Since   time.Time   // when the version was learnt that has it; zero for those of a checkpoint by itself
+	Was     *Checkpoint // Rewritten: as it was before; nil elsewhere
+}
+
+// Offsets of zones on earth, and how far ahead a checkpoint may lie: a carrier
+// may announce one.
+const (
+	minOffset   = -12 * time.Hour
+	maxOffset   = 14 * time.Hour
+	offsetStep  = 15 * time.Minute
+	firstYear   = 1990
+	maxLeadTime = 366 * 24 * time.Hour
+)
+
+// anomalies returns what cannot be right in a checkpoint by itself, learnt at
+// that time.
+//
+// Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
+func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
+	utc, local := readTime(c.UTC), readWallClock(c.Local)
+	var found []Anomaly
+	add := func(kind AnomalyKind, format string, args ...any) {
+		found = append(found, Anomaly{Kind: kind, Message: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case utc.IsZero() && c.UTC != "" && !local.IsZero():
+		add(UnreadableTime, "UTC time unreadable")
+	case local.IsZero() && c.Local != "" && !utc.IsZero():
+		add(UnreadableTime, "local time unreadable")
+	case !utc.IsZero() && !local.IsZero() && !isZoneOffset(local.Sub(utc)):
+		add(ImpossibleOffset, "offset %s impossible", offsetText(local.Sub(utc)))
+	}
+	switch {
+	case utc.IsZero():
+	case utc.Year() < firstYear:
+		add(ImpossibleTime, "before %d", firstYear)
+	case !learnt.IsZero() && utc.Sub(learnt) > maxLeadTime:
+		add(ImpossibleTime, "over a year in the future")
+	}
+	return found
+}
+
+// wallClocks are the forms of a local time. Fractions of a second may follow.
+var wallClocks = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.RFC3339}
+
+// readWallClock reads a local time as if it were UTC, the zero time if it can't.
+// A zone that is there after all is not read: the clock on the wall counts.
+func readWallClock(s string) time.Time {
+	for _, form := range wallClocks {
+		if t, err := time.Parse(form, s); err == nil {
+			_, east := t.Zone()
+			return t.UTC().Add(time.Duration(east) * time.Second)
+		}
+	}
+	return time.Time{}
+}
+
+// isZoneOffset reports whether d is the offset of a zone on earth. One of the
+// two times may be cut to the minute.
+func isZoneOffset(d time.Duration) bool {
+	nearest := d.Round(offsetStep)
+	return (d-nearest).Abs() < time.Minute && nearest >= minOffset && nearest <= maxOffset
+}
+
+// offsetText writes an offset as +26:00, with seconds where there are any.
+func offsetText(d time.Duration) string {
+	sign := '+'
+	if d < 0 {
+		sign = '-'
+	}
+	seconds := int64(d.Abs() / time.Second)
+	s := fmt.Sprintf("%c%02d:%02d", sign, seconds/3600, seconds/60%60)
+	if seconds%60 != 0 {
+		s += fmt.Sprintf(":%02d", seconds%60)
+	}
+	return s
+}
+
+// Entry is a checkpoint as a timeline shows it.
+type Entry struct {
+	Checkpoint
+	Anomalies []Anomaly
+}
+
+// Removed reports whether the latest version does not have the checkpoint.
+func (e Entry) Removed() bool {
+	return slices.ContainsFunc(e.Anomalies, func(a Anomaly) bool { return a.Kind == Removed })
+}
+
+// Entries returns the checkpoints newest first, see [Timeline], each with what
+// cannot be right in it. learnt is when they were learnt, zero if it is not
+// known.
+func Entries(cs []Checkpoint, learnt time.Time) []Entry {
+	entries := make([]Entry, len(cs))
+	for i, c := range cs {
+		entries[i].Checkpoint = c
+	}
+	return marked(entries, learnt)
+}
+
+// marked returns the entries newest first, with their own anomalies before those
+// that they have.
+func marked(entries []Entry, learnt time.Time) []Entry {
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b Entry) int { return byTime(a.Checkpoint, b.Checkpoint) })
+	first := map[[2]string]Checkpoint{} // by time and event
+	for i, e := range entries {
+		own := e.anomalies(learnt)
+		key := [2]string{e.instant(), e.Event}
+		switch before, again := first[key]; {
+		case e.Removed() || key == [2]string{}:
+		case !again:
+			first[key] = e.Checkpoint
+		case before.place() == e.place():
+			own = append(own, Anomaly{Kind: Repeated, Message: "repeated"})
+		default:
+			own = append(own, Anomaly{Kind: Repeated, Message: "repeated with another place"})
+		}
+		entries[i].Anomalies = append(own, e.Anomalies...)
+	}
+	return entries
+}
+
+// instant names the time of a checkpoint, so that two forms of one time are the
+// same; empty if it has none.
+func (c Checkpoint) instant() string {
+	if t := readTime(c.UTC); !t.IsZero() {
+		return t.Format(time.RFC3339Nano)
+	}
+	return cmp.Or(c.UTC, c.Local)
+}
+
+func (c Checkpoint) place() [3]string { return [3]string{c.City, c.State, c.ZIP} }
+
+// content is what makes two checkpoints the same.
+func (c Checkpoint) content() [6]string {
+	return [6]string{c.instant(), c.Event, c.City, c.State, c.ZIP, c.Local}
+}
