@@ -160,6 +160,12 @@ is called is an error (1.23E+15, #N/A, ########, NULL, N/A, ?) and the rest a no
 The same pair of referId and number is created once, however often it stands in
 the input and however often the command is run. One referId may have several
 numbers: an order in several parcels.
+
+REFs: where a command takes REFs from a file, a column or field with a referId or
+a number is enough, and others are passed over: what create reads, and what list,
+show and "runs rows" write, can be read. A file of one column without a known name
+is a list of REFs, one a line; a JSON array may hold REFs as strings. Repeats count
+once. Any bad row is an error, and nothing is asked.
 `
 
 const rowsPage = `Every row of an input is in one of these states, on disk before and after its

@@ -27,6 +27,14 @@ type columns struct {
 // neither.
 func (c *columns) ofCarrier() int { return max(c.code, c.carrier) }
 
+// name returns the name of a column, empty for none.
+func (c *columns) name(at int) string {
+	if at == none {
+		return ""
+	}
+	return c.header[at]
+}
+
 // resolver finds the columns of one header.
 type resolver struct {
 	file   string

@@ -41,7 +41,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	}
 	r.rows, r.carriers = t, t.carrier
 	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
-	r.sum.ReferID, r.sum.Number = t.cols.header[t.cols.ref], t.cols.header[t.cols.number]
+	r.sum.ReferID, r.sum.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
 	for i, name := range t.cols.header {
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
 			r.sum.Hidden = append(r.sum.Hidden, name)
@@ -124,7 +124,12 @@ func (t *table) readHeader(sep byte) error {
 	for i := range names {
 		names[i] = string(t.cell(i).text)
 	}
-	t.cols, err = resolve(t.file, t.rec.line, names, t.opt)
+	if t.opt.Refs {
+		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, t.rec.line, names, t.opt)
+		t.first = t.list
+	} else {
+		t.cols, err = resolve(t.file, t.rec.line, names, t.opt)
+	}
 	if missing := (*ColumnError)(nil); errors.As(err, &missing) && !utf8.Valid(t.rec.raw) {
 		return &EncodingError{
 			File: t.file, Reason: "the header is not valid UTF-8, and " + missing.reason,

@@ -55,6 +55,12 @@ type Options struct {
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out
 	Format      Format
 	KeepText    bool // keep the text of good rows too, so that [Rejects] can take them
+
+	// Refs reads what names trackings instead of items to create: a column or
+	// field with a referId or a number is enough, others are passed over, and
+	// texts alone, one a line or in a JSON array, are read too. Odd values are
+	// no problem.
+	Refs bool
 }
 
 // Problem is one thing wrong, or worth a note, in one place of an input.
@@ -73,6 +79,7 @@ type Record struct {
 	File     string
 	Line     int           // physical line on which it starts, 1-based
 	Item     tracking.Item // not to be sent unless the record is good
+	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
 	Problems []Problem
 
 	text string // the row in its own dialect, without line end and error column; empty if not kept
@@ -104,10 +111,11 @@ type Summary struct {
 	Stripped    int64     // identifiers that lost spaces inside
 	Hidden      []string  // columns in use whose names hold invisible characters
 	Ignored     []string  // columns not read, by their names as in the header
+	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names
-	ReferID     string    // name of the column of referIds; empty for JSON
-	Number      string    // name of the column of tracking numbers; empty for JSON
+	ReferID     string    // name of the column of referIds; empty for JSON, or if there is none
+	Number      string    // name of the column of tracking numbers; likewise
 	Format      Format
 	Encoding    string // such as utf-8
 	Delimiter   rune   // 0 for JSON

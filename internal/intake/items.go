@@ -81,17 +81,19 @@ func (it *items) next() (Record, error) {
 		if err != nil {
 			return Record{}, err
 		}
-		switch n := 1; c {
-		case '{':
+		switch n := 1; {
+		case c == '"' && it.opt.Refs:
+			return it.record()
+		case c == '{':
 			if n = it.dataPrefix(); n == 0 {
 				return it.record()
 			}
 			it.discard(n)
 			it.state, it.afterElement = inData, false
-		case '[':
+		case c == '[':
 			it.discard(n)
 			it.state, it.afterElement = inArray, false
-		case ',':
+		case c == ',':
 			return Record{}, it.fail(0, "a comma stands between two objects", "write one object a line without commas, or put them all between [ and ]")
 		default:
 			return Record{}, it.fail(0, "an object or an array should stand here", jsonHint)
@@ -163,6 +165,11 @@ func (it *items) record() (Record, error) {
 	raw, err := it.value()
 	if err != nil {
 		return Record{}, err
+	}
+	if it.opt.Refs {
+		rec := it.ref(raw)
+		it.discard(len(raw))
+		return rec, nil
 	}
 	rec := it.item(raw)
 	if it.opt.KeepText || !rec.Good() {

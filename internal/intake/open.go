@@ -49,7 +49,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	}
 	out := &Reader{name: name}
 	out.sum.Encoding = coding.name
-	if format == JSON || format == JSONL || format == Auto && isJSON(name, text) {
+	if format == JSON || format == JSONL || format == Auto && isJSON(name, text, o.Refs) {
 		err = openJSON(out, win, coding, o)
 	} else {
 		err = openTable(out, win, coding, o)

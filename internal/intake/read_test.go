@@ -12,7 +12,7 @@ import (
 
 // result is all that reading an input gave, in a form that is easy to compare.
 type result struct {
-	Good     []string // "line ref|number|carrier"
+	Good     []string // "line ref|number|carrier", or "line REF" for a text alone
 	Problems []string // "line:column header: message", notes with "note" in front
 	Err      string   // how opening or reading ended, if not by the end of the input
 }
@@ -48,7 +48,11 @@ func readAll(t testing.TB, name, text string, o intake.Options) (result, intake.
 			}
 			res.Problems = append(res.Problems, fmt.Sprintf("%s%d:%d %s: %s", kind, p.Line, p.Column, p.Header, p.Message))
 		}
-		if rec.Good() {
+		switch {
+		case !rec.Good():
+		case rec.Ref != "":
+			res.Good = append(res.Good, fmt.Sprintf("%d %s", rec.Line, rec.Ref))
+		default:
 			res.Good = append(res.Good, fmt.Sprintf("%d %s|%s|%s", rec.Line, rec.Item.ReferID, rec.Item.Number, rec.Item.CarrierCode))
 		}
 	}

@@ -89,8 +89,9 @@ func refuseMarkup(file string, text []byte) error {
 }
 
 // isJSON reports whether text is meant as JSON. Content decides; the file's
-// name only where a table could begin like that too.
-func isJSON(file string, text []byte) bool {
+// name only where a table could begin like that too. With texts, an array may
+// hold texts.
+func isJSON(file string, text []byte, texts bool) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {
 		return false
@@ -99,6 +100,9 @@ func isJSON(file string, text []byte) bool {
 	follows := `"}`
 	if text[0] == '[' {
 		follows = `{]`
+		if texts {
+			follows += `"`
+		}
 	}
 	if len(rest) == 0 || strings.IndexByte(follows, rest[0]) >= 0 {
 		return true

@@ -25,6 +25,8 @@ type table struct {
 	afterLoneCell int    // the line after the last record of one cell
 	shortest      int    // length of the shortest number, in bytes; 0 before the first
 	scratch       []byte // for values that are not in the text as such
+	list          bool   // there is no header: every line is a REF
+	first         bool   // the record at hand is the first REF of a list, not yet returned
 }
 
 // cellValue is what a cell holds.
@@ -67,7 +69,9 @@ func (t *table) cell(at int) cellValue {
 
 func (t *table) next() (Record, error) {
 	for {
-		if err := t.scan.next(&t.rec); err != nil {
+		if t.first {
+			t.first = false
+		} else if err := t.scan.next(&t.rec); err != nil {
 			return Record{}, t.endError(err)
 		}
 		if t.empty() {
@@ -77,6 +81,9 @@ func (t *table) next() (Record, error) {
 			return Record{}, err
 		}
 		t.scratch = t.scratch[:0]
+		if t.opt.Refs {
+			return t.refRow(), nil
+		}
 		rec := t.row()
 		if t.opt.KeepText || !rec.Good() {
 			rec.text = t.text()

@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -85,6 +86,12 @@ func plain(s string) bool {
 		return s[len(s)-1] != '0'
 	}
 	return count > 0 && (!hyphens || longest > len("2024"))
+}
+
+// CheckIdentifier returns what makes it impossible for s to be an identifier that
+// was created; odd values are none of it. field is the name used in messages.
+func CheckIdentifier(field, s string) []Problem {
+	return slices.DeleteFunc(identifier(nil, field, s), func(p Problem) bool { return p.Note || p.Odd })
 }
 
 func identifier(ps []Problem, field, s string) []Problem {

@@ -66,6 +66,14 @@ func (e *BadRowsError) Hint() string {
 	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
 }
 
+// BadRefsError lists the bad rows of an input of REFs. Nothing was asked.
+type BadRefsError struct{ BadRowsError }
+
+func (e *BadRefsError) Error() string { return BadRows(e.Judged) + ", nothing was asked" }
+
+// Hint says what to do about it.
+func (e *BadRefsError) Hint() string { return "fix the rows and run the same command again" }
+
 // ProblemLine shows a problem with its place, its value and the remedy.
 func ProblemLine(p intake.Problem) string {
 	var b strings.Builder

@@ -69,10 +69,18 @@ func (in *Input) Unchanged() error {
 		}
 		now, err := os.Stat(s.Name)
 		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
-			return command.Usagef("wait until nothing writes to it, or copy it; then run the command again", "input %s changed while it was read, nothing was sent", command.Quoted(s.Name))
+			return command.Usagef("wait until nothing writes to it, or copy it; then run the command again", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
 		}
 	}
 	return nil
+}
+
+// nothingSent ends a message about an input of rows to send.
+func (in *Input) nothingSent() string {
+	if in.Options.Refs {
+		return ""
+	}
+	return ", nothing was sent"
 }
 
 // Repeatable reports whether all of it can be read by another command.

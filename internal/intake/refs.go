@@ -1,0 +1,196 @@
+package intake
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// refFields are the fields that can name a tracking, the first choice first.
+var refFields = []string{tracking.FieldReferID, tracking.FieldNumber}
+
+// outputNames are the names that our own output gives to those fields beside the
+// interface's own.
+var outputNames = map[string][]string{
+	tracking.FieldReferID: {"REFERENCE"},
+	tracking.FieldNumber:  {"trackingNumber", "NUMBER"},
+}
+
+// resolveRefs finds the columns of referIds and numbers, of which one is enough.
+// Columns of --map that the header lacks are returned. A table of one column that
+// is neither is a list.
+func resolveRefs(file string, line int, header []string, o Options) (c columns, missing []string, list bool, err error) {
+	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
+	of := map[string]int{}
+	var unmapped error
+	for _, field := range refFields {
+		if of[field] = none; o.Map[field] == "" {
+			continue
+		}
+		at, err := r.byName(field, o.Map[field])
+		var wrong *ColumnError
+		switch {
+		case err == nil:
+			of[field], r.mapped[at] = at, true
+		case errors.As(err, &wrong) && len(wrong.Found) > 0:
+			return c, nil, false, err
+		default:
+			missing, unmapped = append(missing, o.Map[field]), cmp.Or(unmapped, err)
+		}
+	}
+	for _, field := range refFields {
+		if of[field] != none {
+			continue
+		}
+		if own := r.matching(func(h string) bool { return slices.Contains(outputNames[field], h) }); len(own) == 1 {
+			of[field] = own[0]
+		} else if of[field], err = r.byRank(field); err != nil {
+			return c, nil, false, err
+		}
+	}
+	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber], code: none, carrier: none}
+	c.last = max(c.ref, c.number)
+	switch {
+	case c.last != none:
+		return c, missing, false, nil
+	case len(header) == 1:
+		c.ref, c.last, c.header = 0, 0, []string{""}
+		return c, nil, true, nil
+	case unmapped != nil:
+		return c, nil, false, unmapped
+	}
+	return c, nil, false, r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
+}
+
+// refRow converts the scanned record to a REF.
+func (t *table) refRow() Record {
+	rec := Record{File: t.file, Line: t.rec.line}
+	p, bad := t.checkCellCount()
+	if t.list {
+		p, bad = t.checkListLine()
+	}
+	if bad {
+		rec.Problems = []Problem{p}
+		return rec
+	}
+	for _, field := range refFields {
+		at := t.cols.ref
+		if field == tracking.FieldNumber {
+			at = t.cols.number
+		}
+		v := t.usedCell(at)
+		if len(v.text) == 0 {
+			continue
+		}
+		name, into := field, rec.field(field)
+		if t.list {
+			name, into = fieldRef, &rec.Ref
+		}
+		*into = string(v.text)
+		if t.opt.StripSpaces {
+			*into = stripSpaces(*into, t.sum)
+		}
+		for _, p := range tracking.CheckIdentifier(name, *into) {
+			rec.Problems = append(rec.Problems, t.problem(p, at))
+		}
+		rec.Problems = t.addCellProblems(rec.Problems, name, at, v)
+	}
+	if rec.unnamed() {
+		rec.Problems = append(rec.Problems, t.problem(noRef, none))
+	}
+	if t.scan.recordLines > 1 && !t.list {
+		rec.Problems = t.addSwallowedRows(rec.Problems)
+	}
+	rec.Problems = t.addBrokenRow(rec.Problems)
+	return rec
+}
+
+// fieldRef stands for a REF that stands alone.
+const fieldRef = "REF"
+
+var noRef = tracking.Problem{Message: "neither a referId nor a tracking number stands here", Hint: "fill one in, or remove the row"}
+
+// field returns where the value of a field of [refFields] goes.
+func (rec *Record) field(name string) *string {
+	if name == tracking.FieldNumber {
+		return &rec.Item.Number
+	}
+	return &rec.Item.ReferID
+}
+
+// unnamed reports whether a record names no tracking.
+func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (tracking.Item{}) }
+
+// checkListLine returns the problem of a line of a list that isn't one REF.
+func (t *table) checkListLine() (Problem, bool) {
+	if f := t.rec.fault; f != nil {
+		return t.problem(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none), true
+	}
+	if len(t.rec.cells) == 1 && (t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
+		return Problem{}, false
+	}
+	return t.problem(tracking.Problem{
+		Value: string(t.rec.raw), Message: "the line has several values, and the first line of the file does not name columns",
+		Hint: "write one REF a line, or name the columns in the first line, such as referId and rawTrackingNumber; a REF with a delimiter in it goes in quotes",
+	}, none), true
+}
+
+// ref decodes a string, or what names a tracking in an object. Other fields are
+// passed over: the object may be an answer of the service, or our own output.
+func (it *items) ref(raw []byte) Record {
+	d := &itemDecoder{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
+	var whole member
+	whole.Raw = raw
+	switch raw[0] {
+	case '"':
+		d.refValue(whole, fieldRef, &d.rec.Ref)
+	case '{':
+		for m := range members(raw, 0) {
+			switch m.key {
+			case tracking.FieldReferID:
+				d.refValue(m, m.key, &d.rec.Item.ReferID)
+			case tracking.FieldNumber, "trackingNumber":
+				d.refValue(m, m.key, &d.rec.Item.Number)
+			case "ref":
+				d.refValue(m, m.key, &d.rec.Ref)
+			}
+		}
+	default:
+		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "a REF must be a string or an object, not " + kindName(raw), Hint: `write "REF", or {"referId": …}; numbers go in quotes`})
+		return d.rec
+	}
+	switch {
+	case d.rec.Item.Number != "":
+		d.rec.Ref = "" // the object says which is which
+	case d.rec.Ref != "":
+		d.rec.Item.ReferID = "" // in our output it repeats a REF that may be a number
+	case d.rec.unnamed() && d.rec.Good():
+		d.problem(0, "", noRef)
+	}
+	return d.rec
+}
+
+// refValue reads the value of a field, null for none.
+func (d *itemDecoder) refValue(m member, name string, into *string) {
+	if m.Raw[0] == 'n' {
+		return
+	}
+	before := len(d.rec.Problems)
+	s := d.string(m, name)
+	if d.opt.StripSpaces {
+		s = stripSpaces(s, d.sum)
+	}
+	switch {
+	case s == "" || len(d.rec.Problems) > before:
+		return
+	case *into != "" && *into != s:
+		d.problem(m.At, name, tracking.Problem{Value: s, Message: name + " stands here with another value than before", Hint: "keep one of them"})
+	}
+	*into = s
+	for _, p := range tracking.CheckIdentifier(name, s) {
+		d.problem(m.At, name, p)
+	}
+}
