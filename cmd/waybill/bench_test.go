@@ -3,12 +3,14 @@ package main_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,6 +182,40 @@ func BenchmarkMinimal(b *testing.B) {
 				b.ReportMetric(float64(conns), "connections")
 			})
 		}
+	}
+}
+
+// BenchmarkPython measures a create beside a threaded Python script that posts the
+// same rows over as many connections and keeps no record. x-python is how many
+// times as long it takes, the best of either: at most 1 is the aim.
+func BenchmarkPython(b *testing.B) {
+	const workers = "8"
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		b.Fatalf("python3 is what this measures against: %v", err)
+	}
+	script, err := filepath.Abs(filepath.Join("..", "..", "testdata", "bench", "create.py"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		rows    int
+		latency time.Duration
+	}{{100_000, 50 * time.Millisecond}, {1_000_000, 0}} {
+		b.Run(fmt.Sprintf("v2/%d/%v", c.rows, c.latency), func(b *testing.B) {
+			w := newBench(b, c.rows, ascending, c.latency)
+			ours, theirs, most := math.Inf(1), math.Inf(1), 0.0
+			for range b.N {
+				_, peer := measure(b, peer(python, script, w.file, strings.TrimPrefix(w.url, "http://"), asyncPath, "1000", workers))
+				w.fresh(b)
+				own, _ := w.create(b, "--concurrency", workers)
+				ours, theirs, most = min(ours, own.seconds), min(theirs, peer.seconds), max(most, own.peak)
+			}
+			b.ReportMetric(ours/theirs, "x-python")
+			b.ReportMetric(float64(w.rows)/ours, "rows/s")
+			b.ReportMetric(float64(w.rows)/theirs, "python-rows/s")
+			b.ReportMetric(most, "MB-VmHWM")
+		})
 	}
 }
 
