@@ -56,7 +56,8 @@ func (u UnknownAction) Queries() bool { return u == Reconcile || u == ResendOne 
 type Policy struct {
 	Unknown       UnknownAction
 	Settle        time.Duration // between the two proofs of an absence
-	RetryRejected bool          // rejected rows of the input are sent again
+	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
+	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
 	// RetryAbsent queries accepted rows of the input too: those that the service
 	// does not have become unknown.
 	RetryAbsent bool
@@ -165,11 +166,14 @@ func (j *Job) Unprovable() bool { return j.unprovable }
 
 // reopen makes the rows pending that the user wants to send again.
 func (j *Job) reopen(ctx context.Context) error {
-	for state, wanted := range map[ledger.State]bool{ledger.Rejected: j.RetryRejected, ledger.Unknown: j.Unknown == Resend} {
-		if !wanted {
+	for state, wanted := range map[ledger.State]struct {
+		reopened bool
+		ref      string
+	}{ledger.Rejected: {j.RetryRejected, j.RetryRow}, ledger.Unknown: {j.Unknown == Resend, ""}} {
+		if !wanted.reopened {
 			continue
 		}
-		n, err := j.Ledger.Reopen(ctx, j.Run.ID, state)
+		n, err := j.Ledger.Reopen(ctx, j.Run.ID, state, wanted.ref)
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,16 @@ type Row struct {
 	Reason string // why it was rejected or is unknown; empty otherwise
 	Known  bool   // an earlier run brought it in
 	Repeat bool   // the same pair is earlier in this input
+
+	// Of a rejected row: whether a later input brought in another number of the
+	// same referId, and that was accepted; and when the user dismissed it, zero if
+	// not. A dismissed row is not called superseded.
+	Superseded bool
+	Dismissed  time.Time
 }
+
+// IsOpen reports whether the row is rejected and neither superseded nor dismissed.
+func (r Row) IsOpen() bool { return r.State == Rejected && !r.Superseded && r.Dismissed.IsZero() }
 
 // Batch is rows claimed for one request.
 type Batch struct {
@@ -274,11 +283,17 @@ func (c *Counts) Add(s State, n int64) {
 // RunSummary is a run with what became of it.
 type RunSummary struct {
 	Run
-	Live     bool // a living process is working on it
-	Counts   Counts
-	Requests int64     // create requests sent
-	LastSent time.Time // zero if nothing was sent
+	Live   bool // a living process is working on it
+	Counts Counts
+	// Superseded and Dismissed are those of Counts.Rejected that are not open, see
+	// [Row.IsOpen].
+	Superseded, Dismissed int64
+	Requests              int64     // create requests sent
+	LastSent              time.Time // zero if nothing was sent
 }
+
+// Rejected returns how many rows are rejected and open, see [Row.IsOpen].
+func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
 // PrunedRuns is what [History.PruneRuns] came to.
 type PrunedRuns struct {

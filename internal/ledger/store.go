@@ -50,7 +50,7 @@ type Queue interface {
 	CountRows(ctx context.Context, run int64) (Counts, error)
 }
 
-// UnknownRows settles rows of unknown outcome.
+// UnknownRows settles rows of unknown outcome, and rejected ones by the user's word.
 type UnknownRows interface {
 	// Unknown yields the rows of the run's input that are unknown, batch by
 	// batch.
@@ -69,8 +69,15 @@ type UnknownRows interface {
 
 	// Reopen makes rows of the run's input that are Rejected, or Unknown, pending
 	// in batches of the run, and returns their number. It is for decisions of the
-	// user, not for proofs.
-	Reopen(ctx context.Context, run int64, from State) (int64, error)
+	// user, not for proofs. ref narrows it to the rows of that referId or number,
+	// compared as numbers are. Without it, rejected rows stay that are superseded or
+	// dismissed; with it, a dismissal ends.
+	Reopen(ctx context.Context, run int64, from State, ref string) (int64, error)
+
+	// Dismiss marks rejected rows of the run's input as settled by the user, and
+	// returns how many were not before: all that are open, see [Row.IsOpen], or
+	// those of ref, as in Reopen, superseded ones too.
+	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 
 	// Controls returns up to n rows of the account that are accepted, those
 	// without siblings and the latest first.

@@ -83,6 +83,9 @@ func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string
 	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {
 		return err
 	}
+	if err := d.countSettled(ctx, sum); err != nil {
+		return err
+	}
 	owners, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID)
 	if err != nil {
 		return err
@@ -308,14 +311,18 @@ const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '') WHEN
 
 func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
 	page := make([]ledger.Row, to-from+1)
-	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + " FROM "
+	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,
+		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN ` + superseded + ` ELSE 0 END,
+		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), 0) ELSE 0 END FROM `
 	err := d.each(ctx, func(s scanner) error {
-		var pos, file, own int64
+		var pos, file, own, dismissed int64
 		var row ledger.Row
 		if err := s.Scan(&pos, &file, &row.Line, &row.Repeat, &own, &row.ID,
-			&row.Item.ReferID, &row.Item.Number, &row.Item.CarrierCode, (*string)(&row.State), &row.Reason); err != nil {
+			&row.Item.ReferID, &row.Item.Number, &row.Item.CarrierCode, (*string)(&row.State), &row.Reason, &row.Superseded, &dismissed); err != nil {
 			return err
 		}
+		row.Dismissed = instant(dismissed)
+		row.Superseded = row.Superseded && dismissed == 0
 		row.Known = row.ID < own
 		row.File = files[file]
 		page[pos-from] = row

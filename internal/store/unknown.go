@@ -168,7 +168,7 @@ func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
 }
 
 // Reopen makes rows pending again, see [ledger.UnknownRows].
-func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, error) {
+func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref string) (int64, error) {
 	if from != ledger.Rejected && from != ledger.Unknown {
 		return 0, fmt.Errorf("reopen %s rows: %w", from, ledger.ErrNotClaimed)
 	}
@@ -177,7 +177,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, e
 	}
 	var total int64
 	for after := int64(0); ; {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.reopen(ctx, run, from, after) })
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.reopen(ctx, run, from, ref, after) })
 		if err != nil || got.last == 0 {
 			return total, err
 		}
@@ -186,7 +186,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State) (int64, e
 }
 
 // reopen makes rows of the next batches after that one pending.
-func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int64) (all moved, err error) {
+func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref string, after int64) (all moved, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {
 		return all, err
@@ -197,7 +197,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 	}
 	g := t.newRebatcher(run, size)
 	for _, b := range sources {
-		n, err := g.reopen(ctx, b, from)
+		n, err := g.reopen(ctx, b, from, ref)
 		if err != nil {
 			return all, err
 		}
@@ -207,13 +207,14 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, after int
 }
 
 // reopen takes the rows of the run's input out of a batch that are in that
-// state.
-func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State) (int64, error) {
+// state, and of ref.
+func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref string) (int64, error) {
 	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
-		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", g.run, b.id, string(from))
+		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
+		AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+" = 'open' END ORDER BY r.id", g.run, b.id, string(from), ref)
 	for _, row := range rows {
 		if err == nil {
-			_, err = g.t.exec(ctx, "DELETE FROM absences WHERE row_id = $1", row)
+			err = g.t.execAll(ctx, []string{"DELETE FROM absences WHERE row_id = $1", "DELETE FROM dismissals WHERE row_id = $1"}, row)
 		}
 		if err == nil {
 			err = g.add(ctx, row, b)

@@ -74,7 +74,7 @@ func prunesEndedRuns(w *world) {
 	if later.ID <= open.ID {
 		w.Errorf("run %d after run %d", later.ID, open.ID)
 	}
-	n, err := w.Reopen(w.Context(), later.ID, ledger.Rejected)
+	n, err := w.Reopen(w.Context(), later.ID, ledger.Rejected, "")
 	w.must(err)
 	w.same("sent again", n, int64(3))
 	w.counts(later.ID, ledger.Counts{Accepted: 3, Pending: 7})

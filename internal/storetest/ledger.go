@@ -15,6 +15,7 @@ func Ledger(t *testing.T, h Harness) {
 		"Send":        sendTests,
 		"Adopt":       adoptTests,
 		"UnknownRows": unknownTests,
+		"Rejected":    rejectedTests,
 		"History":     historyTests,
 		"Accounts":    accountTests,
 		"Trackings":   trackingTests,

@@ -41,8 +41,23 @@ type modelled struct {
 type modelRow struct {
 	tracking.Item
 	state  ledger.State
+	added  int64 // the run that brought it in
 	sentBy int64 // the run whose batches it is in
 	unsent bool  // to be checked first
+}
+
+// superseded reports whether another number of the row's order was accepted that
+// a later run brought in.
+func (m *modelled) superseded(row *modelRow) bool {
+	if row.state != ledger.Rejected {
+		return false
+	}
+	for _, other := range m.rows {
+		if other.ReferID == row.ReferID && other.added > row.added && other.state == ledger.Accepted {
+			return true
+		}
+	}
+	return false
 }
 
 type modelRun struct {
@@ -118,7 +133,7 @@ func (m *modelled) stage(open bool) {
 	run.ID, run.Created = got.ID, got.Created
 	m.same("run", got, run.Run)
 	for key, row := range added {
-		row.sentBy = run.ID
+		row.added, row.sentBy = run.ID, run.ID
 		m.rows[key] = row
 	}
 	m.runs = append(m.runs, run)
@@ -289,12 +304,12 @@ func (m *modelled) reopenSome() {
 	}
 	var want int64
 	for key := range run.keys {
-		if row := m.rows[key]; row.state == from {
+		if row := m.rows[key]; row.state == from && !m.superseded(row) {
 			row.state, row.sentBy = ledger.Pending, run.ID
 			want++
 		}
 	}
-	got, err := m.Reopen(m.Context(), run.ID, from)
+	got, err := m.Reopen(m.Context(), run.ID, from, "")
 	m.must(err)
 	m.same("reopened", got, want)
 }
@@ -336,7 +351,8 @@ func (m *modelled) compare() {
 			return
 		}
 		for i, want := range run.records {
-			want.ID, want.Reason, want.State = got[i].ID, got[i].Reason, m.rows[want.Item.Key()].state
+			row := m.rows[want.Item.Key()]
+			want.ID, want.Reason, want.State, want.Superseded = got[i].ID, got[i].Reason, row.state, m.superseded(row)
 			if got[i] != want {
 				m.Errorf("run %d, record %d: %v, want %v", run.ID, i, got[i], want)
 			}

@@ -309,7 +309,7 @@ func knownInAnyOrder(w *world) {
 		all = append(all, item(n).ReferID)
 	}
 	w.same("listed", listed, all)
-	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected)
+	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
 	w.must(err)
 	w.same("reopened", n, int64(1))
 	w.counts(run.ID, ledger.Counts{Pending: 2, Accepted: 10})

@@ -244,18 +244,18 @@ func reopensRejected(w *world) {
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Rejected)}))
-	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected)
+	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
 	w.must(err)
 	w.same("reopened", n, int64(4))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
 	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 6})
 	for _, s := range []ledger.State{ledger.Accepted, ledger.Sending, ledger.Pending} {
-		if _, err := w.Reopen(w.Context(), run.ID, s); err == nil {
+		if _, err := w.Reopen(w.Context(), run.ID, s, ""); err == nil {
 			w.Errorf("reopened %s rows", s)
 		}
 	}
-	_, err = w.Reopen(w.Context(), 99, ledger.Rejected)
+	_, err = w.Reopen(w.Context(), 99, ledger.Rejected, "")
 	w.is("no such run", err, ledger.ErrNoRun)
 }
 
@@ -263,7 +263,7 @@ func reopensUnknownOfOneInput(w *world) {
 	first := w.run(plan(), entries(1, 6)...)
 	w.settle(ledger.Unknown, w.claim(first.ID, 2)...)
 	second := w.run(plan(), entries(3, 4)...)
-	n, err := w.Reopen(w.Context(), second.ID, ledger.Unknown)
+	n, err := w.Reopen(w.Context(), second.ID, ledger.Unknown, "")
 	w.must(err)
 	w.same("reopened", n, int64(2))
 	w.counts(first.ID, ledger.Counts{Unknown: 4, Pending: 2})

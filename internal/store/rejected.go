@@ -1,0 +1,60 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// superseded holds for a rejected row r if a later input brought in another number
+// of its referId that is accepted now. Inputs take their numbers of rows in turn.
+const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.batch_id
+	WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
+	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
+
+// rejection is what a rejected row r is: open, superseded or dismissed.
+const rejection = `CASE WHEN EXISTS (SELECT 1 FROM dismissals d WHERE d.row_id = r.id) THEN 'dismissed' WHEN ` + superseded + ` THEN 'superseded' ELSE 'open' END`
+
+// ofRef holds for a row r of that referId or number.
+func ofRef(arg string) string {
+	return "(r.refer_id = " + arg + " OR fold_number(r.number) = fold_number(" + arg + "))"
+}
+
+// rejectedRows are the rejected rows r of the input of run $1.
+const rejectedRows = `(SELECT r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
+		JOIN runs n ON n.id = p.run_id JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+		WHERE p.run_id = $1 AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
+	UNION ALL SELECT r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
+		JOIN rows r ON r.batch_id = p.batch_id AND r.state IS NOT NULL
+		WHERE p.run_id = $1 AND r.state = 'rejected' AND ` + inInput + `) AS r`
+
+// Dismiss marks rejected rows as settled, see [ledger.UnknownRows].
+func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) {
+	if err := d.requireRun(ctx, run); err != nil {
+		return 0, err
+	}
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+		return t.exec(ctx, "INSERT INTO dismissals (row_id, dismissed) SELECT r.id, $3 FROM "+rejectedRows+
+			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END ON CONFLICT (row_id) DO NOTHING", run, ref, millis(time.Now()))
+	})
+}
+
+// countSettled counts the rejected rows of the run's input that are not open.
+func (d *DB) countSettled(ctx context.Context, sum *ledger.RunSummary) error {
+	if sum.Counts.Rejected == 0 {
+		return nil
+	}
+	return d.each(ctx, func(s scanner) error {
+		var kind string
+		var n int64
+		err := s.Scan(&kind, &n)
+		switch kind {
+		case "superseded":
+			sum.Superseded = n
+		case "dismissed":
+			sum.Dismissed = n
+		}
+		return err
+	}, "SELECT kind, COUNT(*) FROM (SELECT "+rejection+" AS kind FROM "+rejectedRows+") AS k GROUP BY kind", sum.ID)
+}

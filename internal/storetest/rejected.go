@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var rejectedTests = map[string]func(*world){
+	"SupersededByLaterInput": supersededByLaterInput,
+	"SupersededAfterPrune":   supersededAfterPrune,
+	"DismissesOpenRows":      dismissesOpenRows,
+	"DismissesByName":        dismissesByName,
+	"ReopensOpenRowsOnly":    reopensOpenRowsOnly,
+	"ReopensByName":          reopensByName,
+}
+
+// parcel returns an entry of an order with that number.
+func parcel(line int, ref, number string) ledger.Entry {
+	return ledger.Entry{Line: line, Item: tracking.Item{ReferID: ref, Number: number}}
+}
+
+// rejected stages entries one batch each, and settles them as rejected, but those
+// whose number begins with "ok", which are accepted.
+func (w *world) rejected(all ...ledger.Entry) ledger.Run {
+	w.Helper()
+	p := plan()
+	p.BatchSize = 1
+	run := w.run(p, all...)
+	for _, b := range w.claim(run.ID, len(all)) {
+		state := ledger.Rejected
+		if b.Rows[0].Item.Number[:2] == "ok" {
+			state = ledger.Accepted
+		}
+		w.settle(state, b)
+	}
+	return run
+}
+
+// rejections returns what the rows of a run's input are, in order.
+func (w *world) rejections(run int64) []string {
+	w.Helper()
+	var all []string
+	for _, r := range collect(w, w.Rows(w.Context(), run)) {
+		mark := string(r.State)
+		switch {
+		case r.Superseded:
+			mark = "superseded"
+		case !r.Dismissed.IsZero():
+			mark = "dismissed"
+			if age := time.Since(r.Dismissed); age < -time.Second || age > time.Hour {
+				w.Errorf("dismissed %v ago", age)
+			}
+		}
+		if r.IsOpen() != (mark == "rejected") || mark != "accepted" && mark != "pending" && (r.State != ledger.Rejected || r.Reason == "") {
+			w.Errorf("%s: %+v", mark, r)
+		}
+		all = append(all, mark)
+	}
+	sum, err := w.Run(w.Context(), run)
+	w.must(err)
+	n := map[string]int64{}
+	for _, mark := range all {
+		n[mark]++
+	}
+	w.same("open, superseded, dismissed", []int64{sum.Rejected(), sum.Superseded, sum.Dismissed}, []int64{n["rejected"], n["superseded"], n["dismissed"]})
+	return all
+}
+
+func (w *world) dismiss(run int64, ref string, want int64) {
+	w.Helper()
+	n, err := w.Dismiss(w.Context(), run, ref)
+	w.must(err)
+	w.same("dismissed by "+fmt.Sprintf("%q", ref), n, want)
+}
+
+func supersededByLaterInput(w *world) {
+	run := w.rejected(parcel(2, "A", "bad"), parcel(3, "A", "ok-second-parcel"), parcel(4, "B", "bad"), parcel(5, "C", "bad"))
+	w.same("another parcel of the same input fixes nothing", w.rejections(run.ID), []string{"rejected", "accepted", "rejected", "rejected"})
+	w.rejected(parcel(2, "B", "worse"), parcel(3, "C", "ok-c"))
+	p := plan()
+	p.Account = "other"
+	w.settle(ledger.Accepted, w.claim(w.run(p, parcel(2, "B", "ok-b")).ID, 1)...)
+	w.same("accepted later", w.rejections(run.ID), []string{"rejected", "accepted", "rejected", "superseded"})
+
+	// An earlier number of an order does not settle a later one.
+	next := w.rejected(parcel(2, "C", "third"), parcel(3, "C", "bad"))
+	w.same("of a later input", w.rejections(next.ID), []string{"rejected", "superseded"})
+
+	// What the service does not have after all fixes nothing.
+	for x, err := range w.Accepted(w.Context(), 2) {
+		w.must(err)
+		_, err = w.MarkUnknown(w.Context(), []ledger.UnknownRow{x}, "gone")
+		w.must(err)
+	}
+	w.same("not accepted any more", w.rejections(run.ID)[3], "rejected")
+}
+
+func supersededAfterPrune(w *world) {
+	w.rejected(parcel(2, "A", "bad"), parcel(3, "B", "bad"), parcel(4, "B", "ok-2"))
+	w.rejected(parcel(2, "A", "ok-a"))
+	w.kill()
+	p, err := w.PruneRuns(w.Context(), time.Now().Add(time.Hour))
+	w.must(err)
+	w.same("pruned", p.Runs, int64(2))
+	again := w.run(plan(), parcel(2, "A", "bad"), parcel(3, "B", "bad"))
+	w.same("known from pruned runs", w.rejections(again.ID), []string{"superseded", "rejected"})
+}
+
+func dismissesOpenRows(w *world) {
+	run := w.rejected(parcel(2, "A", "bad"), parcel(3, "B", "bad"), parcel(4, "C", "ok-c"))
+	w.rejected(parcel(2, "B", "ok-b"))
+	w.dismiss(run.ID, "", 1)
+	want := []string{"dismissed", "superseded", "accepted"}
+	w.same("dismissed", w.rejections(run.ID), want)
+	w.dismiss(run.ID, "", 0)
+	w.kill()
+	w.same("is on disk", w.rejections(run.ID), want)
+	w.counts(run.ID, ledger.Counts{Accepted: 1, Rejected: 2})
+	again := w.run(plan(), parcel(2, "A", "bad"), parcel(3, "D", "bad"))
+	w.same("by another input", w.rejections(again.ID), []string{"dismissed", "pending"})
+	_, err := w.Dismiss(w.Context(), 99, "")
+	w.is("no such run", err, ledger.ErrNoRun)
+}
+
+func dismissesByName(w *world) {
+	run := w.rejected(parcel(2, "A", "bad-1"), parcel(3, "A", "bad-2"), parcel(4, "B", "bad-3"), parcel(5, "C", "bad-4"), parcel(6, "D", "ok-d"))
+	w.rejected(parcel(2, "C", "ok-c"))
+	w.dismiss(run.ID, "BAD 3", 1)
+	w.dismiss(run.ID, "A", 2)
+	w.dismiss(run.ID, "A", 0)
+	w.dismiss(run.ID, "C", 1)
+	w.dismiss(run.ID, "D", 0)
+	w.dismiss(run.ID, "nobody", 0)
+	w.same("marks", w.rejections(run.ID), []string{"dismissed", "dismissed", "dismissed", "dismissed", "accepted"})
+}
+
+func reopensOpenRowsOnly(w *world) {
+	run := w.rejected(parcel(2, "A", "bad-1"), parcel(3, "B", "bad-2"), parcel(4, "C", "bad-3"))
+	w.rejected(parcel(2, "B", "ok-b"))
+	w.dismiss(run.ID, "C", 1)
+	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
+	w.must(err)
+	w.same("reopened", n, int64(1))
+	w.same("marks", w.rejections(run.ID), []string{"pending", "superseded", "dismissed"})
+}
+
+func reopensByName(w *world) {
+	run := w.rejected(parcel(2, "A", "bad-1"), parcel(3, "B", "bad-2"), parcel(4, "C", "bad-3"))
+	w.rejected(parcel(2, "B", "ok-b"))
+	w.dismiss(run.ID, "C", 1)
+	for _, ref := range []string{"B", "Bad3"} {
+		n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, ref)
+		w.must(err)
+		w.same("reopened "+ref, n, int64(1))
+	}
+	w.same("marks", w.rejections(run.ID), []string{"rejected", "pending", "pending"})
+	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
+	w.same("a dismissal ends when its row is sent again", w.rejections(run.ID)[2], "rejected")
+}
