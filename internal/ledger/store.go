@@ -190,6 +190,15 @@ type Trackings interface {
 	FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]TrackingStatus, error)
 }
 
+// Versions reads what [Trackings.Record] kept.
+type Versions interface {
+	// AnswerVersions yields the answers about a referId whose Digest differs from
+	// that of the one before, in the order in which they were recorded: the first
+	// and the latest 100. Answers with an empty Digest are among them only if
+	// they are the last, or after others.
+	AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[AnswerVersion, error]
+}
+
 // EventFollower updates the ledger by events. An event belongs to no account. It
 // is identified by its number in the inbox, which grows.
 type EventFollower interface {

@@ -171,7 +171,7 @@ func (a *Asker) record(ctx context.Context, store *Store, res Result, rows []led
 		return nil, nil
 	}
 	err := store.Trackings.Record(ctx, a.Account, []ledger.RecordedAnswer{
-		{ReferID: res.Query.ReferID, Asked: res.Asked, Seen: sightings(res, rows), Raw: res.Answer.Raw},
+		{ReferID: res.Query.ReferID, Asked: res.Asked, Seen: sightings(res, rows), Raw: res.Answer.Raw, Digest: digest(res)},
 	})
 	if err != nil || !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return nil, err

@@ -30,6 +30,7 @@ INSERT INTO parts VALUES (1, 1, 1), (1, 2, 1);
 INSERT INTO rows VALUES (1, 1, 'R1', 'N-1', '', 1, 0, 2, NULL, NULL), (2, 1, 'R2', 'N2', '', 2, 0, 3, NULL, NULL);
 INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source)
 	VALUES (1, 'R1', 'N-1', 'N1', 'processed', '7', 'IN TRANSIT', 'in_transit', 'Left', '', 'dhl', 5000, 'query');
+INSERT INTO answers (account_id, refer_id, seen, raw) VALUES (1, 'R1', 5000, x'1f8b0800000000000203ab564a54b232ac0500afac1b5607000000');
 INSERT INTO deliveries VALUES (1, 6000, 'POST', x'2f', x'', '127.0.0.1:1', 'yes', '', 'mine', 'env:S', 1, 0, '', x'',
 	CAST('[{"eventId":"a","event":"x","eventTime":"1970-01-01T00:00:07Z","data":{"trackingNumber":"N1","status":1}},{"eventId":"a"}]' AS BLOB)),
 	(2, 7000, 'POST', x'2f', x'', '127.0.0.1:1', 'no', 'signature_mismatch', 'mine', '', 0, 0, '', x'', CAST('[{"eventId":"b","data":{"trackingNumber":"N2","status":1}}]' AS BLOB));
@@ -155,6 +156,16 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	// What is new works on what is old.
 	if err := d.RecordAssumption(ctx, account, ledger.CheckedAssumption{Assumption: ledger.RefusedNotStored, Holds: true}); err != nil {
 		t.Error(err)
+	}
+	if err := d.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: "R1", Asked: time.UnixMilli(9000), Raw: []byte("{}"), Digest: []byte("d")}}); err != nil {
+		t.Error(err)
+	}
+	var versions []string
+	for v, err := range d.AnswerVersions(ctx, account, "R1") {
+		versions = append(versions, fmt.Sprint(v.First.UnixMilli(), " ", v.Last.UnixMilli(), " ", string(v.Raw), err))
+	}
+	if want := []string{`5000 5000 {"a":1}<nil>`, "9000 9000 {}<nil>"}; !slices.Equal(versions, want) {
+		t.Errorf("versions %q; want %q", versions, want)
 	}
 	s, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://x"}, &inbox.StartPosition{})
 	if err != nil {

@@ -31,6 +31,7 @@ var (
 	_ ledger.Keys          = (*DB)(nil)
 	_ ledger.Accounts      = (*DB)(nil)
 	_ ledger.Trackings     = (*DB)(nil)
+	_ ledger.Versions      = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)

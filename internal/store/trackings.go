@@ -185,9 +185,11 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, a ledger.RecordedAns
 		}
 	}
 	for _, ref := range refs {
-		if _, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, asked, raw) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw WHERE excluded.seen >= answers.seen`,
-			account, ref, at, millis(a.Asked), raw); err != nil {
+		// A trigger keeps the answer that was there if it said something else.
+		if _, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw) VALUES ($1, $2, $3, $3, $4, $5, $6)
+			ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,
+			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`,
+			account, ref, at, millis(a.Asked), append([]byte{}, a.Digest...), raw); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,7 @@ func Ledger(t *testing.T, h Harness) {
 		"History":     historyTests,
 		"Accounts":    accountTests,
 		"Trackings":   trackingTests,
+		"Versions":    versionTests,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })
 	}

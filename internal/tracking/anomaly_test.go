@@ -92,6 +92,15 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s: the same digest", name)
 		}
 	}
+	one, two := base, base
+	one.Number, two.Number = "N-1", "N2"
+	order, again := tracking.Answer{Trackings: []tracking.Tracking{one, two, {Number: "N3"}}}, tracking.Answer{Trackings: []tracking.Tracking{two, one}}
+	if string(order.Digest()) != string(again.Digest()) || string(order.Digest()) == string(tracking.Answer{Trackings: order.Trackings[:1]}.Digest()) {
+		t.Error("the digest of an answer is not that of the trackings it knows")
+	}
+	if d := (tracking.Answer{Processing: true}).Digest(); d != nil {
+		t.Errorf("an answer that knows nothing: %x", d)
+	}
 	if d := (tracking.Tracking{Number: "n", Processing: true}).Digest(); d != nil {
 		t.Errorf("nothing known: %x", d)
 	}

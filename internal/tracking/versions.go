@@ -257,3 +257,20 @@ func (t Tracking) Digest() []byte {
 }
 
 const digestSize = 16 // bytes
+
+// Digest is [Tracking.Digest] for all trackings of an answer, in whatever order
+// they are.
+func (a Answer) Digest() []byte {
+	var parts []string
+	for _, t := range a.Trackings {
+		if d := t.Digest(); d != nil {
+			parts = append(parts, t.ReferID+"\x00"+FoldNumber(t.Number)+"\x00"+string(d))
+		}
+	}
+	if parts == nil {
+		return nil
+	}
+	slices.Sort(parts)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00\x00")))
+	return sum[:digestSize]
+}

@@ -1,0 +1,95 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+var versionTests = map[string]func(*world){
+	"ChangedAnswersAreKept":       changedAnswersAreKept,
+	"FirstAndLatestAreKept":       firstAndLatestAreKept,
+	"NothingIsKeptBetweenOthers":  nothingIsKeptBetweenOthers,
+	"VersionsAreOfOneReferID":     versionsAreOfOneReferID,
+	"OlderAnswersAreNoNewVersion": olderAnswersAreNoNewVersion,
+}
+
+// answered records an answer about the n-th item so many minutes after sent,
+// whose digest is the first letter of what it says.
+func (w *world) answered(n, minutes int, says string) {
+	w.Helper()
+	a := ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: sent.Add(time.Duration(minutes) * time.Minute), Raw: []byte(says)}
+	if says != "" && says[0] != '-' {
+		a.Digest = []byte(says[:1])
+	}
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{a}))
+}
+
+// versions returns the versions of the n-th item: when the first and the last of
+// the answers came, in minutes after sent, and what the last said.
+func (w *world) versions(n int) []string {
+	w.Helper()
+	var all []string
+	for v, err := range w.AnswerVersions(w.Context(), account, item(n).ReferID) {
+		w.must(err)
+		all = append(all, fmt.Sprintf("%v-%v %s", v.First.Sub(sent).Minutes(), v.Last.Sub(sent).Minutes(), v.Raw))
+	}
+	return all
+}
+
+func changedAnswersAreKept(w *world) {
+	w.answered(1, 1, "a, request 1")
+	w.same("the first", w.versions(1), []string{"1-1 a, request 1"})
+	w.answered(1, 2, "a, request 2")
+	w.answered(1, 3, "b")
+	w.answered(1, 4, "c")
+	w.answered(1, 6, "c again")
+	w.answered(1, 7, "a, request 7")
+	w.kill()
+	w.same("versions", w.versions(1), []string{"1-2 a, request 2", "3-3 b", "4-6 c again", "7-7 a, request 7"})
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: sent.Add(time.Hour), Digest: []byte("d")}}))
+	w.same("after an answer without bytes", len(w.versions(1)), 4)
+}
+
+func firstAndLatestAreKept(w *world) {
+	for minute := 1; minute <= 120; minute++ {
+		w.answered(1, minute, string(rune('a'+minute%2)))
+	}
+	got := w.versions(1)
+	w.same("versions", len(got), 101)
+	w.same("first, second and last", []string{got[0], got[1], got[100]}, []string{"1-1 b", "21-21 b", "120-120 a"})
+}
+
+func nothingIsKeptBetweenOthers(w *world) {
+	w.answered(1, 1, "-processing")
+	w.same("processing", w.versions(1), []string{"1-1 -processing"})
+	w.answered(1, 2, "a")
+	w.same("processed", w.versions(1), []string{"2-2 a"})
+	w.answered(1, 3, "-processing")
+	w.answered(1, 4, "a")
+	w.same("between", w.versions(1), []string{"2-2 a", "3-3 -processing", "4-4 a"})
+}
+
+func versionsAreOfOneReferID(w *world) {
+	w.answered(1, 1, "a")
+	w.answered(1, 2, "b")
+	w.answered(2, 3, "c")
+	w.same("versions", w.versions(2), []string{"3-3 c"})
+	w.same("of another that is not known", w.versions(3), []string(nil))
+	for range w.AnswerVersions(w.Context(), "other", item(1).ReferID) {
+		w.Error("another account has them")
+	}
+	// An answer about a number is about the referIds that it was seen for.
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(2, sent.Add(9*time.Minute))}, Raw: []byte("d"), Digest: []byte("d")}}))
+	w.same("asked by number", w.versions(2), []string{"3-3 c", "9-9 d"})
+	for range w.AnswerVersions(w.Context(), account, item(1).ReferID) {
+		break
+	}
+}
+
+func olderAnswersAreNoNewVersion(w *world) {
+	w.answered(1, 5, "a")
+	w.answered(1, 4, "b")
+	w.same("versions", w.versions(1), []string{"5-5 a"})
+}
