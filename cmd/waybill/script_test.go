@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +25,23 @@ import (
 func TestMain(m *testing.M) {
 	commands := peers()
 	commands["waybill"] = func() { os.Exit(int(cli.Main())) }
+	commands["unprivileged"] = unprivileged
 	testscript.Main(m, commands)
+}
+
+// unprivileged is `unprivileged PROGRAM ARG...`: it becomes a program that the
+// permissions of files bind, whoever runs the tests.
+func unprivileged() {
+	err := dropPrivileges()
+	path := ""
+	if err == nil {
+		path, err = exec.LookPath(os.Args[1])
+	}
+	if err == nil {
+		err = syscall.Exec(path, os.Args[1:], os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "unprivileged:", err)
+	os.Exit(125)
 }
 
 // scripts is the folder of transcripts; every file in it is run.

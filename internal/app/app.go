@@ -149,7 +149,7 @@ func (s *Session) Account(ctx context.Context) string {
 		if !ok {
 			return
 		}
-		db, err := s.ExistingStore(ctx)
+		db, err := s.StoreIfAny(ctx)
 		if err != nil {
 			return // whoever asks the store meets it again
 		}

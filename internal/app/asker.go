@@ -2,22 +2,49 @@ package app
 
 import (
 	"context"
+	"errors"
+	"sync"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 )
 
-// Asker returns what asks the service about the account's trackings.
+// Asker returns what asks the service about the account's trackings. Where the
+// store can't be written, a note says once that answers are not recorded.
 func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
 	client, err := s.Client()
 	if err != nil {
 		return nil, err
 	}
+	note := sync.OnceFunc(func() { s.IO.Note("the store %s is read-only: nothing is recorded", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
-		db, err := s.ExistingStore(ctx)
+		db, err := s.StoreIfAny(ctx)
 		if err != nil || db == nil {
 			return nil, err
 		}
-		return &query.Store{Trackings: db.Trackings, Events: db.Events, Inbox: db.Inbox}, nil
+		return &query.Store{Trackings: recorder{db.Trackings, note}, Events: db.Events, Inbox: db.Inbox}, nil
 	}
 	return &query.Asker{Service: client, Gate: s.Gate, Account: s.Account(ctx), Store: open}, nil
+}
+
+// recorder is the trackings of a store that may be read-only.
+type recorder struct {
+	trackings  ledger.Trackings
+	unrecorded func() // called instead of an error where it is
+}
+
+// Find is for [query.Store].
+func (r recorder) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
+	return r.trackings.Find(ctx, account, referID, number)
+}
+
+// Record is for [query.Store].
+func (r recorder) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
+	err := r.trackings.Record(ctx, account, answers)
+	if errors.Is(err, inbox.ErrReadOnly) {
+		r.unrecorded()
+		return nil
+	}
+	return err
 }

@@ -33,6 +33,8 @@ type Store struct {
 	Path string // of its file
 	New  bool   // this process made it
 
+	writable error // why nothing can be written, nil if it can
+
 	// Close closes all of them.
 	Close func() error
 }
@@ -42,7 +44,7 @@ func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db,
-		Path: db.Path(), New: db.New(), Close: db.Close,
+		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }
 
@@ -51,13 +53,28 @@ func (s *Store) Follower() *follow.Follower {
 	return &follow.Follower{Inbox: s.Inbox, Ledger: s.Events}
 }
 
-// Store returns the store, made if need be. It is closed with the session.
+// Store returns the store, made if need be, for a command that writes: its error
+// matches [inbox.ErrReadOnly] if the user can't. It is closed with the session.
 func (s *Session) Store(ctx context.Context) (*Store, error) {
-	return s.open(ctx, store.Options{})
+	opened, err := s.open(ctx, store.Options{})
+	if err == nil {
+		err = opened.writable
+	}
+	return opened, err
+}
+
+// StoreIfAny is [Session.ExistingStore] for a command that does without: it
+// returns nil too where no place for a store is known.
+func (s *Session) StoreIfAny(ctx context.Context) (*Store, error) {
+	if s.Config.Store == "" {
+		return nil, nil //nolint:nilnil // no store is an answer, not a failure
+	}
+	return s.ExistingStore(ctx)
 }
 
 // ExistingStore returns the store, or nil and no error if there is none yet:
-// a command that only reads makes no file.
+// a command that only reads makes no file. In a store that the user can't write,
+// whatever writes returns an error that matches [inbox.ErrReadOnly].
 func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	opened, err := s.open(ctx, store.Options{MustExist: true})
 	if errors.Is(err, store.ErrNotThere) {

@@ -96,7 +96,8 @@ what is in force. Secrets have no flag.
 Your own file, files with secrets and the store are refused when another user
 (other than root) owns them or everybody may write them; the first two also when
 a group may, or when others may write in their folder. A store that a group may
-write is used, and a note says so. Your own file and the store are not reached by
+write is used, and so is one of another user that you can only read; a note says
+so. Your own file and the store are not reached by
 a symbolic link that another user put where others may write.
 
 `)

@@ -22,6 +22,13 @@ func Free(folder string) (int64, bool) {
 	return int64(free), true
 }
 
+// Writable reports whether a file may be written, as far as its mode says. It
+// opens nothing.
+func Writable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && (info.IsDir() || info.Mode()&0o200 != 0)
+}
+
 // Temp returns a new file in the folder for temporary ones, the user's own. It
 // is gone once it is closed, however the process ends.
 func Temp() (*os.File, error) {

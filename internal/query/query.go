@@ -170,13 +170,20 @@ func (a *Asker) record(ctx context.Context, store *Store, res Result, rows []led
 	if len(rows) == 0 {
 		return nil, nil
 	}
+	seen := sightings(res, rows)
 	err := store.Trackings.Record(ctx, a.Account, []ledger.RecordedAnswer{
-		{ReferID: res.Query.ReferID, Asked: res.Asked, Seen: sightings(res, rows), Raw: res.Answer.Raw, Digest: digest(res)},
+		{ReferID: res.Query.ReferID, Asked: res.Asked, Seen: seen, Raw: res.Answer.Raw, Digest: digest(res)},
 	})
 	if err != nil || !slices.ContainsFunc(rows, func(r ledger.TrackingStatus) bool { return r.Sighting != nil && r.Sighting.Source == ledger.FromEvent }) {
 		return nil, err
 	}
-	return a.knownRows(ctx, store, res.Query)
+	known, err := a.knownRows(ctx, store, res.Query)
+	// In a store that can't be written, older events still stand.
+	return slices.DeleteFunc(known, func(k knownRow) bool {
+		return k.byEvent() && slices.ContainsFunc(seen, func(s ledger.Sighting) bool {
+			return s.Key == k.Item.Key() && s.Supersedes(*k.Sighting)
+		})
+	}), err
 }
 
 // knownRows returns the rows of what is asked for, with the events that they were

@@ -21,6 +21,8 @@ var (
 	ErrLocked     = inbox.ErrLocked
 	ErrReadOnly   = inbox.ErrReadOnly
 	ErrNotThere   = errors.New("there is no store")
+	ErrNoPlace    = errors.New("store can't be read without writing beside it")
+	ErrChanged    = errors.New("store was changed while it was read")
 	ErrTooNew     = errors.New("store was written by a newer waybill")
 	ErrNotStore   = errors.New("not a waybill store")
 	ErrCorrupt    = errors.New("store is damaged")
@@ -74,6 +76,8 @@ var hints = map[error]string{
 	ErrLocked:     "another program is holding the store; wait for it or end it, then run the same command again",
 	ErrReadOnly:   "make the file and its folder writable, or name another store with --store",
 	ErrNotThere:   "name the store with --store; `waybill create` makes one",
+	ErrNoPlace:    "make the file and its folder writable; or copy the file and those beside it to a folder that is, and read the copy with --store",
+	ErrChanged:    "run the same command again",
 	ErrTooNew:     "use the newer waybill, or another store with --store",
 	ErrNotStore:   "name another file with --store",
 	ErrCorrupt:    "keep a copy of the file and of those beside it, and go on from a backup",

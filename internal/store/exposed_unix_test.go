@@ -76,6 +76,29 @@ func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
 	}
 }
 
+// A store of another user may be read by whoever can't write it.
+func TestStoreOfAnotherUserIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "w.db")
+	if err := opened(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(path, stranger, -1); errors.Is(err, os.ErrPermission) {
+		t.Log("only root can give files away: nothing is shown here")
+		return
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if shared, err := whoShares(path, true); err != nil || !strings.Contains(shared, "another user") {
+		t.Errorf("%q, %v; want that another user may write it", shared, err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if shared, err := whoShares(path, true); !errors.Is(err, ErrExposed) {
+		t.Errorf("everybody may write it: %q, %v; want %v", shared, err, ErrExposed)
+	}
+}
+
 // A link that another user put where others may write is not followed: nothing
 // is opened or made where it points. Links of the user's own are.
 func TestOpenFollowsNoLinkOfOthers(t *testing.T) {

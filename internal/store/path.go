@@ -100,13 +100,17 @@ func checkFile(path string, info fs.FileInfo) error {
 
 // whoShares returns who shares the store on purpose, in words: a group, or those
 // who may write in its folder. Others who could change it, or who laid out
-// files beside it that SQLite would read, are an error.
-func whoShares(path string) (string, error) {
+// files beside it that SQLite would read, are an error; but a store that is only
+// read may belong to another user.
+func whoShares(path string, readOnly bool) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return "", err
 	}
 	who := disk.ChangersOf(path, info)
+	if who.Owner && readOnly {
+		return "its owner is another user, who may write it", nil
+	}
 	if !who.Group {
 		for _, suffix := range []string{"-wal", "-shm", "-journal", ".staging.lock", ".owners"} {
 			beside, err := os.Lstat(path + suffix)

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -42,7 +43,7 @@ func (w *writer) upgrade(ctx context.Context, path string, steps []string) (made
 		if err := w.connect(ctx); err != nil {
 			return err
 		}
-		version, err := w.version(ctx, path, len(steps))
+		version, err := storeVersion(ctx, w.conn, path, len(steps))
 		if err != nil {
 			return err
 		}
@@ -66,12 +67,17 @@ func (w *writer) upgrade(ctx context.Context, path string, steps []string) (made
 	return made, backup, err
 }
 
-// version returns the version of the store, 0 if the file is empty. It writes
+// rowQuerier is a connection, or a pool of them.
+type rowQuerier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// storeVersion returns the version of the store, 0 if the file is empty. It writes
 // nothing, so that a file that is not ours stays as it is.
-func (w *writer) version(ctx context.Context, path string, newest int) (int, error) {
+func storeVersion(ctx context.Context, conn rowQuerier, path string, newest int) (int, error) {
 	var id, version, tables int
 	// One statement sees one state, also while another process makes the store.
-	if err := w.conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
+	if err := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT COUNT(*) FROM sqlite_master)`).Scan(&id, &version, &tables); err != nil {
 		return 0, err
 	}
@@ -124,7 +130,7 @@ func (w *writer) migrate(ctx context.Context, path string, steps []string) (bool
 	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
-	version, err := w.version(ctx, path, len(steps)) // another process may have been faster
+	version, err := storeVersion(ctx, w.conn, path, len(steps)) // another process may have been faster
 	for i := version; i < len(steps) && err == nil; i++ {
 		if _, err = w.conn.ExecContext(ctx, steps[i]); err != nil {
 			err = fmt.Errorf("migrate to version %d: %w", i+1, err)

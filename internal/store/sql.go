@@ -24,8 +24,12 @@ const (
 	readerCache = 1000 // KiB each
 )
 
+func readerSettings() []string {
+	return []string{"busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache)}
+}
+
 func newReaders(path string) (*sql.DB, error) {
-	pool, err := connect(path, "busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache))
+	pool, err := connect(path, readerSettings()...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,21 +41,33 @@ func newReaders(path string) (*sql.DB, error) {
 // connect returns a pool of connections to path, each with those settings. It
 // opens none yet.
 func connect(path string, settings ...string) (*sql.DB, error) {
+	name := uri(path, "mode=rw", settings...)
+	return connectBy(func() (string, error) { return name, nil })
+}
+
+// connectBy is [connect] to what name returns for each connection.
+func connectBy(name func() (string, error)) (*sql.DB, error) {
 	d, err := sqliteDriver()
 	if err != nil {
 		return nil, err
 	}
-	return sql.OpenDB(connector{d, uri(path, settings...)}), nil
+	return sql.OpenDB(connector{d, name}), nil
 }
 
 // connector makes connections to one file.
 type connector struct {
 	driver *sqlite.Driver
-	name   string
+	name   func() (string, error)
 }
 
 // Connect is for [sql.OpenDB].
-func (c connector) Connect(context.Context) (driver.Conn, error) { return c.driver.Open(c.name) }
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	return c.driver.Open(name)
+}
 
 // Driver is for [sql.OpenDB].
 func (c connector) Driver() driver.Driver { return c.driver }
@@ -69,14 +85,14 @@ var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
 	})
 })
 
-// uri returns the name by which SQLite opens path with those settings. It makes
-// no file.
-func uri(path string, settings ...string) string {
+// uri returns the name by which SQLite opens path in that mode, with those
+// settings. It makes no file.
+func uri(path, mode string, settings ...string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a Windows drive
 	}
-	return "file://" + path + "?mode=rw&_pragma=" + strings.Join(settings, "&_pragma=")
+	return "file://" + path + "?" + mode + "&_pragma=" + strings.Join(settings, "&_pragma=")
 }
 
 // scanner is the current row of an answer.
@@ -138,18 +154,31 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 // each runs a query and calls f for each of its rows, in one go: f must not
 // wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	rows, err := d.readers.QueryContext(ctx, query, args...)
-	if err != nil {
-		return d.fail("read", err)
-	}
-	return d.fail("read", scanRows(rows, f))
+	return d.read(func() error {
+		rows, err := d.readers.QueryContext(ctx, query, args...)
+		if err != nil {
+			return err
+		}
+		return scanRows(rows, f)
+	})
 }
 
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
-func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
-	ok, err := found(d.readers.QueryRowContext(ctx, query, args...).Scan(dest...))
-	return ok, d.fail("read", err)
+func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
+	err = d.read(func() (err error) {
+		ok, err = found(d.readers.QueryRowContext(ctx, query, args...).Scan(dest...))
+		return err
+	})
+	return ok, err
+}
+
+// read calls ask, which reads, and returns its error as callers are to see it.
+func (d *DB) read(ask func() error) error {
+	if d.readOnly {
+		return d.fail("read", readUnchanged(d.path, ask))
+	}
+	return d.fail("read", ask())
 }
 
 // widths are the numbers of rows that one statement may take, largest first.

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -59,6 +60,7 @@ type DB struct {
 	readers      *sql.DB
 	owner        owner
 	stagingLocks stagingLocks
+	readOnly     bool
 	salvage      salvage
 	pack         packer
 	sql          *statements
@@ -67,7 +69,8 @@ type DB struct {
 // Open opens the store at path, and makes it with its folder if there is none.
 // A store of an older version is brought up to date, after a copy of it was
 // made beside it, see [DB.Backup]; one of a newer version is refused and left
-// alone. Symbolic links are followed; a file that has several names, or is
+// alone. One that the user can't write is opened for reading, see [DB.Writable],
+// if it is of this version. Symbolic links are followed; a file that has several names, or is
 // mounted without its folder, is refused: its log and its locks would not be
 // those of others who use it.
 func Open(ctx context.Context, path string, o Options) (*DB, error) {
@@ -83,11 +86,16 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared, err := whoShares(path)
+	readOnly := !disk.Writable(path) || !disk.Writable(filepath.Dir(path))
+	shared, err := whoShares(path, readOnly)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	d, err := open(ctx, path, steps)
+	opener := open
+	if readOnly {
+		opener = openReadOnly
+	}
+	d, err := opener(ctx, path, steps)
 	if err != nil {
 		return nil, err
 	}
@@ -95,21 +103,29 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	return d, nil
 }
 
+// open opens the store, brings it up to date or makes it.
 func open(ctx context.Context, path string, steps []string) (*DB, error) {
 	readers, err := newReaders(path)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	write, err := newWriter(path, readers)
+	d, err := newDB(path, readers)
 	if err != nil {
-		return nil, fail(path, "open", err)
+		return nil, err
 	}
-	d := &DB{path: path, writer: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}
-	d.isNew, d.backup, err = write.upgrade(ctx, path, steps)
+	d.isNew, d.backup, err = d.writer.upgrade(ctx, path, steps)
 	if err != nil {
 		return nil, errors.Join(fail(path, "open", err), d.Close())
 	}
 	return d, nil
+}
+
+func newDB(path string, readers *sql.DB) (*DB, error) {
+	write, err := newWriter(path, readers)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	return &DB{path: path, writer: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}, nil
 }
 
 // New reports whether Open made this store.

@@ -31,7 +31,7 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 				for version := 0; version < len(steps); {
 					err := w.retryWhileLocked(t.Context(), func(ctx context.Context) (err error) {
 						if err = w.connect(ctx); err == nil {
-							version, err = w.version(ctx, path, len(steps))
+							version, err = storeVersion(ctx, w.conn, path, len(steps))
 						}
 						return err
 					})

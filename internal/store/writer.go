@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -27,6 +28,7 @@ type writer struct {
 
 	identity identity
 	boot     string // see bootID
+	readOnly error  // why nothing can be written; nil if it can
 
 	mu    sync.Mutex
 	queue []*job
@@ -60,7 +62,7 @@ func newWriter(path string, readers *sql.DB) (*writer, error) {
 // run does the work in a transaction, perhaps together with others', and
 // returns when it is on disk. When it returns an error nothing of it is.
 func (w *writer) run(ctx context.Context, do work) error {
-	if err := ctx.Err(); err != nil {
+	if err := cmp.Or(ctx.Err(), w.readOnly); err != nil {
 		return err
 	}
 	j := &job{do: do, done: make(chan struct{})}

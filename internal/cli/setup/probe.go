@@ -136,7 +136,7 @@ func knownItems(ctx context.Context, c *command.Call, named tracking.Item) ([]tr
 	if named.ReferID != "" {
 		return []tracking.Item{named}, nil
 	}
-	store, err := c.ExistingStore(ctx)
+	store, err := c.StoreIfAny(ctx)
 	if err != nil || store == nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func saveProbe(c *command.Call, p *probe.Result) error {
 
 // checkedAssumptions returns what the store knows of the account's assumptions.
 func checkedAssumptions(ctx context.Context, s *app.Session) ([]ledger.CheckedAssumption, error) {
-	db, err := s.ExistingStore(ctx)
+	db, err := s.StoreIfAny(ctx)
 	if db == nil || err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ const notedEvents = 10_000
 // yet. A store that can't be written keeps what it knows, and a warning says
 // so.
 func catchUp(ctx context.Context, c *command.Call) error {
-	db, err := c.ExistingStore(ctx)
+	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
 		return err
 	}

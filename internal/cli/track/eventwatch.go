@@ -40,7 +40,7 @@ func openEventWatch(ctx context.Context, c *command.Call, asker *query.Asker, co
 		results: map[tracking.Query]query.Result{}, first: map[tracking.Query][]query.Tracking{}, updated: map[tracking.Query]bool{}, ofKind: map[string]bool{},
 	}
 	var err error
-	if w.db, err = c.ExistingStore(ctx); err != nil || w.db == nil {
+	if w.db, err = c.StoreIfAny(ctx); err != nil || w.db == nil {
 		return w, err
 	}
 	if err := catchUp(ctx, c); err != nil {
@@ -82,7 +82,7 @@ func (w *eventWatch) run(ctx context.Context, signal chan<- struct{}) {
 func (w *eventWatch) read(ctx context.Context) (bool, error) {
 	var err error
 	if w.db == nil {
-		if w.db, err = w.c.ExistingStore(ctx); err != nil || w.db == nil {
+		if w.db, err = w.c.StoreIfAny(ctx); err != nil || w.db == nil {
 			return false, err
 		}
 	}

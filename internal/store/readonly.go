@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// A store whose file or folder the user can't write is read without a lock or a
+// log of its own. Nothing then says that another process begins to write, so
+// each read opens the file anew.
+
+// Writable returns nil, or an error that matches [ErrReadOnly] if the user can't
+// write the store: then every call that writes returns that error.
+func (d *DB) Writable() error { return d.writer.readOnly }
+
+// openReadOnly opens a store that the user can't write.
+func openReadOnly(ctx context.Context, path string, steps []string) (*DB, error) {
+	readers, err := connectBy(func() (string, error) { return readOnlyName(path) })
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	readers.SetMaxOpenConns(maxReaders)
+	readers.SetMaxIdleConns(-1)
+	d, err := newDB(path, readers)
+	if err != nil {
+		return nil, err
+	}
+	d.readOnly, d.writer.readOnly = true, &Error{Kind: ErrReadOnly, Path: path, Op: "write"}
+	var version int
+	err = d.read(func() (err error) {
+		version, err = storeVersion(ctx, readers, path, len(steps))
+		return err
+	})
+	switch {
+	case err != nil:
+	case version == 0:
+		err = &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+	case version < len(steps):
+		err = &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("it is of version %d, and this waybill reads version %d", version, len(steps))}
+	default:
+		err = d.writer.identity.recordFile()
+	}
+	if err != nil {
+		return nil, errors.Join(fail(path, "open", err), d.Close())
+	}
+	return d, nil
+}
+
+// readOnlyName returns the name by which SQLite opens a file that it can't write.
+// Without a log it is taken as nobody's to change, since no log can be made;
+// with one, the index beside it must be there.
+func readOnlyName(path string) (string, error) {
+	logged, err := hasLog(path)
+	if err != nil {
+		return "", err
+	}
+	mode := "mode=ro"
+	if !logged {
+		mode += "&immutable=1"
+	} else if _, err := os.Stat(path + "-shm"); err != nil {
+		return "", &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal holds what is not in it yet", path)}
+	}
+	return uri(path, mode, readerSettings()...), nil
+}
+
+// hasLog reports whether a log is beside the file that has something in it.
+func hasLog(path string) (bool, error) {
+	info, err := os.Stat(path + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Size() > 0, err
+}
+
+// readUnchanged calls ask, which reads a file that it can't lock, and returns an
+// error that matches [ErrChanged] if somebody wrote to the file meanwhile: what
+// was read may then be of two states.
+func readUnchanged(path string, ask func() error) error {
+	logged, err := hasLog(path)
+	if err != nil {
+		return err
+	}
+	if logged {
+		return ask() // whoever reads a log is not hurt by whoever writes
+	}
+	before, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	err = ask()
+	after, e := os.Stat(path)
+	if e == nil && (!after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size()) {
+		return &Error{Kind: ErrChanged, Path: path, Op: "read", Err: err}
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+//go:build !windows
+
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// readOnly opens the store as one that the user can't write, whoever runs the
+// tests.
+func readOnly(t *testing.T, path string) (*DB, error) {
+	t.Helper()
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := openReadOnly(t.Context(), path, steps)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return d, err
+}
+
+// events counts the events of a store.
+func events(t *testing.T, d *DB) (n int) {
+	t.Helper()
+	for _, err := range d.Events(t.Context(), inbox.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
+
+// A store that the user can't write shows what others write to it, with a log or
+// after its end, and takes nothing.
+func TestReadOnlyStoreShowsWhatOthersWrite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "waybill.db")
+	first := opened(t, path)
+	reader, err := readOnly(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := events(t, reader); n != 0 {
+		t.Errorf("%d events in a new store", n)
+	}
+	if err := putOne(t, first); err != nil {
+		t.Fatal(err)
+	}
+	if n := events(t, reader); n != 1 {
+		t.Errorf("%d events while another process has the log open; want 1", n)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := events(t, reader); n != 1 {
+		t.Errorf("%d events without a log; want 1", n)
+	}
+	var refused *Error
+	if err := putOne(t, reader); !errors.Is(err, ErrReadOnly) || !errors.As(err, &refused) || refused.Hint() == "" {
+		t.Errorf("a delivery is taken: %v; want %v", err, ErrReadOnly)
+	}
+	if err := reader.Writable(); !errors.Is(err, ErrReadOnly) {
+		t.Errorf("writable: %v; want %v", err, ErrReadOnly)
+	}
+	for _, beside := range []string{"-wal", "-shm"} {
+		if _, err := os.Stat(path + beside); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a reader left %s: %v", beside, err)
+		}
+	}
+}
+
+// What is read while the file is written without a log that readers see is not
+// taken for one state.
+func TestReadOnlyStoreWrittenMeanwhile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "waybill.db")
+	if err := opened(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	reader, err := readOnly(t, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = reader.each(t.Context(), func(scanner) error {
+		writer := opened(t, path)
+		return errors.Join(putOne(t, writer), writer.Close())
+	}, "SELECT 1")
+	if !errors.Is(err, ErrChanged) {
+		t.Errorf("%v; want %v", err, ErrChanged)
+	}
+	if n := events(t, reader); n != 1 {
+		t.Errorf("%d events when it is read again; want 1", n)
+	}
+}
+
+// What could be read only after something was written is refused, with what to
+// do.
+func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		lay  func(path string) error
+		want error
+	}{
+		{"an empty file", func(path string) error { return os.WriteFile(path, nil, 0o600) }, ErrNotThere},
+		{"of another program", func(path string) error { return os.WriteFile(path, []byte("text, and no database"), 0o600) }, ErrNotStore},
+		{"of an older version", func(path string) error { return makeVersion(t.Context(), path, steps[:len(steps)-1]) }, ErrNoPlace},
+		{"of a newer version", func(path string) error {
+			return makeVersion(t.Context(), path, append(slices.Clip(steps), "CREATE TABLE later (x TEXT)"))
+		}, ErrTooNew},
+		{"a log without its index", func(path string) error {
+			return errors.Join(makeVersion(t.Context(), path, steps), os.WriteFile(path+"-wal", []byte("x"), 0o600))
+		}, ErrNoPlace},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "waybill.db")
+			if err := tt.lay(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := readOnly(t, path)
+			var refused *Error
+			if !errors.Is(err, tt.want) || !errors.As(err, &refused) || refused.Hint() == "" {
+				t.Errorf("%v; want %v, with a hint", err, tt.want)
+			}
+		})
+	}
+}
+
+// makeVersion makes a store by those steps.
+func makeVersion(ctx context.Context, path string, steps []string) error {
+	if _, err := resolvePath(path, false); err != nil {
+		return err
+	}
+	d, err := open(ctx, path, steps)
+	if err != nil {
+		return err
+	}
+	return d.Close()
+}
