@@ -114,6 +114,24 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 	}
 }
 
+// An event need not hold the whole timeline: what it leaves out stays shown.
+func TestMergeKeepsCheckpointsThatAnEventLeavesOut(t *testing.T) {
+	checkpoint := func(hour, event string) tracking.Checkpoint {
+		return tracking.Checkpoint{Event: event, UTC: "2026-03-01T" + hour + ":00:00Z"}
+	}
+	answer := Tracking{Tracking: told("N1", "MOVING"), Phase: ledger.Processed, Source: ledger.FromQuery}
+	answer.Checkpoints = []tracking.Checkpoint{checkpoint("11", "Departed"), checkpoint("10", "Picked up")}
+	event := Tracking{Tracking: told("N1", "DELIVERED"), Phase: ledger.Processed, Source: ledger.FromEvent}
+	event.Checkpoints = []tracking.Checkpoint{checkpoint("12", "Delivered"), checkpoint("11", "Departed")}
+	var got []string
+	for _, c := range answer.supersededBy(event, at).Checkpoints {
+		got = append(got, c.Event)
+	}
+	if diff := cmp.Diff([]string{"Delivered", "Departed", "Picked up"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestOutcomeOfAQuery(t *testing.T) {
 	trouble := errors.New("trouble")
 	seen, undecided := Tracking{Phase: ledger.Processed, Source: ledger.FromEvent}, Tracking{Phase: Undecided}

@@ -154,6 +154,17 @@ func (l *VersionLog) restore(left *pool) (back []Checkpoint) {
 // with what cannot be right in it.
 func (l *VersionLog) Entries() []Entry { return marked(l.entries, l.last.Learnt) }
 
+// Checkpoints returns the present checkpoints, newest first.
+func (l *VersionLog) Checkpoints() []Checkpoint {
+	var present []Checkpoint
+	for _, e := range l.entries {
+		if !e.Removed() {
+			present = append(present, e.Checkpoint)
+		}
+	}
+	return Timeline(present)
+}
+
 // Anomalies returns what cannot be right in the tracking as a whole.
 func (l *VersionLog) Anomalies() []Anomaly { return l.back }
 
