@@ -23,6 +23,7 @@ type Store struct {
 	Keys      ledger.Keys
 	Accounts  ledger.Accounts
 	Trackings ledger.Trackings
+	Versions  ledger.Versions
 	Events    ledger.EventFollower
 
 	Inbox     inbox.Store
@@ -42,7 +43,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Events: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Versions: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}

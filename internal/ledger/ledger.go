@@ -454,6 +454,7 @@ type RecordedAnswer struct {
 // same.
 type AnswerVersion struct {
 	First, Last time.Time // when the first and the last of these answers came
+	Digest      []byte    // as recorded; nil if the store is older than digests
 	Raw         []byte    // of the last, byte for byte
 }
 

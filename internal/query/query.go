@@ -67,6 +67,20 @@ type Tracking struct {
 	// Unverified is the latest event about the number that did not verify, nil
 	// if there is none; see [Asker.AddUnverified].
 	Unverified *inbox.Event
+
+	// What was said of it before, see [History.Add]; nil without.
+	Versions  []Version          // in the order in which they were learnt
+	Entries   []tracking.Entry   // the timeline newest first, with what was removed from it
+	Anomalies []tracking.Anomaly // of the tracking as a whole
+}
+
+// Timeline returns the checkpoints newest first, with what cannot be right in
+// them, and those that were removed if [History.Add] found any.
+func (t Tracking) Timeline() []tracking.Entry {
+	if t.Entries != nil {
+		return t.Entries
+	}
+	return tracking.Entries(t.Checkpoints, t.Learnt)
 }
 
 // Undecided is the phase of a tracking that an answer says nothing about.

@@ -10,9 +10,9 @@ import (
 // AnswerVersions yields what answers said of a referId, see [ledger.Versions].
 func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[ledger.AnswerVersion, error] {
 	return func(yield func(ledger.AnswerVersion, error) bool) {
-		all, err := list(ctx, d.each, scanVersion, `SELECT first_seen, seen, raw FROM (
-				SELECT 0 AS last, id, first_seen, seen, raw FROM answer_versions WHERE account_id = `+accountOf("$1")+` AND refer_id = $2
-				UNION ALL SELECT 1, 0, first_seen, seen, raw FROM answers WHERE account_id = `+accountOf("$1")+` AND refer_id = $2)
+		all, err := list(ctx, d.each, scanVersion, `SELECT first_seen, seen, digest, raw FROM (
+				SELECT 0 AS last, id, first_seen, seen, digest, raw FROM answer_versions WHERE account_id = `+accountOf("$1")+` AND refer_id = $2
+				UNION ALL SELECT 1, 0, first_seen, seen, digest, raw FROM answers WHERE account_id = `+accountOf("$1")+` AND refer_id = $2)
 			ORDER BY last, id`, account, referID)
 		for _, v := range all {
 			if v.Raw, err = unpack(v.Raw); !yield(v, err) || err != nil {
@@ -28,7 +28,7 @@ func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.S
 // scanVersion reads a version whose Raw is packed.
 func scanVersion(s scanner) (v ledger.AnswerVersion, err error) {
 	var first, last int64
-	err = s.Scan(&first, &last, &v.Raw)
+	err = s.Scan(&first, &last, &v.Digest, &v.Raw)
 	v.First, v.Last = instant(first), instant(last)
 	return v, err
 }

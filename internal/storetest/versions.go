@@ -33,6 +33,9 @@ func (w *world) versions(n int) []string {
 	var all []string
 	for v, err := range w.AnswerVersions(w.Context(), account, item(n).ReferID) {
 		w.must(err)
+		if says := string(v.Raw); says[0] != '-' && says[:1] != string(v.Digest) || says[0] == '-' && len(v.Digest) > 0 {
+			w.Errorf("%s has digest %q", says, v.Digest)
+		}
 		all = append(all, fmt.Sprintf("%v-%v %s", v.First.Sub(sent).Minutes(), v.Last.Sub(sent).Minutes(), v.Raw))
 	}
 	return all

@@ -14,6 +14,7 @@ CREATE TABLE answer_versions (
 	refer_id   TEXT NOT NULL,
 	first_seen BIGINT NOT NULL,
 	seen       BIGINT NOT NULL,
+	digest     BLOB,
 	raw        BLOB NOT NULL -- gzip
 );
 CREATE INDEX answer_versions_by_refer ON answer_versions (account_id, refer_id);
@@ -21,8 +22,8 @@ CREATE TRIGGER answers_changed AFTER UPDATE OF digest ON answers
 WHEN old.digest IS NOT new.digest AND (old.digest IS NULL OR old.digest <> x'' OR
 	EXISTS (SELECT 1 FROM answer_versions WHERE account_id = old.account_id AND refer_id = old.refer_id))
 BEGIN
-	INSERT INTO answer_versions (account_id, refer_id, first_seen, seen, raw)
-		VALUES (old.account_id, old.refer_id, old.first_seen, old.seen, old.raw);
+	INSERT INTO answer_versions (account_id, refer_id, first_seen, seen, digest, raw)
+		VALUES (old.account_id, old.refer_id, old.first_seen, old.seen, old.digest, old.raw);
 	DELETE FROM answer_versions WHERE account_id = old.account_id AND refer_id = old.refer_id
 		AND id <= (SELECT id FROM answer_versions WHERE account_id = old.account_id AND refer_id = old.refer_id ORDER BY id DESC LIMIT 1 OFFSET 99)
 		AND id > (SELECT MIN(id) FROM answer_versions WHERE account_id = old.account_id AND refer_id = old.refer_id);
@@ -37,3 +38,6 @@ CREATE TABLE dismissals (
 	row_id    INTEGER PRIMARY KEY,
 	dismissed BIGINT NOT NULL
 );
+
+-- Events of one tracking.
+CREATE INDEX events_by_number ON events (folded);
