@@ -61,6 +61,7 @@ func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error 
 	if err != nil || held == 0 { // 0: another process settled it
 		return err
 	}
+	j.uncountSent([]ledger.Resolution{row})
 	j.note("no row of this account was ever accepted: one row of unknown outcome is sent again alone, and asked for (--unknown resend-one)")
 	d, err := j.dispatch(soft)
 	if err != nil {

@@ -100,6 +100,8 @@ type Job struct {
 	Observer
 
 	requests        int64
+	rowsSent        int64          // see Sent
+	sentUnknown     map[int64]bool // rows counted in rowsSent whose outcome was unknown
 	rejected        int64
 	unknownStreaks  int                 // see maxUnknownStreaks
 	flappingPasses  int                 // see maxFlappingPasses
@@ -144,7 +146,7 @@ func (e *StopError) Unwrap() error { return e.Err }
 // requests under way, and returns the cause of soft; ctx ends those too, and their
 // rows are unknown. requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
-	j.absences = map[int64]time.Time{}
+	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
 	defer j.recorder.close()
 	err = firstError(j.loadAssumptions(soft), j.reopen(soft))
@@ -159,6 +161,10 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	}
 	return j.requests, err
 }
+
+// Sent returns, after Execute, how many rows it sent, but those that are pending
+// again because the service stored nothing of them. Each counts once.
+func (j *Job) Sent() int64 { return j.rowsSent }
 
 // Unprovable reports, after Execute, whether rows stay unknown because no row of
 // the account was ever accepted. [ResendOne] solves that.

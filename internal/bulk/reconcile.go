@@ -206,10 +206,23 @@ func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Re
 			return err
 		}
 	}
+	if state == ledger.Pending {
+		j.uncountSent(found)
+	}
 	if j.Resolved != nil && state != ledger.Unknown {
 		j.Resolved(state, held)
 	}
 	return nil
+}
+
+// uncountSent takes rows out of the count of [Job.Sent] that became pending.
+func (j *Job) uncountSent(found []ledger.Resolution) {
+	for _, f := range found {
+		if j.sentUnknown[f.Row] {
+			delete(j.sentUnknown, f.Row)
+			j.rowsSent--
+		}
+	}
 }
 
 // resolveOthers records absences, and why the other rows stay unknown.

@@ -272,10 +272,37 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	for _, o := range some {
+		d.countSent(o)
+	}
 	d.settled += len(some)
 	d.inFlight -= len(some)
 	d.recorded.Broadcast()
 	return nil
+}
+
+// countSent counts the rows of a batch that was sent, see [Job.Sent].
+func (d *dispatch) countSent(o sentBatch) {
+	if !o.settlement.WasSent() {
+		return
+	}
+	own := make(map[int64]ledger.State, len(o.settlement.Rows))
+	for _, v := range o.settlement.Rows {
+		own[v.Row] = v.State
+	}
+	for _, row := range o.batch.Rows {
+		state, ok := own[row.ID]
+		if !ok {
+			state = o.settlement.State
+		}
+		if state == ledger.Pending {
+			continue
+		}
+		d.rowsSent++
+		if state == ledger.Unknown {
+			d.sentUnknown[row.ID] = true
+		}
+	}
 }
 
 // returnQueue makes batches pending again that were claimed and not sent.

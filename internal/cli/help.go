@@ -182,10 +182,17 @@ what is not found is unknown from then on.
 
 Rejected: the service refused it. A batch refused because of some rows is sent
 again in halves until these stand alone; beyond --max-rejects of them the run
-stops. They are not sent again by themselves. Mend them:
+stops. They are not sent again by themselves. Fix them:
   waybill runs rows 3 --state rejected -o csv --out bad.csv
   waybill create bad.csv
 or send them as they are: "waybill runs retry 3", "create --retry-rejected".
+
+Superseded: a rejected row is done with when a later input brought in another
+number of its referId and that was accepted. Another parcel in the same input does
+not count. Dismissed: "waybill runs dismiss 3" settles the other rejected rows of
+a run, with --row REF those of one order or number. Both kinds stay in the state
+rejected, with their reason, and are counted apart: they are in no exit status, and
+only "waybill runs retry 3 --row REF" sends one again.
 
 That a service stored nothing of a batch that it refused because of rows (400,
 422; 409), or answered with a request for a pause (429), is an assumption. The

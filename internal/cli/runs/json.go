@@ -16,12 +16,15 @@ type runJSON struct {
 	Files      []string    `json:"files"`
 	Operation  ledger.Mode `json:"operation"` // v1 or v2
 	Created    time.Time   `json:"created"`
-	Live       bool        `json:"live"` // a living process is working on it
+	Live       bool        `json:"live"`  // a living process is working on it
+	State      runState    `json:"state"` // of the run as a whole
 	New        int64       `json:"new"`
 	Already    int64       `json:"already"`
 	Duplicates int64       `json:"duplicates"`
 	Accepted   int64       `json:"accepted"`
-	Rejected   int64       `json:"rejected"`
+	Rejected   int64       `json:"rejected"`   // but superseded and dismissed ones
+	Superseded int64       `json:"superseded"` // rejected, and another number of the referId was accepted since
+	Dismissed  int64       `json:"dismissed"`  // rejected, and dismissed by the user
 	Unknown    int64       `json:"unknown"`
 	Pending    int64       `json:"pending"`
 	Batches    int64       `json:"batches"` // create requests sent
@@ -30,11 +33,35 @@ type runJSON struct {
 	BatchList  []batchJSON `json:"batchList,omitempty"`
 }
 
+// runState is how far a run has come.
+type runState string
+
+// The states of a run.
+const (
+	runLive       runState = "live"       // a living process is working on it
+	runPending    runState = "pending"    // nothing of it was sent yet
+	runUnfinished runState = "unfinished" // rows are pending, sending or unknown
+	runEnded      runState = "ended"
+)
+
+func stateOf(s ledger.RunSummary) runState {
+	switch n := s.Counts; {
+	case s.Live:
+		return runLive
+	case n.Pending+n.Sending+n.Unknown == 0:
+		return runEnded
+	case s.Requests == 0 && n.Pending == n.Pending+n.Sending+n.Accepted+n.Rejected+n.Unknown:
+		return runPending
+	}
+	return runUnfinished
+}
+
 // batchJSON is one batch of a run in our output.
 type batchJSON struct {
-	Batch       int64        `json:"batch"`
-	State       ledger.State `json:"state"` // that its answer gave it
-	Rows        int64        `json:"rows"`  // those that were not sent again in later batches
+	Batch       int64        `json:"batch"`  // in the store
+	Number      int          `json:"number"` // in the run, 1-based
+	State       ledger.State `json:"state"`  // that its answer gave it
+	Rows        int64        `json:"rows"`   // those that were not sent again in later batches
 	Accepted    int64        `json:"accepted"`
 	Rejected    int64        `json:"rejected"`
 	Unknown     int64        `json:"unknown"`
@@ -53,16 +80,16 @@ type batchJSON struct {
 func newRunJSON(s ledger.RunSummary) runJSON {
 	return runJSON{
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
-		Created: s.Created.UTC(), Live: s.Live,
+		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s),
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats,
-		Accepted: s.Counts.Accepted, Rejected: s.Counts.Rejected, Unknown: s.Counts.Unknown,
+		Accepted: s.Counts.Accepted, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
 		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: view.TimeOrNull(s.LastSent),
 	}
 }
 
-func newBatchJSON(b ledger.BatchSummary) batchJSON {
+func newBatchJSON(b numberedBatch) batchJSON {
 	j := batchJSON{
-		Batch: b.ID, State: b.State, Rows: b.Rows, HTTPStatus: b.HTTPStatus, Reason: b.Reason,
+		Batch: b.ID, Number: b.number, State: b.State, Rows: b.Rows, HTTPStatus: b.HTTPStatus, Reason: b.Reason,
 		Accepted: b.Counts.Accepted, Rejected: b.Counts.Rejected, Unknown: b.Counts.Unknown, Pending: b.Counts.Pending + b.Counts.Sending,
 		Began: view.TimeOrNull(b.Began), TookSeconds: b.Took.Seconds(),
 	}

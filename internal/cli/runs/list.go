@@ -42,12 +42,13 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 			{Name: "REJECTED", Right: true},
 			{Name: "UNKNOWN", Right: true},
 			{Name: "PENDING", Right: true},
-			{Name: "CALLS", Right: true, From: 80},
+			{Name: "CALLS", Right: true, From: 100},
+			{Name: "ACCOUNT", Flex: true, From: 80},
 		},
 		Cells: func(s ledger.RunSummary) []string {
 			return []string{
 				fmt.Sprint(s.ID), render.LocalTime(s.Created), strings.Join(s.Plan.Files, " "), fmt.Sprint(s.Counts.Accepted),
-				fmt.Sprint(s.Counts.Rejected), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests),
+				fmt.Sprint(s.Rejected()), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests), s.Plan.Account,
 			}
 		},
 	}

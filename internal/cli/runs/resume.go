@@ -15,6 +15,7 @@ type resumeOptions struct {
 	send.Options
 
 	Run string
+	Row string // with RetryRejected: only the rows of this REF; empty for all
 }
 
 func newResume(f *command.Factory) *cobra.Command {
@@ -38,15 +39,17 @@ func newRetry(f *command.Factory) *cobra.Command {
 		Use:   "retry ID",
 		Short: "Send a run's rejected rows again as they are, or those that got lost",
 		Long: `retry makes the rejected rows of a run's input pending, then goes on as "waybill
-runs resume" does. Rows that are wrong in themselves are better mended: see
-"waybill runs rows --help".
+runs resume" does. Superseded and dismissed rows stay as they are, unless --row
+names one of them; that ends a dismissal. Rows that are wrong in themselves are
+better fixed: see "waybill runs rows --help".
 
 With --absent it asks the service for the accepted rows instead. Those that it
 says it does not have are unknown from then on, and sent again by the same proof
 as all unknown rows ("waybill help rows").`,
-		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
+		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --row ORD-17", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
 	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "not the rejected rows, but accepted ones that the service proves not to have")
+	rowFlag(cmd, &o.Row)
 	return withResume(f, cmd, &o)
 }
 
@@ -69,6 +72,13 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
+	policy.RetryRow = o.Row
+	if err := checkRowFlag(c, o.Row); err != nil {
+		return err
+	}
+	if o.Row != "" && o.RetryAbsent {
+		return command.Usagef("leave one of them away", "--row is for rejected rows, --absent for accepted ones")
+	}
 	started := time.Now()
 	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
 	if err != nil {
@@ -80,7 +90,13 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	if err := o.CheckKey(ctx, c.Session, db.Keys, run.Plan.Account); err != nil {
 		return err
 	}
-	e := &send.Execution{Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started}
+	var named int64
+	if o.Row != "" {
+		if named, err = countRejected(ctx, db.History, run.ID, o.Row); err != nil {
+			return err
+		}
+	}
+	e := &send.Execution{Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started, NamedRejected: named}
 	if !policy.RetryRejected {
 		e.Repeat = c.Repeat()
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// rowStates are the states that --state takes.
+// rowStates are the states that --state takes, see [view.RowState].
 func rowStates() []string {
-	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown)}
+	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown), view.Superseded, view.Dismissed}
 }
 
 type rowsOptions struct {
@@ -30,7 +30,12 @@ func newRows(f *command.Factory) *cobra.Command {
 		Long: `rows lists one line for each record of the run's input, in its order: where it
 stood, in which state it is now, and why.
 
-The CSV can be mended and read in again by "waybill create": it has the columns
+A rejected row is called superseded if another number of its order was accepted
+since, and dismissed after "waybill runs dismiss". Neither needs anything more,
+and --state rejected leaves both out. In JSON the state of all three is rejected;
+superseded and dismissed stand beside it.
+
+The CSV can be fixed and read in again by "waybill create": it has the columns
 that create reads, and others that create passes over.`,
 		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
@@ -54,6 +59,6 @@ func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
 		return err
 	}
 	return view.PrintRows(c, command.Filter(db.History.Rows(ctx, id), func(row ledger.Row) bool {
-		return len(o.States) == 0 || slices.Contains(o.States, string(row.State))
+		return len(o.States) == 0 || slices.Contains(o.States, view.RowState(row))
 	}, 0))
 }

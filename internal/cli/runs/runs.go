@@ -15,7 +15,7 @@ func New(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupOps,
 		Short:   "Look up what was sent and with which outcome, and go on with it",
 	}
-	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newPrune(f))
+	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newDismiss(f), newPrune(f))
 	return group
 }
 

@@ -19,9 +19,10 @@ func TestRunsWithoutAStore(t *testing.T) {
 		code command.Code
 	}{{"1", command.NotFound}, {"0", command.Usage}, {"x", command.Usage}} {
 		for what, err := range map[string]error{
-			"show":   runShow(t.Context(), c, showOptions{Run: tt.run}),
-			"rows":   runRows(t.Context(), c, rowsOptions{Run: tt.run}),
-			"resume": runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: send.Options{Unknown: "keep", Settle: "1s"}}),
+			"show":    runShow(t.Context(), c, showOptions{Run: tt.run}),
+			"rows":    runRows(t.Context(), c, rowsOptions{Run: tt.run}),
+			"dismiss": runDismiss(t.Context(), c, tt.run, ""),
+			"resume":  runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: send.Options{Unknown: "keep", Settle: "1s"}}),
 		} {
 			if code, hint := command.CodeAndHint(err); code != tt.code || hint == "" {
 				t.Errorf("%s %s: status %d, %v, hint %q; want %d and a hint", what, tt.run, code, err, hint, tt.code)

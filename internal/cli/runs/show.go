@@ -83,9 +83,15 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	return nil
 }
 
+// numberedBatch is a batch with its number in the run, 1-based.
+type numberedBatch struct {
+	ledger.BatchSummary
+	number int
+}
+
 // listedBatches returns the batches to be listed, without their answers unless
 // asked for, and how many there are before them.
-func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (batches []ledger.BatchSummary, left int, err error) {
+func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (batches []numberedBatch, left int, err error) {
 	for b, err := range seq {
 		if err != nil {
 			return nil, 0, err
@@ -93,8 +99,8 @@ func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (ba
 		if !o.Answers {
 			b.Answer = nil
 		}
-		if batches = append(batches, b); len(batches) > shownBatches && !o.All {
-			batches[0] = ledger.BatchSummary{} // its answer may be large
+		if batches = append(batches, numberedBatch{b, left + len(batches) + 1}); len(batches) > shownBatches && !o.All {
+			batches[0] = numberedBatch{} // its answer may be large
 			batches, left = batches[1:], left+1
 		}
 	}
@@ -109,19 +115,15 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 		return ""
 	case n.Unknown+n.Pending+n.Sending > 0:
 		return c.CommandLine("runs", "resume", id)
-	case n.Rejected > 0:
+	case run.Rejected() > 0:
 		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv")
 	}
 	return ""
 }
 
-func printRun(out *command.Output, s ledger.RunSummary, batches []ledger.BatchSummary, answers bool) error {
+func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch, answers bool) error {
 	if out.IsCSV() {
 		return printBatches(out, batches)
-	}
-	state := "ended"
-	if s.Live {
-		state = "live: a waybill is working on it"
 	}
 	sent := "never"
 	if !s.LastSent.IsZero() {
@@ -134,9 +136,9 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []ledger.BatchSu
 		{Name: "Operation", Value: fmt.Sprintf("%s, up to %d rows a call", s.Plan.Mode, s.Plan.BatchSize)},
 		{Name: "Created", Value: render.LocalTime(s.Created)},
 		{Name: "Last sent", Value: sent},
-		{Name: "State", Value: state},
+		{Name: "State", Value: describeState(s)},
 		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already there, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
-		{Name: "Outcome", Value: view.Counts(s.Counts)},
+		{Name: "Outcome", Value: view.Counts(s)},
 		{Name: "Calls", Value: fmt.Sprint(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {
@@ -156,7 +158,31 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []ledger.BatchSu
 	return nil
 }
 
-func printBatches(out *command.Output, batches []ledger.BatchSummary) error {
+// describeState says how far a run has come, and what is left of it.
+func describeState(s ledger.RunSummary) string {
+	state := stateOf(s)
+	if state == runLive {
+		return "live: a waybill is working on it"
+	}
+	var left []string
+	for _, rows := range []struct {
+		state ledger.State
+		n     int64
+	}{{ledger.Pending, s.Counts.Pending}, {ledger.Sending, s.Counts.Sending}, {ledger.Unknown, s.Counts.Unknown}} {
+		if rows.n > 0 {
+			left = append(left, fmt.Sprintf("%d %s", rows.n, rows.state))
+		}
+	}
+	switch {
+	case state == runPending:
+		return fmt.Sprintf("pending: none of the %s was sent yet", command.Plural(s.Counts.Pending, "row"))
+	case len(left) > 0:
+		return "unfinished: " + strings.Join(left, ", ")
+	}
+	return string(state)
+}
+
+func printBatches(out *command.Output, batches []numberedBatch) error {
 	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
 		render.Column{Name: "ACCEPTED", Right: true, From: 120}, render.Column{Name: "REJECTED", Right: true, From: 120},
 		render.Column{Name: "UNKNOWN", Right: true, From: 120}, render.Column{Name: "PENDING", Right: true, From: 120},
@@ -170,7 +196,7 @@ func printBatches(out *command.Output, batches []ledger.BatchSummary) error {
 			sent, took = render.LocalTime(b.Began), b.Took.Round(time.Millisecond).String()
 		}
 		c := b.Counts
-		if err := t.Row(fmt.Sprint(b.ID), batchState(b), fmt.Sprint(b.Rows), fmt.Sprint(c.Accepted), fmt.Sprint(c.Rejected), fmt.Sprint(c.Unknown),
+		if err := t.Row(fmt.Sprint(b.number), batchState(b.BatchSummary), fmt.Sprint(b.Rows), fmt.Sprint(c.Accepted), fmt.Sprint(c.Rejected), fmt.Sprint(c.Unknown),
 			fmt.Sprint(c.Pending+c.Sending), status, sent, took, b.Reason); err != nil {
 			return err
 		}
@@ -192,7 +218,7 @@ func batchState(b ledger.BatchSummary) string {
 
 // printAnswer shows what the service answered to a batch: JSON indented, any other
 // text as it came, its controls visible.
-func printAnswer(out *command.Output, b ledger.BatchSummary) error {
+func printAnswer(out *command.Output, b numberedBatch) error {
 	head := "without an answer"
 	switch {
 	case b.AnswerCut:
@@ -202,7 +228,7 @@ func printAnswer(out *command.Output, b ledger.BatchSummary) error {
 	case b.Answer != nil:
 		head = "an empty answer"
 	}
-	if err := out.Line("\nBatch %d: %s", b.ID, head); err != nil || len(b.Answer) == 0 {
+	if err := out.Line("\nBatch %d: %s", b.number, head); err != nil || len(b.Answer) == 0 {
 		return err
 	}
 	if json.Valid(b.Answer) {

@@ -29,6 +29,8 @@ type Execution struct {
 	Started time.Time
 	Repeat  string // this command, if repeating it continues the run; else empty
 
+	NamedRejected int64 // rows that Policy.RetryRow makes pending
+
 	unprovable bool // unknown rows stay so, since there is no accepted row to compare with
 }
 
@@ -45,26 +47,29 @@ func (k *Execution) Execute(ctx context.Context) error {
 }
 
 func (k *Execution) execute(ctx context.Context) error {
-	counts, err := k.Store.Queue.CountRows(ctx, k.Run.ID)
+	run, err := k.Store.History.Run(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
-	toSend, toQuery := k.remaining(counts)
+	toSend, toQuery := k.remaining(run)
 	if err := k.announce(ctx, toSend, toQuery); err != nil {
 		return err
 	}
-	requests, sendErr := k.send(ctx, toSend+toQuery)
+	requests, sent, sendErr := k.send(ctx, toSend+toQuery)
 	if command.As[*store.Error](sendErr) {
 		return sendErr
 	}
-	return k.finish(ctx, requests, sendErr)
+	return k.finish(ctx, requests, sent, sendErr)
 }
 
 // remaining is how many rows are to be sent, and how many asked for.
-func (k *Execution) remaining(c ledger.Counts) (send, ask int64) {
+func (k *Execution) remaining(run ledger.RunSummary) (send, ask int64) {
+	c := run.Counts
 	send = c.Pending
-	if k.Policy.RetryRejected {
-		send += c.Rejected
+	if k.Policy.RetryRow != "" {
+		send += k.NamedRejected
+	} else if k.Policy.RetryRejected {
+		send += run.Rejected()
 	}
 	if k.Policy.Unknown == bulk.Resend {
 		send += c.Unknown
@@ -117,10 +122,10 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 
 // send sends the rows of the run that remain, and shows progress. The errors are
 // those of [bulk.Job.Execute].
-func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err error) {
+func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64, err error) {
 	client, err := k.Call.Client()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
@@ -131,5 +136,5 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests int64, err e
 	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
 	k.unprovable = job.Unprovable()
 	progress.Stop()
-	return requests, err
+	return requests, job.Sent(), err
 }

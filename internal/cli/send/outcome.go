@@ -59,7 +59,8 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		}
 	case res.Rejected > 0:
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
-		e.Hint = "mend them in the CSV of the next command and create that file, or send them as they are with `" + k.Call.CommandLine("runs", "retry", res.Run) + "`"
+		e.Hint = "fix them in the CSV of the next command and create that file, send them as they are with `" + k.Call.CommandLine("runs", "retry", res.Run) +
+			"`, or settle them with `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
 		e.Next = k.rejectedCSV()
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
@@ -72,7 +73,10 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 }
 
 func (res Result) counts() string {
-	return view.Counts(ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected, Unknown: res.Unknown, Pending: res.Pending})
+	return view.Counts(ledger.RunSummary{
+		Counts:     ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected + res.Superseded + res.Dismissed, Unknown: res.Unknown, Pending: res.Pending},
+		Superseded: res.Superseded, Dismissed: res.Dismissed,
+	})
 }
 
 func alsoRejected(res Result) string {
@@ -171,7 +175,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 		if err != nil {
 			return "", err
 		}
-		if row.State == state {
+		if row.State == state && (row.IsOpen() || state != ledger.Rejected) {
 			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, cmp.Or(row.Reason, "no reason given")), nil
 		}
 	}

@@ -23,18 +23,21 @@ type Result struct {
 	Run      string `json:"run"`
 	StoreNew bool   `json:"storeNew"`
 
-	// Records of the input; Read is the sum of the others.
+	// Records of the input; Read is the sum of the others but Sent.
 	Read       int64 `json:"read"`
 	New        int64 `json:"new"`
 	Already    int64 `json:"already"`
+	Sent       int64 `json:"sent"` // rows that this command sent, and that are not pending again
 	Duplicates int64 `json:"duplicates"`
 	Invalid    int64 `json:"invalid"`
 
 	// States, at the end, of the distinct valid rows of this input.
-	Accepted int64 `json:"accepted"`
-	Rejected int64 `json:"rejected"`
-	Unknown  int64 `json:"unknown"`
-	Pending  int64 `json:"pending"`
+	Accepted   int64 `json:"accepted"`
+	Rejected   int64 `json:"rejected"`   // but superseded and dismissed ones
+	Superseded int64 `json:"superseded"` // rejected, and another number of the referId was accepted since
+	Dismissed  int64 `json:"dismissed"`  // rejected, and dismissed by the user
+	Unknown    int64 `json:"unknown"`
+	Pending    int64 `json:"pending"`
 
 	Batches        int64   `json:"batches"` // create requests made by this command
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
@@ -45,17 +48,17 @@ type Result struct {
 }
 
 // finish reports the outcome of the run and returns it as an error.
-func (k *Execution) finish(ctx context.Context, requests int64, sendErr error) error {
+func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr error) error {
 	soft, ctx := ctx, context.WithoutCancel(ctx)
-	counts, err := k.Store.Queue.CountRows(ctx, k.Run.ID)
+	run, err := k.Store.History.Run(ctx, k.Run.ID)
 	if err != nil {
 		return err
 	}
-	tally := k.Run.Tally
+	counts, tally := run.Counts, k.Run.Tally
 	res := Result{
 		Run: k.runID(), StoreNew: k.Store.New,
-		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Duplicates: tally.Repeats, Invalid: k.Invalid,
-		Accepted: counts.Accepted, Rejected: counts.Rejected, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
+		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
+		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
 		Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
 	}
 	outcome := k.outcome(ctx, res, sendErr)
@@ -72,7 +75,7 @@ const shownAnswers = 10_000
 func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
-	many := answers && res.Accepted+res.Rejected+res.Unknown+res.Pending > shownAnswers
+	many := answers && res.New+res.Already > shownAnswers
 	switch {
 	case out.Format() == render.JSONL:
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
@@ -109,7 +112,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 }
 
 // wideCounts is the narrowest terminal that shows the counts side by side.
-const wideCounts = 92
+const wideCounts = 115
 
 // printCounts prints the counts in a row, or on a narrow terminal one by one.
 func printCounts(out *command.Output, res Result) error {
@@ -121,6 +124,7 @@ func printCounts(out *command.Output, res Result) error {
 		{"Read", res.Read},
 		{"New", res.New},
 		{"Already", res.Already},
+		{"Sent", res.Sent},
 		{"Duplicates", res.Duplicates},
 		{"Invalid", res.Invalid},
 		{"Accepted", res.Accepted},
@@ -128,6 +132,8 @@ func printCounts(out *command.Output, res Result) error {
 		{"Unknown", res.Unknown},
 		{"Pending", res.Pending},
 		{"Calls", res.Batches},
+		{"Superseded", res.Superseded},
+		{"Dismissed", res.Dismissed},
 	} {
 		cell := strconv.FormatInt(count.n, 10)
 		fields = append(fields, render.Field{Name: count.name, Value: cell})

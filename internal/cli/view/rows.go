@@ -4,15 +4,41 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// Counts lists how many rows are in each state.
-func Counts(c ledger.Counts) string {
-	return fmt.Sprintf("%d accepted, %d rejected, %d unknown, %d pending", c.Accepted, c.Rejected, c.Unknown, c.Pending+c.Sending)
+// Counts lists how many rows of a run's input are in each state, rejected ones by
+// what they are.
+func Counts(s ledger.RunSummary) string {
+	var settled string
+	if s.Superseded > 0 {
+		settled = fmt.Sprintf("%d superseded, ", s.Superseded)
+	}
+	if s.Dismissed > 0 {
+		settled += fmt.Sprintf("%d dismissed, ", s.Dismissed)
+	}
+	return fmt.Sprintf("%d accepted, %d rejected, %s%d unknown, %d pending", s.Counts.Accepted, s.Rejected(), settled, s.Counts.Unknown, s.Counts.Pending+s.Counts.Sending)
+}
+
+// What rejected rows are called that need nothing more.
+const (
+	Superseded = "superseded"
+	Dismissed  = "dismissed"
+)
+
+// RowState names the state of a row, and what a rejected one is beside that.
+func RowState(row ledger.Row) string {
+	switch {
+	case row.Superseded:
+		return Superseded
+	case !row.Dismissed.IsZero():
+		return Dismissed
+	}
+	return string(row.State)
 }
 
 // Row is one record of a run's input in our output.
@@ -24,15 +50,21 @@ type Row struct {
 	CarrierCode       string       `json:"carrierCode,omitempty"`
 	State             ledger.State `json:"state"`
 	Reason            string       `json:"reason"`
-	Duplicate         bool         `json:"duplicate,omitempty"` // the same pair stands earlier in the input
+	Superseded        bool         `json:"superseded,omitempty"` // rejected, and another number of the referId was accepted since
+	Dismissed         *time.Time   `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
+	Duplicate         bool         `json:"duplicate,omitempty"`  // the same pair stands earlier in the input
 }
 
 // NewRow returns a row as it is stored.
 func NewRow(row ledger.Row) Row {
-	return Row{
+	r := Row{
 		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
-		State: row.State, Reason: row.Reason, Duplicate: row.Repeat,
+		State: row.State, Reason: row.Reason, Superseded: row.Superseded, Duplicate: row.Repeat,
 	}
+	if !row.Dismissed.IsZero() {
+		r.Dismissed = TimeOrNull(row.Dismissed)
+	}
+	return r
 }
 
 // PrintRows prints rows as they come. The columns of CSV are named as create
@@ -50,7 +82,7 @@ func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 			{Name: "REASON", Flex: true},
 		},
 		Cells: func(row ledger.Row) []string {
-			return []string{fmt.Sprintf("%s:%d", row.File, row.Line), row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, string(row.State), row.Reason}
+			return []string{fmt.Sprintf("%s:%d", row.File, row.Line), row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, RowState(row), row.Reason}
 		},
 	}
 	if c.Out.IsCSV() {
@@ -64,7 +96,7 @@ func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 			{Name: "line"},
 		}
 		w.Cells = func(row ledger.Row) []string {
-			return []string{row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, string(row.State), row.Reason, row.File, strconv.Itoa(row.Line)}
+			return []string{row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, RowState(row), row.Reason, row.File, strconv.Itoa(row.Line)}
 		}
 	}
 	return w.Print(c.IO, rows)

@@ -1,0 +1,100 @@
+package runs
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+func newDismiss(f *command.Factory) *cobra.Command {
+	var row string
+	cmd := &cobra.Command{
+		Use:   "dismiss ID",
+		Short: "Settle a run's rejected rows that need no tracking",
+		Long: `dismiss marks the rejected rows of a run's input as settled: all of them, or
+those of one REF. They stay, with their reason, and are listed as dismissed. No
+command counts them in its exit status or sends them again, but "waybill runs
+retry ID --row REF", which ends the dismissal.
+
+Rows that are superseded (another number of the order was accepted since) need
+no dismissal. The service is not asked.`,
+		Example: command.Example("waybill runs dismiss 3", "waybill runs dismiss 3 --row ORD-17"),
+		Args:    oneRun(),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runDismiss(ctx, c, args[0], row)
+		}),
+	}
+	rowFlag(cmd, &row)
+	return cmd
+}
+
+// rowFlag adds --row.
+func rowFlag(cmd *cobra.Command, row *string) {
+	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF`: a referId or a number")
+}
+
+// checkRowFlag refuses an empty --row: it must not mean all rows.
+func checkRowFlag(c *command.Call, row string) error {
+	if row == "" && c.Cmd.Flags().Changed("row") {
+		return command.Usagef("name a referId or a number; without --row all rejected rows are meant", "--row is empty")
+	}
+	return nil
+}
+
+// dismissedJSON is the result of a dismissal.
+type dismissedJSON struct {
+	Run       string `json:"run"`
+	Dismissed int64  `json:"dismissed"` // by this command
+}
+
+func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
+	if err := checkRowFlag(c, row); err != nil {
+		return err
+	}
+	db, run, err := command.OpenOwnRun(ctx, c.Session, id)
+	if err != nil {
+		return err
+	}
+	if row != "" {
+		if _, err := countRejected(ctx, db.History, run.ID, row); err != nil {
+			return err
+		}
+	}
+	n, err := db.Unknown.Dismiss(ctx, run.ID, row)
+	if err != nil {
+		return err
+	}
+	return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "dismissed %s of run %d", command.Plural(n, "row"), run.ID)
+}
+
+// countRejected returns how many rejected rows of the run's input have that
+// referId or number. None is an error that says why.
+func countRejected(ctx context.Context, history ledger.History, run int64, ref string) (int64, error) {
+	var rejected int64
+	var other *ledger.Row
+	folded := tracking.FoldNumber(ref)
+	for row, err := range history.Rows(ctx, run) {
+		switch {
+		case err != nil:
+			return 0, err
+		case row.Repeat || row.Item.ReferID != ref && tracking.FoldNumber(row.Item.Number) != folded:
+		case row.State == ledger.Rejected:
+			rejected++
+		case other == nil:
+			other = &row
+		}
+	}
+	hint := fmt.Sprintf("`waybill runs rows %d --state rejected` lists the rejected rows", run)
+	switch {
+	case rejected > 0:
+		return rejected, nil
+	case other != nil:
+		return 0, command.Usagef(hint, "row %s of run %d is %s, not rejected", command.Quoted(ref), run, other.State)
+	}
+	return 0, command.Usagef(hint, "run %d has no row %s", run, command.Quoted(ref))
+}
