@@ -129,6 +129,10 @@ func (s *Server) control() {
 		}
 		s.handleControl(w, r, &q, func() error { return s.setFault(q.Name, q.Operation, q.Count, q.Probability) })
 	})
+	s.mux.HandleFunc("POST /_sandbox/change", func(w http.ResponseWriter, r *http.Request) {
+		var c Change
+		s.handleControl(w, r, &c, func() error { return s.Change(c) })
+	})
 	s.mux.HandleFunc("POST /_sandbox/emit", func(w http.ResponseWriter, r *http.Request) {
 		var e Emission
 		s.handleControl(w, r, &e, func() error { return s.Emit(e) })

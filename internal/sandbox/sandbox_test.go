@@ -415,6 +415,52 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 	}
 }
 
+func TestChangesOfATracking(t *testing.T) {
+	b := start(t, sandbox.Config{})
+	b.do(http.MethodPost, v2, data("A 1Z1"))
+	b.Advance(60 * 24 * time.Hour)
+	get := func() tracking.Tracking {
+		t.Helper()
+		_, raw := b.do(http.MethodGet, detail+"?trackingNumber=1Z1", "")
+		return tracking.ReadBody([]byte(raw)).Answer().Trackings[0]
+	}
+	change := func(body string) {
+		t.Helper()
+		if status, raw := b.do(http.MethodPost, "/_sandbox/change", body); status != 200 {
+			t.Fatalf("%s: %d %s", body, status, raw)
+		}
+	}
+	before := get()
+	change(`{"kind":"rewrite","referId":"A","text":"Left with a neighbour"}`)
+	change(`{"kind":"offset","trackingNumber":"1Z1","checkpoint":1}`)
+	change(`{"kind":"remove","checkpoint":2}`)
+	change(`{"kind":"repeat","checkpoint":3}`)
+	change(`{"kind":"undeliver"}`)
+	after := get()
+	cs := after.Checkpoints
+	if after.StatusLabel != "SANDBOX_IN_TRANSIT" || after.LatestEvent != "Left with a neighbour" || len(cs) != len(before.Checkpoints) {
+		t.Fatalf("%+v", after)
+	}
+	entries := tracking.Entries(cs, time.Time{})
+	if a := entries[1].Anomalies; len(a) != 1 || a[0].Message != "offset +26:00 impossible" {
+		t.Errorf("offset: %+v", a)
+	}
+	if string(cs[2].Raw) != string(cs[3].Raw) || string(cs[2].Raw) != string(before.Checkpoints[3].Raw) {
+		t.Errorf("removed and repeated: %s, %s; want %s", cs[2].Raw, cs[3].Raw, before.Checkpoints[3].Raw)
+	}
+	for _, body := range []string{`{"kind":"x"}`, `{"kind":"remove","referId":"B"}`, `{"kind":"remove","checkpoint":-1}`, `{"kind":"remove","checkpoint":99}`} {
+		if status, _ := b.do(http.MethodPost, "/_sandbox/change", body); status != 400 {
+			t.Errorf("%s: status %d; want 400", body, status)
+		}
+	}
+	for i := range before.Checkpoints {
+		change(fmt.Sprintf(`{"kind":"remove","checkpoint":%d}`, i))
+	}
+	if cs := get().Checkpoints; len(cs) != 1 {
+		t.Errorf("all removed: %d checkpoints; want the one that stays", len(cs))
+	}
+}
+
 func TestStatsAndReset(t *testing.T) {
 	b := start(t, sandbox.Config{})
 	b.do(http.MethodPost, v2, data("A 1", "B 2"))

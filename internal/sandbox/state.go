@@ -18,6 +18,7 @@ type parcel struct {
 	instant bool      // made by v1: never Processing
 	sent    int       // how many steps of its journey were sent as events
 	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
+	changes []appliedChange
 }
 
 // state is what the sandbox remembers. Its methods want mu held.
@@ -77,6 +78,22 @@ func (s *state) find(refer, number string) []parcel {
 		found[i] = s.parcels[j]
 	}
 	return found
+}
+
+// index returns the place of the first parcel with a referId, or with a number, or
+// of all if both are empty.
+func (s *state) index(refer, number string) (int, bool) {
+	list := s.byRefer[refer]
+	if refer == "" {
+		list = s.byNum[number]
+	}
+	if refer == "" && number == "" && len(s.parcels) > 0 {
+		list = []int{0}
+	}
+	if len(list) == 0 {
+		return 0, false
+	}
+	return list[0], true
 }
 
 func (s *state) known(items []tracking.Item) bool {

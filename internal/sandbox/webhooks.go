@@ -289,15 +289,12 @@ func (s *Server) Emit(m Emission) error {
 		return errors.New("no webhook URL is set (--webhook-url)")
 	}
 	s.state.mu.Lock()
-	found := s.state.find(m.ReferID, m.TrackingNumber)
-	if m.ReferID == "" && m.TrackingNumber == "" && len(s.state.parcels) > 0 {
-		found = s.state.parcels[:1]
-	}
-	if len(found) == 0 {
+	i, ok := s.state.index(m.ReferID, m.TrackingNumber)
+	if !ok {
 		s.state.mu.Unlock()
 		return errors.New("no such tracking")
 	}
-	p, now := found[0], s.state.now()
+	p, now := s.state.parcels[i], s.state.now()
 	s.state.mu.Unlock()
 	j := s.journey(p)
 	e := event(j, p.item, len(j.done(now))-1)

@@ -46,7 +46,9 @@ interface does not show is a setting.
 
 Steer it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 {"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
-{"name":"502-after","count":1,"operation":"createV2"}.`,
+{"name":"502-after","count":1,"operation":"createV2"}, /_sandbox/change
+{"referId":"A","kind":"remove","checkpoint":0}: offset, repeat, remove, rewrite
+(with "text") or undeliver.`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
 			"waybill sandbox --fault 502-after=0.05 --query-shape noisy", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
 		Args: cobra.NoArgs,
