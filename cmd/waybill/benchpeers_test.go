@@ -33,6 +33,7 @@ func peers() map[string]func() {
 		"bareledger": func() { leave(bareLedger(os.Args[1], os.Args[2])) },
 		"barehook":   func() { leave(bareHook()) },
 		"barelist":   func() { leave(bareList(os.Args[1], os.Args[2])) },
+		"bareshow":   func() { leave(bareShow(os.Args[1], os.Args[2], os.Args[3])) },
 	}
 }
 
@@ -233,7 +234,9 @@ func insertBare(db *sql.DB, rows []order, first int) error {
 type sink struct {
 	url     string
 	opened  atomic.Int64 // connections
+	asked   atomic.Int64 // queries
 	latency time.Duration
+	detail  func(refer string) string // the answer to a query; nil: "Processing"
 }
 
 func newSink(b *testing.B, latency time.Duration) *sink {
@@ -256,11 +259,16 @@ func newSink(b *testing.B, latency time.Duration) *sink {
 }
 
 // ServeHTTP takes what comes. A v1 create is answered with something of each
-// tracking, a query with "Processing".
+// tracking.
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(s.latency)
+	if r.Method == http.MethodGet {
+		s.asked.Add(1)
+	}
 	w.Header().Set("Content-Type", "application/json")
 	switch {
+	case r.Method == http.MethodGet && s.detail != nil:
+		_, _ = io.WriteString(w, s.detail(r.URL.Query().Get("referId")))
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, `{"message":"Processing"}`)
 	case strings.Contains(r.URL.Path, "/v2/"):
