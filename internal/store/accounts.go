@@ -131,3 +131,10 @@ func (d *DB) forAccount(ctx context.Context, account string, do func(ctx context
 		return do(ctx, t, id)
 	})
 }
+
+// accountID returns the number of an account, -1 if it is not known.
+func (d *DB) accountID(ctx context.Context, name string) (int64, error) {
+	id := int64(-1)
+	_, err := d.row(ctx, []any{&id}, "SELECT id FROM accounts WHERE name = $1", name)
+	return id, err
+}

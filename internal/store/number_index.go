@@ -13,22 +13,22 @@ const (
 	indexAtOnce  = 100_000 // as many are added in one transaction
 )
 
-// rowsByNumber finds the ids of the rows of account $1 whose folded number is $2.
-const rowsByNumber = `SELECT row_id FROM numbers WHERE account_id = (SELECT id FROM accounts WHERE name = $1) AND folded = $2
+// rowsByNumber finds the ids of the rows of account ?1 whose folded number is v.column2.
+const rowsByNumber = `SELECT row_id FROM numbers WHERE account_id = ?1 AND folded = v.column2
 	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
-		AND +account_id = (SELECT id FROM accounts WHERE name = $1) AND fold_number(number) = $2`
+		AND +account_id = ?1 AND fold_number(number) = v.column2`
 
-// indexNumbers updates the index, but for the last few rows. A store that can't
-// be written is searched all the same, only more slowly.
-func (d *DB) indexNumbers(ctx context.Context) error {
+// indexNumbers updates the index, but for the last few rows: those that may be
+// missing. Of a store that can't be written now more are missing.
+func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) error {
 	for {
 		var missing int64
 		if _, err := d.row(ctx, []any{&missing}, `SELECT (SELECT value FROM counters WHERE name = 'row') -
-			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= maxUnindexed {
+			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= mayMiss {
 			return err
 		}
 		err := d.run(ctx, indexSomeNumbers)
-		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) {
+		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
 			return nil
 		}
 		if err != nil {
@@ -41,19 +41,11 @@ func (d *DB) indexNumbers(ctx context.Context) error {
 // no account held. In a store that can't be written now, some of these are listed
 // beside the rows with the same number.
 func (d *DB) indexForUnowned(ctx context.Context) error {
-	var stale bool
-	if _, err := d.row(ctx, []any{&stale}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0) AND
-		(SELECT value FROM counters WHERE name = 'row') > (SELECT value FROM counters WHERE name = 'numbered')`); err != nil || !stale {
+	var unowned bool
+	if _, err := d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)"); err != nil || !unowned {
 		return err
 	}
-	err := d.indexNumbers(ctx)
-	if err == nil {
-		err = d.run(ctx, func(ctx context.Context, t *tx) error { return t.indexAllNumbers(ctx) })
-	}
-	if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
-		return nil
-	}
-	return err
+	return d.indexNumbers(ctx, 0)
 }
 
 // indexAllNumbers is indexNumbers for all rows, in a transaction under way.

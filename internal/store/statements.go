@@ -5,6 +5,7 @@ package store
 type statements struct {
 	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings multiInsert
 	keyLookup                                                                    keyLookup
+	find                                                                         findQueries
 }
 
 func newStatements() *statements {
@@ -25,6 +26,7 @@ func newStatements() *statements {
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
 			checkpoint = excluded.checkpoint, updated = excluded.updated`),
 		keyLookup: newKeyLookup(),
+		find:      newFindQueries(),
 	}
 }
 

@@ -201,7 +201,7 @@ func (t *tx) keepAnswer(ctx context.Context, account int64, a ledger.RecordedAns
 const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
 		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
-		`COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0), ` + unverifiedBegin + "fold_number(r.number)" + unverifiedEnd +
+		`COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0), ` + unverifiedBegin + folded + unverifiedEnd +
 		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
 		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
@@ -209,91 +209,41 @@ const (
 	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
 	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
 		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number
-		LEFT JOIN sightings o ON o.id = (SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = fold_number(r.number) AND x.folded <> ''
+		LEFT JOIN sightings o ON o.id = (SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
 			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id LIMIT 1) `
 	rowTables = "FROM rows r" + rowJoins
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
+	// The folded number of row r.
+	folded = "COALESCE(s.folded, fold_number(r.number))"
 	// The latest event about the folded number between these that did not verify.
 	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
 	unverifiedEnd   = " AND e.verified <> 'yes' AND e.mark = '' ORDER BY e.seq DESC LIMIT 1), 0), "
 )
 
-// selectUnheldSightings begins a query for the sightings of an account that are no row's,
-// and for those of numbers that it does not hold: neither as a row, nor as what
-// was learnt of the number, or its routerId, since.
-func selectUnheldSightings(account string) string {
-	return `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
-		COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), ` + unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting + `FROM sightings s
-		WHERE +s.account_id IN (0, ` + account + `) AND
-			NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
-			(s.refer_id <> '' OR
-			NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND
-			NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = ` + account + ` AND o.folded = s.folded AND o.refer_id <> '') AND
-			NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
+// unheldColumns are those of a sighting that is no row's.
+const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
+	COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), ` +
+	unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting
+
+// unheld holds for a sighting of the account that is no row's, and for one of a
+// number that the account does not hold: neither as a row, nor as what was learnt
+// of the number, or its routerId, since.
+func unheld(account string) string {
+	return `NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
+		(s.refer_id <> '' OR
+		NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND
+		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = ` + account + ` AND o.folded = s.folded AND o.refer_id <> '') AND
+		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
 }
 
 // accountOf is the number of the account whose name is that parameter.
 func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
 
-// scanStatus reads a line of rowColumns or seenAlone, and its id.
-func scanStatus(s scanner) (id int64, st ledger.TrackingStatus, err error) {
-	var own, alone scannedSighting
-	var asked int64
-	dest := []any{&id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run, &asked, &st.Unverified}
-	if err := s.Scan(append(append(dest, own.dest()...), alone.dest()...)...); err != nil {
-		return id, st, err
-	}
-	st.Asked, st.Sighting = instant(asked), own.sighting(st.Item.Key())
-	if other := alone.sighting(st.Item.Key()); other != nil {
-		if st.Sighting == nil {
-			other.RouterID = "" // it may be another's of that number
-			st.Sighting = other
-		} else if !st.Sighting.Prevails(*other) {
-			other.RouterID = st.Sighting.RouterID
-			st.Sighting = other
-		}
-	}
-	return id, st, nil
-}
-
-// scannedSighting are the columns of a sighting, which are NULL if there is none.
-type scannedSighting struct {
-	number [6]*int64  // seen, as of, checkpoint, updated, event, shared
-	text   [9]*string // phase, status, label, track, event, time, carrier, source, routerId
-}
-
-func (c *scannedSighting) dest() []any {
-	all := make([]any, 0, len(c.number)+len(c.text))
-	for i := range c.number {
-		all = append(all, &c.number[i])
-	}
-	for i := range c.text {
-		all = append(all, &c.text[i])
-	}
-	return all
-}
-
-// sighting returns what was read, nil if that is nothing.
-func (c *scannedSighting) sighting(key tracking.Key) *ledger.Sighting {
-	if c.number[0] == nil {
-		return nil
-	}
-	s := &ledger.Sighting{
-		Key: key, Phase: ledger.Phase(*c.text[0]), Status: *c.text[1], StatusLabel: *c.text[2], StatusTrack: *c.text[3],
-		LatestEvent: *c.text[4], LatestTime: *c.text[5], CarrierCode: *c.text[6], Source: ledger.Source(*c.text[7]), RouterID: *c.text[8],
-		Seen: instant(*c.number[0]), Times: tracking.Times{Checkpoint: instant(*c.number[2]), Updated: instant(*c.number[3])},
-		Event: *c.number[4], Shared: *c.number[5],
-	}
-	if *c.number[1] != *c.number[0] {
-		s.AsOf = instant(*c.number[1])
-	}
-	return s
-}
-
 // statusPage returns what a query finds, and the id of the last.
 func (d *DB) statusPage(ctx context.Context, query string, args ...any) (last int64, page []ledger.TrackingStatus, err error) {
+	columns := newStatusScanner()
 	err = d.each(ctx, func(s scanner) error {
-		id, st, err := scanStatus(s)
+		id, st, err := columns.scan(s)
 		last = id
 		page = append(page, st)
 		return err
@@ -361,7 +311,7 @@ func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*sta
 	if run == 0 {
 		return []*statusList{
 			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: selectUnheldSightings(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
+			{query: unheldColumns + "FROM sightings s WHERE +s.account_id IN (0, " + accountOf("$3") + ") AND " + unheld(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
 		}, d.indexForUnowned(ctx)
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
@@ -372,36 +322,4 @@ func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*sta
 		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
 			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
 	}, d.requireRun(ctx, run)
-}
-
-// Find returns what is known of a referId or a number, see [ledger.Trackings].
-func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
-	where, seenWhere, value := "r.account_id = "+accountOf("$1")+" AND r.refer_id = $2", "s.refer_id = $2", referID
-	if referID == "" {
-		if err := d.indexNumbers(ctx); err != nil {
-			return nil, err
-		}
-		where, seenWhere, value = "r.id IN ("+rowsByNumber+")", "s.folded = $2", tracking.FoldNumber(number)
-	}
-	_, rows, err := d.statusPage(ctx, rowColumns+rowTables+"WHERE "+where+visible+"ORDER BY r.id", account, value)
-	if err != nil {
-		return nil, err
-	}
-	_, seen, err := d.statusPage(ctx, selectUnheldSightings(accountOf("$1"))+"AND "+seenWhere+" ORDER BY s.id", account, value)
-	if referID == "" && len(rows) > 0 { // perhaps one that is not numbered yet
-		seen = slices.DeleteFunc(seen, func(st ledger.TrackingStatus) bool { return st.Item.ReferID == "" })
-	}
-	return append(rows, seen...), err
-}
-
-// FindAll returns what is known of many, see [ledger.Trackings].
-func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
-	all := make([][]ledger.TrackingStatus, len(qs))
-	for i, q := range qs {
-		var err error
-		if all[i], err = d.Find(ctx, account, q.ReferID, q.Number); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// manyFound is how many queries one statement answers, if there are more than one.
+const manyFound = 250
+
+// findQuery finds what is known of referIds, or of numbers: rows, and sightings
+// that are no row's. ?1 is the account, then follows what is asked for; each line
+// ends with the place of that.
+type findQuery struct{ rows, seen string }
+
+// findQueries are those for one and for manyFound.
+type findQueries struct{ byReferID, byNumber [2]findQuery }
+
+func newFindQueries() findQueries {
+	var f findQueries
+	for i, n := range []int{1, manyFound} {
+		values := ", v.column1 FROM (VALUES (0, ?2)"
+		for place := 1; place < n; place++ {
+			values += ", (" + strconv.Itoa(place) + ", ?" + strconv.Itoa(place+2) + ")"
+		}
+		rows := rowColumns + values + ") v CROSS JOIN rows r" + rowJoins + "WHERE "
+		seen := unheldColumns + values + ") v CROSS JOIN sightings s WHERE "
+		f.byReferID[i] = findQuery{
+			rows: rows + "r.account_id = ?1 AND r.refer_id = v.column2" + visible,
+			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),
+		}
+		f.byNumber[i] = findQuery{
+			rows: rows + "r.id IN (" + rowsByNumber + ")" + visible,
+			seen: seen + "s.account_id IN (0, ?1) AND s.folded = v.column2 AND " + unheld("?1"),
+		}
+	}
+	return f
+}
+
+// Find returns what is known of a referId or a number, see [ledger.Trackings].
+func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
+	all, err := d.FindAll(ctx, account, []tracking.Query{{ReferID: referID, Number: number}})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// FindAll returns what is known of many, see [ledger.Trackings].
+func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+	owner, err := d.accountID(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	f := finder{d: d, account: owner, found: make([][]foundStatus, len(qs))}
+	var byReferID, byNumber []int
+	for i, q := range qs {
+		if q.ReferID != "" {
+			byReferID = append(byReferID, i)
+		} else {
+			byNumber = append(byNumber, i)
+		}
+	}
+	err = f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
+	if err == nil && len(byNumber) > 0 {
+		missing := int64(0)
+		if len(byNumber) == 1 {
+			missing = maxUnindexed
+		}
+		if err = d.indexNumbers(ctx, missing); err == nil {
+			err = f.find(ctx, d.sql.find.byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	all := make([][]ledger.TrackingStatus, len(qs))
+	for i, found := range f.found {
+		all[i] = inOrder(found)
+	}
+	return all, nil
+}
+
+// finder collects what several queries find.
+type finder struct {
+	d       *DB
+	account int64
+	found   [][]foundStatus // by query
+}
+
+// foundStatus is a status with its id and whether it is a row's.
+type foundStatus struct {
+	id    int64
+	isRow bool
+	ledger.TrackingStatus
+}
+
+// find answers those of the queries whose numbers are given.
+func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, value func(int) string) error {
+	width, query := 1, queries[0]
+	if len(numbers) > 1 {
+		width, query = manyFound, queries[1]
+	}
+	args := make([]any, 1+width)
+	for part := range slices.Chunk(numbers, width) {
+		clear(args) // NULL finds nothing
+		args[0] = f.account
+		for i, n := range part {
+			args[1+i] = value(n)
+		}
+		for _, q := range []struct {
+			text  string
+			isRow bool
+		}{{query.rows, true}, {query.seen, false}} {
+			columns := newStatusScanner()
+			err := f.d.each(ctx, func(s scanner) error {
+				place, id, st, err := columns.scanFound(s)
+				if err == nil {
+					f.found[part[place]] = append(f.found[part[place]], foundStatus{id, q.isRow, st})
+				}
+				return err
+			}, q.text, args...)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inOrder returns what a query found: rows as they were created, then what was
+// only seen. Beside a row it leaves out what is known of its number alone: the row
+// may not be numbered yet.
+func inOrder(found []foundStatus) []ledger.TrackingStatus {
+	slices.SortFunc(found, func(a, b foundStatus) int {
+		return cmp.Or(-cmp.Compare(flag(a.isRow), flag(b.isRow)), cmp.Compare(a.id, b.id))
+	})
+	var all []ledger.TrackingStatus
+	for _, one := range found {
+		if one.isRow || one.Item.ReferID != "" || !found[0].isRow {
+			all = append(all, one.TrackingStatus)
+		}
+	}
+	return all
+}

@@ -1,0 +1,102 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Columns of a status, in this order: itself, its own sighting, and that of its
+// number alone.
+const (
+	statusOwn     = 9
+	sightingWidth = 15
+	statusAlone   = statusOwn + sightingWidth
+	statusWidth   = statusAlone + sightingWidth
+)
+
+// statusScanner reads statuses. It is used for one query.
+type statusScanner struct {
+	values [statusWidth + 1]any
+	dest   [statusWidth + 1]any
+}
+
+func newStatusScanner() *statusScanner {
+	c := &statusScanner{}
+	for i := range c.values {
+		c.dest[i] = &c.values[i]
+	}
+	return c
+}
+
+// scan reads a line of rowColumns or selectUnheldSightings, and its id.
+func (c *statusScanner) scan(s scanner) (int64, ledger.TrackingStatus, error) {
+	if err := s.Scan(c.dest[:statusWidth]...); err != nil {
+		return 0, ledger.TrackingStatus{}, err
+	}
+	return c.number(0), c.status(), nil
+}
+
+// scanFound is scan for a line with the number of a query after it.
+func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
+	if err := s.Scan(c.dest[:]...); err != nil {
+		return 0, 0, ledger.TrackingStatus{}, err
+	}
+	return int(c.number(statusWidth)), c.number(0), c.status(), nil
+}
+
+// number returns a column that is a whole number, 0 for NULL.
+func (c *statusScanner) number(i int) int64 {
+	n, _ := c.values[i].(int64)
+	return n
+}
+
+// text returns a column that is text, the empty string for NULL.
+func (c *statusScanner) text(i int) string {
+	switch v := c.values[i].(type) {
+	case string:
+		return v
+	case nil:
+		return ""
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// status returns what was read.
+func (c *statusScanner) status() ledger.TrackingStatus {
+	st := ledger.TrackingStatus{
+		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
+		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Unverified: c.number(8),
+	}
+	st.Sighting = c.sighting(statusOwn, st.Item.Key())
+	other := c.sighting(statusAlone, st.Item.Key())
+	switch {
+	case other == nil:
+	case st.Sighting == nil:
+		other.RouterID = "" // it may be another's of that number
+		st.Sighting = other
+	case !st.Sighting.Prevails(*other):
+		other.RouterID = st.Sighting.RouterID
+		st.Sighting = other
+	}
+	return st
+}
+
+// sighting returns the sighting whose columns begin there, nil if there is none.
+func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
+	if c.values[i] == nil {
+		return nil
+	}
+	s := &ledger.Sighting{
+		Key: key, Seen: instant(c.number(i)), Times: tracking.Times{Checkpoint: instant(c.number(i + 2)), Updated: instant(c.number(i + 3))},
+		Event: c.number(i + 4), Shared: c.number(i + 5),
+		Phase: ledger.Phase(c.text(i + 6)), Status: c.text(i + 7), StatusLabel: c.text(i + 8), StatusTrack: c.text(i + 9),
+		LatestEvent: c.text(i + 10), LatestTime: c.text(i + 11), CarrierCode: c.text(i + 12), Source: ledger.Source(c.text(i + 13)), RouterID: c.text(i + 14),
+	}
+	if asOf := c.number(i + 1); asOf != c.number(i) {
+		s.AsOf = instant(asOf)
+	}
+	return s
+}
