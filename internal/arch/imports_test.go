@@ -58,12 +58,13 @@ var rooms = map[string][]string{
 	"internal/cli/track":     commands("command", "view"),
 	"internal/cli/send":      commands("command", "track", "view"),
 	"internal/cli/create":    commands("command", "input", "send", "track", "view"),
+	"internal/cli/compare":   commands("command", "input", "track", "view"),
 	"internal/cli/runs":      commands("command", "send", "view"),
 	"internal/cli/signature": commands("command", "view"),
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
-	"internal/cli":           commands("command", "create", "events", "listen", "runs", "setup", "signature", "track"),
+	"internal/cli":           commands("command", "compare", "create", "events", "listen", "runs", "setup", "signature", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/compare"
 	"github.com/waybill-cli/waybill/internal/cli/create"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
@@ -41,7 +42,7 @@ Try it without an account:  waybill demo`,
 		&cobra.Group{ID: command.GroupRest, Title: "Try out, set up, look up:"},
 	)
 	root.AddCommand(
-		create.New(f), runs.New(f), track.NewShow(f), track.NewWait(f), track.NewList(f),
+		create.New(f), runs.New(f), track.NewShow(f), track.NewWait(f), track.NewList(f), compare.New(f),
 		listen.New(f), events.New(f), signature.New(f),
 		setup.NewSandbox(f), setup.NewDemo(f), setup.NewProbe(f), setup.NewConfig(f), setup.NewVersion(f),
 	)

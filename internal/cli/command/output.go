@@ -144,7 +144,7 @@ func (o *Output) Fields(fs []render.Field) error {
 // Listing prints many results in the form asked for: a table, CSV, or JSON.
 type Listing[T any] struct {
 	Out     *Output
-	Empty   string // note for a table without rows
+	Empty   string // note for a table without rows; empty for none
 	Columns []render.Column
 	Cells   func(T) []string
 	JSON    func(T) any
@@ -176,7 +176,7 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 		return rows.Row(l.Cells(v)...)
 	})
 	if n == 0 && !l.Out.IsCSV() {
-		if err == nil {
+		if err == nil && l.Empty != "" {
 			io.Note("%s", l.Empty)
 		}
 		return err

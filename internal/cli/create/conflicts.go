@@ -9,11 +9,10 @@ import (
 	"io"
 	"os"
 
-	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // conflicts are the records of an input that contradict earlier ones, as
@@ -30,7 +29,7 @@ type conflicts struct {
 // add notes a record that is left out.
 func (x *conflicts) add(conflict ledger.Conflict) error {
 	x.n++
-	x.in.judged.AddProblem(conflictProblem(x.in.Names(), conflict))
+	x.in.judged.AddProblem(input.ConflictProblem(x.in.Names(), conflict))
 	if x.in.rejects == "" {
 		return nil
 	}
@@ -92,7 +91,7 @@ func (x *conflicts) rewriteRejects(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			if next != nil && rec.Good() && *next == (ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}) {
-				rec.Problems = append(rec.Problems, contradiction(src.Name, rec.Line, rec.Item, "the same tracking stands in the input with another carrier code"))
+				rec.Problems = append(rec.Problems, input.Contradiction(src.Name, rec.Line, rec.Item, "the same tracking stands in the input with another carrier code"))
 				if next, err = nextMark(marks); err != nil {
 					return err
 				}
@@ -122,21 +121,4 @@ func nextMark(marks *gob.Decoder) (*ledger.Entry, error) {
 		return nil, fmt.Errorf("read the rows for --rejects again: %w", err)
 	}
 	return &e, nil
-}
-
-// contradiction is the problem of an item that contradicts an earlier one.
-func contradiction(file string, line int, item tracking.Item, message string) intake.Problem {
-	return intake.Problem{
-		File: file, Line: line, Header: tracking.FieldCarrierCode,
-		Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: item.CarrierCode, Message: message},
-	}
-}
-
-// conflictProblem is the problem of a conflict, with the place of the earlier
-// item.
-func conflictProblem(files []string, c ledger.Conflict) intake.Problem {
-	p := contradiction(files[c.Entry.File], c.Entry.Line, c.Entry.Item,
-		fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))
-	p.Problem.Hint = "keep one of the two"
-	return p
 }

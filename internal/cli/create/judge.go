@@ -52,19 +52,7 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 	case len(o.Files) == 0:
 		return nil, command.Usagef("waybill create orders.csv, or `waybill create -` to read standard input", "no input")
 	}
-	stdin := 0
-	for _, f := range o.Files {
-		if f == command.StdinName {
-			stdin++
-		}
-	}
-	switch {
-	case stdin > 1:
-		return nil, command.Usagef("name `-` once", "standard input can be read only once")
-	case stdin == 1 && c.Config.APIKeyFromStdin():
-		return nil, command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
-	}
-	return input.NewOpener(c.Session).Open(ctx, o.Files)
+	return input.OpenFiles(ctx, c, o.Files)
 }
 
 // judge reads the input whole and reports what is wrong with it.

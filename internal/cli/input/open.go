@@ -29,6 +29,23 @@ func NewOpener(s *app.Session) Opener {
 	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: int64(s.Config.MaxInput)}
 }
 
+// OpenFiles opens files of rows with the standard input and limits of a call.
+func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, error) {
+	stdin := 0
+	for _, f := range files {
+		if f == command.StdinName {
+			stdin++
+		}
+	}
+	switch {
+	case stdin > 1:
+		return nil, command.Usagef("name `-` once", "standard input can be read only once")
+	case stdin == 1 && c.Config.APIKeyFromStdin():
+		return nil, command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
+	}
+	return NewOpener(c.Session).Open(ctx, files)
+}
+
 // Open opens every file, - as standard input. The end of ctx ends it.
 func (o Opener) Open(ctx context.Context, files []string) (*Input, error) {
 	in := &Input{}

@@ -27,10 +27,7 @@ type Refs struct {
 // be - for standard input. It honours map, encoding, strip_spaces and max_input.
 // The caller closes it.
 func OpenRefs(ctx context.Context, c *command.Call, path, format string) (*Refs, error) {
-	if path == command.StdinName && c.Config.APIKeyFromStdin() {
-		return nil, command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the REFs")
-	}
-	in, err := NewOpener(c.Session).Open(ctx, []string{path})
+	in, err := OpenFiles(ctx, c, []string{path})
 	if err != nil {
 		return nil, err
 	}

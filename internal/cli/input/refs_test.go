@@ -90,7 +90,7 @@ func TestRefsThatChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer refs.Close()
+		t.Cleanup(refs.Close)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -33,3 +33,7 @@ func catchUp(ctx context.Context, c *command.Call) error {
 	}
 	return err
 }
+
+// CatchUp follows the events that were received and not followed yet, for commands
+// that compare with them.
+func CatchUp(ctx context.Context, c *command.Call) error { return catchUp(ctx, c) }

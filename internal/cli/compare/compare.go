@@ -1,0 +1,212 @@
+// Package compare holds the command that compares a file with what the store, the
+// service and events have of its rows.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// options is what the line of a compare asked for.
+type options struct {
+	Files        []string
+	Format       string
+	Skip, Odd    bool
+	Offline, All bool
+	Stale        string
+	createAgain  []string // flags that create reads the same files with
+}
+
+// New returns the command that compares files with the other sources.
+func New(f *command.Factory) *cobra.Command {
+	o := options{createAgain: []string{"map", "carrier-map", "encoding", "strip-spaces", "max-input", "format", "accept-odd-values", "skip-invalid"}}
+	cmd := &cobra.Command{
+		Use:     "compare FILE|-...",
+		GroupID: command.GroupOps,
+		Short:   "Compare a file with the store, the service and events",
+		Long: `compare reads what create reads, and shows where the sources differ about its
+rows: the file, the store of this computer, the service's answers, and verified
+events. It sends nothing and creates nothing. One line is one difference:
+
+  missing here   in the file, not in the store
+  pending, rejected, unknown: in the store, not accepted
+  missing there  accepted, and the service does not have it
+  differs        the sources have different values of a field
+  not in file    the store or the service has one more number for the referId
+  never heard    accepted, and no answer or event had a status so far
+  stale          with --stale: not delivered, and nothing new for that long
+  not compared   the service gave no usable answer
+
+The fields are trackingNumber, carrierCode (if the file has one) and status: that
+of the service's answer and that of the last verified event, where neither is
+newer than the other.
+
+The commands that settle the differences follow. The exit status is 6 if anything
+differs, and 0 if all rows agree.`,
+		Example: command.Example("waybill compare orders.csv", "waybill compare orders.csv --stale 48h -o json", "waybill compare orders.csv --offline --all"),
+	}
+	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+		o.Files = args
+		return run(ctx, c, o)
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&o.Offline, "offline", false, "do not ask the service")
+	flags.BoolVar(&o.All, "all", false, "show the account's other rows too, as not in file")
+	flags.StringVar(&o.Stale, "stale", "", "show rows not delivered and without anything new for an `AGE` such as 48h")
+	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "concurrency", "rate", "max-input")
+	flags.StringVar(&o.Format, "format", "auto", "read the input as csv, tsv, json or jsonl instead of looking at it")
+	flags.BoolVar(&o.Skip, "skip-invalid", false, "leave bad rows out instead of refusing the input")
+	flags.BoolVar(&o.Odd, "accept-odd-values", false, "read values that look like spreadsheet damage or placeholders")
+	return cmd
+}
+
+func run(ctx context.Context, call *command.Call, o options) error {
+	if len(o.Files) == 0 {
+		return command.Usagef("waybill compare orders.csv, or `waybill compare -` to read standard input", "no input")
+	}
+	staleBefore, err := command.ParseSince("--stale", o.Stale)
+	if err != nil {
+		return err
+	}
+	c := &comparison{call: call, account: call.Account(ctx), all: o.All, staleBefore: staleBefore}
+	if c.account == "" {
+		return command.Usagef("set WAYBILL_BASE_URL or --account", "no account is set, so it is not known whose trackings to compare with")
+	}
+	if !o.Offline {
+		if c.asker, err = call.Asker(ctx); err != nil {
+			return err
+		}
+	}
+	in, err := input.OpenFiles(ctx, call, o.Files)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.Skip = o.Skip
+	in.Options = intake.Options{
+		Map: call.Config.Map, Encoding: call.Config.Encoding, StripSpaces: call.Config.StripSpaces, Carriers: call.Config.Carriers,
+		Format: intake.Format(o.Format), AcceptOdd: o.Odd,
+	}
+	judged, err := judge(ctx, call, in)
+	if err != nil {
+		return err
+	}
+	return app.WithScratchStore(ctx, func(scratch *app.Store) error {
+		c.file = scratch
+		if c.run, err = c.stage(ctx, in, &judged); err != nil {
+			return err
+		}
+		if err := c.openStore(ctx); err != nil {
+			return err
+		}
+		return c.report(ctx, in, judged, o)
+	})
+}
+
+// judge reads the input whole. Bad rows are an error, or a warning if they are left
+// out.
+func judge(ctx context.Context, call *command.Call, in *input.Input) (input.Judgement, error) {
+	judged, err := in.Judge(ctx, nil)
+	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
+		err = changed
+	}
+	switch {
+	case err != nil:
+		return judged, err
+	case judged.Read == 0:
+		return judged, command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
+	}
+	return judged, refuseOrWarn(call, in, judged)
+}
+
+func refuseOrWarn(call *command.Call, in *input.Input, judged input.Judgement) error {
+	bad := &input.BadRowsError{Judged: judged}
+	switch {
+	case judged.Invalid == 0:
+		return nil
+	case !in.Skip || judged.Valid == 0:
+		return &command.UsageError{Err: bad, Hint: "fix the rows and run the same command again; --skip-invalid compares the good ones"}
+	}
+	call.IO.WarningWith(bad.Warning())
+	return nil
+}
+
+// stage brings the rows of the input into the scratch store, and returns the run
+// that holds them.
+func (c *comparison) stage(ctx context.Context, in *input.Input, judged *input.Judgement) (ledger.Run, error) {
+	var conflicts int64
+	plan := ledger.Plan{Account: c.account, Files: in.Names(), Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch}
+	return bulk.Stage(ctx, c.file.Stager, plan, in.Entries(ctx), bulk.StageChecks{
+		Conflict: func(x ledger.Conflict) error {
+			conflicts++
+			judged.AddProblem(input.ConflictProblem(plan.Files, x))
+			return nil
+		},
+		Staged: func() error {
+			if conflicts == 0 {
+				return in.Unchanged()
+			}
+			judged.Invalid, judged.Valid = judged.Invalid+conflicts, judged.Valid-conflicts
+			return errors.Join(in.Unchanged(), refuseOrWarn(c.call, in, *judged))
+		},
+	})
+}
+
+// openStore opens the store if there is one, and follows what was received.
+func (c *comparison) openStore(ctx context.Context) error {
+	if err := track.CatchUp(ctx, c.call); err != nil {
+		return err
+	}
+	db, err := c.call.ExistingStore(ctx)
+	if err != nil || db == nil {
+		return err
+	}
+	c.store = db
+	n, err := db.Inbox.Counts(ctx)
+	c.hasEvents = n.LastEvent > 0
+	return err
+}
+
+// report prints the differences, their counts, and the commands that settle them.
+func (c *comparison) report(ctx context.Context, in *input.Input, judged input.Judgement, o options) error {
+	c.counts.create = c.call.CommandLineWith(o.createAgain, append([]string{"create"}, in.Names()...)...)
+	c.counts.line = c.call.CommandLine
+	err := c.print(ctx)
+	n := &c.counts
+	if err != nil {
+		next := ""
+		if in.Repeatable() {
+			next = c.call.Repeat()
+		}
+		code, hint := command.CodeAndHint(err)
+		return &command.ExitError{
+			Code: code, Err: fmt.Errorf("%w; %d of %s compared: %s", err, n.rows, command.Plural(c.run.Tally.New, "row"), n.summary()), Hint: hint, Next: next,
+		}
+	}
+	if n.total() == 0 {
+		if judged.Invalid > 0 {
+			return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and left out, the others agree", input.BadRows(judged))}
+		}
+		if n.rows == 1 {
+			c.call.IO.Note("the row agrees")
+		} else {
+			c.call.IO.Note("all %d rows agree", n.rows)
+		}
+		return nil
+	}
+	n.printCommands(c.call.IO, in.Repeatable())
+	return &command.ExitError{Code: command.Worst(command.Partial, n.failed), Err: fmt.Errorf("%s of %s differ: %s", fmt.Sprint(n.rows-n.agree), command.Plural(n.rows, "row"), n.summary()), Hint: n.hint}
+}

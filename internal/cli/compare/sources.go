@@ -1,0 +1,240 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// chunk is how many rows are compared in one go.
+const chunk = 500
+
+// comparison compares the rows of a file with the other sources.
+type comparison struct {
+	call        *command.Call
+	account     string
+	file        *app.Store   // holds the file's rows
+	run         ledger.Run   // of file
+	store       *app.Store   // nil while there is none
+	asker       *query.Asker // nil if the service is not asked
+	hasEvents   bool
+	all         bool // rows of the account that the file does not have, too
+	staleBefore time.Time
+	counts      counts
+}
+
+// differences yields what differs, in the order of the file. An error that ends
+// the asking comes after what was compared by then.
+func (c *comparison) differences(ctx context.Context) iter.Seq2[difference, error] {
+	return func(yield func(difference, error) bool) {
+		err := c.each(ctx, func(d difference) bool {
+			c.counts.add(d)
+			return yield(d, nil)
+		})
+		if err != nil && !errors.Is(err, errStop) {
+			yield(difference{}, err)
+		}
+	}
+}
+
+// errStop says that the consumer of differences stopped.
+var errStop = errors.New("stop")
+
+func (c *comparison) each(ctx context.Context, yield func(difference) bool) error {
+	var rows []ledger.Row
+	flush := func() error {
+		err := c.compare(ctx, rows, yield)
+		rows = rows[:0]
+		return err
+	}
+	err := command.Each(c.file.History.Rows(ctx, c.run.ID), func(row ledger.Row) error {
+		if row.Repeat {
+			return nil
+		}
+		if rows = append(rows, row); len(rows) < chunk {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil && len(rows) > 0 {
+		err = flush()
+	}
+	if err != nil || !c.all || c.store == nil {
+		return err
+	}
+	return c.others(ctx, yield)
+}
+
+// compare compares rows. If not all could be asked about, those are compared that
+// were, and the reason is the error.
+func (c *comparison) compare(ctx context.Context, rows []ledger.Row, yield func(difference) bool) error {
+	orders, refs, err := c.orders(ctx, rows)
+	if err != nil {
+		return err
+	}
+	var askErr error
+	if c.asker != nil {
+		askErr = c.ask(ctx, refs, orders)
+	}
+	for _, row := range rows {
+		o := orders[row.Item.ReferID]
+		if askErr != nil && o.answer == nil {
+			continue
+		}
+		ds := o.differences(row)
+		c.counts.rows++
+		if len(ds) == 0 {
+			c.counts.agree++
+		}
+		for _, d := range ds {
+			if !yield(d) {
+				return errStop
+			}
+		}
+	}
+	return askErr
+}
+
+// orders returns what file, store and events have of the referIds of rows, and
+// these in order.
+func (c *comparison) orders(ctx context.Context, rows []ledger.Row) (map[string]*order, []string, error) {
+	orders := map[string]*order{}
+	var refs []string
+	var qs []tracking.Query
+	for _, row := range rows {
+		if orders[row.Item.ReferID] == nil {
+			orders[row.Item.ReferID] = &order{staleBefore: c.staleBefore, events: map[string]inbox.Event{}}
+			refs, qs = append(refs, row.Item.ReferID), append(qs, tracking.Query{ReferID: row.Item.ReferID})
+		}
+	}
+	inFile, err := c.file.Trackings.FindAll(ctx, c.account, qs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, ref := range refs {
+		orders[ref].inFile = inFile[i]
+	}
+	if c.store == nil {
+		return orders, refs, nil
+	}
+	known, err := c.store.Trackings.FindAll(ctx, c.account, qs)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, ref := range refs {
+		orders[ref].known = known[i]
+	}
+	if !c.hasEvents {
+		return orders, refs, nil
+	}
+	for _, row := range rows {
+		e, ok, err := c.lastEvent(ctx, row.Item.Number)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			orders[row.Item.ReferID].events[row.Item.Number] = e
+		}
+	}
+	return orders, refs, nil
+}
+
+// lastEvent returns the last verified event about a number.
+func (c *comparison) lastEvent(ctx context.Context, number string) (inbox.Event, bool, error) {
+	for e, err := range c.store.Inbox.Events(ctx, inbox.Query{
+		Trackings: &inbox.TrackingKeys{Numbers: []string{number}}, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}, Newest: true, Limit: 1,
+	}) {
+		return e, err == nil, err
+	}
+	return inbox.Event{}, false, nil
+}
+
+// needsAnswer reports whether the service may have something of an order: it was
+// sent, or somebody else may have.
+func (o *order) needsAnswer() bool {
+	for _, st := range o.inFile {
+		here := find(o.known, st.Item.Number)
+		if here == nil || here.State == ledger.Accepted || here.State == ledger.Unknown {
+			return true
+		}
+	}
+	return false
+}
+
+// ask asks the service about referIds. The first answer that every other question
+// would meet too, and trouble for as long as the patience lasts, end it.
+func (c *comparison) ask(ctx context.Context, refs []string, orders map[string]*order) error {
+	patience := c.call.Config.Timeout
+	if patience == 0 {
+		patience = command.QueryTimeout
+	}
+	g, asking := errgroup.WithContext(ctx)
+	g.SetLimit(c.call.Config.Concurrency)
+	for _, ref := range refs {
+		o := orders[ref]
+		if !o.needsAnswer() {
+			o.answer = &query.Result{}
+			continue
+		}
+		g.Go(func() error {
+			if asking.Err() != nil {
+				return context.Cause(asking)
+			}
+			res := c.asker.QueryWithRetry(asking, tracking.Query{ReferID: ref}, patience)
+			if query.Fatal(res.Err) || query.Temporary(res.Err) || asking.Err() != nil {
+				return res.Err
+			}
+			o.answer = &res
+			return nil
+		})
+	}
+	err := g.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// others yields the rows of the account whose referIds the file does not have.
+func (c *comparison) others(ctx context.Context, yield func(difference) bool) error {
+	var sts []ledger.TrackingStatus
+	var qs []tracking.Query
+	flush := func() error {
+		found, err := c.file.Trackings.FindAll(ctx, c.account, qs)
+		if err != nil {
+			return err
+		}
+		for i, st := range sts {
+			d := difference{kind: notInFile, run: st.Run, row: ledger.Row{Item: st.Item}, store: string(st.State)}
+			if len(found[i]) == 0 && !yield(d) {
+				return errStop
+			}
+		}
+		sts, qs = sts[:0], qs[:0]
+		return nil
+	}
+	err := command.Each(c.store.Trackings.Statuses(ctx, c.account, ledger.Filter{}), func(st ledger.TrackingStatus) error {
+		if st.State == "" {
+			return nil
+		}
+		sts, qs = append(sts, st), append(qs, tracking.Query{ReferID: st.Item.ReferID})
+		if len(sts) < chunk {
+			return nil
+		}
+		return flush()
+	})
+	if err != nil || len(sts) == 0 {
+		return err
+	}
+	return flush()
+}
