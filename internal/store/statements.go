@@ -3,9 +3,9 @@ package store
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings multiInsert
-	keyLookup                                                                    keyLookup
-	find                                                                         findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, answers multiInsert
+	keyLookup                                                                             keyLookup
+	find                                                                                  findQueries
 }
 
 func newStatements() *statements {
@@ -25,6 +25,10 @@ func newStatements() *statements {
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
 			checkpoint = excluded.checkpoint, updated = excluded.updated`),
+		// A trigger keeps the answer that was there if it said something else.
+		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw)", 7,
+			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,
+			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`),
 		keyLookup: newKeyLookup(),
 		find:      newFindQueries(),
 	}

@@ -29,13 +29,20 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
+// minPacked is how long a text is at least that is worth compressing: a block of
+// flate costs more time than the rest of keeping a shorter one.
+const minPacked = 2560 // bytes
+
+// gzipMagic begins what was compressed.
+const gzipMagic = "\x1f\x8b"
+
 // packer compresses what the service sent. It is safe for concurrent use.
 type packer struct{ writers sync.Pool }
 
-// pack compresses raw. It returns nil for nil.
+// pack compresses raw, unless it is short. It returns nil for nil.
 func (p *packer) pack(raw []byte) ([]byte, error) {
-	if raw == nil {
-		return nil, nil
+	if raw == nil || 0 < len(raw) && len(raw) < minPacked && !bytes.HasPrefix(raw, []byte(gzipMagic)) {
+		return raw, nil
 	}
 	w, ok := p.writers.Get().(*gzip.Writer)
 	if !ok {
@@ -58,8 +65,8 @@ func (p *packer) pack(raw []byte) ([]byte, error) {
 
 // unpack is the reverse of pack.
 func unpack(packed []byte) ([]byte, error) {
-	if packed == nil {
-		return nil, nil
+	if !bytes.HasPrefix(packed, []byte(gzipMagic)) {
+		return packed, nil
 	}
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {

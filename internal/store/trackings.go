@@ -45,12 +45,7 @@ func (d *DB) Record(ctx context.Context, account string, answers []ledger.Record
 		if err := d.recordSightings(ctx, t, all); err != nil {
 			return err
 		}
-		for i, a := range answers {
-			if err := t.keepAnswer(ctx, id, a, packed[i]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return d.keepAnswers(ctx, t, id, answers, packed)
 	})
 }
 
@@ -171,29 +166,34 @@ func sightingValues(s *ownedSighting) []any {
 	}
 }
 
-// keepAnswer keeps an answer and when the service was asked, unless a later one
-// is there.
-func (t *tx) keepAnswer(ctx context.Context, account int64, a ledger.RecordedAnswer, raw []byte) error {
-	if raw == nil {
-		return nil
+// keepAnswers keeps each answer and when the service was asked, unless a later
+// one is there.
+func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []ledger.RecordedAnswer, packed [][]byte) error {
+	type answer struct {
+		ref  string
+		n    int // in answers
+		seen int64
 	}
-	at, refs := millis(a.Asked), []string{a.ReferID}
-	if a.ReferID == "" {
-		refs = nil
-		for _, s := range a.Seen {
-			refs, at = append(refs, s.Key.ReferID), max(at, millis(s.Seen))
+	var all []answer
+	for n, a := range answers {
+		switch {
+		case packed[n] == nil:
+		case a.ReferID != "":
+			all = append(all, answer{a.ReferID, n, millis(a.Asked)})
+		default:
+			at := millis(a.Asked)
+			for _, s := range a.Seen {
+				at = max(at, millis(s.Seen))
+				all = append(all, answer{s.Key.ReferID, n, at})
+			}
 		}
 	}
-	for _, ref := range refs {
-		// A trigger keeps the answer that was there if it said something else.
-		if _, err := t.exec(ctx, `INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw) VALUES ($1, $2, $3, $3, $4, $5, $6)
-			ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,
-			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`,
-			account, ref, at, millis(a.Asked), append([]byte{}, a.Digest...), raw); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err := d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
+		n := all[i].n
+		asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
+		return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])
+	})
+	return err
 }
 
 // What a status consists of: a row with its batch and, where there are any,

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -9,6 +11,7 @@ import (
 
 var versionTests = map[string]func(*world){
 	"ChangedAnswersAreKept":       changedAnswersAreKept,
+	"AnswersComeBackWhole":        answersComeBackWhole,
 	"FirstAndLatestAreKept":       firstAndLatestAreKept,
 	"NothingIsKeptBetweenOthers":  nothingIsKeptBetweenOthers,
 	"VersionsAreOfOneReferID":     versionsAreOfOneReferID,
@@ -95,4 +98,20 @@ func olderAnswersAreNoNewVersion(w *world) {
 	w.answered(1, 5, "a")
 	w.answered(1, 4, "b")
 	w.same("versions", w.versions(1), []string{"5-5 a"})
+}
+
+// Answers come back byte for byte, whatever their length and their first bytes.
+func answersComeBackWhole(w *world) {
+	for i, size := range []int{1, 2, 100, 2559, 2560, 100_000} {
+		for j, begin := range []string{"{", "\x1f\x8b", "\x00"} {
+			n, raw := 10*i+j, []byte((begin + strings.Repeat("\xff{}", size))[:size])
+			w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(n).ReferID, Asked: sent, Raw: raw}}))
+			for v, err := range w.AnswerVersions(w.Context(), account, item(n).ReferID) {
+				w.must(err)
+				if !bytes.Equal(v.Raw, raw) {
+					w.Errorf("%d bytes that begin with %q came back as %d others", size, begin, len(v.Raw))
+				}
+			}
+		}
+	}
 }

@@ -15,7 +15,7 @@ CREATE TABLE answer_versions (
 	first_seen BIGINT NOT NULL,
 	seen       BIGINT NOT NULL,
 	digest     BLOB,
-	raw        BLOB NOT NULL -- gzip
+	raw        BLOB NOT NULL -- gzip, or as it is
 );
 CREATE INDEX answer_versions_by_refer ON answer_versions (account_id, refer_id);
 CREATE TRIGGER answers_changed AFTER UPDATE OF digest ON answers
