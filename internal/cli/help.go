@@ -134,9 +134,13 @@ names are understood too (Order ID, Order Number, Tracking No., AWB, ...); for
 others name the column: --map referId="Order No". JSON items have the members
 referId, rawTrackingNumber and metadata.carrierCode, and no others.
 
-Carriers: only a column named carrierCode (or mapped to it) is sent as written.
-Names such as "DHL Express" are sent only if you say which code they stand for:
---carrier-map 'DHL Express=dhl', or carriers: in the configuration.
+Carriers: only a column named carrierCode (or mapped to it) and the JSON member
+metadata.carrierCode are sent as written. There, a value that is plainly a name
+(capital letters or spaces: UPS, DHL Express, Other) is an error, and the error
+prints the --carrier-map to type. Names in other columns (Carrier, courier, ...)
+are left out. Both are sent if you say which code they stand for: --carrier-map
+'DHL Express=dhl', or carriers: in the configuration; no code leaves the carrier
+to the service. --accept-odd-values sends a name in carrierCode as it is.
 
 CSV may be separated by comma, semicolon, tab or |, have a byte order mark, be
 UTF-16, hold quoted line breaks and cells such as ="00123". Other encodings need

@@ -159,7 +159,7 @@ func TestFlagsAndEnvironmentRefused(t *testing.T) {
 		{"pair", nil, []config.Flag{flag("map", "referId")}, `--map: wants NAME=VALUE, not "referId"`},
 		{"field", nil, []config.Flag{flag("map", "ref=A")}, `--map: unknown name "ref"`},
 		{"field twice", nil, []config.Flag{flag("map", "referId=A", "refer_id=B")}, `--map: name "referId" stands twice`},
-		{"code", nil, []config.Flag{flag("carrier-map", "DHL=")}, `--carrier-map: name "DHL": wants text that is not empty`},
+		{"code", nil, []config.Flag{flag("carrier-map", "DHL=d\x01")}, `--carrier-map: name "DHL": wants text without control characters`},
 		{"not a setting's flag", nil, []config.Flag{flag("dry-run", "true")}, "--dry-run: is not the flag of a setting"},
 		{"last one counts", nil, []config.Flag{flag("concurrency", "3", "x")}, "--concurrency: wants a whole number"},
 		{"http", []string{"WAYBILL_BASE_URL=http://example.com"}, nil, "WAYBILL_BASE_URL: http would send the key in clear"},

@@ -218,8 +218,8 @@ func mapping() []setting {
 		}, preset: names{}, rename: field, names: fields(), check: filled},
 		{Setting: Setting{
 			Key: "carriers", Flag: "carrier-map", Kind: KindNames,
-			Help: "carrier codes for carrier names: NAME=CODE, names in any case",
-		}, preset: names{}, fold: foldName, lastCut: true, check: oneLineFilled},
+			Help: "carrier codes for carrier names: NAME=CODE, names in any case; NAME= leaves the carrier to the service",
+		}, preset: names{}, fold: foldName, lastCut: true, check: oneLine},
 		{Setting: Setting{
 			Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool,
 			Help: "remove spaces inside identifiers instead of refusing the row",

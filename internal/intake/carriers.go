@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // carriers turns cells into carrier codes and counts the names that have none.
@@ -11,21 +13,24 @@ type carriers struct {
 	codes     map[string]string   // by name, in the form of nameKey
 	names     map[string]*carrier // by cell, as read
 	uncounted int64               // rows with names that were not taken into names
+	acceptOdd bool                // see [Options]
 }
 
 // carrier is the result for one spelling of a name.
 type carrier struct {
 	code     string
 	unmapped bool  // no code is known
-	rows     int64 // rows in which it was left out
+	rows     int64 // rows in which it was left out, or stands where a code should
+
+	problem *tracking.Problem // it stands where a code should; nil if not
 }
 
 // nameKey brings a carrier's name into the form in which names are compared.
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-func newCarriers(given map[string]string) (*carriers, error) {
-	c := &carriers{codes: make(map[string]string, len(given)), names: map[string]*carrier{}}
-	for name, code := range given {
+func newCarriers(o Options) (*carriers, error) {
+	c := &carriers{codes: make(map[string]string, len(o.Carriers)), names: map[string]*carrier{}, acceptOdd: o.AcceptOdd}
+	for name, code := range o.Carriers {
 		key, code := nameKey(name), strings.TrimSpace(code)
 		if other, ok := c.codes[key]; ok && other != code {
 			return nil, &OptionError{
@@ -63,33 +68,65 @@ func (c *carriers) code(name []byte) string {
 	return known.code
 }
 
-// intern returns code as a string, the same one for the same code as far as
-// there are not many.
-func (c *carriers) intern(code []byte) string {
-	if len(code) == 0 {
-		return ""
+// fromCode returns the code that a cell of codes holds, as the same string for the
+// same code as far as there are not many. What is plainly a name stands for its
+// code, see [tracking.CarrierName]; it is a problem if none is known.
+func (c *carriers) fromCode(cell []byte) (code string, problem *tracking.Problem) {
+	if len(cell) == 0 {
+		return "", nil
 	}
-	if known, ok := c.names[string(code)]; ok {
-		return known.code
+	known, ok := c.names[string(cell)]
+	if !ok {
+		known = &carrier{code: string(cell)}
+		if p, isName := tracking.CarrierName(known.code, c.acceptOdd); isName {
+			if mapped, found := c.codes[nameKey(known.code)]; found {
+				known.code = mapped
+			} else {
+				known.problem = &p
+			}
+		}
+		if len(c.names) < MaxCarriers {
+			c.names[string(cell)] = known
+		}
 	}
-	s := string(code)
-	if len(c.names) < MaxCarriers {
-		c.names[s] = &carrier{code: s}
+	if known.problem != nil {
+		known.rows++
 	}
-	return s
+	return known.code, known.problem
+}
+
+// CarrierCode returns what a carrier code stands for, and its problem if it is
+// plainly a name without a code in [Options.Carriers].
+func (o Options) CarrierCode(code string) (string, *tracking.Problem, error) {
+	c, err := newCarriers(o)
+	if err != nil {
+		return "", nil, err
+	}
+	code, problem := c.fromCode([]byte(code))
+	return code, problem, nil
 }
 
 // leftOut returns the names without a code, most rows first, and how many rows
 // had further ones.
 func (c *carriers) leftOut() ([]Carrier, int64) {
+	return c.list(func(k *carrier) bool { return k.unmapped }), c.uncounted
+}
+
+// asCodes returns the names that stand where codes should, most rows first.
+func (c *carriers) asCodes() []Carrier {
+	return c.list(func(k *carrier) bool { return k.problem != nil && !k.problem.Note })
+}
+
+// list returns the names that match, most rows first.
+func (c *carriers) list(match func(*carrier) bool) []Carrier {
 	var names []Carrier
 	for name, known := range c.names {
-		if known.unmapped {
+		if match(known) {
 			names = append(names, Carrier{Name: name, Rows: known.rows})
 		}
 	}
 	slices.SortFunc(names, func(a, b Carrier) int {
 		return cmp.Or(cmp.Compare(b.Rows, a.Rows), strings.Compare(a.Name, b.Name))
 	})
-	return names, c.uncounted
+	return names
 }

@@ -35,10 +35,10 @@ func TestCarrierNamesThatAreNotUTF8(t *testing.T) {
 }
 
 func TestCarrierCodesGoAsWritten(t *testing.T) {
-	const text = "referId,rawTrackingNumber,carrierCode\nA1,1Z1, UPS \nA2,1Z2,no such-carrier\nA3,1Z3,\nA4,1Z4,a\x1bb\n"
+	const text = "referId,rawTrackingNumber,carrierCode\nA1,1Z1, ups \nA2,1Z2,no_such-carrier\nA3,1Z3,\nA4,1Z4,a\x1bb\n"
 	got, sum := readAll(t, "in.csv", text, intake.Options{Carriers: map[string]string{"ups": "never"}})
 	want := result{
-		Good:     []string{"2 A1|1Z1|UPS", "3 A2|1Z2|no such-carrier", "4 A3|1Z3|"},
+		Good:     []string{"2 A1|1Z1|ups", "3 A2|1Z2|no_such-carrier", "4 A3|1Z3|"},
 		Problems: []string{"5:3 carrierCode: control character U+001B in carrierCode"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -46,6 +46,40 @@ func TestCarrierCodesGoAsWritten(t *testing.T) {
 	}
 	if len(sum.LeftOut) != 0 {
 		t.Errorf("left out %v, want none", sum.LeftOut)
+	}
+}
+
+// What is plainly a name in a column of codes is an error, unless it has a code or
+// odd values are accepted; JSON likewise.
+func TestCarrierNamesWhereCodesShouldStand(t *testing.T) {
+	for _, name := range []string{"UPS", "DHL Express", "Other", "USPS", "dhl express", "Österreichische-Post"} {
+		csv := "referId,rawTrackingNumber,Carrier Code\nA1,1Z1,dhl-germany\nA2,1Z2," + name + "\nA3,1Z3,4px_2\n"
+		json := `[{"referId":"A1","rawTrackingNumber":"1Z1","metadata":{"carrierCode":"dhl-germany"}},
+			{"referId":"A2","rawTrackingNumber":"1Z2","metadata":{"carrierCode":"` + name + `"}},
+			{"referId":"A3","rawTrackingNumber":"1Z3","metadata":{"carrierCode":"4px_2"}}]`
+		for file, text := range map[string]string{"in.csv": csv, "in.json": json} {
+			rows := func(code string, o intake.Options) (result, intake.Summary) {
+				got, sum := readAll(t, file, text, o)
+				if len(got.Good) != 3 || !strings.HasSuffix(got.Good[0], "|dhl-germany") || !strings.HasSuffix(got.Good[1], "A2|1Z2|"+code) || !strings.HasSuffix(got.Good[2], "|4px_2") {
+					t.Errorf("%s, %s: %q, %q; want three rows, the second of code %q", file, name, got.Good, got.Problems, code)
+				}
+				return got, sum
+			}
+			got, sum := readAll(t, file, text, intake.Options{})
+			if len(got.Good) != 2 || len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0], "carrierCode is a carrier's name, not a code") {
+				t.Errorf("%s, %s: %q, %q; want one bad row", file, name, got.Good, got.Problems)
+			}
+			if want := []intake.Carrier{{Name: name, Rows: 1}}; !cmp.Equal(want, sum.AsCodes) {
+				t.Errorf("%s: names %v, want %v", file, sum.AsCodes, want)
+			}
+			_, sum = rows(name, intake.Options{AcceptOdd: true})
+			if len(sum.AsCodes) != 0 {
+				t.Errorf("%s: names %v that are accepted", file, sum.AsCodes)
+			}
+			for _, code := range []string{"a-code", "", name} {
+				rows(code, intake.Options{Carriers: map[string]string{strings.ToUpper(name): code}})
+			}
+		}
 	}
 }
 

@@ -30,7 +30,8 @@ var german = map[string]string{"referId": "Bestellnummer", "rawTrackingNumber": 
 
 var files = []file{
 	{
-		name: "amazon-shipping-confirmation.txt", rows: 400, line: 401, last: "788-9961413-0965158|9400580059352997812282|USPS",
+		name: "amazon-shipping-confirmation.txt", rows: 400, line: 401, last: "788-9961413-0965158|9400580059352997812282|usps",
+		o:       intake.Options{Carriers: map[string]string{"ups": "ups", "usps": "usps", "fedex": "fedex", "dhl express": "dhl", "other": ""}},
 		ignored: []string{"order-item-id", "quantity", "ship-date", "carrier-name", "ship-method"},
 	},
 	{name: "damaged-by-excel.csv", rows: 7, bad: 6, line: 3, last: "A2|1Z999AA10123456784|", problems: []string{

@@ -15,7 +15,7 @@ const delimiters = ",;\t|"
 
 // openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
-	carriers, err := newCarriers(o.Carriers)
+	carriers, err := newCarriers(o)
 	if err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ type Options struct {
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
 	StripSpaces bool              // remove spaces inside identifiers
 	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
-	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out
+	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
 	Format      Format
 	KeepText    bool // keep the text of good rows too, so that [Rejects] can take them
 
@@ -114,6 +114,7 @@ type Summary struct {
 	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names
+	AsCodes     []Carrier // carrier names where codes should stand, most rows first; at most MaxCarriers
 	ReferID     string    // name of the column of referIds; empty for JSON, or if there is none
 	Number      string    // name of the column of tracking numbers; likewise
 	Format      Format
@@ -131,7 +132,7 @@ type Reader struct {
 	name     string
 	rows     rows
 	sum      Summary
-	carriers *carriers // nil for JSON
+	carriers *carriers // nil if there are no rows
 	dialect  dialect
 	err      error // how reading ended; nil while it goes on
 }
@@ -170,6 +171,7 @@ func (r *Reader) Summary() Summary {
 	s := r.sum
 	if r.carriers != nil {
 		s.LeftOut, s.LeftOutMore = r.carriers.leftOut()
+		s.AsCodes = r.carriers.asCodes()
 	}
 	return s
 }

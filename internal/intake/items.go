@@ -29,14 +29,19 @@ type items struct {
 	opt          Options
 	encoding     string
 	sum          *Summary
+	carrier      *carriers
 	state        jsonState
 	afterElement bool // the current array had a value already
 }
 
 // openJSON sets r up to read items.
 func openJSON(r *Reader, win *window, coding charset, o Options) error {
-	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name, sum: &r.sum}
-	r.rows, r.sum.Format = it, JSON
+	carriers, err := newCarriers(o)
+	if err != nil {
+		return err
+	}
+	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name, sum: &r.sum, carrier: carriers}
+	r.rows, r.carriers, r.sum.Format = it, carriers, JSON
 	c, err := it.peek()
 	if err != nil && !errors.Is(err, errEnd) {
 		return err
@@ -309,8 +314,17 @@ func (d *itemDecoder) metadata(m member) {
 		case in.key != tracking.FieldCarrierCode:
 			d.unknownField(in, tracking.FieldMetadata+"."+in.key)
 		case d.firstTime(in, carrierCodePath) && in.Raw[0] != 'n':
-			d.rec.Item.CarrierCode = d.string(in, tracking.FieldCarrierCode)
+			d.carrierCode(in)
 		}
+	}
+}
+
+// carrierCode reads metadata.carrierCode.
+func (d *itemDecoder) carrierCode(m member) {
+	code, problem := d.carrier.fromCode([]byte(d.string(m, tracking.FieldCarrierCode)))
+	d.rec.Item.CarrierCode = code
+	if problem != nil && !d.hasProblem[slices.Index(knownFields[:], tracking.FieldCarrierCode)] {
+		d.problem(m.At, carrierCodePath, *problem)
 	}
 }
 

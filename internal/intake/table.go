@@ -136,8 +136,9 @@ func (t *table) row() Record {
 	ref, number := t.usedCell(t.cols.ref), t.usedCell(t.cols.number)
 	named := t.usedCell(t.cols.ofCarrier())
 	rec.Item = t.item(ref.text, number.text)
+	var carrierName *tracking.Problem
 	if t.cols.carrier == none {
-		rec.Item.CarrierCode = t.carrier.intern(named.text)
+		rec.Item.CarrierCode, carrierName = t.carrier.fromCode(named.text)
 	} else {
 		rec.Item.CarrierCode = t.carrier.code(named.text)
 	}
@@ -149,6 +150,9 @@ func (t *table) row() Record {
 	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
 	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldNumber, t.cols.number, number)
 	rec.Problems = t.addCarrierProblems(rec.Problems, named)
+	if carrierName != nil {
+		rec.Problems = append(rec.Problems, t.problem(*carrierName, t.cols.code))
+	}
 	if len(rec.Problems) == 0 {
 		rec.Problems = t.addShifted(rec.Problems, rec.Item.Number)
 	}

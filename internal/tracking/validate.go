@@ -46,15 +46,34 @@ func (it Item) Validate(acceptOdd bool) []Problem {
 		ps = append(ps, p)
 	}
 	for i := range ps {
-		switch p := &ps[i]; {
-		case !p.Odd:
-		case acceptOdd:
-			p.Note, p.Hint = true, "it is sent as it is"
-		default:
-			p.Hint += "; " + acceptOddHint
-		}
+		ps[i].judge(acceptOdd)
 	}
 	return ps
+}
+
+// judge makes an odd value a note if it is accepted, else says how to accept it.
+func (p *Problem) judge(acceptOdd bool) {
+	switch {
+	case !p.Odd:
+	case acceptOdd:
+		p.Note, p.Hint = true, "it is sent as it is"
+	default:
+		p.Hint += "; " + acceptOddHint
+	}
+}
+
+// CarrierName returns the problem of a carrier code that is plainly a carrier's
+// name, such as "UPS", "DHL Express" or "Other": it has capital letters or spaces.
+// It is an odd value.
+//
+// Assumed: codes are written without either.
+func CarrierName(code string, acceptOdd bool) (Problem, bool) {
+	if !strings.ContainsFunc(code, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) }) {
+		return Problem{}, false
+	}
+	p := Problem{Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " is a carrier's name, not a code", Hint: "say which code it stands for with --carrier-map"}
+	p.judge(acceptOdd)
+	return p, true
 }
 
 // plain reports whether s is made of characters, and in a way, that no rule

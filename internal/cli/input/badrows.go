@@ -2,6 +2,7 @@ package input
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -32,8 +33,14 @@ func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 	return issues(e.Judged), int(e.Judged.MoreProblems)
 }
 
-// Next returns the command to run once the rows are fixed.
-func (e *BadRowsError) Next() string { return e.Resume }
+// Next returns the command to run once the rows are fixed, or the carriers' codes
+// filled in.
+func (e *BadRowsError) Next() string {
+	if flags, _, all := carrierFlags(e.Judged); all && e.Resume != "" {
+		return e.Resume + " " + flags
+	}
+	return e.Resume
+}
 
 func issues(j Judgement) []term.Issue {
 	list := make([]term.Issue, len(j.Problems))
@@ -58,12 +65,48 @@ func BadRows(j Judgement) string {
 	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
 }
 
+// shownCarriers is how many carrier names are named in a hint.
+const shownCarriers = 20
+
+// carrierFlags returns flags that give the carrier names of the input codes, to be
+// filled in, how many names there are beyond those, and whether no other rows are
+// bad. It is empty if no name stands where a code should.
+func carrierFlags(j Judgement) (flags string, more int, all bool) {
+	var names []string
+	var rows int64
+	for _, s := range j.Summaries {
+		for _, c := range s.AsCodes {
+			rows += c.Rows
+			if !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	shown := names[:min(len(names), shownCarriers)]
+	words := make([]string, len(shown))
+	for i, name := range shown {
+		words[i] = "--carrier-map " + shell.Word(name+"=")
+	}
+	return strings.Join(words, " "), len(names) - len(shown), len(names) > 0 && rows >= j.Invalid
+}
+
 // Hint says what to do about an input with bad rows.
 func (e *BadRowsError) Hint() string {
-	if e.Rejects != "" {
-		return "the bad rows are in " + command.Quoted(e.Rejects) + ": mend them there or in the source, or send the good ones with --skip-invalid"
+	flags, more, all := carrierFlags(e.Judged)
+	var names string
+	if flags != "" {
+		if more > 0 {
+			flags += fmt.Sprintf(" and so on for %d more names", more)
+		}
+		names = "add " + flags + ", with the service's code after each = (with none the service identifies the carrier); "
 	}
-	return "mend the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
+	if all {
+		return strings.TrimSuffix(names, "; ")
+	}
+	if e.Rejects != "" {
+		return names + "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good ones with --skip-invalid"
+	}
+	return names + "fix the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
 }
 
 // BadRefsError lists the bad rows of an input of REFs. Nothing was asked.

@@ -183,7 +183,14 @@ func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.
 // source without rows is no error: there may be others.
 func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
 	if s.Row != nil {
-		return each(nil, s.single(o.AcceptOdd))
+		rec, sum, err := s.single(o)
+		if err == nil {
+			err = each(nil, rec)
+		}
+		if err == nil {
+			done(sum)
+		}
+		return err
 	}
 	if _, err := s.File.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read %s: %w", s.Name, err)
@@ -207,13 +214,22 @@ func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) 
 	}
 }
 
-// single is the record of a row given by flags.
-func (s Source) single(acceptOdd bool) intake.Record {
+// single is the record of a row given by flags, and the summary of it.
+func (s Source) single(o intake.Options) (intake.Record, intake.Summary, error) {
+	sum := intake.Summary{Rows: 1}
 	rec := intake.Record{File: s.Name, Line: 1, Item: *s.Row}
-	for _, p := range s.Row.Validate(acceptOdd) {
+	code, problem, err := o.CarrierCode(rec.Item.CarrierCode)
+	rec.Item.CarrierCode = code
+	problems := rec.Item.Validate(o.AcceptOdd)
+	if problem != nil {
+		if problems = append(problems, *problem); !problem.Note {
+			sum.AsCodes = []intake.Carrier{{Name: code, Rows: 1}}
+		}
+	}
+	for _, p := range problems {
 		rec.Problems = append(rec.Problems, intake.Problem{File: s.Name, Line: 1, Header: flagOf(p.Field), Problem: p})
 	}
-	return rec
+	return rec, sum, err
 }
 
 func flagOf(field string) string {
