@@ -29,6 +29,9 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 // Temporary says that the same query may do better later.
 func (e *ConnectError) Temporary() bool { return true }
 
+// Unconnected reports whether nothing of the request left.
+func (e *ConnectError) Unconnected() bool { return !e.Sent }
+
 // AnswerError says that a 2xx answer came which can't be believed.
 type AnswerError struct {
 	Status  int

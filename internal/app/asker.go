@@ -8,6 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Asker returns what asks the service about the account's trackings. Where the
@@ -34,9 +35,9 @@ type recorder struct {
 	unrecorded func() // called instead of an error where it is
 }
 
-// Find is for [query.Store].
-func (r recorder) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
-	return r.trackings.Find(ctx, account, referID, number)
+// FindAll is for [query.Store].
+func (r recorder) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+	return r.trackings.FindAll(ctx, account, qs)
 }
 
 // Record is for [query.Store].

@@ -40,9 +40,9 @@ var rooms = map[string][]string{
 
 	// Use cases: contracts and small interfaces.
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/query"},
-	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/tracking"},
+	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/poll", "internal/tracking"},
 	"internal/probe":   {"internal/ledger", "internal/pace", "internal/query", "internal/tracking"},
-	"internal/poll":    {"internal/pace"},
+	"internal/poll":    {"internal/disk", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
@@ -55,7 +55,7 @@ var rooms = map[string][]string{
 	"internal/cli/view":      commands("command"),
 	"internal/cli/clitest":   commands("command"), // for tests alone
 	"internal/cli/input":     commands("command"),
-	"internal/cli/track":     commands("command", "view"),
+	"internal/cli/track":     commands("command", "input", "view"),
 	"internal/cli/send":      commands("command", "track", "view"),
 	"internal/cli/create":    commands("command", "input", "send", "track", "view"),
 	"internal/cli/compare":   commands("command", "input", "track", "view"),

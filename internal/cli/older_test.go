@@ -66,7 +66,7 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 			if _, stdout, _ := run(t, env, "list"); !strings.Contains(stdout, tt.want) {
 				t.Errorf("list: %s; want %s", stdout, tt.want)
 			}
-			if code, _, stderr := run(t, env, "wait", "R1", "--for", "status="+tt.want, "--timeout", "5s"); code != command.OK || strings.Contains(stderr, older) != event {
+			if code, _, stderr := run(t, env, "wait", "R1", "--for", "status="+tt.want, "--refresh", "--timeout", "5s"); code != command.OK || strings.Contains(stderr, older) != event {
 				t.Errorf("wait: status %d: %s", code, stderr)
 			}
 		})

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -58,10 +57,6 @@ func TestExplain(t *testing.T) {
 		{tracking.ErrUndecided, command.Unknown},
 		{ledger.ErrNoRun, command.NotFound},
 		{&command.UsageError{Err: errors.New("x")}, command.Usage},
-		{&track.WaitError{Cause: command.ErrTimeUp, All: 1}, command.Pending},
-		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Unreachable},
-		{&track.WaitError{Cause: &command.SignalError{}, All: 1, Also: &api.ConnectError{Err: errors.New("refused")}}, command.Interrupted},
-		{&track.WaitError{Cause: command.ErrTimeUp, All: 1, Also: &api.StatusError{Status: 403}}, command.Auth},
 		{&command.ExitError{Code: command.Unknown, Err: errors.New("x")}, command.Unknown},
 		{errors.Join(term.ErrClosed, &command.ExitError{Code: command.Unknown, Err: errors.New("x")}), command.Unknown},
 		{errors.Join(&command.ExitError{Code: command.Refused, Err: errors.New("x")}, &command.SignalError{}), command.Interrupted},

@@ -232,6 +232,10 @@ type Filter struct {
 	SeenSince  time.Time // only trackings seen at or after
 	StaleSince time.Time // only accepted trackings not seen at or after, and not delivered
 	Limit      int       // 0 means all
+
+	// LeastRecentlyAsked yields first what the service was never asked about,
+	// then what it was asked about least recently, as of when the list begins.
+	LeastRecentlyAsked bool
 }
 
 // Matches reports whether st is one of the list, but for Run and Limit.

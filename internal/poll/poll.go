@@ -1,173 +1,465 @@
-// Package poll asks about many things again and again until each is done:
+// Package poll asks about many things, again and again until each is done:
 // politely, with pauses that grow and differ, and never with more than a few
-// questions under way.
+// questions under way. Its memory does not grow with their number.
 package poll
 
 import (
 	"container/heap"
 	"context"
+	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-// window is how many things are being waited for at once. More are begun as
-// these are done, so that memory does not grow with their number.
-const window = 10_000
+// Bounds of what is held at once.
+const (
+	chunk = 256 // keys that are loaded in one go
+	// maxWaiting is how many keys wait for their next question in memory. The
+	// others wait in a file, in the order in which they were asked.
+	maxWaiting = 4096
+	// Answers are settled when there are so many, or the first is so old, or
+	// nothing else is going on. No question begins while maxUnsettled wait.
+	settleAtOnce = 512
+	settleAfter  = 500 * time.Millisecond
+	maxUnsettled = 4 * settleAtOnce
+)
 
-// Result is what came of one question.
-type Result struct {
-	Done bool
-	// NotBefore asks for a longer pause than usual; 0 for none.
-	NotBefore time.Duration
+// Verdict says what is to be done about a key.
+type Verdict struct {
+	Done bool // no further question
+	// Retry says that the last question failed, and is tried again before
+	// others that were asked about since.
+	Retry     bool
+	NotBefore time.Duration // a longer pause than usual; 0 for none
+	Asked     time.Time     // from Load: when it was last asked about; zero if never
 }
 
-// Wakeup ends the asking about some keys before their next question. The zero
-// Wakeup never does.
-type Wakeup[K any] struct {
-	// Signal holds a value while Done may say something new.
-	Signal <-chan struct{}
-	// Done reports whether a key that waits for its next question is done. Only
-	// All's own goroutine calls it.
-	Done func(K) bool
+// Answer is what came of one question.
+type Answer[K, R any] struct {
+	Key    K
+	Result R
 }
 
-// All asks about every key until ask, or a wake-up, says done, with pauses
-// between two questions about the same key and at most workers questions under
-// way. It returns the keys it was not done with: none unless ctx ended or ask
-// failed. The first error of ask ends everything and is returned; otherwise the
-// error is that of ctx. ask is called by several goroutines, but never for the
-// same key at once.
-func All[K any](ctx context.Context, keys iter.Seq[K], workers int, pauses pace.Backoff, ask func(context.Context, K) (Result, error), wakeup Wakeup[K]) (left []K, err error) {
-	next, stop := iter.Pull(keys)
+// Steps are what is done with keys. Load and Settle get no key that is being
+// asked about. Any error ends everything.
+type Steps[K, R any] interface {
+	// Load looks up what is known of keys before they are asked about: of each
+	// at first, and of all that wait after a wake-up.
+	Load(ctx context.Context, keys []K) ([]Verdict, error)
+
+	// Ask asks once. Several goroutines call it.
+	Ask(ctx context.Context, key K) (R, error)
+
+	// Settle records answers.
+	Settle(ctx context.Context, answers []Answer[K, R]) ([]Verdict, error)
+
+	// Leave gets the keys that were not done when the end came.
+	Leave(ctx context.Context, keys []K) error
+}
+
+// Options are how a poll goes on.
+type Options struct {
+	Workers int // questions under way at once
+	Pauses  pace.Backoff
+	// Wake holds a value when Load may say something new of keys that wait.
+	Wake <-chan struct{}
+	// Hard ends questions under way; nil for when ctx ends. Answers that come
+	// after the end of ctx are settled.
+	Hard context.Context //nolint:containedctx // a second end beside ctx
+}
+
+// Run asks about every key until Load or Settle says that it is done. Keys that
+// were never asked about come first, then those that were asked least recently,
+// then each when its pause is over. The error is the first one of the steps,
+// else the cause of ctx if it ended before all were done. Keys must be what
+// encoding/gob can write. They are read to their end after the end of ctx too.
+func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
+	next, stop := iter.Pull2(keys)
 	defer stop()
-	p := poller[K]{next: next, pauses: pauses, wakeup: wakeup, answers: make(chan answer[K])}
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	err = p.run(inner, max(workers, 1), ask)
-	cancel()
-	for p.busy > 0 {
-		a := <-p.answers
-		p.busy--
-		if !a.result.Done || a.err != nil {
-			left = append(left, a.key.key)
-		}
+	if o.Hard == nil {
+		o.Hard = ctx
 	}
-	for _, k := range p.waiting {
-		left = append(left, k.key)
+	asking, cancel := context.WithCancelCause(o.Hard)
+	defer cancel(nil)
+	p := &poller[K, R]{
+		Options: o, steps: steps, next: next, asking: asking,
+		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), settled: make(chan batch[K], 1),
 	}
-	for k, ok := next(); ok; k, ok = next() {
-		left = append(left, k)
+	defer p.later.close()
+	err := p.run(ctx)
+	if err != nil && ctx.Err() == nil {
+		cancel(err) // what failed makes the other answers useless
 	}
-	if err == nil && len(left) > 0 {
-		err = ctx.Err()
-	}
-	return left, err
+	return p.end(context.WithoutCancel(ctx), err)
 }
 
+// entry is a key on its way.
 type entry[K any] struct {
-	key    K
-	due    time.Time
-	pauses pace.Backoff // before its further questions
+	Key    K
+	Due    time.Time    // of its next question
+	Pauses pace.Backoff // before its further questions
+
+	loaded bool // since it was read from the file
+	retry  bool // see [Verdict]
+	wakes  int  // wake-ups before its question
 }
 
-type answer[K any] struct {
-	key    entry[K]
-	result Result
+// batch is entries with what a step said of them.
+type batch[K any] struct {
+	entries  []*entry[K]
+	verdicts []Verdict
+	drained  bool // there are no further keys
+	err      error
+}
+
+type reply[K, R any] struct {
+	entry  *entry[K]
+	result R
 	err    error
 }
 
-type poller[K any] struct {
-	next    func() (K, bool)
-	pauses  pace.Backoff
-	wakeup  Wakeup[K]
-	waiting queue[K]
-	busy    int
-	drained bool
-	answers chan answer[K]
+// poller is a Run. Its fields belong to the goroutine of run.
+type poller[K, R any] struct {
+	Options
+	steps  Steps[K, R]
+	next   func() (K, error, bool)
+	asking context.Context //nolint:containedctx // of all questions
+
+	fresh     []*entry[K] // loaded, never asked about
+	waiting   queue[K]    // by due time
+	later     backlog[K]  // in the order in which they were asked
+	drained   bool        // of new keys
+	reload    bool        // what is known of waiting keys may have changed
+	wakes     int         // wake-ups so far
+	busy      int         // questions under way
+	unsettled []reply[K, R]
+	since     time.Time // of the first unsettled
+
+	loading, settling bool // a step is under way
+	answers           chan reply[K, R]
+	loaded, settled   chan batch[K]
 }
 
-func (p *poller[K]) run(ctx context.Context, workers int, ask func(context.Context, K) (Result, error)) error {
+func (p *poller[K, R]) run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		p.fill()
-		if len(p.waiting) == 0 && p.busy == 0 {
+		if err := p.begin(ctx); err != nil {
+			return err
+		}
+		if p.finished() {
 			return nil
 		}
-		for p.busy < workers && len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].due) {
-			e := heap.Pop(&p.waiting).(entry[K]) //nolint:forcetypeassert // the heap holds nothing else
-			p.busy++
-			go func() {
-				v, err := ask(ctx, e.key)
-				p.answers <- answer[K]{e, v, err}
-			}()
-		}
-		var due <-chan time.Time
-		if p.busy < workers && len(p.waiting) > 0 {
-			timer.Reset(time.Until(p.waiting[0].due))
-			due = timer.C
-		}
+		timer.Reset(time.Until(p.nextDue()))
+		var err error
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
-		case <-due:
-		case <-p.wakeup.Signal:
-			p.dropDone()
-		case a := <-p.answers:
-			p.busy--
-			if err := p.requeue(a); err != nil {
-				return err
-			}
+			return context.Cause(ctx)
+		case <-timer.C:
+		case <-p.Wake:
+			p.reload = true
+			p.wakes++
+		case b := <-p.loaded:
+			err = p.takeLoaded(b)
+		case r := <-p.answers:
+			err = p.takeAnswer(r)
+		case b := <-p.settled:
+			err = p.takeSettled(b)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
 
-// fill takes new keys in while the window has room.
-func (p *poller[K]) fill() {
-	for !p.drained && len(p.waiting)+p.busy < window {
-		k, ok := p.next()
-		if !ok {
-			p.drained = true
-			return
+// begin begins every step that can begin now.
+func (p *poller[K, R]) begin(ctx context.Context) error {
+	if err := p.beginLoad(ctx); err != nil {
+		return err
+	}
+	for p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+		e := p.nextEntry()
+		if e == nil {
+			break
 		}
-		heap.Push(&p.waiting, entry[K]{key: k, due: time.Now(), pauses: p.pauses})
+		p.busy++
+		e.wakes = p.wakes
+		go func() {
+			result, err := p.steps.Ask(p.asking, e.Key)
+			p.answers <- reply[K, R]{e, result, err}
+		}()
 	}
+	p.beginSettle(context.WithoutCancel(ctx))
+	return nil
 }
 
-// dropDone takes out the keys that the wake-up says are done.
-func (p *poller[K]) dropDone() {
-	p.waiting = slices.DeleteFunc(p.waiting, func(e entry[K]) bool { return p.wakeup.Done(e.key) })
-	heap.Init(&p.waiting)
-}
-
-// requeue puts a key that is not done back, due after its pause.
-func (p *poller[K]) requeue(a answer[K]) error {
-	if a.err == nil && (a.result.Done || p.wakeup.Done != nil && p.wakeup.Done(a.key.key)) {
-		return nil // it may be done since it was asked about
+// nextEntry takes the entry that is to be asked about now, or returns nil.
+func (p *poller[K, R]) nextEntry() *entry[K] {
+	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) && (len(p.fresh) == 0 || p.waiting[0].retry) {
+		return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
 	}
-	e := a.key
-	e.due = time.Now().Add(max(e.pauses.Next(), a.result.NotBefore))
-	heap.Push(&p.waiting, e)
-	return a.err
-}
-
-// queue is a heap by due time.
-type queue[K any] []entry[K]
-
-func (q queue[K]) Len() int           { return len(q) }
-func (q queue[K]) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
-func (q queue[K]) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-
-// Push is for [heap.Push].
-func (q *queue[K]) Push(x any) { *q = append(*q, x.(entry[K])) } //nolint:forcetypeassert // see run
-
-// Pop is for [heap.Pop].
-func (q *queue[K]) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	*q = old[:len(old)-1]
+	if len(p.fresh) == 0 {
+		return nil
+	}
+	e := p.fresh[0]
+	p.fresh = p.fresh[1:]
 	return e
+}
+
+// nextDue returns when the next step is due, if nothing happens before.
+func (p *poller[K, R]) nextDue() time.Time {
+	due := time.Now().Add(time.Hour)
+	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+		due = p.waiting[0].Due
+	}
+	if at := p.since.Add(settleAfter); len(p.unsettled) > 0 && !p.settling && at.Before(due) {
+		due = at
+	}
+	return due
+}
+
+func (p *poller[K, R]) finished() bool {
+	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
+}
+
+// beginLoad loads entries that wait, after a wake-up; else new ones while there
+// is room; else the least recently asked ones.
+func (p *poller[K, R]) beginLoad(ctx context.Context) error {
+	switch {
+	case p.loading:
+		return nil
+	case p.reload && len(p.waiting) > 0:
+		b := batch[K]{entries: p.waiting, drained: p.drained}
+		p.waiting, p.reload = nil, false
+		p.load(ctx, func() batch[K] { return b })
+	case !p.drained && len(p.fresh) < chunk && len(p.waiting) < maxWaiting:
+		p.load(ctx, p.newKeys)
+	case p.drained && p.later.len() > 0 && len(p.waiting) < maxWaiting:
+		return p.resume(ctx)
+	}
+	return nil
+}
+
+// load loads what get returns, in the background.
+func (p *poller[K, R]) load(ctx context.Context, get func() batch[K]) {
+	p.loading = true
+	go func() {
+		b := get()
+		keys := make([]K, len(b.entries))
+		for i, e := range b.entries {
+			keys[i] = e.Key
+			e.loaded = true
+		}
+		if b.err == nil && len(keys) > 0 {
+			b.verdicts, b.err = p.steps.Load(context.WithoutCancel(ctx), keys)
+		}
+		p.loaded <- b
+	}()
+}
+
+// newKeys reads the next keys.
+func (p *poller[K, R]) newKeys() (b batch[K]) {
+	for len(b.entries) < chunk {
+		k, err, ok := p.next()
+		if !ok || err != nil {
+			b.drained, b.err = !ok, err
+			return b
+		}
+		b.entries = append(b.entries, &entry[K]{Key: k, Pauses: p.Pauses})
+	}
+	return b
+}
+
+// resume takes the least recently asked entries back. Those that were in the
+// file are loaded again.
+func (p *poller[K, R]) resume(ctx context.Context) error {
+	var again batch[K]
+	again.drained = true
+	for len(again.entries) < chunk && len(p.waiting) < maxWaiting && p.later.len() > 0 {
+		e, err := p.later.pop()
+		if err != nil {
+			return err
+		}
+		if e.loaded {
+			heap.Push(&p.waiting, e)
+		} else {
+			again.entries = append(again.entries, e)
+		}
+	}
+	if len(again.entries) > 0 {
+		p.load(ctx, func() batch[K] { return again })
+	}
+	return nil
+}
+
+func (p *poller[K, R]) takeLoaded(b batch[K]) error {
+	p.loading, p.drained = false, b.drained
+	for i, v := range b.verdicts {
+		e := b.entries[i]
+		if v.Done {
+			continue
+		}
+		if err := p.queue(e, v.Asked); err != nil {
+			return errors.Join(b.err, err)
+		}
+	}
+	if len(b.verdicts) == 0 {
+		p.keep(b.entries)
+	}
+	return b.err
+}
+
+// queue queues a loaded entry that was last asked at that time, zero for never.
+func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
+	switch {
+	case !e.Due.IsZero(): // asked by this poll
+		heap.Push(&p.waiting, e)
+	case asked.IsZero():
+		p.fresh = append(p.fresh, e)
+	default:
+		e.Due = asked
+		return p.postpone(e)
+	}
+	return nil
+}
+
+// postpone puts an entry behind all that were asked about less recently.
+func (p *poller[K, R]) postpone(e *entry[K]) error {
+	if p.drained && p.later.len() == 0 && len(p.waiting) < maxWaiting {
+		heap.Push(&p.waiting, e)
+		return nil
+	}
+	return p.later.push(e)
+}
+
+// keep keeps entries that no step had a verdict on.
+func (p *poller[K, R]) keep(all []*entry[K]) {
+	p.fresh = append(p.fresh, all...)
+}
+
+func (p *poller[K, R]) takeAnswer(r reply[K, R]) error {
+	p.busy--
+	if r.err != nil {
+		p.keep([]*entry[K]{r.entry})
+		return r.err
+	}
+	if len(p.unsettled) == 0 {
+		p.since = time.Now()
+	}
+	p.unsettled = append(p.unsettled, r)
+	return nil
+}
+
+// beginSettle settles answers, in the background, if it is time to.
+func (p *poller[K, R]) beginSettle(ctx context.Context) {
+	if p.settling || len(p.unsettled) == 0 {
+		return
+	}
+	idle := p.busy == 0 && len(p.fresh) == 0 && !p.loading
+	if len(p.unsettled) < settleAtOnce && time.Since(p.since) < settleAfter && !idle {
+		return
+	}
+	p.settling = true
+	some := p.unsettled
+	p.unsettled = nil
+	go func() { p.settled <- p.settle(ctx, some) }()
+}
+
+func (p *poller[K, R]) settle(ctx context.Context, some []reply[K, R]) batch[K] {
+	b := batch[K]{entries: make([]*entry[K], len(some))}
+	answers := make([]Answer[K, R], len(some))
+	for i, r := range some {
+		b.entries[i], answers[i] = r.entry, Answer[K, R]{r.entry.Key, r.result}
+	}
+	b.verdicts, b.err = p.steps.Settle(ctx, answers)
+	return b
+}
+
+func (p *poller[K, R]) takeSettled(b batch[K]) error {
+	p.settling = false
+	for i, v := range b.verdicts {
+		e := b.entries[i]
+		if v.Done {
+			continue
+		}
+		p.reload = p.reload || e.wakes != p.wakes // it was not loaded by the last wake-up
+		e.Due, e.retry = time.Now().Add(max(e.Pauses.Next(), v.NotBefore)), v.Retry
+		if v.Retry {
+			heap.Push(&p.waiting, e)
+		} else if err := p.postpone(e); err != nil {
+			return errors.Join(b.err, err)
+		}
+	}
+	if len(b.verdicts) == 0 {
+		p.keep(b.entries)
+	}
+	return b.err
+}
+
+// end waits for the steps under way, settles what was answered, and leaves what
+// is not done. failed is why the end came.
+func (p *poller[K, R]) end(ctx context.Context, failed error) error {
+	for p.busy > 0 {
+		if err := p.takeAnswer(<-p.answers); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	var broken error // of a step, after which no other can be made
+	if p.settling {
+		broken = p.takeSettled(<-p.settled)
+	}
+	if p.loading {
+		broken = errors.Join(broken, p.takeLoaded(<-p.loaded))
+	}
+	if len(p.unsettled) > 0 && broken == nil {
+		broken = p.takeSettled(p.settle(ctx, p.unsettled))
+	}
+	if failed == nil {
+		failed = broken
+	}
+	if failed == nil || broken != nil {
+		return failed
+	}
+	return errors.Join(failed, p.leaveAll(ctx))
+}
+
+// leaveAll leaves every entry, those asked about first.
+func (p *poller[K, R]) leaveAll(ctx context.Context) error {
+	var keys []K
+	leave := func(k K) error {
+		if keys = append(keys, k); len(keys) < chunk {
+			return nil
+		}
+		err := p.steps.Leave(ctx, keys)
+		keys = nil
+		return err
+	}
+	for _, e := range append(p.waiting, p.fresh...) {
+		if err := leave(e.Key); err != nil {
+			return err
+		}
+	}
+	for p.later.len() > 0 {
+		e, err := p.later.pop()
+		if err == nil {
+			err = leave(e.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for k, err, ok := p.next(); ok; k, err, ok = p.next() {
+		if err == nil {
+			err = leave(k)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	return p.steps.Leave(ctx, keys)
 }

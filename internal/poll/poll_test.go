@@ -3,6 +3,7 @@ package poll_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,15 +15,82 @@ import (
 	"github.com/waybill-cli/waybill/internal/poll"
 )
 
-func TestAllAsksUntilDoneWithGrowingPauses(t *testing.T) {
+// asker is Steps by a function that asks, and one that says what is known.
+type asker[K comparable] struct {
+	ask   func(context.Context, K) (poll.Verdict, error)
+	known func(K) poll.Verdict // nil for nothing
+
+	mu      sync.Mutex
+	left    []K
+	settled [][]K // keys of each batch
+}
+
+func (a *asker[K]) Load(_ context.Context, keys []K) ([]poll.Verdict, error) {
+	all := make([]poll.Verdict, len(keys))
+	for i, k := range keys {
+		if a.known != nil {
+			all[i] = a.known(k)
+		}
+	}
+	return all, nil
+}
+
+func (a *asker[K]) Ask(ctx context.Context, k K) (poll.Verdict, error) { return a.ask(ctx, k) }
+
+func (a *asker[K]) Settle(_ context.Context, answers []poll.Answer[K, poll.Verdict]) ([]poll.Verdict, error) {
+	var all []poll.Verdict
+	var keys []K
+	for _, x := range answers {
+		all, keys = append(all, x.Result), append(keys, x.Key)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.settled = append(a.settled, keys)
+	return all, nil
+}
+
+func (a *asker[K]) Leave(_ context.Context, keys []K) error {
+	a.left = append(a.left, keys...)
+	return nil
+}
+
+// run asks about keys until ask says done, and returns those that it was not.
+func run[K comparable](ctx context.Context, keys iter.Seq[K], o poll.Options, ask func(context.Context, K) (poll.Verdict, error)) ([]K, error) {
+	a := &asker[K]{ask: ask}
+	err := poll.Run(ctx, without(keys), poll.Steps[K, poll.Verdict](a), o)
+	return a.left, err
+}
+
+// without returns keys that come without an error.
+func without[K any](keys iter.Seq[K]) iter.Seq2[K, error] {
+	return func(yield func(K, error) bool) {
+		for k := range keys {
+			if !yield(k, nil) {
+				return
+			}
+		}
+	}
+}
+
+func count(n int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := range n {
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+func TestRunAsksUntilDoneWithGrowingPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var at []time.Duration
-		left, err := poll.All(t.Context(), slices.Values([]string{"a"}), 4, pace.Backoff{First: time.Second, Max: 4 * time.Second},
-			func(context.Context, string) (poll.Result, error) {
+		left, err := run(t.Context(), slices.Values([]string{"a"}), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 4 * time.Second}},
+			func(context.Context, string) (poll.Verdict, error) {
 				at = append(at, time.Since(start))
-				return poll.Result{Done: len(at) == 6}, nil
-			}, poll.Wakeup[string]{})
+				return poll.Verdict{Done: len(at) == 6}, nil
+			})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %v, err %v; want none", left, err)
 		}
@@ -38,13 +106,13 @@ func TestAllAsksUntilDoneWithGrowingPauses(t *testing.T) {
 	})
 }
 
-func TestAllGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
+func TestRunGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		start := time.Now()
-		left, err := poll.All(ctx, slices.Values([]int{1, 2, 3}), 2, pace.Backoff{First: time.Second, Max: 30 * time.Second},
-			func(_ context.Context, k int) (poll.Result, error) { return poll.Result{Done: k == 2}, nil }, poll.Wakeup[int]{})
+		left, err := run(ctx, slices.Values([]int{1, 2, 3}), poll.Options{Workers: 2, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}},
+			func(_ context.Context, k int) (poll.Verdict, error) { return poll.Verdict{Done: k == 2}, nil })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("err = %v; want it to match context.DeadlineExceeded", err)
 		}
@@ -58,20 +126,20 @@ func TestAllGivesUpWithTheContextAndSaysWhatIsLeft(t *testing.T) {
 	})
 }
 
-func TestAllEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
+func TestRunEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		boom := errors.New("boom")
 		var under atomic.Int32
-		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3, 4}), 3, pace.Backoff{First: time.Second, Max: time.Second},
-			func(ctx context.Context, k int) (poll.Result, error) {
+		left, err := run(t.Context(), slices.Values([]int{1, 2, 3, 4}), poll.Options{Workers: 3, Pauses: pace.Backoff{First: time.Second, Max: time.Second}},
+			func(ctx context.Context, k int) (poll.Verdict, error) {
 				under.Add(1)
 				defer under.Add(-1)
 				if k == 1 {
-					return poll.Result{}, boom
+					return poll.Verdict{}, boom
 				}
 				<-ctx.Done()
-				return poll.Result{}, nil
-			}, poll.Wakeup[int]{})
+				return poll.Verdict{}, nil
+			})
 		if !errors.Is(err, boom) {
 			t.Errorf("err = %v; want boom", err)
 		}
@@ -85,21 +153,14 @@ func TestAllEndsOnAnErrorAndWaitsForWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
+func TestRunBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys, workers = 25_000, 8
 		var mu sync.Mutex
 		under, most := 0, 0
 		asked := make(map[int]int)
-		seq := func(yield func(int) bool) {
-			for i := range keys {
-				if !yield(i) {
-					return
-				}
-			}
-		}
-		left, err := poll.All(t.Context(), seq, workers, pace.Backoff{First: time.Second, Max: time.Second},
-			func(_ context.Context, k int) (poll.Result, error) {
+		left, err := run(t.Context(), count(keys), poll.Options{Workers: workers, Pauses: pace.Backoff{First: time.Second, Max: time.Second}},
+			func(_ context.Context, k int) (poll.Verdict, error) {
 				mu.Lock()
 				under++
 				most = max(most, under)
@@ -110,8 +171,8 @@ func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 				mu.Lock()
 				under--
 				mu.Unlock()
-				return poll.Result{Done: n == 2}, nil
-			}, poll.Wakeup[int]{})
+				return poll.Verdict{Done: n == 2}, nil
+			})
 		if err != nil || len(left) != 0 {
 			t.Fatalf("left %d, err %v; want none", len(left), err)
 		}
@@ -126,15 +187,15 @@ func TestAllBoundsQuestionsUnderWayAndAsksEveryKey(t *testing.T) {
 	})
 }
 
-func TestAllHonoursALongerPause(t *testing.T) {
+func TestRunHonoursALongerPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		n := 0
-		_, err := poll.All(t.Context(), slices.Values([]int{1}), 1, pace.Backoff{First: time.Second, Max: time.Second},
-			func(context.Context, int) (poll.Result, error) {
+		_, err := run(t.Context(), slices.Values([]int{1}), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: time.Second}},
+			func(context.Context, int) (poll.Verdict, error) {
 				n++
-				return poll.Result{Done: n == 2, NotBefore: time.Minute}, nil
-			}, poll.Wakeup[int]{})
+				return poll.Verdict{Done: n == 2, NotBefore: time.Minute}, nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,15 +205,14 @@ func TestAllHonoursALongerPause(t *testing.T) {
 	})
 }
 
-// News ends the asking early, also about what is being asked just then, and
-// about what is not asked yet.
-func TestNewsEndsTheAsking(t *testing.T) {
+// A wake-up ends the asking early, also about what is being asked just then.
+func TestWakeUpsEndTheAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var mu sync.Mutex
 		known := map[int]bool{}
 		woken := make(chan struct{}, 1)
-		tell := func(after time.Duration, k int) {
+		wake := func(after time.Duration, k int) {
 			go func() {
 				time.Sleep(after)
 				mu.Lock()
@@ -161,28 +221,128 @@ func TestNewsEndsTheAsking(t *testing.T) {
 				woken <- struct{}{}
 			}()
 		}
-		tell(5*time.Second, 1)
-		tell(10*time.Second, 2) // being asked about since 0 s, for 20 s
+		wake(5*time.Second, 1)
+		wake(10*time.Second, 2) // being asked about since 0 s, for 20 s
 		asked := 0
-		left, err := poll.All(t.Context(), slices.Values([]int{1, 2, 3}), 3, pace.Backoff{First: time.Minute, Max: time.Hour},
-			func(_ context.Context, k int) (poll.Result, error) {
+		a := &asker[int]{
+			ask: func(_ context.Context, k int) (poll.Verdict, error) {
 				mu.Lock()
 				asked++
 				mu.Unlock()
 				if k == 2 {
 					time.Sleep(20 * time.Second)
 				}
-				return poll.Result{Done: k == 3}, nil
-			}, poll.Wakeup[int]{Signal: woken, Done: func(k int) bool {
+				return poll.Verdict{Done: k == 3}, nil
+			},
+			known: func(k int) poll.Verdict {
 				mu.Lock()
 				defer mu.Unlock()
-				return known[k]
-			}})
-		if err != nil || len(left) != 0 || asked != 3 {
-			t.Errorf("left %v, err %v, asked %d times; want none, and one question each", left, err, asked)
+				return poll.Verdict{Done: known[k]}
+			},
+		}
+		err := poll.Run(t.Context(), without(slices.Values([]int{1, 2, 3})), poll.Steps[int, poll.Verdict](a),
+			poll.Options{Workers: 3, Pauses: pace.Backoff{First: time.Minute, Max: time.Hour}, Wake: woken})
+		if err != nil || len(a.left) != 0 || asked != 3 {
+			t.Errorf("left %v, err %v, asked %d times; want none, and one question each", a.left, err, asked)
 		}
 		if d := time.Since(start); d != 20*time.Second {
 			t.Errorf("took %v; want 20s", d)
+		}
+	})
+}
+
+// What was never asked about comes first, then what was asked about least
+// recently; what is done already is not asked about.
+func TestRunAsksInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := time.Now().Add(-time.Hour)
+		before := map[int]time.Duration{0: 3, 2: 1, 5: 2}
+		var order []int
+		a := &asker[int]{
+			ask: func(_ context.Context, k int) (poll.Verdict, error) {
+				order = append(order, k)
+				return poll.Verdict{Done: len(order) > 7}, nil
+			},
+			known: func(k int) poll.Verdict {
+				if asked, ok := before[k]; ok {
+					return poll.Verdict{Asked: base.Add(asked * time.Minute)}
+				}
+				return poll.Verdict{Done: k == 4}
+			},
+		}
+		if err := poll.Run(t.Context(), without(count(7)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: time.Second}}); err != nil {
+			t.Fatal(err)
+		}
+		if want := []int{1, 3, 6, 2, 5, 0}; !slices.Equal(order[:6], want) {
+			t.Errorf("asked in the order %v; want %v first", order, want)
+		}
+	})
+}
+
+// More keys than are held at once, none of them ready: each is asked again before
+// any is a third time.
+func TestRunStarvesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 20_000
+		var mu sync.Mutex
+		asked := make([]int, keys)
+		ctx, cancel := context.WithCancel(t.Context())
+		a := &asker[int]{ask: func(_ context.Context, k int) (poll.Verdict, error) {
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			if asked[k]++; k == 0 && asked[k] == 4 {
+				cancel()
+			}
+			return poll.Verdict{}, nil
+		}}
+		err := poll.Run(ctx, without(count(keys)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 64, Pauses: pace.Backoff{First: time.Second, Max: 2 * time.Second}})
+		if !errors.Is(err, context.Canceled) || len(a.left) != keys {
+			t.Errorf("%v, %d left; want all", err, len(a.left))
+		}
+		if most, least := slices.Max(asked), slices.Min(asked); most > least+1 {
+			t.Errorf("one is asked about %d times, another %d times", most, least)
+		}
+		slices.Sort(a.left)
+		if n := len(slices.Compact(a.left)); n != keys {
+			t.Errorf("%d keys are left, %d of them different", keys, n)
+		}
+	})
+}
+
+// Answers are settled many at once, at the latest after half a second, and when
+// nothing else is going on.
+func TestRunSettlesManyAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
+			time.Sleep(50 * time.Millisecond)
+			return poll.Verdict{Done: true}, nil
+		}}
+		if err := poll.Run(t.Context(), without(count(1000)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 10}); err != nil {
+			t.Fatal(err)
+		}
+		if d := time.Since(start); d != 5*time.Second || len(a.settled) > 11 || len(a.settled) < 5 {
+			t.Errorf("1000 keys in %v, settled in %d batches", d, len(a.settled))
+		}
+	})
+}
+
+// When the command is stopped, questions under way are answered and settled.
+func TestRunSettlesWhatIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		a := &asker[int]{ask: func(ctx context.Context, k int) (poll.Verdict, error) {
+			if k == 0 {
+				cancel(enough)
+			}
+			time.Sleep(time.Second)
+			return poll.Verdict{Done: true}, ctx.Err()
+		}}
+		err := poll.Run(ctx, without(count(10)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 3, Hard: t.Context()})
+		if !errors.Is(err, enough) || len(a.settled) != 1 || len(a.left) != 10-len(a.settled[0]) || len(a.left) == 10 {
+			t.Errorf("%v: settled %v, left %v; want what was under way settled, and the rest left", err, a.settled, a.left)
 		}
 	})
 }

@@ -46,6 +46,7 @@ type exchange struct {
 	answer  tracking.Answer
 	err     error
 	parcels map[string]tracking.Tracking // by number: those of the order that the answer left out
+	refused error                        // the key was, when a parcel was asked for; nil if not
 }
 
 // usable reports whether the answer says something of what was asked for, were
@@ -54,18 +55,19 @@ func (r exchange) usable() bool {
 	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
 
-// ask asks the service once.
-func (a *Asker) ask(ctx context.Context, q tracking.Query) exchange {
+// ask asks the service once. entering bounds the wait for the gate.
+func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) exchange {
 	r := exchange{query: q, asked: time.Now()}
-	e := Evidence(ctx, a.Gate, func() tracking.Evidence {
+	e := Evidence(entering, a.Gate, func() tracking.Evidence {
+		r.asked = time.Now()
 		r.answer, r.err = a.Service.Detail(ctx, q)
-		if throttled(r.err) {
+		switch {
+		case throttled(r.err):
 			return tracking.Evidence{Err: r.err, Throttled: true, RetryAfter: RetryAfter(r.err)}
-		}
-		if len(r.answer.Raw) > 0 {
+		case len(r.answer.Raw) > 0:
 			return tracking.Evidence{}
 		}
-		return tracking.Evidence{Err: r.err}
+		return tracking.Evidence{Err: r.err, Unconnected: unconnected(r.err)}
 	})
 	if r.err == nil {
 		r.err = e.Err
@@ -74,24 +76,26 @@ func (a *Asker) ask(ctx context.Context, q tracking.Query) exchange {
 }
 
 // askForParcels asks by number for parcels of an order that the answer about
-// the order left out. Only an answer that names the number counts. The error is
-// that of ctx, or matches [tracking.ErrUnauthorized]: what else goes wrong
-// leaves a parcel undecided, as a service need not know queries by number.
-func (a *Asker) askForParcels(ctx context.Context, r *exchange, parcels []Tracking) error {
+// the order left out. Only an answer that names the number counts. What goes
+// wrong leaves a parcel undecided, as a service need not know queries by number;
+// but a temporary error becomes that of the exchange.
+func (a *Asker) askForParcels(ctx, entering context.Context, r *exchange, parcels []Tracking) {
 	if r.err != nil || len(parcels) < 2 {
-		return nil //nolint:nilerr // r.err is the answer's, and stays there
+		return
 	}
 	r.parcels = map[string]tracking.Tracking{}
 	for _, p := range parcels {
 		if p.Phase != Undecided || p.Number == "" {
 			continue
 		}
-		one := a.ask(ctx, tracking.Query{Number: p.Number})
+		one := a.ask(ctx, entering, tracking.Query{Number: p.Number})
 		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
+		case ctx.Err() != nil, Temporary(one.err):
+			r.err = fmt.Errorf("parcel %q: %w", p.Number, one.err)
+			return
 		case errors.Is(one.err, tracking.ErrUnauthorized):
-			return fmt.Errorf("parcel %q: %w", p.Number, one.err)
+			r.refused = fmt.Errorf("parcel %q: %w", p.Number, one.err)
+			return
 		}
 		for _, t := range one.answer.Trackings {
 			if tracking.SameNumber(t.Number, p.Number) {
@@ -100,7 +104,6 @@ func (a *Asker) askForParcels(ctx context.Context, r *exchange, parcels []Tracki
 			}
 		}
 	}
-	return nil
 }
 
 // outcome is the error of a query: that of its answer, unless events say more
@@ -135,6 +138,12 @@ func RetryAfter(err error) time.Duration {
 		return e.RetryAfter()
 	}
 	return 0
+}
+
+// unconnected reports whether no connection was made.
+func unconnected(err error) bool {
+	var e interface{ Unconnected() bool }
+	return errors.As(err, &e) && e.Unconnected()
 }
 
 // throttled reports whether the service asked for a pause.

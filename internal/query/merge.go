@@ -17,6 +17,9 @@ func match(r exchange, rows []ledger.TrackingStatus) []Tracking {
 	found := matchNumbers(r, rows)
 	knownFirst(found)
 	for i, f := range found {
+		if f.Phase == Rejected || f.Phase == NotSent {
+			continue
+		}
 		if t, ok := r.parcels[f.Number]; ok && f.Phase == Undecided {
 			f = answered(t, r.query, f.Number)
 		}
@@ -49,6 +52,9 @@ func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
 		}
 		if f.Phase == Undecided {
 			f.Phase = wholePhase(r)
+			if row := unaccepted(n, r.query, rows); row != nil {
+				f = knownRow{TrackingStatus: *row}.tracking()
+			}
 		}
 		found = append(found, f)
 	}
@@ -61,6 +67,22 @@ func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
 	}
 	if len(found) == 0 {
 		found = append(found, Tracking{Tracking: tracking.Tracking{ReferID: r.query.ReferID}, Phase: wholePhase(r)})
+	}
+	return found
+}
+
+// unaccepted returns the row of a number that the service refused or was not
+// sent, nil if there is none or another row of the number was accepted.
+func unaccepted(number string, q tracking.Query, rows []ledger.TrackingStatus) *ledger.TrackingStatus {
+	var found *ledger.TrackingStatus
+	for i, row := range rows {
+		if !tracking.SameNumber(row.Item.Number, number) || q.ReferID != "" && q.ReferID != row.Item.ReferID {
+			continue
+		}
+		if row.State != ledger.Rejected && row.State != ledger.Pending {
+			return nil
+		}
+		found = &rows[i]
 	}
 	return found
 }
@@ -129,17 +151,24 @@ func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	return numbers
 }
 
-// sightings are what the ledger should remember of a result.
+// sightings are what the ledger should remember of a result: what was said of its
+// rows, and statuses of trackings that were not created here.
 func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 	var seen []ledger.Sighting
 	for _, t := range res.Trackings {
-		if t.Phase == Undecided {
+		if t.Phase == Undecided || t.Phase == Rejected || t.Phase == NotSent {
 			continue
 		}
+		known := false
 		for _, r := range rows {
 			if tracking.SameNumber(r.Item.Number, t.Number) {
 				seen = append(seen, ledger.NewSighting(t.Tracking, t.Phase, r.Item.Key(), res.Asked, ledger.FromQuery))
+				known = true
 			}
+		}
+		if !known && t.Phase == ledger.Processed && t.ReferID != "" && t.Number != "" {
+			key := tracking.Key{ReferID: t.ReferID, Number: t.Number}
+			seen = append(seen, ledger.NewSighting(t.Tracking, t.Phase, key, res.Asked, ledger.FromQuery))
 		}
 	}
 	return seen
@@ -198,11 +227,19 @@ func (k knownRow) tracking() Tracking {
 		Tracking: tracking.Tracking{ReferID: k.Item.ReferID, Number: k.Item.Number, CarrierCode: k.Item.CarrierCode},
 		Phase:    Undecided, SentCarrier: k.Item.CarrierCode,
 	}
-	if k.State == ledger.Accepted {
-		t.Phase = ledger.Processing
+	switch k.State {
+	case ledger.Accepted:
+		t.Phase = NotAsked
+		if !k.Asked.IsZero() {
+			t.Phase = ledger.Processing
+		}
+	case ledger.Pending:
+		t.Phase = NotSent
+	case ledger.Rejected:
+		t.Phase, t.Reason = Rejected, k.Reason
 	}
 	if s := k.Sighting; s != nil {
-		t.Phase, t.Source, t.Learnt = s.Phase, s.Source, s.Seen
+		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
 		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime, t.RouterID = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime, s.RouterID
 	}
 	if k.event != nil {

@@ -96,7 +96,7 @@ func TestMergePutsEventsInPlaceOfWhatTheyAreNewerThan(t *testing.T) {
 		"an event after the answer":     {asked, []knownRow{known("N1", "DELIVERED", ledger.FromEvent, 5)}, false, []string{"R/N1 processed DELIVERED event ups"}},
 		"with its bytes":                {asked, []knownRow{withEvent}, false, []string{"R/N1 processed DELIVERED event ups older:MOVING"}},
 		"a row that the result has not": {asked, []knownRow{known("N2", "LOST", ledger.FromQuery, 0)}, false, []string{"R/N1 processed MOVING query"}},
-		"all rows":                      {asked, []knownRow{{TrackingStatus: row("R", "N3", "")}, known("N2", "LOST", ledger.FromQuery, 0)}, true, []string{"R/N1 processed MOVING query", "R/N2 processed LOST query ups", "R/N3 processing"}},
+		"all rows":                      {asked, []knownRow{{TrackingStatus: row("R", "N3", "")}, known("N2", "LOST", ledger.FromQuery, 0)}, true, []string{"R/N1 processed MOVING query", "R/N2 processed LOST query ups", "R/N3 notAsked"}},
 		"without a query":               {Result{}, []knownRow{known("N2", "DELIVERED", ledger.FromEvent, 0)}, true, []string{"R/N2 processed DELIVERED event ups"}},
 	} {
 		t.Run(name, func(t *testing.T) {

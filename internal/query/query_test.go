@@ -1,14 +1,16 @@
 package query_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -35,8 +37,21 @@ type kept struct {
 	lastEvent int64
 }
 
-func (k *kept) Find(context.Context, string, string, string) ([]ledger.TrackingStatus, error) {
-	return k.rows, k.findErr
+func (k *kept) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
+	all, err := k.FindAll(ctx, account, []tracking.Query{{ReferID: referID, Number: number}})
+	return all[0], err
+}
+
+func (k *kept) FindAll(_ context.Context, _ string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+	all := make([][]ledger.TrackingStatus, len(qs))
+	for i, q := range qs {
+		for _, r := range k.rows {
+			if q.ReferID == r.Item.ReferID || q.ReferID == "" && tracking.SameNumber(q.Number, r.Item.Number) {
+				all[i] = append(all[i], r)
+			}
+		}
+	}
+	return all, k.findErr
 }
 
 func (k *kept) Record(_ context.Context, account string, answers []ledger.RecordedAnswer) error {
@@ -71,29 +86,57 @@ func rowOf(number string) ledger.TrackingStatus {
 	return ledger.TrackingStatus{Item: tracking.Item{ReferID: "R", Number: number}, State: ledger.Accepted}
 }
 
-func TestQueryRecordsWhatItIsTold(t *testing.T) {
+// target is one REF as it was given.
+func target(ref string) *query.Target {
+	return &query.Target{Ref: ref, Query: tracking.Query{ReferID: ref}}
+}
+
+// ask asks about REFs until each has an answer, and returns how each ended.
+func ask(ctx context.Context, a *query.Asker, change func(*query.Scheduler), refs ...string) ([]query.Ending, error) {
+	var all []query.Ending
+	s := &query.Scheduler{Asker: a, Workers: 2, Patience: time.Minute, Ended: func(e query.Ending) error {
+		all = append(all, e)
+		return nil
+	}}
+	if change != nil {
+		change(s)
+	}
+	err := s.Run(ctx, func(yield func(*query.Target, error) bool) {
+		for i, ref := range refs {
+			t := target(ref)
+			t.Pos = int64(i)
+			if !yield(t, nil) {
+				return
+			}
+		}
+	})
+	slices.SortFunc(all, func(a, b query.Ending) int { return cmp.Compare(a.Target.Pos, b.Target.Pos) })
+	return all, err
+}
+
+func TestAnswersAreRecorded(t *testing.T) {
 	k := &kept{rows: []ledger.TrackingStatus{rowOf("N1"), rowOf("N2")}}
 	var asked []tracking.Query
-	res := asker(func(q tracking.Query) (tracking.Answer, error) {
+	all, err := ask(t.Context(), asker(func(q tracking.Query) (tracking.Answer, error) {
 		asked = append(asked, q)
 		if q.Number == "N2" {
 			return tracking.Answer{}, tracking.ErrAbsent // a service need not know queries by number
 		}
 		return moving("N1")
-	}, k).Query(t.Context(), order)
-	if res.Err != nil || len(res.Trackings) != 2 || res.Trackings[1].Phase != query.Undecided {
-		t.Errorf("%+v; want one of two parcels", res)
+	}, k), nil, "R")
+	if err != nil || len(all) != 1 || all[0].Result.Err != nil || len(all[0].Result.Trackings) != 2 || all[0].Result.Trackings[1].Phase != query.Undecided {
+		t.Errorf("%v %+v; want one of two parcels", err, all)
 	}
-	if diff := cmp.Diff([]tracking.Query{order, {Number: "N2"}}, asked); diff != "" {
+	if diff := gocmp.Diff([]tracking.Query{order, {Number: "N2"}}, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"acc N1 processed MOVING raw"}, k.learnt); diff != "" {
+	if diff := gocmp.Diff([]string{"acc N1 processed MOVING raw"}, k.learnt); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }
 
 // What can't be looked up or recorded is the error, not left out.
-func TestQueryReturnsFailuresOfTheStore(t *testing.T) {
+func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 	broken := errors.New("broken")
 	event := rowOf("N1")
 	event.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromEvent, Event: 1}
@@ -103,50 +146,45 @@ func TestQueryReturnsFailuresOfTheStore(t *testing.T) {
 		"event": {rows: []ledger.TrackingStatus{event}, eventErr: broken},
 	} {
 		a := asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, k)
-		if res := a.Query(t.Context(), order); !errors.Is(res.Err, broken) {
-			t.Errorf("%s: %v; want the failure", name, res.Err)
-		}
-		if _, err := a.AddKnown(t.Context(), query.Result{Query: order}); (err == nil) != (name == "learn") {
-			t.Errorf("%s: AddKnown: %v", name, err)
+		if all, err := ask(t.Context(), a, nil, "R"); !errors.Is(err, broken) || slices.ContainsFunc(all, func(e query.Ending) bool { return !e.Left }) {
+			t.Errorf("%s: %v %v; want the failure", name, err, all)
 		}
 	}
 	k := &kept{rows: []ledger.TrackingStatus{event}, eventErr: inbox.ErrNoEvent}
-	if res, err := asker(nil, k).AddKnown(t.Context(), query.Result{Query: order}); err != nil || len(res.Trackings) != 1 {
-		t.Errorf("a pruned event: %v %+v", err, res)
+	a := asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, k)
+	if all, err := ask(t.Context(), a, nil, "R"); err != nil || len(all) != 1 || len(all[0].Result.Trackings) != 1 {
+		t.Errorf("a pruned event: %v %+v", err, all)
 	}
 }
 
-func TestQueryWithoutAStore(t *testing.T) {
+func TestAskingWithoutAStore(t *testing.T) {
 	a := asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, nil)
-	res := a.Query(t.Context(), order)
-	if res.Err != nil || len(res.Trackings) != 1 || res.Asked.IsZero() {
-		t.Errorf("%+v", res)
-	}
-	known, err := a.AddKnown(t.Context(), res)
-	if err != nil || len(known.Trackings) != 1 || a.AddUnverified(t.Context(), res) != nil || res.Trackings[0].Unverified != nil {
-		t.Errorf("%v %+v", err, known)
+	all, err := ask(t.Context(), a, nil, "R")
+	if err != nil || len(all) != 1 || len(all[0].Result.Trackings) != 1 || all[0].Result.Asked.IsZero() || all[0].Result.Trackings[0].Unverified != nil {
+		t.Errorf("%v %+v", err, all)
 	}
 }
 
-func TestAddUnverified(t *testing.T) {
+func TestUnverifiedEventsStandBeside(t *testing.T) {
 	k := &kept{lastEvent: 7, event: inbox.Event{Seq: 7}}
-	res := query.Result{Trackings: []query.Tracking{{}}}
-	if err := asker(nil, k).AddUnverified(t.Context(), res); err != nil || res.Trackings[0].Unverified == nil || res.Trackings[0].Unverified.Seq != 7 {
-		t.Errorf("%v %+v", err, res)
+	all, err := ask(t.Context(), asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, k), nil, "R")
+	if err != nil || len(all) != 1 || all[0].Result.Trackings[0].Unverified == nil || all[0].Result.Trackings[0].Unverified.Seq != 7 {
+		t.Errorf("%v %+v", err, all)
 	}
 }
 
-func TestQueryWithRetryTriesAgainWhatMayPass(t *testing.T) {
+func TestWhatMayPassIsTriedAgain(t *testing.T) {
 	for _, tt := range []struct {
-		name string
-		err  error
-		more bool
+		name  string
+		err   error
+		more  bool
+		fatal bool
 	}{
-		{"no connection", &api.ConnectError{Err: errors.New("refused")}, true},
-		{"overloaded", fmt.Errorf("asked: %w", &api.StatusError{Status: 503, Pause: time.Second}), true},
-		{"refused", &api.StatusError{Status: 400}, false},
-		{"unauthorized", &api.StatusError{Status: 401}, false},
-		{"absent", tracking.ErrAbsent, false},
+		{"no connection", &api.ConnectError{Err: errors.New("refused")}, true, false},
+		{"overloaded", fmt.Errorf("asked: %w", &api.StatusError{Status: 503, Pause: time.Second}), true, false},
+		{"refused", &api.StatusError{Status: 400}, false, false},
+		{"unauthorized", &api.StatusError{Status: 401}, false, true},
+		{"absent", tracking.ErrAbsent, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -157,12 +195,107 @@ func TestQueryWithRetryTriesAgainWhatMayPass(t *testing.T) {
 					}
 					return moving("N1")
 				}, nil)
-				res := a.QueryWithRetry(t.Context(), order, time.Minute)
-				if (tries == 3) != tt.more || (res.Err == nil) != tt.more {
-					t.Errorf("%d tries, %v", tries, res.Err)
+				all, err := ask(t.Context(), a, nil, "R")
+				if len(all) != 1 || (tries == 3) != tt.more || (all[0].Result.Err == nil) != tt.more || (err != nil) != tt.fatal || all[0].Left != tt.fatal {
+					t.Errorf("%d tries, %v %+v", tries, err, all)
 				}
 			})
 		})
+	}
+}
+
+// A refused key ends it at once: what was answered stands, the rest was not asked.
+func TestAFatalAnswerEndsTheAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var refs []string
+		for i := range 1000 {
+			refs = append(refs, fmt.Sprint("R", i))
+		}
+		asked := 0
+		k := &kept{}
+		a := asker(func(tracking.Query) (tracking.Answer, error) {
+			if asked++; asked > 20 {
+				return tracking.Answer{}, &api.StatusError{Status: 401}
+			}
+			return moving("N1")
+		}, k)
+		all, err := ask(t.Context(), a, func(s *query.Scheduler) { s.Workers = 1 }, refs...)
+		if !errors.Is(err, tracking.ErrUnauthorized) || asked != 21 || len(all) != len(refs) {
+			t.Fatalf("%v after %d questions, %d REFs ended; want the refusal after 21, and all", err, asked, len(all))
+		}
+		for i, e := range all {
+			if want := i >= 20; e.Left != want || errors.Is(e.Result.Err, query.ErrNotAsked) != want {
+				t.Errorf("REF %d: left %v, %v; want %v", i, e.Left, e.Result.Err, want)
+			}
+		}
+	})
+}
+
+// A service that can't be reached ends the asking about many, not each in turn.
+func TestNoAnswerForTooLongEndsTheAsking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		a := asker(func(tracking.Query) (tracking.Answer, error) {
+			return tracking.Answer{}, &api.ConnectError{Err: errors.New("refused")}
+		}, nil)
+		all, err := ask(t.Context(), a, nil, "R1", "R2", "R3", "R4", "R5")
+		if !query.Temporary(err) || len(all) != 5 {
+			t.Errorf("%v, %d ended", err, len(all))
+		}
+		if d := time.Since(start); d > time.Minute {
+			t.Errorf("it took %v; want no more than the patience", d)
+		}
+	})
+}
+
+// What the store knows as a number is asked for as such: by the referId where the
+// order has no other parcel.
+func TestNumbersAreRecognized(t *testing.T) {
+	alone := ledger.TrackingStatus{Item: tracking.Item{ReferID: "S", Number: "N-9"}, State: ledger.Accepted}
+	k := &kept{rows: []ledger.TrackingStatus{rowOf("N1"), rowOf("N2"), alone}}
+	for ref, want := range map[string]tracking.Query{
+		"R": {ReferID: "R"}, "N1": {Number: "N1"}, "n9": {ReferID: "S"}, "X": {ReferID: "X"},
+	} {
+		var asked []tracking.Query
+		a := asker(func(q tracking.Query) (tracking.Answer, error) {
+			asked = append(asked, q)
+			return tracking.Answer{}, tracking.ErrAbsent
+		}, k)
+		all, err := ask(t.Context(), a, nil, ref)
+		if err != nil || len(all) != 1 || all[0].Result.Ref != ref || len(asked) != 1 || asked[0] != want {
+			t.Errorf("%s: %v, asked for %+v; want %+v", ref, err, asked, want)
+		}
+	}
+}
+
+// Rejected rows have no status and are not asked about; beside an accepted one
+// they are shown as what they are.
+func TestRejectedMeansRejected(t *testing.T) {
+	bad := rowOf("N1")
+	bad.State, bad.Reason = ledger.Rejected, "bad number"
+	asked := 0
+	processing := func(tracking.Query) (tracking.Answer, error) {
+		asked++
+		return tracking.Answer{Raw: []byte("{}"), Processing: true}, tracking.ErrProcessing
+	}
+	all, err := ask(t.Context(), asker(processing, &kept{rows: []ledger.TrackingStatus{bad}}), nil, "R")
+	if err != nil || asked != 0 || len(all) != 1 || !errors.Is(all[0].Result.Err, query.ErrRejected) || all[0].Result.Trackings[0].Phase != query.Rejected {
+		t.Errorf("%v after %d questions: %+v", err, asked, all)
+	}
+	k := &kept{rows: []ledger.TrackingStatus{bad, rowOf("N2")}}
+	all, err = ask(t.Context(), asker(processing, k), nil, "R")
+	if err != nil || asked != 1 || len(all) != 1 || all[0].Result.Err != nil {
+		t.Fatalf("%v after %d questions: %+v", err, asked, all)
+	}
+	phases := map[string]ledger.Phase{}
+	for _, x := range all[0].Result.Trackings {
+		phases[x.Number] = x.Phase
+	}
+	if phases["N1"] != query.Rejected || phases["N2"] != ledger.Processing {
+		t.Errorf("phases %v", phases)
+	}
+	if diff := gocmp.Diff([]string{"acc N2 processing  {}"}, k.learnt); diff != "" {
+		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }
 

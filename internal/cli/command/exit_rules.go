@@ -13,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/probe"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -55,6 +56,8 @@ func exitRules() []exitRule {
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(replay.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
+		{is(query.ErrRejected), Refused, "`waybill runs rows ID --state rejected -o csv` writes rejected rows to fix and create again"},
+		{is(query.ErrNotSent), Pending, "`waybill runs list` shows its run; `waybill runs resume ID` sends it"},
 		{is(tracking.ErrUndecided), Unknown, "see the answer with -o json; `query.absent` in the configuration tells what \"no such tracking\" looks like"},
 		{As[*api.AnswerError], Unknown, "see the answer with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},

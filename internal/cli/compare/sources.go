@@ -1,12 +1,11 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -174,35 +173,28 @@ func (o *order) needsAnswer() bool {
 // ask asks the service about referIds. The first answer that every other question
 // would meet too, and trouble for as long as the patience lasts, end it.
 func (c *comparison) ask(ctx context.Context, refs []string, orders map[string]*order) error {
-	patience := c.call.Config.Timeout
-	if patience == 0 {
-		patience = command.QueryTimeout
-	}
-	g, asking := errgroup.WithContext(ctx)
-	g.SetLimit(c.call.Config.Concurrency)
-	for _, ref := range refs {
-		o := orders[ref]
-		if !o.needsAnswer() {
-			o.answer = &query.Result{}
-			continue
-		}
-		g.Go(func() error {
-			if asking.Err() != nil {
-				return context.Cause(asking)
+	s := &query.Scheduler{
+		Asker: c.asker, Workers: c.call.Config.Concurrency, Hard: c.call.Hard(ctx), AskUnsent: true,
+		Patience: cmp.Or(c.call.Config.Timeout, command.QueryTimeout),
+		Ended: func(e query.Ending) error {
+			if query.Temporary(e.Result.Err) {
+				return e.Result.Err
 			}
-			res := c.asker.QueryWithRetry(asking, tracking.Query{ReferID: ref}, patience)
-			if query.Fatal(res.Err) || query.Temporary(res.Err) || asking.Err() != nil {
-				return res.Err
+			if !e.Left {
+				orders[e.Result.Ref].answer = &e.Result
 			}
-			o.answer = &res
 			return nil
-		})
+		},
 	}
-	err := g.Wait()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
+	return s.Run(ctx, func(yield func(*query.Target, error) bool) {
+		for _, ref := range refs {
+			if !orders[ref].needsAnswer() {
+				orders[ref].answer = &query.Result{}
+			} else if !yield(&query.Target{Ref: ref, Query: tracking.Query{ReferID: ref}, Exact: true}, nil) {
+				return
+			}
+		}
+	})
 }
 
 // others yields the rows of the account whose referIds the file does not have.

@@ -4,18 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Result is the outcome of a create.
@@ -149,47 +145,23 @@ func printCounts(out *command.Output, res Result) error {
 
 // waitProcessed waits until the accepted rows are processed, and counts them.
 func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
-	asker, err := k.Call.Asker(ctx)
-	if err != nil {
-		return errors.Join(outcome, err)
-	}
-	w := &track.Waiter{Call: k.Call, Asker: asker}
-	refs := map[string]int64{} // accepted rows by referId
-	for row, err := range k.Store.History.Rows(ctx, k.Run.ID) {
-		if err != nil {
-			return err
+	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run)
+	processed := int64(0)
+	err := command.Each(k.Store.Trackings.Statuses(context.WithoutCancel(ctx), k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
+		if st.State == ledger.Accepted && st.Sighting != nil && st.Sighting.Phase == ledger.Processed {
+			processed++
 		}
-		if row.State == ledger.Accepted && !row.Repeat {
-			refs[row.Item.ReferID]++
-		}
-	}
-	var done atomic.Int64
-	left, err := w.Each(ctx, refQueries(refs), len(refs), func(res query.Result) {
-		if res.Err == nil && w.Cond.Met(res) {
-			done.Add(min(refs[res.Query.ReferID], track.Processed(res)))
-		}
+		return nil
 	})
-	ready := done.Load()
-	waiting := res.Accepted - ready
-	res.Processed, res.Waiting, res.ElapsedSeconds = &ready, &waiting, command.ElapsedSeconds(k.Started)
-	next := k.Call.CommandLine("wait", "--run", res.Run)
-	switch {
-	case command.As[*command.SignalError](err):
-		return &command.ExitError{Code: stopCode(err), Err: fmt.Errorf("interrupted while waiting: %d of %d processed", ready, res.Accepted), Next: next}
-	case err != nil && !errors.Is(err, command.ErrTimeUp):
-		return errors.Join(outcome, err)
-	case err == nil && left == 0 && waiting == 0, outcome != nil:
+	if err != nil {
+		return errors.Join(outcome, waited, err)
+	}
+	waiting := res.Accepted - processed
+	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, &waiting, command.ElapsedSeconds(k.Started)
+	code, hint := command.CodeAndHint(waited)
+	if own, _ := command.CodeAndHint(outcome); waited == nil || command.Worst(code, own) != code {
 		return outcome
 	}
-	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("created, but %d of %d are not yet processed", waiting, res.Accepted), Next: next}
-}
-
-func refQueries(refs map[string]int64) iter.Seq[tracking.Query] {
-	return func(yield func(tracking.Query) bool) {
-		for ref := range refs {
-			if !yield(tracking.Query{ReferID: ref}) {
-				return
-			}
-		}
-	}
+	text := fmt.Errorf("created, but %d of %d not yet processed: %w", waiting, res.Accepted, waited)
+	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: k.Call.CommandLine("wait", "--run", res.Run)}
 }

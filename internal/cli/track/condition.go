@@ -1,9 +1,12 @@
 package track
 
 import (
+	"context"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 )
@@ -16,8 +19,8 @@ type Condition struct {
 	change bool   // what is known of it differs from what was known at first
 }
 
-// parseCondition parses the value of --for.
-func parseCondition(s string) (Condition, error) {
+// parseCondition parses the value of a flag.
+func parseCondition(flag, s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
 	switch {
@@ -30,8 +33,8 @@ func parseCondition(s string) (Condition, error) {
 	case byEvent && kind != "":
 		return Condition{event: kind}, nil
 	}
-	return Condition{}, command.Usagef("use --for processed, --for status=X (a status number or name), --for event=X (a kind such as router.delivered) or --for change",
-		"--for %q is not understood", s)
+	return Condition{}, command.Usagef("use "+flag+" processed, "+flag+" status=X (a status number or name), "+flag+" event=X (a kind such as router.delivered) or "+flag+" change",
+		"%s %q is not understood", flag, s)
 }
 
 func (c Condition) String() string {
@@ -48,13 +51,14 @@ func (c Condition) String() string {
 
 // Met reports whether every tracking of a result meets a condition on its state. A
 // parcel that no answer has does not keep the others from being processed; it has
-// no status.
+// no status, as a row that the service rejected.
 func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {
 		switch {
 		case t.Phase == ledger.Processed && (c.status == "" || t.HasStatus(c.status)):
 			processed++
+		case t.Phase == query.Rejected:
 		case t.Phase == query.Undecided && c.status == "":
 		default:
 			return false
@@ -63,23 +67,81 @@ func (c Condition) Met(res query.Result) bool {
 	return processed > 0
 }
 
-// Processed returns how many trackings of a result are.
-func Processed(res query.Result) int64 {
-	n := int64(0)
+// anyMeets is Met for one of the trackings.
+func (c Condition) anyMeets(res query.Result) bool {
 	for _, t := range res.Trackings {
-		if t.Phase == ledger.Processed {
-			n++
+		if t.Phase == ledger.Processed && (c.status == "" || t.HasStatus(c.status)) {
+			return true
 		}
 	}
-	return n
+	return false
 }
 
-// changed reports whether a field differs between two states of a tracking. A field
-// that only one of them has is no difference: events and answers have different
-// ones.
-func changed(was, now query.Tracking) bool {
-	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
-	return (was.Phase != now.Phase && was.Phase != query.Undecided && now.Phase != query.Undecided) ||
-		differ(was.Status, now.Status) || differ(was.StatusLabel, now.StatusLabel) || differ(was.StatusTrack, now.StatusTrack) ||
-		differ(was.LatestEvent, now.LatestEvent) || differ(was.LatestTime, now.LatestTime)
+// conditionCheck checks results, and looks up in the store what they do not show.
+type conditionCheck struct {
+	Condition
+	db       *app.Store // nil while there is none
+	followed int64      // number of the last event that results show
+}
+
+// newConditionCheck returns what checks results of now.
+func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (conditionCheck, error) {
+	check := conditionCheck{Condition: cond}
+	if cond.event == "" {
+		return check, nil
+	}
+	var err error
+	if check.db, err = c.StoreIfAny(ctx); err == nil && check.db != nil {
+		check.followed, _, err = check.db.Events.Followed(ctx)
+	}
+	return check, err
+}
+
+// meets reports whether a result meets the condition; with one, whether one of
+// its trackings does.
+func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Result, one bool) (bool, error) {
+	switch {
+	case c.event != "":
+		return c.eventCame(ctx, res, one)
+	case c.change:
+		return t.Changed(res), nil
+	case one:
+		return c.anyMeets(res), nil
+	}
+	return c.Met(res), nil
+}
+
+// eventCame reports whether a verified event of the kind came about every
+// tracking of a result, or about one.
+func (c conditionCheck) eventCame(ctx context.Context, res query.Result, one bool) (bool, error) {
+	if c.db == nil {
+		return false, nil
+	}
+	count := 0
+	for _, t := range res.Trackings {
+		came, err := c.eventCameAbout(ctx, t)
+		if err != nil || came && one {
+			return came, err
+		}
+		if came {
+			count++
+		} else if t.Phase != query.Rejected {
+			return false, nil
+		}
+	}
+	return count > 0, nil
+}
+
+func (c conditionCheck) eventCameAbout(ctx context.Context, t query.Tracking) (bool, error) {
+	if t.Number != "" {
+		q := inbox.Query{Kind: c.event, TrackingNumber: t.Number, Before: c.followed + 1, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
+		for _, err := range c.db.Inbox.Events(ctx, q) {
+			return err == nil, err
+		}
+	}
+	if t.Event == 0 { // an event without a number may be about its routerId
+		return false, nil
+	}
+	e, err := c.db.Inbox.Event(ctx, t.Event)
+	return e.Kind == c.event && err == nil, nil //nolint:nilerr // it may be pruned
 }

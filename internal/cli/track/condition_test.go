@@ -30,7 +30,7 @@ func TestConditions(t *testing.T) {
 		{"change", []query.Tracking{done}, true},
 	}
 	for _, tt := range tests {
-		c, err := parseCondition(tt.condition)
+		c, err := parseCondition("--for", tt.condition)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "status=", "delivered", "event=", "changes"} {
-		if _, err := parseCondition(s); err == nil {
+		if _, err := parseCondition("--for", s); err == nil {
 			t.Errorf("--for %q was taken", s)
 		}
 	}
@@ -63,7 +63,7 @@ func TestChanged(t *testing.T) {
 		{at(query.Undecided, tracking.Tracking{}), whole, false},
 		{whole, at(ledger.Absent, tracking.Tracking{}), true},
 	} {
-		if got := changed(tt.was, tt.now); got != tt.want {
+		if got := query.KnownOf(tt.was).Differs(query.KnownOf(tt.now)); got != tt.want {
 			t.Errorf("changed from %+v to %+v: %v; want %v", tt.was, tt.now, got, tt.want)
 		}
 	}

@@ -2,7 +2,6 @@ package track
 
 import (
 	"cmp"
-	"errors"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -48,6 +47,7 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
+	add("Reason", t.Reason)
 	add("Latest event", t.LatestEvent)
 	add("Created", t.Created)
 	add("Updated", t.Updated)
@@ -81,47 +81,25 @@ func printTimeline(out *command.Output, cs []tracking.Checkpoint) error {
 	return t.Flush()
 }
 
-// printResults shows several REFs, one row for each tracking.
-func printResults(out *command.Output, n view.StatusNames, all []query.Result, timeline bool) error {
-	switch {
-	case out.Machine():
-		list := out.BeginList()
-		for _, res := range all {
-			if err := list.Add(n.Answer(res)); err != nil {
-				return errors.Join(err, list.Close())
-			}
-		}
-		return list.Close()
-	case timeline && !out.IsCSV():
-		for _, res := range all {
-			if err := errors.Join(printResult(out, n, res), out.Line("")); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return printTable(out, n, all)
-}
-
-func printTable(out *command.Output, n view.StatusNames, all []query.Result) error {
-	t := out.Table(
+func newRows(out *command.Output) *render.Rows {
+	return out.Table(
 		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
 		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})
-	for _, res := range all {
-		if len(res.Trackings) == 0 {
-			why := ""
-			if res.Err != nil {
-				why = res.Err.Error()
-			}
-			if err := t.Row(res.Query.ReferID, res.Query.Number, why, "failed", ""); err != nil {
-				return err
-			}
+}
+
+// addRows adds a row for each tracking of a result.
+func addRows(rows *render.Rows, n view.StatusNames, res query.Result) error {
+	if len(res.Trackings) == 0 {
+		why := ""
+		if res.Err != nil {
+			why = res.Err.Error()
 		}
-		for _, one := range res.Trackings {
-			if err := t.Row(one.ReferID, one.Number, one.LatestEvent, n.Phase(one), one.Updated); err != nil {
-				return err
-			}
+		return rows.Row(res.Query.ReferID, res.Query.Number, why, "failed", "")
+	}
+	for _, t := range res.Trackings {
+		if err := rows.Row(t.ReferID, t.Number, cmp.Or(t.Reason, t.LatestEvent), n.Phase(t), t.Updated); err != nil {
+			return err
 		}
 	}
-	return t.Flush()
+	return nil
 }

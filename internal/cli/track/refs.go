@@ -2,36 +2,52 @@ package track
 
 import (
 	"context"
+	"iter"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// refOptions say which trackings a command is about.
+// refOptions say which trackings a command is about: REFs, those of a file, or
+// those in the store that filters leave.
 type refOptions struct {
-	Refs []string
-	Run  string
-	By   string
+	Refs         []string
+	From, Format string
+	By           string
+	filterOptions
 }
 
 func (o *refOptions) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.Run, "run", "", "all trackings of run `ID`")
-	cmd.Flags().StringVar(&o.By, "by", "refer-id", "what a REF is: refer-id or tracking-number")
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: CSV, JSON, JSONL or one a line (- for standard input)")
+	o.filterOptions.flags(cmd)
+	f.StringVar(&o.By, "by", "refer-id", "what a REF is that the store does not know: refer-id or tracking-number")
+	f.StringVar(&o.Format, "format", "auto", "read --from as csv, tsv, json, jsonl or list instead of looking at it")
+	command.SettingFlags(cmd, "concurrency", "rate", "map", "encoding", "max-input")
 }
 
 // check refuses a line that names no tracking, or names them in two ways.
 func (o *refOptions) check() error {
+	ways := 0
+	for _, used := range []bool{len(o.Refs) > 0, o.From != "", o.filterOptions.used()} {
+		if used {
+			ways++
+		}
+	}
 	switch {
 	case o.By != "refer-id" && o.By != "tracking-number":
 		return command.Usagef("use --by refer-id or --by tracking-number", "--by %q is neither", o.By)
-	case o.Run != "" && len(o.Refs) > 0:
-		return command.Usagef("give REFs or --run", "REFs and --run exclude each other")
-	case o.Run == "" && len(o.Refs) == 0:
-		return command.Usagef("name one or more of your identifiers, or --run ID; `waybill list` shows them", "no REF given")
+	case ways > 1:
+		return command.Usagef("give REFs, or --from FILE, or --run and other filters", "REFs, --from and filters such as --run exclude each other")
+	case ways == 0:
+		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE; `waybill list` shows them", "no REF given")
 	case slices.Contains(o.Refs, ""):
 		return command.Usagef("", "a REF is empty")
 	}
@@ -39,7 +55,9 @@ func (o *refOptions) check() error {
 }
 
 // single reports whether exactly one tracking was asked for by name.
-func (o *refOptions) single() bool { return o.Run == "" && len(o.Refs) == 1 }
+func (o *refOptions) single() bool {
+	return len(o.Refs) > 0 && !slices.ContainsFunc(o.Refs, func(ref string) bool { return ref != o.Refs[0] })
+}
 
 // query is the question for one REF.
 func (o *refOptions) query(ref string) tracking.Query {
@@ -49,34 +67,107 @@ func (o *refOptions) query(ref string) tracking.Query {
 	return tracking.Query{ReferID: ref}
 }
 
-// queries returns the questions in order, each once.
-func (o *refOptions) queries(ctx context.Context, c *command.Call) ([]tracking.Query, error) {
-	var qs []tracking.Query
-	if o.Run == "" {
+// targets are what is to be asked about.
+type targets struct {
+	all   iter.Seq2[*query.Target, error] // goes on after the end of the command's context
+	total int64                           // 0 if it is not known
+	close func()
+}
+
+// targets opens what is to be asked about, each REF once.
+func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, error) {
+	ctx = context.WithoutCancel(ctx)
+	switch {
+	case o.From != "":
+		refs, err := input.OpenRefs(ctx, c, o.From, o.Format)
+		if err != nil {
+			return targets{}, err
+		}
+		return targets{once(o.fromFile(ctx, refs)), refs.Count, refs.Close}, nil
+	case len(o.Refs) > 0:
+		return targets{once(o.fromLine()), int64(len(o.Refs)), func() {}}, nil
+	}
+	db, f, err := o.filter(ctx, c)
+	if err != nil || db == nil {
+		return targets{once(func(func(*query.Target, error) bool) {}), 0, func() {}}, err
+	}
+	f.LeastRecentlyAsked = true
+	return targets{once(fromStore(db.Trackings.Statuses(ctx, c.Account(ctx), f))), 0, func() {}}, nil
+}
+
+func (o *refOptions) fromLine() iter.Seq2[*query.Target, error] {
+	return func(yield func(*query.Target, error) bool) {
 		for _, ref := range o.Refs {
-			if q := o.query(ref); !slices.Contains(qs, q) {
-				qs = append(qs, q)
+			if !yield(&query.Target{Ref: ref, Query: o.query(ref)}, nil) {
+				return
 			}
 		}
-		return qs, nil
 	}
-	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
-	if err != nil {
-		return nil, err
-	}
-	seen := map[string]bool{}
-	for row, err := range db.History.Rows(ctx, id) {
-		if err != nil {
-			return nil, err
-		}
-		ref := row.Item.ReferID
-		if o.By == "tracking-number" {
-			ref = row.Item.Number
-		}
-		if (row.State == ledger.Accepted || row.State == ledger.Unknown) && !seen[ref] {
-			seen[ref] = true
-			qs = append(qs, o.query(ref))
+}
+
+func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*query.Target, error] {
+	return func(yield func(*query.Target, error) bool) {
+		for ref, err := range refs.All(ctx) {
+			t := &query.Target{Ref: ref.Text, Query: o.query(ref.Text)}
+			switch {
+			case ref.ReferID != "" && (o.By != "tracking-number" || ref.Number == ""):
+				t.Ref, t.Query = ref.ReferID, tracking.Query{ReferID: ref.ReferID}
+			case ref.Number != "":
+				t.Ref, t.Query = ref.Number, tracking.Query{Number: ref.Number}
+			}
+			if !yield(t, err) || err != nil {
+				return
+			}
 		}
 	}
-	return qs, nil
+}
+
+// fromStore yields what the store knows, an order with several parcels once.
+func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Target, error] {
+	return func(yield func(*query.Target, error) bool) {
+		for st, err := range all {
+			q := tracking.Query{ReferID: st.Item.ReferID}
+			if q.ReferID == "" {
+				q.Number = st.Item.Number
+			}
+			if !yield(&query.Target{Ref: q.Ref(), Query: q}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxRemembered is how many REFs a repeat is recognized by. One that comes later
+// is asked for twice.
+const maxRemembered = 1 << 14
+
+// once leaves repeats out, and numbers the others.
+func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
+	return func(yield func(*query.Target, error) bool) {
+		seen := make(map[tracking.Query]bool)
+		var order []tracking.Query // a ring once it is full
+		oldest, pos := 0, int64(0)
+		for t, err := range all {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if seen[t.Query] {
+				continue
+			}
+			if len(order) < maxRemembered {
+				order = append(order, t.Query)
+			} else {
+				delete(seen, order[oldest])
+				order[oldest] = t.Query
+				oldest = (oldest + 1) % maxRemembered
+			}
+			seen[t.Query] = true
+			t.Pos = pos
+			pos++
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}
 }

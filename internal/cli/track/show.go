@@ -5,15 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 type showOptions struct {
@@ -28,13 +24,18 @@ func NewShow(f *command.Factory) *cobra.Command {
 		Use:     "show REF...",
 		GroupID: command.GroupOps,
 		Short:   "Show status and timeline of trackings",
-		Long: `show asks the service about each REF, your own identifier of the shipment. One
-REF gives its status and timeline; several give one row each.
+		Long: `show asks the service about each REF: your own identifier of the shipment, or a
+tracking number that was created from here. One REF gives its status and
+timeline; several, --from FILE and filters such as --run give one row each.
+
+Rows that the service rejected are shown with its reason; it is not asked about
+them.
 
 If a verified event is newer than the service's answer, by the latest checkpoint
 or the time of update in both, the event counts. A note says so, and olderAnswer
 in JSON shows what the answer said.`,
-		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json"),
+		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
+			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --stale 48h"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			return runShow(ctx, c, o)
@@ -49,148 +50,36 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	qs, err := o.queries(ctx, c)
+	all, err := o.targets(ctx, c)
 	if err != nil {
 		return err
 	}
-	asker, err := c.Asker(ctx)
+	defer all.close()
+	p := newPrinter(c, o.single(), o.Timeline)
+	a, err := newAsking(ctx, c, "asking", all.total, p.add)
 	if err != nil {
 		return err
 	}
-	if err := catchUp(ctx, c); err != nil {
-		return err
-	}
-	all, err := queryAll(ctx, c, asker, qs)
-	if err != nil {
-		return err
-	}
-	return report(ctx, c, asker, all, o)
-}
-
-// queryAll asks all questions, a few at a time, and returns what came of each
-// in order. The first answer that every other question would meet too ends it
-// and is the error, unless there is one question alone.
-func queryAll(ctx context.Context, c *command.Call, asker *query.Asker, qs []tracking.Query) ([]query.Result, error) {
-	patience := c.Config.Timeout
-	if patience == 0 {
-		patience = command.QueryTimeout
-	}
-	all := make([]query.Result, len(qs))
-	g, asking := errgroup.WithContext(ctx)
-	g.SetLimit(c.Config.Concurrency)
-	for i, q := range qs {
-		g.Go(func() error {
-			if asking.Err() != nil {
-				return context.Cause(asking) // the first error is what ended it
-			}
-			all[i] = asker.QueryWithRetry(asking, q, patience)
-			if query.Fatal(all[i].Err) {
-				return all[i].Err
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil && len(qs) > 1 {
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	return all, nil
-}
-
-// report adds the events that did not verify, prints the results, and returns
-// the error that the exit status stands for.
-func report(ctx context.Context, c *command.Call, asker *query.Asker, all []query.Result, o showOptions) error {
-	var beside unverified
-	for _, res := range all {
-		if err := asker.AddUnverified(ctx, res); err != nil {
-			return err
-		}
-		for _, t := range res.Trackings {
-			if t.Unverified != nil {
-				beside.add(*t.Unverified)
-			}
-		}
-	}
-	n, out := view.NewStatusNames(c.Config.Statuses), c.Out
-	noteOlder(n, c.IO, all)
-	if !o.single() {
-		if err := printResults(out, n, all, o.Timeline); err != nil {
-			return err
-		}
-		if !out.Machine() && !o.Timeline {
-			beside.note(c.IO, n)
-		}
-		return combineErrors(all)
-	}
-	switch res := all[0]; {
-	case res.Err != nil && len(res.Trackings) == 0:
-		return res.Err
-	case out.Machine():
-		return errors.Join(out.Object(n.Answer(res)), res.Err)
-	case errors.Is(res.Err, tracking.ErrAbsent):
-		return named(res)
-	case out.IsCSV(): // one table, not two and a header
-		return errors.Join(printResults(out, n, all, o.Timeline), named(res))
+	s := a.scheduler(ctx)
+	s.Patience = patience(c)
+	stop := a.run(ctx, s, all)
+	failed := stop
+	switch {
+	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):
+		failed = fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop)
+	case a.tally.all == 0 && stop == nil:
+		c.IO.Note("no tracking matches")
 	default:
-		return errors.Join(printResult(out, n, res), named(res))
+		failed = a.exitError(stop, func(stop error) string {
+			return fmt.Sprintf("%v; %s", stop, a.tally.checked())
+		}, resume(c, o.Refs, "timeline"))
 	}
+	return errors.Join(p.end(failed), failed)
 }
 
-// notedOlder is how many answers older than their event are noted.
-const notedOlder = 3
-
-// noteOlder notes which answers of the service are older than its events.
-func noteOlder(n view.StatusNames, io *term.IO, all []query.Result) {
-	count := 0
-	for _, res := range all {
-		for _, t := range res.Trackings {
-			if t.Older == nil {
-				continue
-			}
-			if count++; count <= notedOlder {
-				io.Note("%s: the service's answer is older than its event: it says %s, the event %s", command.Quoted(t.Number), n.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack), n.Phase(t))
-			}
-		}
-	}
-	if count > notedOlder {
-		io.Note("%s older than their events in all; -o json shows them as olderAnswer", command.Plural(int64(count), "answer"))
-	}
+// checked says how many REFs were asked about.
+func (t *tally) checked() string {
+	return fmt.Sprintf("%d of %s not checked", t.left, command.Plural(t.all, "REF"))
 }
 
-// named adds to an error which REF it is about.
-func named(res query.Result) error {
-	if res.Err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", command.Quoted(res.Query.Ref()), res.Err)
-}
-
-// combineErrors is the error of many questions: nil if all were answered, the common
-// one if all failed alike, else partial.
-func combineErrors(all []query.Result) error {
-	var failed []query.Result
-	for _, res := range all {
-		if res.Err != nil {
-			failed = append(failed, res)
-		}
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	if len(failed) == len(all) && alike(failed) {
-		return fmt.Errorf("%d REFs, the first: %w", len(all), named(failed[0]))
-	}
-	return &command.PartialError{Failed: len(failed), All: len(all), What: "REFs", First: named(failed[0])}
-}
-
-func alike(failed []query.Result) bool {
-	code, _ := command.CodeAndHint(failed[0].Err)
-	for _, res := range failed {
-		if c, _ := command.CodeAndHint(res.Err); c != code {
-			return false
-		}
-	}
-	return true
-}
+func runName(id int64) string { return strconv.FormatInt(id, 10) }

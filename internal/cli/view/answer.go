@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -24,6 +25,7 @@ type trackingJSON struct {
 	StatusTrack          string            `json:"statusTrack"`
 	StatusName           string            `json:"statusName,omitempty"` // from `statuses` in the configuration
 	StatusSummary        string            `json:"statusSummary,omitempty"`
+	Reason               string            `json:"reason,omitempty"` // why the service rejected it
 	LatestEvent          string            `json:"latestEvent"`
 	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
 	TransitTime          json.RawMessage   `json:"transitTime,omitempty"`
@@ -83,7 +85,7 @@ type Answer struct {
 func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 	j := trackingJSON{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
-		CarrierCode: f.CarrierCode, RouterID: f.RouterID,
+		CarrierCode: f.CarrierCode, RouterID: f.RouterID, Reason: f.Reason,
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
 		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
@@ -105,10 +107,9 @@ func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 	return j
 }
 
-// Answer returns a result in our output.
 // Answer returns the answer about one REF.
 func (n StatusNames) Answer(res query.Result) Answer {
-	j := Answer{Ref: res.Query.Ref(), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []trackingJSON{}}
+	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []trackingJSON{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)
 	}

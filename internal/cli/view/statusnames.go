@@ -55,8 +55,14 @@ func (n StatusNames) Phase(f query.Tracking) string {
 		return "Processing"
 	case ledger.Absent:
 		return "not found"
+	case query.Rejected:
+		return "rejected"
+	case query.NotSent:
+		return "not sent yet"
+	case query.NotAsked:
+		return "not checked yet"
 	default:
-		return "not told"
+		return "not reported"
 	}
 }
 

@@ -1,0 +1,120 @@
+package track
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/query"
+)
+
+// asking asks about many targets and passes the results on in order.
+type asking struct {
+	call         *command.Call
+	asker        *query.Asker
+	progress     *command.Progress
+	allowMissing bool
+	tally        tally
+	pass         *inOrder
+}
+
+// newAsking begins to ask. show gets every result.
+func newAsking(ctx context.Context, c *command.Call, label string, total int64, show func(query.Ending) error) (*asking, error) {
+	asker, err := c.Asker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := catchUp(ctx, c); err != nil {
+		return nil, err
+	}
+	return &asking{call: c, asker: asker, progress: command.NewProgress(c.IO, label, "trackings", total), pass: newInOrder(show)}, nil
+}
+
+// scheduler returns what asks about targets, once unless it is changed.
+func (a *asking) scheduler(ctx context.Context) *query.Scheduler {
+	return &query.Scheduler{
+		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended,
+	}
+}
+
+func (a *asking) ended(e query.Ending) error {
+	a.tally.add(e, a.allowMissing)
+	if !e.Left {
+		a.progress.Add(1)
+	}
+	return a.pass.add(e)
+}
+
+// run asks about all targets, and passes on every result. The error is that of
+// [query.Scheduler.Run].
+func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error {
+	err := s.Run(ctx, all.all)
+	a.progress.Stop()
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = context.Cause(ctx)
+	}
+	if failed := a.pass.flush(); failed != nil && err == nil {
+		err = failed
+	}
+	return err
+}
+
+// patience is how long a command that asks once goes on trying.
+func patience(c *command.Call) time.Duration {
+	if c.Config.Timeout > 0 {
+		return c.Config.Timeout
+	}
+	return command.QueryTimeout
+}
+
+// exitError is the error that a command ends with: stop is why not all REFs are
+// done, nil if they are.
+func (a *asking) exitError(stop error, text func(error) string, next string) error {
+	failed := a.tally.failure()
+	if stop == nil {
+		return failed
+	}
+	codes := []command.Code{codeOf(stop), codeOf(failed)}
+	if a.tally.unreachable != nil && errors.Is(stop, command.ErrTimeUp) {
+		codes = append(codes, command.Unreachable)
+	}
+	_, hint := command.CodeAndHint(stop)
+	e := &command.ExitError{Code: command.Worst(codes...), Err: &stopError{text(stop), stop}, Hint: hint, Next: next}
+	if a.tally.absentRun != 0 {
+		retry := a.call.CommandLine("runs", "retry", runName(a.tally.absentRun), "--absent")
+		e.Hint = "the service has no tracking for accepted rows: `" + retry + "` checks those of the run, and sends them again once their absence is proven"
+	}
+	return e
+}
+
+func codeOf(err error) command.Code {
+	code, _ := command.CodeAndHint(err)
+	return code
+}
+
+// stopError is an error with a text of its own.
+type stopError struct {
+	text  string
+	cause error
+}
+
+func (e *stopError) Error() string { return e.text }
+func (e *stopError) Unwrap() error { return e.cause }
+
+// resume is the command line that continues a command: this one, without its
+// time limit.
+func resume(c *command.Call, refs []string, flags ...string) string {
+	words := append([]string{c.Cmd.Name()}, refs...)
+	for _, name := range append(flags, "from", "format", "run", "status", "state", "stale", "by") {
+		f := c.Cmd.Flags().Lookup(name)
+		switch {
+		case f == nil || !f.Changed:
+		case f.Value.Type() == "bool":
+			words = append(words, "--"+name)
+		default:
+			words = append(words, "--"+name, f.Value.String())
+		}
+	}
+	return c.CommandLineWith([]string{"map", "encoding", "max-input", "concurrency", "rate"}, words...)
+}

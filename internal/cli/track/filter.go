@@ -1,0 +1,41 @@
+package track
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// filterOptions are the flags that say which trackings of the store are meant.
+type filterOptions struct {
+	Status, Run, Stale string
+}
+
+func (o *filterOptions) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
+	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `X`: number, label or track")
+	f.StringVar(&o.Stale, "stale", "", "accepted trackings not delivered and not heard of for an `AGE` such as 48h")
+}
+
+func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
+
+// filter reads the flags. The store is nil if there is none yet.
+func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
+	f := ledger.Filter{Status: o.Status}
+	var err error
+	if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
+		return nil, f, err
+	}
+	if o.Run != "" {
+		db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
+		f.Run = run.ID
+		return db, f, err
+	}
+	db, err := c.ExistingStore(ctx)
+	return db, f, err
+}

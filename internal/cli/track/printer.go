@@ -1,0 +1,126 @@
+package track
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// printer prints results as they come: one row for each tracking, or its whole
+// timeline; one REF alone with its timeline, at the end.
+type printer struct {
+	call     *command.Call
+	names    view.StatusNames
+	single   bool
+	timeline bool
+
+	only   *query.Ending // of single
+	list   *render.List  // of JSON
+	rows   *render.Rows  // of a table or CSV
+	older  []string      // notes on answers that are older than events, the first ones
+	olders int64
+	beside unverified
+}
+
+func newPrinter(c *command.Call, single, timeline bool) *printer {
+	p := &printer{call: c, names: view.NewStatusNames(c.Config.Statuses), single: single, timeline: timeline}
+	switch out := c.Out; {
+	case single:
+	case out.Machine():
+		p.list = out.BeginList()
+	case !timeline || out.IsCSV():
+		p.rows = newRows(out)
+	}
+	return p
+}
+
+func (p *printer) add(e query.Ending) error {
+	p.note(e.Result)
+	switch {
+	case p.single:
+		p.only = &e
+		return nil
+	case p.list != nil:
+		return p.list.Add(p.names.Answer(e.Result))
+	case p.rows != nil:
+		return addRows(p.rows, p.names, e.Result)
+	}
+	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
+}
+
+// notedOlder is how many answers older than their event are noted.
+const notedOlder = 3
+
+// note keeps what is noted beside the results.
+func (p *printer) note(res query.Result) {
+	for _, t := range res.Trackings {
+		if t.Unverified != nil {
+			p.beside.add(*t.Unverified)
+		}
+		if t.Older == nil {
+			continue
+		}
+		if p.olders++; p.olders <= notedOlder {
+			p.older = append(p.older, fmt.Sprintf("%s: the service's answer is older than its event: it says %s, the event %s",
+				command.Quoted(t.Number), p.names.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack), p.names.Phase(t)))
+		}
+	}
+}
+
+// end prints what is left to print. failed is the error that the command ends
+// with; a REF alone of which nothing is known has no other output.
+func (p *printer) end(failed error) error {
+	for _, text := range p.older {
+		p.call.IO.Note("%s", text)
+	}
+	if p.olders > notedOlder {
+		p.call.IO.Note("%s older than their events in all; -o json shows them as olderAnswer", command.Plural(p.olders, "answer"))
+	}
+	switch {
+	case p.single:
+		return p.printOnly(failed)
+	case p.list != nil:
+		return p.list.Close()
+	case p.rows != nil:
+		if err := p.rows.Flush(); err != nil {
+			return err
+		}
+		p.beside.note(p.call.IO, p.names)
+	}
+	return nil
+}
+
+// printOnly prints the one REF.
+func (p *printer) printOnly(failed error) error {
+	if p.only == nil {
+		return nil
+	}
+	res, out := p.only.Result, p.call.Out
+	if failed != nil && !answered(res) {
+		return nil
+	}
+	switch {
+	case out.Machine():
+		return out.Object(p.names.Answer(res))
+	case out.IsCSV(): // one table, not two and a header
+		rows := newRows(out)
+		return errors.Join(addRows(rows, p.names, res), rows.Flush())
+	case absent(res):
+		return nil
+	}
+	return printResult(out, p.names, res)
+}
+
+// answered reports whether anything is known of a result's trackings.
+func answered(res query.Result) bool {
+	for _, t := range res.Trackings {
+		if t.Phase != query.NotAsked {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package track
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// tally counts how the asking about REFs ended.
+type tally struct {
+	all      int64
+	met      int64 // answered, or meeting the condition
+	left     int64 // not done when the end came
+	notAsked int64 // of left: nobody ever asked about them
+	rejected int64 // of failed: the service refused every row
+	notSent  int64 // of failed: no row was sent yet
+	missing  int64 // the service has no such tracking, and need not
+
+	failed      int64
+	first       error // of the failed, with its REF
+	codes       []command.Code
+	unreachable error // of the last question about one that is left
+
+	absentRun int64 // run of an accepted row that the service does not find, 0 if there is none
+}
+
+// add counts an ending. allowMissing says that absent trackings are no failure.
+func (t *tally) add(e query.Ending, allowMissing bool) {
+	t.all++
+	err := e.Result.Err
+	if errors.Is(err, tracking.ErrAbsent) && t.absentRun == 0 || e.Left && absent(e.Result) && t.absentRun == 0 {
+		t.absentRun = e.Target.AcceptedRun()
+	}
+	switch {
+	case e.Left && absent(e.Result) && err == nil && !allowMissing:
+		e.Result.Err = tracking.ErrAbsent
+		t.fail(e.Result)
+	case e.Left:
+		t.left++
+		if errors.Is(err, query.ErrNotAsked) {
+			t.notAsked++
+		}
+		if command.As[*api.ConnectError](err) {
+			t.unreachable = err
+		}
+	case allowMissing && errors.Is(err, tracking.ErrAbsent):
+		t.missing++
+	case err == nil:
+		t.met++
+	default:
+		t.fail(e.Result)
+	}
+}
+
+func (t *tally) fail(res query.Result) {
+	t.failed++
+	if t.first == nil {
+		t.first = named(res)
+	}
+	switch {
+	case errors.Is(res.Err, query.ErrRejected):
+		t.rejected++
+	case errors.Is(res.Err, query.ErrNotSent):
+		t.notSent++
+	}
+	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {
+		t.codes = append(t.codes, code)
+	}
+}
+
+// absent reports whether the service said last that it has no such tracking.
+func absent(res query.Result) bool {
+	return len(res.Trackings) > 0 && res.Trackings[0].Phase == "absent"
+}
+
+// failure is the error of what failed: nil if nothing did, the common one if all
+// failed alike, else partial.
+func (t *tally) failure() error {
+	switch {
+	case t.failed == 0:
+		return nil
+	case t.failed < t.all || len(t.codes) > 1:
+		return &command.PartialError{Failed: int(t.failed), All: int(t.all), What: "REFs", First: t.first}
+	case t.all == 1:
+		return t.first
+	}
+	return fmt.Errorf("%d REFs, the first: %w", t.all, t.first)
+}
+
+// named adds to an error which REF it is about.
+func named(res query.Result) error {
+	if res.Err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", command.Quoted(res.Ref), res.Err)
+}

@@ -1,0 +1,73 @@
+package track
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+)
+
+// eventPause is how long a verified event, which any process may have
+// received, goes unnoticed at most.
+const eventPause = time.Second
+
+// wakeOnEvents takes in received events until ctx ends, from a store that may be
+// made only later, and signals when there were any. stop waits for its end.
+func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signal := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(eventPause)
+		defer tick.Stop()
+		for w := (eventWatch{call: c}); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			some, err := w.read(ctx)
+			if err != nil && ctx.Err() == nil {
+				c.IO.Detail("received events are not read: %v", err) // the service is asked all the same
+			}
+			if some {
+				select {
+				case signal <- struct{}{}:
+				default:
+				}
+			}
+		}
+	})
+	return signal, func() {
+		cancel()
+		watching.Wait()
+	}
+}
+
+// eventWatch follows what any process receives.
+type eventWatch struct {
+	call *command.Call
+	db   *app.Store // nil until there is one
+	last int64      // number of the last event that was followed
+}
+
+// read takes in what was received since, and reports whether there was any.
+func (w *eventWatch) read(ctx context.Context) (bool, error) {
+	var err error
+	if w.db == nil {
+		if w.db, err = w.call.StoreIfAny(ctx); err != nil || w.db == nil {
+			return false, err
+		}
+	}
+	_, last, err := w.db.Events.Followed(ctx)
+	if err != nil || last == w.last {
+		return false, err
+	}
+	if err := w.db.Follower().CatchUp(ctx); err != nil {
+		return false, err
+	}
+	w.last = last
+	return true, nil
+}

@@ -1,0 +1,122 @@
+package poll
+
+import (
+	"bufio"
+	"encoding/gob"
+	"io"
+	"os"
+
+	"github.com/waybill-cli/waybill/internal/disk"
+)
+
+// queue is a heap by due time.
+type queue[K any] []*entry[K]
+
+func (q queue[K]) Len() int           { return len(q) }
+func (q queue[K]) Less(i, j int) bool { return q[i].Due.Before(q[j].Due) }
+func (q queue[K]) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+
+// Push is for [heap.Push].
+func (q *queue[K]) Push(x any) { *q = append(*q, x.(*entry[K])) } //nolint:forcetypeassert // nothing else is pushed
+
+// Pop is for [heap.Pop].
+func (q *queue[K]) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	return e
+}
+
+// backlog is a queue of any length: first in, first out. The first maxWaiting
+// entries are in memory, the others in a file that nobody else can open.
+type backlog[K any] struct {
+	first []*entry[K]
+	files [2]*spool[K] // one is read, then the other, which is written meanwhile; nil before they are needed
+	held  int          // entries in files
+}
+
+// spool is a file of entries that is written, then read.
+type spool[K any] struct {
+	file *os.File
+	w    *bufio.Writer
+	enc  *gob.Encoder
+	dec  *gob.Decoder // nil while it is written
+	left int          // entries not read
+}
+
+func (b *backlog[K]) len() int { return len(b.first) + b.held }
+
+func (b *backlog[K]) push(e *entry[K]) error {
+	if b.held == 0 && len(b.first) < maxWaiting {
+		b.first = append(b.first, e)
+		return nil
+	}
+	i := 0
+	if b.files[0] != nil && b.files[0].dec != nil {
+		i = 1
+	}
+	if b.files[i] == nil {
+		s, err := newSpool[K]()
+		if err != nil {
+			return err
+		}
+		b.files[i] = s
+	}
+	b.held++
+	b.files[i].left++
+	return b.files[i].enc.Encode(e)
+}
+
+func (b *backlog[K]) pop() (*entry[K], error) {
+	if len(b.first) > 0 {
+		e := b.first[0]
+		b.first = b.first[1:]
+		return e, nil
+	}
+	if b.files[0].left == 0 { // the other one is older now
+		if err := b.files[0].file.Close(); err != nil {
+			return nil, err
+		}
+		b.files[0], b.files[1] = b.files[1], nil
+	}
+	s := b.files[0]
+	if s.dec == nil {
+		if err := s.rewind(); err != nil {
+			return nil, err
+		}
+	}
+	s.left--
+	b.held--
+	e := new(entry[K])
+	return e, s.dec.Decode(e)
+}
+
+func (b *backlog[K]) close() {
+	for _, s := range b.files {
+		if s != nil {
+			_ = s.file.Close() // nobody reads it again
+		}
+	}
+}
+
+func newSpool[K any]() (*spool[K], error) {
+	f, err := disk.Temp()
+	if err != nil {
+		return nil, err
+	}
+	w := bufio.NewWriter(f)
+	return &spool[K]{file: f, w: w, enc: gob.NewEncoder(w)}, nil
+}
+
+// rewind ends the writing and begins the reading.
+func (s *spool[K]) rewind() error {
+	if err := s.w.Flush(); err != nil {
+		return err
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	s.dec = gob.NewDecoder(bufio.NewReader(s.file))
+	return nil
+}

@@ -1,0 +1,424 @@
+package query
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/poll"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Ending is a target that is not asked about any more.
+type Ending struct {
+	Target *Target
+	Result Result // its Err says why there is no answer, or what is wrong
+	Met    bool   // it meets the condition
+	Left   bool   // the end came before it was done
+}
+
+// Scheduler asks about any number of trackings: each until it is answered, or
+// until it meets a condition. Answers are recorded, many at once, before they
+// count.
+type Scheduler struct {
+	*Asker
+	Workers int
+	// Hard ends questions under way; nil for when ctx ends.
+	Hard context.Context //nolint:containedctx // a second end beside ctx
+	// Wake holds a value when events may have changed what is known.
+	Wake <-chan struct{}
+
+	// Patience is how long failed questions are tried again, in all and for each
+	// target. It is 0 where only the end of ctx ends it.
+	Patience time.Duration
+	// Meets sets Met of the results that meet the condition; nil ends the
+	// asking about a target with its first answer. The results are of targets
+	// that were asked, or that something is known of.
+	Meets func(ctx context.Context, all []Ending) error
+	// AskAll asks about each target at least once, whatever is known of it.
+	AskAll bool
+	// AskUnsent asks about targets too whose rows were all rejected or not sent.
+	AskUnsent bool
+	// Ended gets every target, once, in the order in which they end. Its error
+	// ends everything.
+	Ended func(Ending) error
+
+	ending sync.Mutex // held while Ended is called
+
+	mu      sync.Mutex
+	failing time.Time // when the first question failed after the last answer; zero if it was answered
+	trouble error     // of the last question that failed
+}
+
+// Pauses between two questions about one tracking.
+const (
+	firstPause   = time.Second
+	longestPause = 30 * time.Second
+	firstRetry   = 250 * time.Millisecond
+	longestRetry = 4 * time.Second
+)
+
+// Run asks about all targets. The error is why not all were done: the cause of
+// ctx, what every other question would meet too (see [Fatal]), or that of Meets,
+// of Ended, or of the store.
+func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) error {
+	o := poll.Options{Workers: s.Workers, Pauses: pace.Backoff{First: firstPause, Max: longestPause}, Wake: s.Wake, Hard: s.Hard}
+	if s.Patience > 0 {
+		o.Pauses = pace.Backoff{First: firstRetry, Max: longestRetry}
+	}
+	return poll.Run(ctx, targets, poll.Steps[*Target, exchange](&steps{s}), o)
+}
+
+// errImpatient ends the wait for the gate.
+var errImpatient = errors.New("the service asked for a longer pause than --timeout allows")
+
+// steps are what a Scheduler does with targets.
+type steps struct{ *Scheduler }
+
+// Load looks up what is kept of targets, and ends those that need no question.
+func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
+	if err := s.load(ctx, ts); err != nil {
+		return nil, err
+	}
+	all := make([]Ending, len(ts))
+	for i, t := range ts {
+		all[i] = Ending{Target: t, Result: t.known()}
+	}
+	judging := s.Meets != nil
+	if judging {
+		if err := s.Meets(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	verdicts := make([]poll.Verdict, len(ts))
+	var ended []Ending
+	for i, e := range all {
+		if !s.AskUnsent {
+			e.Result.Err = ts[i].withoutAnswer()
+		}
+		e.Met = e.Met && e.Result.Err == nil && (!s.AskAll || !ts[i].Began.IsZero())
+		verdicts[i] = poll.Verdict{Done: e.Met || e.Result.Err != nil, Asked: ts[i].lastAsked()}
+		if verdicts[i].Done {
+			ended = append(ended, e)
+		}
+	}
+	return verdicts, s.end(ctx, ended, true)
+}
+
+// load looks up the rows of targets. A REF that is no referId, but a number of
+// which a row is known, is that number.
+func (s *steps) load(ctx context.Context, ts []*Target) error {
+	store, err := s.Store(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.find(ctx, store, ts); err != nil {
+		return err
+	}
+	var again []*Target
+	for _, t := range ts {
+		if len(t.rows) == 0 && !t.Exact && t.Query.ReferID != "" {
+			t.Query = tracking.Query{Number: t.Ref}
+			again = append(again, t)
+		}
+		t.Exact = true
+	}
+	if err := s.find(ctx, store, again); err != nil || len(again) == 0 {
+		return err
+	}
+	var orders []*Target
+	for _, t := range again {
+		switch {
+		case len(t.rows) == 0:
+			t.Query = tracking.Query{ReferID: t.Ref}
+		case len(t.rows) == 1 && t.rows[0].Item.ReferID != "":
+			t.Query = tracking.Query{ReferID: t.rows[0].Item.ReferID} // of which the interface shows how to ask
+			orders = append(orders, t)
+		}
+	}
+	if err := s.find(ctx, store, orders); err != nil {
+		return err
+	}
+	orders = slices.DeleteFunc(orders, func(t *Target) bool { return len(t.rows) == 1 })
+	for _, t := range orders {
+		t.Query = tracking.Query{Number: t.Ref} // and not the other parcels
+	}
+	return s.find(ctx, store, orders)
+}
+
+// find sets the rows of targets.
+func (s *steps) find(ctx context.Context, store *Store, ts []*Target) error {
+	qs := make([]tracking.Query, len(ts))
+	for i, t := range ts {
+		qs[i] = t.Query
+	}
+	found, err := s.Asker.find(ctx, store, qs)
+	if err != nil {
+		return err
+	}
+	for i, t := range ts {
+		t.rows = found[i]
+	}
+	return nil
+}
+
+// known returns what is kept of a target.
+func (t *Target) known() Result {
+	res := Result{Query: t.Query, Ref: t.Ref}
+	for _, row := range t.rows {
+		res.Trackings = append(res.Trackings, knownRow{TrackingStatus: row}.tracking())
+	}
+	knownFirst(res.Trackings)
+	return res
+}
+
+// Ask asks once.
+func (s *steps) Ask(ctx context.Context, t *Target) (exchange, error) {
+	if t.Began.IsZero() {
+		t.Began = time.Now()
+	}
+	entering := ctx
+	if s.Patience > 0 {
+		var cancel context.CancelFunc
+		entering, cancel = context.WithDeadlineCause(ctx, t.Began.Add(s.Patience), errImpatient)
+		defer cancel()
+	}
+	r := s.ask(ctx, entering, t.Query)
+	if r.err == nil {
+		s.askForParcels(ctx, entering, &r, match(r, t.rows))
+	}
+	switch {
+	case ctx.Err() != nil && !r.usable():
+		return r, context.Cause(ctx)
+	case Fatal(r.err):
+		return r, r.err
+	case errors.Is(r.err, errImpatient):
+		return r, s.lastTrouble(r.err)
+	}
+	return r, s.noteTrouble(r.err)
+}
+
+// noteTrouble keeps since when no question was answered. It returns an error
+// that ends everything: no question was for as long as the patience lasts.
+func (s *steps) noteTrouble(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !Temporary(err) {
+		s.failing, s.trouble = time.Time{}, nil
+		return nil
+	}
+	if s.trouble = err; s.failing.IsZero() {
+		s.failing = time.Now()
+	}
+	if s.Patience > 0 && (time.Since(s.failing) >= s.Patience || RetryAfter(err) > s.Patience) {
+		return err
+	}
+	return nil
+}
+
+// lastTrouble returns the last error of a question, or other if there was none.
+func (s *steps) lastTrouble(other error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trouble != nil {
+		return s.trouble
+	}
+	return other
+}
+
+// Settle records answers, and ends the targets that are done.
+func (s *steps) Settle(ctx context.Context, answers []poll.Answer[*Target, exchange]) ([]poll.Verdict, error) {
+	store, err := s.Store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.record(ctx, store, answers)
+	if err != nil {
+		return nil, err
+	}
+	if s.Meets != nil {
+		if err := s.Meets(ctx, all); err != nil {
+			return nil, err
+		}
+		if err := s.addEvents(ctx, store, all); err != nil {
+			return nil, err
+		}
+	}
+	verdicts := make([]poll.Verdict, len(all))
+	var ended []Ending
+	var refused error
+	for i, e := range all {
+		refused = cmp.Or(refused, answers[i].Result.refused)
+		verdicts[i] = s.judge(&e)
+		if verdicts[i].Done {
+			ended = append(ended, e)
+		}
+	}
+	return verdicts, cmp.Or(s.end(ctx, ended, false), refused)
+}
+
+// record keeps answers and returns what is known of their targets then.
+func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, exchange]) ([]Ending, error) {
+	all := make([]Ending, len(answers))
+	var records []ledger.RecordedAnswer
+	for i, a := range answers {
+		t, r := a.Key, a.Result
+		res := Result{Query: t.Query, Ref: t.Ref, Asked: r.asked, Err: r.err}
+		t.failed = r.err
+		if r.usable() {
+			t.failed = nil
+			res.Answer, res.Trackings = r.answer, match(r, t.rows)
+			if seen := sightings(res, t.rows); len(seen) > 0 || len(t.rows) > 0 {
+				records = append(records, ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw, Digest: digest(res)})
+			}
+			if len(t.rows) == 0 && len(res.Trackings) > 0 {
+				t.Phase = res.Trackings[0].Phase
+			}
+		}
+		all[i] = Ending{Target: t, Result: res}
+	}
+	if store != nil {
+		if err := store.Trackings.Record(ctx, s.Account, records); err != nil {
+			return nil, err
+		}
+		if err := s.findNewer(ctx, store, all); err != nil {
+			return nil, err
+		}
+		if err := s.mergeEvents(ctx, store, all); err != nil {
+			return nil, err
+		}
+	}
+	for i := range all {
+		if res := &all[i].Result; len(res.Trackings) > 0 {
+			res.Err = outcome(res.Err, res.Trackings[0])
+		}
+	}
+	return all, nil
+}
+
+// addEvents adds to results that meet the condition what events said since their
+// targets were loaded.
+func (s *steps) addEvents(ctx context.Context, store *Store, all []Ending) error {
+	var met []*Target
+	for _, e := range all {
+		if e.Met {
+			met = append(met, e.Target)
+		}
+	}
+	if err := s.find(ctx, store, met); err != nil {
+		return err
+	}
+	return s.mergeEvents(ctx, store, all)
+}
+
+// mergeEvents puts what events said in place of older answers.
+func (s *steps) mergeEvents(ctx context.Context, store *Store, all []Ending) error {
+	for i := range all {
+		e := &all[i]
+		if !e.Target.byEvent() {
+			continue
+		}
+		rows, err := withEvents(ctx, store, e.Target.rows)
+		if err != nil {
+			return err
+		}
+		seen := sightings(e.Result, e.Target.rows)
+		rows = slices.DeleteFunc(rows, func(k knownRow) bool { // the answer is newer, in a store that can't be written
+			return k.byEvent() && slices.ContainsFunc(seen, func(s ledger.Sighting) bool {
+				return s.Key == k.Item.Key() && s.Source == ledger.FromQuery && s.Supersedes(*k.Sighting)
+			})
+		})
+		e.Result.Trackings = merge(e.Result, rows, false)
+	}
+	return nil
+}
+
+// findNewer finds the rows again of those targets that an event told of before:
+// their answers are recorded now, and may be newer or older.
+func (s *steps) findNewer(ctx context.Context, store *Store, all []Ending) error {
+	var ts []*Target
+	for _, e := range all {
+		if e.Target.byEvent() {
+			ts = append(ts, e.Target)
+		}
+	}
+	return s.find(ctx, store, ts)
+}
+
+// judge says whether a target that was asked about is done. What is absent is
+// asked for again only if the ledger holds it as accepted: a service that works
+// in the background may know it late.
+func (s *steps) judge(e *Ending) poll.Verdict {
+	err := e.Result.Err
+	v := poll.Verdict{NotBefore: RetryAfter(err)}
+	switch {
+	case Temporary(err):
+		v.Retry = s.Meets == nil
+		v.Done = s.Patience > 0 && time.Since(e.Target.Began)+v.NotBefore >= s.Patience
+	case s.Meets == nil:
+		v.Done = true
+		e.Met = err == nil
+	case e.Met && err == nil:
+		v.Done = true
+	case errors.Is(err, tracking.ErrAbsent):
+		v.Done = !e.Target.Accepted()
+	case err != nil:
+		v.Done = !errors.Is(err, tracking.ErrUndecided)
+	}
+	e.Met = e.Met && v.Done
+	return v
+}
+
+// Leave ends targets that are not done.
+func (s *steps) Leave(ctx context.Context, ts []*Target) error {
+	if err := s.load(ctx, ts); err != nil {
+		return err
+	}
+	all := make([]Ending, len(ts))
+	for i, t := range ts {
+		res := t.known()
+		if len(res.Trackings) == 0 {
+			phase := cmp.Or(t.Phase, NotAsked)
+			res.Trackings = []Tracking{{Tracking: tracking.Tracking{ReferID: t.Query.ReferID, Number: t.Query.Number}, Phase: phase}}
+		}
+		if res.Err = t.failed; res.Err == nil && res.Trackings[0].Phase == NotAsked {
+			res.Err = ErrNotAsked
+		}
+		all[i] = Ending{Target: t, Result: res, Left: true}
+	}
+	return s.end(ctx, all, true)
+}
+
+// end passes on targets that are done. fromStore says that their results are
+// what is kept, and want the events added that they were learnt from.
+func (s *steps) end(ctx context.Context, all []Ending, fromStore bool) error {
+	store, err := s.Store(ctx)
+	if err != nil {
+		return err
+	}
+	s.ending.Lock()
+	defer s.ending.Unlock()
+	var failed error
+	for _, e := range all {
+		if fromStore && store != nil {
+			rows, err := withEvents(ctx, store, e.Target.rows)
+			if err != nil {
+				return err
+			}
+			e.Result.Trackings = merge(e.Result, rows, false)
+		}
+		if err := addUnverified(ctx, store, &e.Result, e.Target.rows); err != nil {
+			return err
+		}
+		if err := s.Ended(e); err != nil && failed == nil {
+			failed = err
+		}
+	}
+	return failed
+}

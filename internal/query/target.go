@@ -1,0 +1,127 @@
+package query
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Target is one REF on its way through a [Scheduler]. Its exported fields are
+// what is kept of it while it waits.
+type Target struct {
+	Pos   int64          // place among those asked for, from 0
+	Ref   string         // as it was asked for
+	Query tracking.Query // how it is asked for
+	Exact bool           // Query holds, also if the store knows Ref as a number
+
+	// Began is when it was first asked about, zero if it was not.
+	Began time.Time
+	// Phase is what the last answer said, for a REF of which nothing is kept.
+	Phase ledger.Phase
+	// First is what was known of its trackings at first, if the [Scheduler]
+	// keeps it.
+	First []Known
+
+	rows   []ledger.TrackingStatus // as last loaded
+	failed error                   // of the last question, nil if it was answered
+}
+
+// Known is what a tracking is compared by.
+type Known struct {
+	Number                                              string
+	Phase                                               ledger.Phase
+	Status, StatusLabel, StatusTrack, LatestEvent, Time string
+}
+
+// KnownOf returns what a tracking is compared by.
+func KnownOf(t Tracking) Known {
+	return Known{t.Number, t.Phase, t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime}
+}
+
+// Differs reports whether a field differs between two states of a tracking. A
+// field that only one of them has is no difference: events and answers have
+// different ones.
+func (k Known) Differs(now Known) bool {
+	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
+	decided := func(p ledger.Phase) bool { return p != Undecided && p != NotAsked }
+	return k.Phase != now.Phase && decided(k.Phase) && decided(now.Phase) ||
+		differ(k.Status, now.Status) || differ(k.StatusLabel, now.StatusLabel) || differ(k.StatusTrack, now.StatusTrack) ||
+		differ(k.LatestEvent, now.LatestEvent) || differ(k.Time, now.Time)
+}
+
+// Changed reports whether a tracking differs from what was known at first. What
+// was not known then is known at first now.
+func (t *Target) Changed(res Result) bool {
+	for _, now := range res.Trackings {
+		i := slices.IndexFunc(t.First, func(was Known) bool { return was.Number == now.Number || tracking.SameNumber(was.Number, now.Number) })
+		switch {
+		case now.Source == "":
+		case i < 0:
+			t.First = append(t.First, KnownOf(now))
+		case t.First[i].Differs(KnownOf(now)):
+			return true
+		}
+	}
+	return false
+}
+
+// Accepted reports whether a row of it was sent and may be at the service.
+func (t *Target) Accepted() bool {
+	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
+}
+
+// AcceptedRun returns the run that brought in its first accepted row, 0 for none.
+func (t *Target) AcceptedRun() int64 {
+	for _, r := range t.rows {
+		if r.State == ledger.Accepted {
+			return r.Run
+		}
+	}
+	return 0
+}
+
+// lastAsked returns when the service was last asked about it, by any command.
+func (t *Target) lastAsked() time.Time {
+	var last time.Time
+	for _, r := range t.rows {
+		if r.Asked.After(last) {
+			last = r.Asked
+		}
+	}
+	return last
+}
+
+// byEvent reports whether a row of it was last learnt from an event.
+func (t *Target) byEvent() bool {
+	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return knownRow{TrackingStatus: r}.byEvent() })
+}
+
+// withoutAnswer returns why the service need not be asked: it refused every row,
+// or none was sent. It is nil if it is to be asked.
+func (t *Target) withoutAnswer() error {
+	if len(t.rows) == 0 {
+		return nil
+	}
+	reason, sent := "", true
+	for _, r := range t.rows {
+		switch r.State {
+		case ledger.Rejected:
+			reason = cmp.Or(reason, r.Reason)
+		case ledger.Pending:
+			sent = false
+		default:
+			return nil
+		}
+	}
+	switch {
+	case !sent:
+		return ErrNotSent
+	case reason == "":
+		return ErrRejected
+	}
+	return fmt.Errorf("%w: %s", ErrRejected, reason)
+}
