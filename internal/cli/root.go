@@ -41,11 +41,7 @@ Try it without an account:  waybill demo`,
 		&cobra.Group{ID: command.GroupHook, Title: "Receive and examine webhooks:"},
 		&cobra.Group{ID: command.GroupRest, Title: "Try out, set up, look up:"},
 	)
-	root.AddCommand(
-		create.New(f), runs.New(f), track.NewShow(f), track.NewWait(f), track.NewList(f), compare.New(f),
-		listen.New(f), events.New(f), signature.New(f),
-		setup.NewSandbox(f), setup.NewDemo(f), setup.NewProbe(f), setup.NewConfig(f), setup.NewVersion(f),
-	)
+	root.AddCommand(commands(f)...)
 	root.SetOut(f.App.IO.Out)
 	root.SetErr(f.App.IO.Err)
 	command.GlobalFlags(root.PersistentFlags())
@@ -67,6 +63,42 @@ Try it without an account:  waybill demo`,
 		return group(cmd, args)
 	}
 	return root
+}
+
+// commands returns the commands below the root: that which the first argument
+// names, since to make the others would take most of a short command's time, else
+// all.
+func commands(f *command.Factory) []*cobra.Command {
+	makers := []struct {
+		name string
+		make func(*command.Factory) *cobra.Command
+	}{
+		{"create", create.New},
+		{"runs", runs.New},
+		{"show", track.NewShow},
+		{"wait", track.NewWait},
+		{"list", track.NewList},
+		{"compare", compare.New},
+		{"listen", listen.New},
+		{"events", events.New},
+		{"signature", signature.New},
+		{"sandbox", setup.NewSandbox},
+		{"demo", setup.NewDemo},
+		{"probe", setup.NewProbe},
+		{"config", setup.NewConfig},
+		{"version", setup.NewVersion},
+	}
+	for i, m := range makers {
+		if len(f.Args) > 0 && f.Args[0] == m.name {
+			makers = makers[i : i+1]
+			break
+		}
+	}
+	made := make([]*cobra.Command, len(makers))
+	for i, m := range makers {
+		made[i] = m.make(f)
+	}
+	return made
 }
 
 // flagError adds a hint to the error of an unknown flag: it may be an argument that

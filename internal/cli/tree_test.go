@@ -48,6 +48,17 @@ func tree() *cobra.Command {
 
 func words(cmd *cobra.Command) []string { return strings.Fields(cmd.CommandPath())[1:] }
 
+// A command that is made alone is the one that is made with all others.
+func TestCommandsMadeAloneAreTheSame(t *testing.T) {
+	for _, cmd := range tree().Commands() {
+		_, among, _ := run(t, nil, "help", cmd.Name())
+		_, alone, _ := run(t, nil, cmd.Name(), "--help")
+		if alone == "" || alone != among {
+			t.Errorf("help of %s alone and among others differs:\n%s\n%s", cmd.Name(), alone, among)
+		}
+	}
+}
+
 func TestEveryGroupRefusesAnUnknownWord(t *testing.T) {
 	groups := 0
 	walk(tree(), func(cmd *cobra.Command) {

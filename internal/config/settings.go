@@ -3,6 +3,7 @@ package config
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -67,14 +68,17 @@ type setting struct {
 	most    float64             // of numbers and sizes
 }
 
-// Settings returns every setting, in the order in which help shows them.
-func Settings() []Setting {
-	var all []Setting
-	for _, s := range table() {
-		all = append(all, s.Setting)
+// Settings returns every setting, in the order in which help shows them. All
+// callers share them: they are not to be changed.
+func Settings() []Setting { return settings() }
+
+var settings = sync.OnceValue(func() []Setting {
+	all := make([]Setting, len(table()))
+	for i, s := range table() {
+		all[i] = s.Setting
 	}
 	return all
-}
+})
 
 // FlagNames returns the name of every flag that [Load] takes: those of the
 // settings and `config`.
@@ -99,9 +103,9 @@ const (
 	whyDisk    = "how much disk is used belongs to whoever runs the command"
 )
 
-// table returns the settings with what decoding them needs. Everything about a
-// setting is derived from its line here.
-func table() []setting {
+// table returns the settings with what decoding them needs, made once. Everything
+// about a setting is derived from its line here.
+var table = sync.OnceValue(func() []setting {
 	all := slices.Concat(showing(), service(), pacing(), mapping(), reading(), receiving())
 	for i := range all {
 		s := &all[i]
@@ -113,7 +117,7 @@ func table() []setting {
 		}
 	}
 	return all
-}
+})
 
 func showing() []setting {
 	return []setting{

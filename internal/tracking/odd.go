@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -94,7 +95,7 @@ var formulaErrors = []string{"#N/A", "#N/D", "#N/B", "#N/DISP", "#NV", "#BRAK", 
 // the languages of Excel and in LibreOffice.
 func formulaError(s string) bool {
 	if s[0] != '#' {
-		return libreError.MatchString(s)
+		return libreError().MatchString(s)
 	}
 	if len(s) < 3 || s[1] >= '0' && s[1] <= '9' {
 		return false
@@ -112,22 +113,28 @@ func blank(s string) bool {
 	})
 }
 
+// Forms of what a spreadsheet makes of identifiers. They are compiled when they
+// are needed first: that takes longer than most commands do.
 var (
-	libreError = regexp.MustCompile(`^(?i:err):5\d\d$`)
+	libreError = form(`^(?i:err):5\d\d$`)
 	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21,
 	// 9,4e21, 94E+20, 9.4×10^21.
-	scientific = regexp.MustCompile(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
+	scientific = form(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
 	// grouped has groups of three digits, with commas of two or three (India).
 	// Swiss Post's 99.60.123456.12345678 has others.
-	grouped = regexp.MustCompile(`^[+−-]?\d{1,3}(?:(?:,\d{2,3})+(?:\.\d*)?|(?:\.\d{3})+(?:,\d*)?|(?:['’]\d{3})+(?:[.,]\d*)?)$`)
-	decimal = regexp.MustCompile(`^[+−-]?\d*[.,]\d*$`)
+	grouped = form(`^[+−-]?\d{1,3}(?:(?:,\d{2,3})+(?:\.\d*)?|(?:\.\d{3})+(?:,\d*)?|(?:['’]\d{3})+(?:[.,]\d*)?)$`)
+	decimal = form(`^[+−-]?\d*[.,]\d*$`)
 )
+
+func form(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // numeral returns a function that matches form, which is one of numbers with
 // a mark in them. It is cheap for all others.
-func numeral(form *regexp.Regexp) func(string) bool {
+func numeral(form func() *regexp.Regexp) func(string) bool {
 	return func(s string) bool {
-		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") && form.MatchString(s)
+		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") && form().MatchString(s)
 	}
 }
 

@@ -3,7 +3,7 @@ package create
 import (
 	"bufio"
 	"context"
-	"encoding/gob"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +22,7 @@ type conflicts struct {
 	in    *checkedInput
 	file  *os.File // nil while there is nothing in it
 	w     *bufio.Writer
-	marks *gob.Encoder // of entries, in the order of the input
+	marks *json.Encoder // of entries, in the order of the input
 	n     int64
 }
 
@@ -39,9 +39,9 @@ func (x *conflicts) add(conflict ledger.Conflict) error {
 			return fmt.Errorf("keep the rows for --rejects: %w", err)
 		}
 		x.file, x.w = f, bufio.NewWriter(f)
-		x.marks = gob.NewEncoder(x.w)
+		x.marks = json.NewEncoder(x.w)
 	}
-	return x.marks.Encode(conflict.Entry)
+	return x.marks.Encode(conflict.Entry) //nolint:musttag // nextMark alone reads it
 }
 
 func (x *conflicts) close() {
@@ -75,7 +75,7 @@ func (x *conflicts) rewriteRejects(ctx context.Context) error {
 	if _, err := x.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	marks := gob.NewDecoder(bufio.NewReader(x.file))
+	marks := json.NewDecoder(bufio.NewReader(x.file))
 	next, err := nextMark(marks)
 	if err != nil {
 		return err
@@ -112,9 +112,9 @@ func (x *conflicts) rewriteRejects(ctx context.Context) error {
 }
 
 // nextMark returns the next entry that goes to the rejects, nil after the last.
-func nextMark(marks *gob.Decoder) (*ledger.Entry, error) {
+func nextMark(marks *json.Decoder) (*ledger.Entry, error) {
 	var e ledger.Entry
-	switch err := marks.Decode(&e); {
+	switch err := marks.Decode(&e); { //nolint:musttag // add alone wrote it
 	case errors.Is(err, io.EOF):
 		return nil, nil //nolint:nilnil // there is none, and nothing is wrong
 	case err != nil:
