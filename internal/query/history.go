@@ -41,6 +41,8 @@ type History struct {
 	Inbox   interface {
 		Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 	}
+	// Mask hides secrets in an event before it is read; nil hides none.
+	Mask func(inbox.Event) inbox.Event
 }
 
 // digest is that of [ledger.RecordedAnswer].
@@ -75,6 +77,19 @@ func (h *History) Add(ctx context.Context, res *Result) error {
 		t.Versions, t.Entries, t.Anomalies = versions, log.Entries(), log.Anomalies()
 	}
 	return nil
+}
+
+// AddRows gives a result without trackings those that the store has, as it knows
+// them.
+func (h *History) AddRows(ctx context.Context, res *Result) error {
+	if len(res.Trackings) > 0 {
+		return nil
+	}
+	rows, err := h.Trackings.Find(ctx, h.Account, res.Query.ReferID, res.Query.Number)
+	for _, row := range rows {
+		res.Trackings = append(res.Trackings, knownRow{TrackingStatus: row}.tracking())
+	}
+	return err
 }
 
 // answers returns what answers said of a tracking, the earliest first. Without a
@@ -119,7 +134,8 @@ func answerVersion(kept ledger.AnswerVersion, referID, number string, rows []led
 		r.err = tracking.ErrAbsent
 	}
 	for _, f := range matchNumbers(r, rows) {
-		if f.Phase != Undecided && (f.Number == number || tracking.SameNumber(f.Number, number)) {
+		said := f.Phase == ledger.Processed || f.Phase == ledger.Processing || f.Phase == ledger.Absent
+		if said && (f.Number == number || tracking.SameNumber(f.Number, number)) {
 			return newVersion(f, kept.First, kept.Last, kept.Raw), true
 		}
 	}
@@ -165,6 +181,9 @@ func (h *History) events(ctx context.Context, number string) ([]Version, error) 
 	for e, err := range h.Inbox.Events(ctx, q) {
 		if err != nil {
 			return nil, err
+		}
+		if h.Mask != nil {
+			e = h.Mask(e)
 		}
 		if t := follow.Tracking(e); t.Known() {
 			all = append(all, Version{

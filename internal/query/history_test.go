@@ -2,6 +2,7 @@ package query_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -170,5 +171,30 @@ func TestHistoryEndsWithTheAnswerOfTheResult(t *testing.T) {
 	unreachable.Trackings[0].Source = ledger.FromQuery
 	if diff := cmp.Diff([]string{"1-2 processed MOVING +0 -0", "3 event 1 processed DELIVERED +0 -0"}, k.history(t, unreachable, "N1")); diff != "" {
 		t.Errorf("without an answer (-want +got):\n%s", diff)
+	}
+}
+
+// Without an answer there are the rows of the store, and what was said of them.
+func TestHistoryOfWhatWasNotAsked(t *testing.T) {
+	k := &keptVersions{}
+	k.answer(1, 2, object("N1", "MOVING"))
+	k.event(3, object("N1", "DELIVERED"))
+	row := rowOf("N1")
+	row.Sighting = &ledger.Sighting{Phase: ledger.Processed, StatusLabel: "DELIVERED"}
+	h := &query.History{Account: "acc", Trackings: &kept{rows: []ledger.TrackingStatus{row}}, Answers: k, Inbox: k, Mask: func(e inbox.Event) inbox.Event {
+		e.Raw = []byte("***")
+		return e
+	}}
+	res := query.Result{Query: order}
+	for range 2 { // the second time nothing is added
+		if err := errors.Join(h.AddRows(t.Context(), &res), h.Add(t.Context(), &res)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(res.Trackings) != 1 || res.Trackings[0].StatusLabel != "DELIVERED" || len(res.Trackings[0].Versions) != 2 {
+		t.Fatalf("%+v", res.Trackings)
+	}
+	if got := string(res.Trackings[0].Versions[1].Raw); got != "***" {
+		t.Errorf("event %s; want it masked", got)
 	}
 }

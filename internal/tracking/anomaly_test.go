@@ -145,6 +145,9 @@ func change(c tracking.Change) string {
 	for _, a := range c.Anomalies {
 		add(true, string(a.Kind))
 	}
+	for _, e := range c.Marked {
+		add(true, e.Event+":"+string(e.Anomalies[0].Kind))
+	}
 	add(c.None(), "none")
 	return strings.Join(all, " ")
 }
@@ -163,8 +166,8 @@ func TestVersionLog(t *testing.T) {
 			[]string{"C", "B", "A"}, nil,
 		},
 		"removed, rewritten, repeated": {
-			[]tracking.Version{version(1, "MOVING", full...), version(2, "MOVING", "10 A x", "12 D z", "10 A x")},
-			[]string{"first +A +B +C", "+A -B C>D"},
+			[]tracking.Version{version(1, "MOVING", full...), version(2, "MOVING", "10 A x", "12 D z", "10 A x"), version(3, "MOVING", "10 A x", "12 D z", "10 A x")},
+			[]string{"first +A +B +C", "+A -B C>D A:repeated", "none"},
 			[]string{"D, rewritten: was: C", "B, removed: removed", "A", "A, repeated: repeated"}, nil,
 		},
 		"the newest removed": {

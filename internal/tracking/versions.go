@@ -26,6 +26,14 @@ type VersionLog struct {
 	last    Version   // the last one that counted; its Learnt is zero if there was none
 	latest  time.Time // the latest checkpoint that any version had
 	back    []Anomaly // of the tracking as a whole, those that hold now
+	marked  map[mark]bool
+}
+
+// mark is one anomaly of a checkpoint by itself.
+type mark struct {
+	content [6]string
+	kind    AnomalyKind
+	message string
 }
 
 // Change is what a version changed.
@@ -41,6 +49,7 @@ type Change struct {
 	Removed   []Checkpoint
 	Rewritten []Rewrite
 	Anomalies []Anomaly // StatusBack and TimeBack, where this version brought them
+	Marked    []Entry   // checkpoints with an anomaly of their own that no version had before
 }
 
 // Rewrite is a checkpoint that was replaced by another of the same time.
@@ -67,9 +76,29 @@ func (l *VersionLog) Add(v Version) Change {
 	c.Anomalies = l.compareState(v)
 	if v.Known() {
 		l.compareTimeline(v, &c)
+		c.Marked = l.newMarks(v)
 	}
 	l.last = v
 	return c
+}
+
+// newMarks returns the checkpoints of a version that have an anomaly of their own
+// for the first time.
+func (l *VersionLog) newMarks(v Version) (found []Entry) {
+	for _, e := range Entries(v.Checkpoints, v.Learnt) {
+		for _, a := range e.Anomalies {
+			m := mark{e.content(), a.Kind, a.Message}
+			if l.marked[m] {
+				continue
+			}
+			if l.marked == nil {
+				l.marked = map[mark]bool{}
+			}
+			l.marked[m] = true
+			found = append(found, Entry{e.Checkpoint, []Anomaly{a}})
+		}
+	}
+	return found
 }
 
 // compareState updates what cannot be right in the tracking as a whole, and

@@ -33,6 +33,7 @@ type trackingJSON struct {
 	Updated              string            `json:"updated,omitempty"`
 	Error                json.RawMessage   `json:"error,omitempty"`
 	Checkpoints          []json.RawMessage `json:"checkpoints"`
+	Anomalies            []anomalyJSON     `json:"anomalies,omitempty"` // what cannot be right in them
 	LearntAt             *time.Time        `json:"learntAt,omitempty"`
 	LearntFrom           ledger.Source     `json:"learntFrom,omitempty"` // query, create or event
 	OlderAnswer          *olderJSON        `json:"olderAnswer,omitempty"`
@@ -101,9 +102,7 @@ func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 	if f.Unverified != nil {
 		j.Unverified = newUnverifiedJSON(*f.Unverified)
 	}
-	for _, c := range tracking.Timeline(f.Checkpoints) {
-		j.Checkpoints = append(j.Checkpoints, c.Raw)
-	}
+	j.Checkpoints, j.Anomalies = timelineJSON(f)
 	return j
 }
 
