@@ -80,6 +80,11 @@ func (d *dispatch) needsContact(ctx context.Context) (bool, error) {
 	if done, err := d.Ledger.Contacted(ctx, d.Run.Plan.Account); done || err != nil {
 		return false, err
 	}
+	if d.Feed != nil {
+		if full, err := d.Feed.awaitFull(ctx); full || err != nil {
+			return full, err
+		}
+	}
 	c, err := d.Ledger.CountRows(ctx, d.Run.ID)
 	return c.Pending > int64(d.capBatchRows(0)), err
 }

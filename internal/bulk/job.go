@@ -96,6 +96,7 @@ type Job struct {
 	Service Service
 	Gate    *pace.Gate
 	Run     ledger.Run
+	Feed    *Feed // stages the rest of the run's input; nil if all is staged
 	Policy
 	Observer
 
@@ -112,6 +113,8 @@ type Job struct {
 	resentOne       bool                // see ResendOne
 	firstShownAfter time.Duration       // how long the service took to show the account's first row; 0 if this run did not see it
 	unprovable      bool                // see Unprovable
+	partial         bool                // see Partial
+	leftPending     int64               // rows after the last round
 	recorder        *sightingRecorder
 	assumptions
 }
@@ -149,6 +152,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
 	defer j.recorder.close()
+	defer func() { err = firstError(j.endFeed(), err) }()
 	err = firstError(j.loadAssumptions(soft), j.reopen(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
@@ -169,6 +173,9 @@ func (j *Job) Sent() int64 { return j.rowsSent }
 // Unprovable reports, after Execute, whether rows stay unknown because no row of
 // the account was ever accepted. [ResendOne] solves that.
 func (j *Job) Unprovable() bool { return j.unprovable }
+
+// Partial reports, after Execute, whether the feed ended before its input did.
+func (j *Job) Partial() bool { return j.partial }
 
 // reopen makes the rows pending that the user wants to send again.
 func (j *Job) reopen(ctx context.Context) error {
@@ -199,11 +206,43 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if err := j.checkAssumptions(soft); err != nil {
 		return false, err
 	}
+	if j.Feed != nil {
+		return j.sendFeed(ctx, soft)
+	}
 	p, err := j.reconcileUnknown(soft)
 	if err != nil {
 		return false, err
 	}
-	err = j.sendPending(ctx, soft)
+	more, err := j.afterSending(soft, j.sendPending(ctx, soft))
+	if more || err != nil || soft.Err() != nil {
+		return more, err
+	}
+	return j.nextRound(ctx, soft, p)
+}
+
+// sendFeed sends what is staged meanwhile. What it leaves is for the next round.
+func (j *Job) sendFeed(ctx, soft context.Context) (bool, error) {
+	sent := j.sendPending(ctx, soft)
+	if err := j.endFeed(); err != nil {
+		return false, err
+	}
+	more, err := j.afterSending(soft, sent)
+	return more || err == nil && soft.Err() == nil, err
+}
+
+// endFeed waits until the input is staged: a run that stopped keeps all its rows.
+func (j *Job) endFeed() error {
+	if j.Feed == nil {
+		return nil
+	}
+	err := j.Feed.Wait()
+	j.Run, j.Feed, j.partial = j.Feed.Run(), nil, err != nil
+	return err
+}
+
+// afterSending reports whether the run continues with another round after it
+// stopped with err, and returns err if not.
+func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 	var stop *StopError
 	switch {
 	case errors.As(err, &stop) && stop.checkFirst:
@@ -212,10 +251,8 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 		j.unknownStreaks++
 		j.note("%s: asking what became of the rows", stop.Why)
 		return true, nil
-	case err != nil || soft.Err() != nil:
-		return false, err
 	}
-	return j.nextRound(ctx, soft, p)
+	return false, err
 }
 
 // nextRound reports whether another round can do more, and waits until it can.
@@ -225,7 +262,11 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 	case err != nil:
 		return false, err
 	case c.Pending > 0:
-		return true, nil
+		if c.Pending == j.leftPending { // another process stages the run, and its batch is not full
+			err = pace.Sleep(soft, otherPoll)
+		}
+		j.leftPending = c.Pending
+		return err == nil, err
 	case c.Sending > 0:
 		return j.waitForOthers(soft, c)
 	case c.Unknown == 0 || !j.Unknown.Queries():

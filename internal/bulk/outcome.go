@@ -145,6 +145,7 @@ func endPass(pass *pace.Pass, s tracking.Signal, retryAfter time.Duration) {
 func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.requestTook = r.Took
 	if r.Outcome != tracking.OutcomeNotSent {
 		d.requests++
 	}

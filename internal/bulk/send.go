@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +18,9 @@ const (
 	claimAsync = 1
 	claimSync  = 32
 	maxSettle  = 32
+	// maxClaimFed bounds the fed batches that a worker claims at once. Those not
+	// sent are unknown if this process dies.
+	maxClaimFed = 8
 )
 
 // dispatch returns a dispatch of the run's pending rows.
@@ -86,6 +90,9 @@ type dispatch struct {
 	unknownInRow   int             // in a row
 	answered       bool            // a request had a credible answer
 	lastUnknown    *tracking.Reply // of the last unknown outcome
+
+	// How long the last claim of fed batches took, and the last request.
+	claimTook, requestTook time.Duration
 }
 
 // sendAll runs the workers until no batch is pending, and returns why they
@@ -146,7 +153,7 @@ func (d *dispatch) nextBatch(soft context.Context) (ledger.Batch, *pace.Pass, er
 		if err != nil {
 			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is no failure
 		}
-		b, ok, err := d.claimOne(context.WithoutCancel(soft))
+		b, ok, err := d.claimOne(soft)
 		if ok {
 			return b, pass, nil
 		}
@@ -177,7 +184,13 @@ func (d *dispatch) waitForSettled(before int) bool {
 
 // claimOne returns a batch of the run, and false when none is pending. Where one
 // is claimed at a time, workers claim concurrently.
-func (d *dispatch) claimOne(ctx context.Context) (ledger.Batch, bool, error) {
+func (d *dispatch) claimOne(soft context.Context) (ledger.Batch, bool, error) {
+	if d.Feed != nil {
+		if b, ok, err := d.claimFed(soft); ok || err != nil || soft.Err() != nil {
+			return b, ok, err
+		}
+	}
+	ctx := context.WithoutCancel(soft)
 	if d.claimSize == 1 {
 		some, err := d.claimBatches(ctx, 1, d.capBatchRows(0))
 		if err != nil || len(some) == 0 {
@@ -212,6 +225,64 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 	defer d.mu.Unlock()
 	d.inFlight += len(claimed)
 	return claimed, err
+}
+
+// claimFed returns a batch that was staged just now, and false when no more
+// follow. Workers claim concurrently, while the next rows are staged: as many
+// at once as are sent in the time that a claim takes.
+func (d *dispatch) claimFed(soft context.Context) (ledger.Batch, bool, error) {
+	for {
+		changed := d.Feed.changes()
+		if b, ok := d.dequeue(nil); ok {
+			return b, true, nil
+		}
+		full := d.Feed.take(d.claimsFed())
+		if len(full) == 0 {
+			if more, err := d.Feed.await(soft, changed); !more || err != nil {
+				return ledger.Batch{}, false, err
+			}
+			continue
+		}
+		if len(full[0].Rows) > d.capBatchRows(0) {
+			continue // they are cut when they are claimed later
+		}
+		began := time.Now()
+		claimed, err := d.Ledger.ClaimFull(context.WithoutCancel(soft), d.Run.ID, full)
+		if err != nil {
+			return ledger.Batch{}, false, err
+		}
+		d.mu.Lock()
+		d.inFlight += len(claimed)
+		d.claimTook = time.Since(began)
+		d.mu.Unlock()
+		b, ok := d.dequeue(claimed)
+		if d.Feed.signal(); ok {
+			return b, true, nil
+		}
+	}
+}
+
+// claimsFed returns how many fed batches to claim at once.
+func (d *dispatch) claimsFed() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.requestTook <= 0 {
+		return d.claimSize
+	}
+	return max(d.claimSize, int(min(1+d.claimTook/d.requestTook, maxClaimFed)))
+}
+
+// dequeue adds claimed batches to the queue and returns the first of it.
+func (d *dispatch) dequeue(claimed []ledger.Batch) (ledger.Batch, bool) {
+	d.claiming.Lock()
+	defer d.claiming.Unlock()
+	d.queue = append(d.queue, claimed...)
+	if len(d.queue) == 0 {
+		return ledger.Batch{}, false
+	}
+	b := d.queue[0]
+	d.queue = d.queue[1:]
+	return b, true
 }
 
 // capBatchRows lowers maxRows to rows, unless that is 0, and returns maxRows.

@@ -1,5 +1,6 @@
-// Package bulk sends rows to the service: it stages a whole input, sends pending
-// rows in batches, and settles each batch by its answer.
+// Package bulk sends rows to the service: it stages an input, sends pending rows
+// in batches, perhaps while later ones are staged, and settles each batch by its
+// answer.
 //
 // The order of writes is the guarantee. A batch is on disk as sending before its
 // first byte leaves, and its outcome is on disk before it is reported. Rows that
@@ -31,17 +32,22 @@ type StageChecks struct {
 
 // Stage adds every entry to the ledger and opens the run. On the first error of
 // src or of the checks, and when ctx ends, it leaves nothing behind.
-func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
+func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (ledger.Run, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err
 	}
+	return stage(ctx, staging, &adder{staging: staging, conflict: v.Conflict, size: stageChunk}, src, v)
+}
+
+// stage adds every entry and opens the run. After an error it discards it.
+func stage(ctx context.Context, staging ledger.Staging, a *adder, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, staging.Discard(context.WithoutCancel(ctx)))
 		}
 	}()
-	if err := fill(ctx, staging, src, v.Conflict); err != nil {
+	if err := a.fill(ctx, src); err != nil {
 		return ledger.Run{}, err
 	}
 	if v.Staged != nil {
@@ -54,8 +60,8 @@ func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.
 
 // fill adds the entries to the ledger in chunks: while one is written, the next
 // is read.
-func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entry, error], conflict func(ledger.Conflict) error) error {
-	a := adder{staging: staging, conflict: conflict, chunks: make(chan []ledger.Entry), ended: make(chan struct{})}
+func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) error {
+	a.chunks, a.ended = make(chan []ledger.Entry), make(chan struct{})
 	go a.run(ctx)
 	err := a.feed(src)
 	close(a.chunks)
@@ -66,7 +72,9 @@ func fill(ctx context.Context, staging ledger.Staging, src iter.Seq2[ledger.Entr
 // adder adds chunks as they come, until one fails.
 type adder struct {
 	staging  ledger.Staging
-	conflict func(ledger.Conflict) error
+	conflict func(ledger.Conflict) error // nil for none
+	added    func()                      // called after each chunk; nil for none
+	size     int                         // of the first chunk; later ones have stageChunk
 	chunks   chan []ledger.Entry
 	ended    chan struct{}
 	err      error
@@ -83,8 +91,14 @@ func (a *adder) run(ctx context.Context) {
 
 func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
 	conflicts, err := a.staging.Add(ctx, chunk)
-	if err != nil || a.conflict == nil {
+	if err != nil {
 		return err
+	}
+	if a.added != nil {
+		a.added()
+	}
+	if a.conflict == nil {
+		return nil
 	}
 	for _, c := range conflicts {
 		if err := a.conflict(c); err != nil {
@@ -113,9 +127,13 @@ func (a *adder) feed(src iter.Seq2[ledger.Entry, error]) error {
 		if chunk == nil {
 			chunk = make([]ledger.Entry, 0, stageChunk)
 		}
-		if chunk = append(chunk, e); len(chunk) == stageChunk && !hand() {
+		if chunk = append(chunk, e); len(chunk) < a.size {
+			continue
+		}
+		if !hand() {
 			return nil
 		}
+		a.size = stageChunk
 	}
 	if len(chunk) > 0 {
 		hand()

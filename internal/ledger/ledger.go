@@ -283,8 +283,9 @@ func (c *Counts) Add(s State, n int64) {
 // RunSummary is a run with what became of it.
 type RunSummary struct {
 	Run
-	Live   bool // a living process is working on it
-	Counts Counts
+	Live    bool // a living process is working on it
+	Partial bool // its input was not staged to its end, see [Staging.Begin]
+	Counts  Counts
 	// Superseded and Dismissed are those of Counts.Rejected that are not open, see
 	// [Row.IsOpen].
 	Superseded, Dismissed int64

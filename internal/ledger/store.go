@@ -45,6 +45,11 @@ type Queue interface {
 	// batch that becomes Pending can be claimed again.
 	Settle(ctx context.Context, outcomes []Settlement) error
 
+	// ClaimFull moves those of the batches to Sending that nobody has claimed or
+	// changed since [Staging.Full] returned them, and returns these. Their rows
+	// are not read again.
+	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
+
 	// CountRows returns how many distinct rows of the run's input, those known
 	// before included, are in each state.
 	CountRows(ctx context.Context, run int64) (Counts, error)
@@ -85,18 +90,28 @@ type UnknownRows interface {
 }
 
 // Staging is a run being filled. One goroutine uses it, and ends it with Open or
-// Discard; a process that dies before leaves nothing behind.
+// Discard; a process that dies before leaves nothing behind, unless it called
+// Begin.
 type Staging interface {
 	// Add appends entries in input order. Pairs that the ledger has, or that came
 	// earlier in this input, become no second row. It returns the entries that
 	// contradict an earlier one of this input.
 	Add(ctx context.Context, entries []Entry) ([]Conflict, error)
 
+	// Begin returns the run, which is visible from the next Add on: what is added
+	// can be claimed, but for the batch that is not full yet. If this ends before
+	// Open, the run keeps what was added, and [RunSummary.Partial] says so.
+	Begin() Run
+
+	// Full returns the batches that became full since the last call, after Begin.
+	Full() []Batch
+
 	// Open makes the run durable, visible, and ready to be claimed. The caller
 	// refuses an input without a valid record.
 	Open(ctx context.Context) (Run, error)
 
-	// Discard removes everything that was staged. After Open it does nothing.
+	// Discard removes everything that was staged before Begin; a run that is
+	// visible stays as it is. After Open it does nothing.
 	Discard(ctx context.Context) error
 }
 

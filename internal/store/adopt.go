@@ -41,7 +41,7 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err err
 		return b, err
 	}, `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM run_batches p
 		JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
-		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND n.state = 'open'
+		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND b.id <> n.filling AND n.state = 'open'
 		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
 	if err != nil {
 		return all, err

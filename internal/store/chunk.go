@@ -32,6 +32,7 @@ type chunk struct {
 	batches     []batch         // those that got rows
 
 	progress
+	full      []ledger.Batch // that got their last row, once the run was begun
 	conflicts []ledger.Conflict
 }
 
@@ -91,7 +92,14 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 		}
 	}
 	c.next += int64(len(c.entries))
-	return nil
+	if !c.s.begun {
+		return nil
+	}
+	filling := int64(-1)
+	if c.batch.rows > 0 && c.batch.rows < int64(c.s.run.Plan.BatchSize) {
+		filling = c.batch.id
+	}
+	return c.s.publish(ctx, t, c.progress, filling)
 }
 
 // sort puts the entries in the order of their keys.
@@ -253,13 +261,16 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 		row := c.base + int64(i)
 		if c.batch.id == 0 || c.batch.rows == size {
 			c.appendBatch()
-			c.batch = batch{id: nextBatch, first: row}
+			c.batch, c.rows = batch{id: nextBatch, first: row}, nil
 			nextBatch++
 		}
 		c.batch.last = row
 		c.batch.rows++
 		c.rowsByBatch[c.batch.id]++
 		c.classified[i].batch = c.batch.id
+		if c.s.begun {
+			c.keep(ledger.BatchRow{ID: row, Item: c.entries[i].Item})
+		}
 	}
 	c.appendBatch()
 	rows := c.ofKind(kindNew, c.order)
@@ -290,6 +301,17 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 func (c *chunk) appendBatch() {
 	if c.rowsByBatch[c.batch.id] > 0 {
 		c.batches = append(c.batches, c.batch)
+	}
+}
+
+// keep keeps a row of the batch being filled, to be sent from memory.
+func (c *chunk) keep(row ledger.BatchRow) {
+	size := c.s.run.Plan.BatchSize
+	if c.rows == nil {
+		c.rows = make([]ledger.BatchRow, 0, size)
+	}
+	if c.rows = append(c.rows, row); len(c.rows) == size {
+		c.full = append(c.full, ledger.Batch{ID: c.batch.id, Rows: c.rows})
 	}
 }
 

@@ -80,8 +80,37 @@ func (d *DB) takeOver(ctx context.Context, t *tx, run int64, me string) error {
 	if alive, err := d.owner.isAlive(owner); alive || err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, "UPDATE runs SET owner = $1 WHERE id = $2", me, run)
+	_, err = t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
 	return err
+}
+
+// filledNoMore is what filling becomes once nobody stages the run any more.
+const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
+
+// ClaimFull moves batches to sending that were staged just now, see [ledger.Queue].
+func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
+	me, err := d.owner.acquire()
+	if err != nil {
+		return nil, d.fail("lock", err)
+	}
+	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch, err error) {
+		now := millis(time.Now())
+		for _, b := range full {
+			// One that was never claimed, with as many rows between the same ones, is as it was staged.
+			n, err := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
+				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0 AND rows = $5 AND first_row = $6 AND last_row = $7`,
+				me, now, b.ID, run, len(b.Rows), b.Rows[0].ID, b.Rows[len(b.Rows)-1].ID)
+			if err != nil {
+				return nil, err
+			}
+			if n == 1 {
+				claimed = append(claimed, b)
+			}
+		}
+		return claimed, nil
+	})
+	d.salvage.remember(claimed)
+	return claimed, err
 }
 
 // claim moves up to n pending batches of the run to sending.
@@ -102,7 +131,8 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 // nextPending returns up to n pending batches of the run, none of them with
 // more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
-	all, err := list(ctx, t.each, scanBatch, "SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1 AND state = 'pending' ORDER BY id LIMIT $2", run, n)
+	all, err := list(ctx, t.each, scanBatch, `SELECT id, first_row, last_row, rows FROM batches
+		WHERE run_id = $1 AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ type staging struct {
 	account int64
 	run     ledger.Run
 	first   int64 // number of the first record
+	begun   bool  // see [ledger.Staging.Begin]
+	full    []ledger.Batch
 
 	progress
 }
@@ -41,8 +43,9 @@ type staging struct {
 // progress is the state of a staging between two transactions. It is replaced
 // when a transaction is on disk.
 type progress struct {
-	next  int64 // number of the next record
-	batch batch // the one being filled, its id 0 if there is none
+	next  int64             // number of the next record
+	batch batch             // the one being filled, its id 0 if there is none
+	rows  []ledger.BatchRow // of that batch, once the run was begun
 	tally ledger.Tally
 
 	// expectKnown looks records up before it inserts them. Without it inserting
@@ -130,6 +133,9 @@ func (s *staging) begin(ctx context.Context) error {
 		return err
 	}
 	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0"); err != nil {
+			return err
+		}
 		var err error
 		if s.account, err = t.accountID(ctx, s.run.Plan.Account); err != nil {
 			return err
@@ -206,7 +212,7 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 		})
 		switch {
 		case err == nil:
-			s.progress = c.progress
+			s.progress, s.full = c.progress, append(s.full, c.full...)
 			return c.conflicts, nil
 		case errors.Is(err, errNotNew):
 			now.expectKnown = true
@@ -218,33 +224,52 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 	}
 }
 
+// Begin lets the run be sent while it is staged, see [ledger.Staging].
+func (s *staging) Begin() ledger.Run {
+	s.begun = true
+	return s.run
+}
+
+// Full returns the batches that became full, see [ledger.Staging].
+func (s *staging) Full() []ledger.Batch {
+	full := s.full
+	s.full = nil
+	return full
+}
+
+// publish makes the records visible that were staged up to p, without the batch
+// that is being filled.
+func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
+	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
+		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8 WHERE id = $9`, filling,
+		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, s.run.ID); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
+		return err
+	}
+	_, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1)
+	return err
+}
+
 // Open makes the run real, see [ledger.Staging].
 func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	if s.ended {
 		return ledger.Run{}, errEnded
 	}
-	tally := s.tally
+	whole := s.progress
 	err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
 		known, err := countRows(ctx, t.each, s.run.ID, s.run.ID)
 		if err != nil {
 			return err
 		}
-		tally.KnownPending, tally.KnownOpen = known.Pending, known.Sending+known.Unknown
-		if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', last_row = $1, new_rows = $2, known_rows = $3,
-			known_pending = $4, known_open = $5, other_carrier = $6, repeats = $7 WHERE id = $8`,
-			s.next-1, tally.New, tally.Known, tally.KnownPending, tally.KnownOpen, tally.OtherCarrier, tally.Repeats, s.run.ID); err != nil {
-			return err
-		}
-		if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
-			return err
-		}
-		_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", s.next-1)
-		return err
+		whole.tally.KnownPending, whole.tally.KnownOpen = known.Pending, known.Sending+known.Unknown
+		return s.publish(ctx, t, whole, 0)
 	})
 	if err != nil {
 		return ledger.Run{}, err
 	}
-	s.run.Tally = tally
+	s.run.Tally = whole.tally
 	return s.run, s.unlock()
 }
 
@@ -254,7 +279,14 @@ func (s *staging) Discard(ctx context.Context) error {
 	if s.ended {
 		return nil
 	}
-	return errors.Join(s.d.removeStaged(ctx), s.unlock())
+	err := s.d.removeStaged(ctx)
+	if s.begun && err == nil {
+		err = s.d.run(ctx, func(ctx context.Context, t *tx) error {
+			_, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE id = $1", s.run.ID)
+			return err
+		})
+	}
+	return errors.Join(err, s.unlock())
 }
 
 // unlock ends the staging and lets others stage.

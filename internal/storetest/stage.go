@@ -28,6 +28,9 @@ var stageTests = map[string]func(*world){
 	"RefusesWhatIsNoText":           refusesWhatIsNoText,
 	"NoRecords":                     noRecords,
 	"ManyAtOnce":                    manyAtOnce,
+	"IsSentWhileItIsStaged":         isSentWhileItIsStaged,
+	"BegunRunOutlivesItsStaging":    begunRunOutlivesItsStaging,
+	"FullBatchIsClaimedOnce":        fullBatchIsClaimedOnce,
 }
 
 func runIsWhatWasPlanned(w *world) {

@@ -38,7 +38,9 @@ func New(f *command.Factory) *cobra.Command {
 		Long: `create reads every row, judges all of them, and only then sends those that
 the ledger does not hold already: in batches of up to 1000 (asynchronous), or
 with --sync of up to 40. The same command again sends only what is new or still
-pending, so after any interruption run it again.
+pending, so after any interruption run it again. A large input is sent while its
+later rows are still being stored: after a kill, "waybill runs show" says that
+the run is partial, and the same command sends the rest.
 
 ` + send.UnknownText + `
 Rejected rows are sent again with --retry-rejected only. See "waybill help rows"
@@ -154,18 +156,37 @@ func (c *creation) send(ctx context.Context) error {
 	if err := command.RecoverRows(ctx, c.call.Session, db.Queue); err != nil {
 		return err
 	}
-	run, err := c.stage(ctx, db.Stager)
+	k := &send.Execution{
+		Call: c.call, Store: db, Policy: c.policy, Wait: c.o.Wait, Started: c.started, Repeat: c.in.repeat,
+	}
+	if c.feeds() {
+		if k.Feed, err = c.feed(ctx, db.Stager); err == nil {
+			defer func() { _ = k.Feed.Wait() }() // its error was reported
+			k.Run = k.Feed.Run()
+		}
+	} else {
+		k.Run, err = c.stage(ctx, db.Stager)
+	}
 	if err != nil {
 		return err
 	}
+	k.Rows, k.Invalid = c.in.judged.Valid, c.in.judged.Invalid
 	if db.New {
 		c.call.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path)
 	}
-	if n := run.Tally.OtherCarrier; n > 0 {
+	if k.Feed == nil {
+		c.noteOtherCarrier(k)
+	}
+	err = k.Execute(ctx)
+	if k.Feed != nil {
+		c.noteOtherCarrier(k)
+	}
+	return err
+}
+
+// noteOtherCarrier says that rows are known with another carrier code.
+func (c *creation) noteOtherCarrier(k *send.Execution) {
+	if n := k.Run.Tally.OtherCarrier; n > 0 {
 		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
 	}
-	k := &send.Execution{
-		Call: c.call, Store: db, Run: run, Policy: c.policy, Wait: c.o.Wait, Invalid: c.in.judged.Invalid, Started: c.started, Repeat: c.in.repeat,
-	}
-	return k.Execute(ctx)
 }

@@ -18,6 +18,8 @@ type checkedInput struct {
 	rejects string // file for bad rows; empty for none
 	repeat  string // this command; empty if repeating it can't read the same
 	judged  input.Judgement
+	// suspect says that rows may contradict each other.
+	suspect bool
 }
 
 // openInput opens what the line names. The caller closes it.
@@ -62,7 +64,13 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		return err
 	}
 	defer rejects.Discard()
+	suspicion := newSuspicion()
+	defer suspicion.close()
+	in.Good = suspicion.add
 	in.judged, err = in.Judge(ctx, rejects.Rows)
+	if err == nil {
+		in.suspect, err = suspicion.founded()
+	}
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
 		err = changed
 	}

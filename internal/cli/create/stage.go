@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -23,6 +24,28 @@ func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run,
 		}
 		return found.report(ctx)
 	}})
+}
+
+// firstRows is how many rows are staged before the first request: each worker has
+// a batch.
+func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.BatchSize }
+
+// feeds reports whether the input is sent while it is staged. Rows that may
+// contradict each other are staged first, as the ledger alone compares them; so
+// are those that are asked for first, and inputs of a few batches.
+func (c *creation) feeds() bool {
+	return !c.in.suspect && !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
+}
+
+// feed begins to stage the input. It goes on until ctx is stopped for good.
+func (c *creation) feed(ctx context.Context, stager ledger.Stager) (*bulk.Feed, error) {
+	hard := c.call.Hard(ctx)
+	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), bulk.StageChecks{
+		Conflict: func(ledger.Conflict) error {
+			return command.Usagef("run the command again", "the input changed while it was read")
+		},
+		Staged: c.in.Unchanged,
+	})
 }
 
 // Limits of the wait for another process that stages its input.

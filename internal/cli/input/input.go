@@ -26,6 +26,8 @@ type Input struct {
 	Sources []Source
 	Options intake.Options
 	Skip    bool // leave bad rows out instead of refusing the input
+	// Good is called with every row that is judged good; nil for nothing.
+	Good func(tracking.Item) error
 }
 
 // Source is one file, or one row from the command line.
@@ -145,6 +147,11 @@ func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects) (Judgement,
 		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
+			}
+			if rec.Good() && in.Good != nil {
+				if err := in.Good(rec.Item); err != nil {
+					return err
+				}
 			}
 			return j.record(r, rec, rejects)
 		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, SourceSummary{src.Name, s}) })

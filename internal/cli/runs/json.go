@@ -27,6 +27,7 @@ type runJSON struct {
 	Dismissed  int64       `json:"dismissed"`  // rejected, and dismissed by the user
 	Unknown    int64       `json:"unknown"`
 	Pending    int64       `json:"pending"`
+	Partial    bool        `json:"partial"` // its input was not staged to its end, or not yet
 	Batches    int64       `json:"batches"` // create requests sent
 	LastSent   *time.Time  `json:"lastSent"`
 	Next       string      `json:"nextCommand,omitempty"`
@@ -40,7 +41,7 @@ type runState string
 const (
 	runLive       runState = "live"       // a living process is working on it
 	runPending    runState = "pending"    // nothing of it was sent yet
-	runUnfinished runState = "unfinished" // rows are pending, sending or unknown
+	runUnfinished runState = "unfinished" // rows are pending, sending or unknown, or not staged
 	runEnded      runState = "ended"
 )
 
@@ -48,7 +49,7 @@ func stateOf(s ledger.RunSummary) runState {
 	switch n := s.Counts; {
 	case s.Live:
 		return runLive
-	case n.Pending+n.Sending+n.Unknown == 0:
+	case n.Pending+n.Sending+n.Unknown == 0 && !s.Partial:
 		return runEnded
 	case s.Requests == 0 && n.Pending == n.Pending+n.Sending+n.Accepted+n.Rejected+n.Unknown:
 		return runPending
@@ -80,7 +81,7 @@ type batchJSON struct {
 func newRunJSON(s ledger.RunSummary) runJSON {
 	return runJSON{
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
-		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s),
+		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats,
 		Accepted: s.Counts.Accepted, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
 		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: view.TimeOrNull(s.LastSent),

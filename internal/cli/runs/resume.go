@@ -97,6 +97,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		}
 	}
 	e := &send.Execution{Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started, NamedRejected: named}
+	e.Partial = run.Partial && !run.Live
 	if !policy.RetryRejected {
 		e.Repeat = c.Repeat()
 	}

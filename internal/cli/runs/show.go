@@ -115,6 +115,8 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 		return ""
 	case n.Unknown+n.Pending+n.Sending > 0:
 		return c.CommandLine("runs", "resume", id)
+	case run.Partial:
+		return ""
 	case run.Rejected() > 0:
 		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv")
 	}
@@ -175,11 +177,19 @@ func describeState(s ledger.RunSummary) string {
 	}
 	switch {
 	case state == runPending:
-		return fmt.Sprintf("pending: none of the %s was sent yet", command.Plural(s.Counts.Pending, "row"))
-	case len(left) > 0:
-		return "unfinished: " + strings.Join(left, ", ")
+		return fmt.Sprintf("pending: none of the %s was sent yet%s", command.Plural(s.Counts.Pending, "row"), describePartial(s))
+	case state == runUnfinished:
+		return "unfinished: " + strings.TrimPrefix(strings.Join(left, ", ")+describePartial(s), "; ")
 	}
 	return string(state)
+}
+
+// describePartial says that the input was not staged to its end, empty if it was.
+func describePartial(s ledger.RunSummary) string {
+	if !s.Partial {
+		return ""
+	}
+	return "; the input was not read to its end, create it again to send the rest"
 }
 
 func printBatches(out *command.Output, batches []numberedBatch) error {

@@ -5,6 +5,7 @@ package send
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -31,6 +32,13 @@ type Execution struct {
 
 	NamedRejected int64 // rows that Policy.RetryRow makes pending
 
+	// Feed stages the rest of the input, of so many rows, while the run is sent; nil
+	// if all is staged.
+	Feed *bulk.Feed
+	Rows int64
+	// Partial says that the input was not staged to its end.
+	Partial bool
+
 	unprovable bool // unknown rows stay so, since there is no accepted row to compare with
 }
 
@@ -47,11 +55,10 @@ func (k *Execution) Execute(ctx context.Context) error {
 }
 
 func (k *Execution) execute(ctx context.Context) error {
-	run, err := k.Store.History.Run(ctx, k.Run.ID)
+	toSend, toQuery, err := k.remaining(ctx)
 	if err != nil {
 		return err
 	}
-	toSend, toQuery := k.remaining(run)
 	if err := k.announce(ctx, toSend, toQuery); err != nil {
 		return err
 	}
@@ -62,8 +69,12 @@ func (k *Execution) execute(ctx context.Context) error {
 	return k.finish(ctx, requests, sent, sendErr)
 }
 
-// remaining is how many rows are to be sent, and how many asked for.
-func (k *Execution) remaining(run ledger.RunSummary) (send, ask int64) {
+// remaining is how many rows are to be sent, at most, and how many asked for.
+func (k *Execution) remaining(ctx context.Context) (send, ask int64, err error) {
+	if k.Feed != nil {
+		return k.Rows, 0, nil
+	}
+	run, err := k.Store.History.Run(ctx, k.Run.ID)
 	c := run.Counts
 	send = c.Pending
 	if k.Policy.RetryRow != "" {
@@ -79,7 +90,7 @@ func (k *Execution) remaining(run ledger.RunSummary) (send, ask int64) {
 	if k.Policy.RetryAbsent {
 		ask += c.Accepted
 	}
-	return send, ask
+	return send, ask, err
 }
 
 // announce says, before the first request, how many rows are sent where.
@@ -90,6 +101,9 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	}
 	plan := k.Run.Plan
 	what := fmt.Sprintf("%s to send in %s", command.Plural(send, "row"), command.Plural(Calls(send, plan.BatchSize), "call"))
+	if k.Feed != nil {
+		what = "up to " + what // some may be known
+	}
 	if ask > 0 {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
@@ -129,12 +143,16 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows)
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
-	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Policy: k.Policy}
+	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
 	job.Settled, job.Resolved = progress.Settled, progress.Resolved
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
 	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
-	k.unprovable = job.Unprovable()
+	k.Run, k.unprovable = job.Run, job.Unprovable()
+	k.Partial = k.Partial || job.Partial()
+	if job.Partial() && command.As[*command.UsageError](err) {
+		err = &command.ExitError{Code: command.Partial, Err: errors.New("stopped: an input changed while it was staged"), Hint: partialHint}
+	}
 	progress.Stop()
 	return requests, job.Sent(), err
 }

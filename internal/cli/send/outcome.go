@@ -32,6 +32,9 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 	return errors.Join(k.exitError(res, first, sendErr), failed)
 }
 
+// partialHint says how to continue a run whose input was not staged to its end.
+const partialHint = "create the same input again: it sends what is not known yet, and nothing twice"
+
 // exitError is the error of a run by the states of its rows. first is why the
 // first of them is unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
@@ -44,8 +47,13 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	case command.As[*command.SignalError](sendErr):
 		e.Err = fmt.Errorf("interrupted: %s", res.counts())
 		e.Hint = k.resumePhrase() + " goes on where this one stopped"
+		if res.Partial {
+			e.Err = fmt.Errorf("%w; the input was not staged to its end", e.Err)
+			e.Hint = partialHint
+		}
 	case sendErr != nil:
 		e.Err = fmt.Errorf("%w; %s", sendErr, res.counts())
+		e.Hint = command.HintOf(sendErr)
 		k.addStopHint(e, res, sendErr)
 	case code == command.Unknown:
 		e.Err = fmt.Errorf("%s of unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
@@ -65,6 +73,9 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
 		e.Hint = k.resumePhrase() + " tells their outcome when it has ended"
+	case res.Partial:
+		e.Err = fmt.Errorf("the rows of run %s are done, but its input was not staged to its end", res.Run)
+		e.Hint, e.Next = partialHint, k.Repeat
 	default:
 		e.Err = fmt.Errorf("%s left out, the rest is done", command.Plural(res.Invalid, "bad row"))
 		e.Hint, e.Next = "mend them and run the same command again", ""
@@ -138,7 +149,7 @@ func stopCode(err error) command.Code {
 	switch {
 	case err == nil:
 		return command.OK
-	case command.As[*command.SignalError](err):
+	case command.As[*command.SignalError](err), command.As[*command.ExitError](err):
 		code, _ := command.CodeAndHint(err)
 		return code
 	case !errors.As(err, &stop):
@@ -160,7 +171,7 @@ func rowsCode(res Result) command.Code {
 		}
 		cs = append(cs, code)
 	}
-	if res.Invalid > 0 {
+	if res.Invalid > 0 || res.Partial {
 		cs = append(cs, command.Partial)
 	}
 	if res.Pending > 0 {

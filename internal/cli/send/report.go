@@ -35,7 +35,8 @@ type Result struct {
 	Unknown    int64 `json:"unknown"`
 	Pending    int64 `json:"pending"`
 
-	Batches        int64   `json:"batches"` // create requests made by this command
+	Partial        bool    `json:"partial,omitempty"` // the rest of the input was not staged
+	Batches        int64   `json:"batches"`           // create requests made by this command
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 
 	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has processed
@@ -55,7 +56,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 		Run: k.runID(), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
 		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
-		Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
+		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
 	}
 	outcome := k.outcome(ctx, res, sendErr)
 	if k.Wait && sendErr == nil && res.Accepted > 0 {

@@ -41,3 +41,8 @@ CREATE TABLE dismissals (
 
 -- Events of one tracking.
 CREATE INDEX events_by_number ON events (folded);
+
+-- Whether the input of a run was staged to its end: 0; else the batch that is
+-- being filled, -1 if there is none. A run is sent while the rest of its input is
+-- staged, and that batch once it is full.
+ALTER TABLE runs ADD COLUMN filling BIGINT NOT NULL DEFAULT 0;

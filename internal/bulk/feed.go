@@ -1,0 +1,144 @@
+package bulk
+
+import (
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// maxHeldRows bounds the rows of full batches that wait in memory. Those of later
+// batches are read from the ledger.
+const maxHeldRows = 64 * 1024
+
+// Feed stages an input while its run is sent: full batches go from memory to the
+// workers. It never waits for them, since others wait to stage.
+type Feed struct {
+	ended chan struct{} // closed once run and err are final
+	run   ledger.Run
+	err   error
+
+	mu      sync.Mutex
+	full    []ledger.Batch // that nobody took
+	held    int            // rows in them
+	changed chan struct{}  // closed, and replaced, when full changes
+}
+
+// BeginFeed begins to stage every entry of src, which contradict each other
+// nowhere. The first portion has up to so many entries. It returns once that one
+// is in the ledger, and the run visible. An error before that leaves nothing
+// behind. The caller waits for the end of the feed, see [Feed.Wait]. ctx ends the
+// wait for others who stage, hard the feed.
+func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], first int, v StageChecks) (*Feed, error) {
+	staging, err := store.Stage(ctx, plan)
+	if err != nil {
+		return nil, err
+	}
+	f := &Feed{ended: make(chan struct{}), run: staging.Begin(), changed: make(chan struct{})}
+	visible := make(chan struct{})
+	go func() {
+		defer close(f.ended)
+		var once sync.Once
+		added := func() {
+			once.Do(func() { close(visible) })
+			f.put(staging.Full())
+		}
+		run, err := stage(hard, staging, &adder{staging: staging, conflict: v.Conflict, added: added, size: first}, src, v)
+		if f.err = err; err == nil {
+			f.run = run
+		}
+	}()
+	select {
+	case <-visible:
+	case <-f.ended:
+		select {
+		case <-visible:
+		default:
+			return nil, f.err
+		}
+	}
+	return f, nil
+}
+
+// put hands over full batches, as far as there is room.
+func (f *Feed) put(full []ledger.Batch) {
+	f.mu.Lock()
+	for _, b := range full {
+		if f.held < maxHeldRows {
+			f.full, f.held = append(f.full, b), f.held+len(b.Rows)
+		}
+	}
+	f.mu.Unlock()
+	f.signal()
+}
+
+// take returns up to n full batches.
+func (f *Feed) take(n int) []ledger.Batch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	some := f.full[:min(n, len(f.full))]
+	f.full = f.full[len(some):]
+	for _, b := range some {
+		f.held -= len(b.Rows)
+	}
+	return some
+}
+
+// signal ends the waits for changes.
+func (f *Feed) signal() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// changes returns what await waits for.
+func (f *Feed) changes() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.changed
+}
+
+// await waits for a change. It returns false when ctx or the staging has ended and
+// nothing is left, and the error of the staging.
+func (f *Feed) await(ctx context.Context, changed <-chan struct{}) (bool, error) {
+	select {
+	case <-changed:
+		return true, nil
+	case <-ctx.Done():
+		return false, nil
+	case <-f.ended:
+		return f.hasFull(), f.err
+	}
+}
+
+func (f *Feed) hasFull() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.full) > 0
+}
+
+// awaitFull waits until a batch is full, and reports false if the staging or ctx
+// ends before.
+func (f *Feed) awaitFull(ctx context.Context) (bool, error) {
+	for {
+		changed := f.changes()
+		if f.hasFull() {
+			return true, nil
+		}
+		if more, err := f.await(ctx, changed); !more || err != nil {
+			return false, err
+		}
+	}
+}
+
+// Run returns the run, with its tally once its input is staged.
+func (f *Feed) Run() ledger.Run { return f.run }
+
+// Wait waits for the end of the feed. Its error says why the input was not staged
+// to its end; what was staged until then stays.
+func (f *Feed) Wait() error {
+	<-f.ended
+	return f.err
+}

@@ -1,0 +1,150 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// beginRun begins a run that is visible with the entries.
+func (w *world) beginRun(p ledger.Plan, all ...ledger.Entry) (ledger.Staging, ledger.Run) {
+	w.Helper()
+	staging, err := w.Stage(w.Context(), p)
+	w.must(err)
+	run := staging.Begin()
+	w.add(staging, all...)
+	return staging, run
+}
+
+func (w *world) add(staging ledger.Staging, all ...ledger.Entry) {
+	w.Helper()
+	_, err := staging.Add(w.Context(), all)
+	w.must(err)
+}
+
+// items returns the numbers of rows by batch.
+func items(batches []ledger.Batch) (all [][]string) {
+	for _, b := range batches {
+		var refs []string
+		for _, r := range b.Rows {
+			refs = append(refs, r.Item.ReferID)
+		}
+		all = append(all, refs)
+	}
+	return all
+}
+
+func refs(numbers ...int) (all []string) {
+	for _, n := range numbers {
+		all = append(all, item(n).ReferID)
+	}
+	return all
+}
+
+// isSentWhileItIsStaged sees that a batch is handed out once it is full, whatever
+// portions its rows came in, and that what was sent stays so.
+func isSentWhileItIsStaged(w *world) {
+	ctx := w.Context()
+	earlier := w.run(plan(), entries(20, 21)...)
+	staging, err := w.Stage(ctx, plan())
+	w.must(err)
+	run := staging.Begin()
+	_, err = w.Run(ctx, run.ID)
+	w.is("Run before the first rows", err, ledger.ErrNoRun)
+	w.add(staging, entries(1, 2)...)
+	w.same("full", len(staging.Full()), 0)
+	w.counts(run.ID, ledger.Counts{Pending: 2})
+	other := w.open()
+	for _, s := range []Store{w.Store, other} {
+		b, err := s.Claim(ctx, run.ID, 10, 1000)
+		w.must(err)
+		w.same("claimed before a batch is full", items(b), [][]string(nil))
+	}
+	w.add(staging, append(entries(20, 20), entries(3, 8)...)...)
+	full := staging.Full()
+	w.same("full", items(full), [][]string{refs(1, 2, 3), refs(4, 5, 6)})
+	w.same("full again", len(staging.Full()), 0)
+	claimed, err := w.ClaimFull(ctx, run.ID, full[:1])
+	w.must(err)
+	w.same("claimed", claimed, full[:1])
+	w.counts(run.ID, ledger.Counts{Pending: 6, Sending: 3})
+	w.settle(ledger.Accepted, claimed[0])
+	sum, err := other.Run(ctx, run.ID)
+	w.must(err)
+	w.same("partial", sum.Partial, true)
+	w.same("tally", sum.Tally, ledger.Tally{New: 8, Known: 1})
+	w.add(staging, append(entries(1, 1), entries(9, 10)...)...)
+	w.same("full", items(staging.Full()), [][]string{refs(7, 8, 9)})
+	run, err = staging.Open(ctx)
+	w.must(err)
+	w.same("tally", run.Tally, ledger.Tally{New: 10, Known: 1, KnownPending: 1, Repeats: 1})
+	sum, err = w.Run(ctx, run.ID)
+	w.must(err)
+	w.same("run", sum.Run, run)
+	w.same("partial", sum.Partial, false)
+	w.same("left", items(w.claim(run.ID, 10)), [][]string{refs(4, 5, 6), refs(7, 8, 9), refs(10)})
+	w.counts(run.ID, ledger.Counts{Accepted: 3, Sending: 7, Pending: 1})
+	w.counts(earlier.ID, ledger.Counts{Pending: 2})
+	w.same("records", len(collect(w, w.Rows(ctx, run.ID))), 12)
+}
+
+// begunRunOutlivesItsStaging sees that a run whose staging ended early keeps what
+// it got, and that the same input adds the rest.
+func begunRunOutlivesItsStaging(w *world) {
+	for name, end := range map[string]func(ledger.Staging){
+		"killed":    func(ledger.Staging) { w.kill() },
+		"discarded": func(s ledger.Staging) { w.must(s.Discard(w.Context())) },
+	} {
+		first := map[string]int{"killed": 1, "discarded": 101}[name]
+		staging, run := w.beginRun(plan(), entries(first, first+4)...)
+		full := staging.Full()
+		_, err := w.ClaimFull(w.Context(), run.ID, full)
+		w.must(err)
+		w.settle(ledger.Accepted, full...)
+		end(staging)
+		sum, err := w.Run(w.Context(), run.ID)
+		w.must(err)
+		w.same(name+": partial", sum.Partial, true)
+		w.same(name+": tally", sum.Tally, ledger.Tally{New: 5})
+		if name == "discarded" { // it can be continued as it is
+			w.same(name+": left", items(w.claim(run.ID, 10)), [][]string{refs(first+3, first+4)})
+			continue
+		}
+		again := w.run(plan(), entries(first, first+9)...)
+		w.same(name+": tally of the same input", again.Tally, ledger.Tally{New: 5, Known: 5, KnownPending: 2})
+		n, err := w.Adopt(w.Context(), again.ID, 1<<20)
+		w.must(err)
+		w.same(name+": adopted", n, int64(2))
+		w.counts(again.ID, ledger.Counts{Accepted: 3, Pending: 7})
+	}
+}
+
+// fullBatchIsClaimedOnce sees that a batch which somebody else claimed, or whose
+// rows were moved, is not sent from memory.
+func fullBatchIsClaimedOnce(w *world) {
+	ctx := w.Context()
+	staging, run := w.beginRun(plan(), entries(1, 9)...)
+	full := staging.Full()
+	w.same("full", len(full), 3)
+	other := w.open()
+	taken, err := other.Claim(ctx, run.ID, 1, 1) // cut out of the first batch
+	w.must(err)
+	w.same("taken", items(taken), [][]string{refs(1)})
+	_, err = other.Claim(ctx, run.ID, 1, 2) // the rest of it
+	w.must(err)
+	w.must(other.Settle(ctx, []ledger.Settlement{{Batch: taken[0].ID, State: ledger.Pending}}))
+	claimed, err := w.ClaimFull(ctx, run.ID, full)
+	w.must(err)
+	w.same("claimed", claimed, full[1:])
+	claimed, err = w.ClaimFull(ctx, run.ID, full)
+	w.must(err)
+	w.same("claimed twice", len(claimed), 0)
+	w.must(w.Settle(ctx, []ledger.Settlement{{Batch: full[1].ID, State: ledger.Pending}}))
+	claimed, err = w.ClaimFull(ctx, run.ID, full)
+	w.must(err)
+	w.same("claimed after it was sent once", len(claimed), 0)
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = w.ClaimFull(ended, run.ID, full)
+	w.is("claiming", err, context.Canceled)
+}
