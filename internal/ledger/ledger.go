@@ -461,12 +461,13 @@ type AnswerVersion struct {
 
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
-	Item     tracking.Item
-	State    State  // empty if this ledger did not create it
-	Run      int64  // the run that brought it in, 0 if none or if it was pruned
-	Reason   string // why it was rejected or is unknown
-	Sighting *Sighting
-	Asked    time.Time // when the service last answered a query about the referId; zero if never
+	Item      tracking.Item
+	State     State  // empty if this ledger did not create it
+	Run       int64  // the run that brought it in, 0 if none or if it was pruned
+	Reason    string // why it was rejected or is unknown
+	Sighting  *Sighting
+	Dismissed bool      // it is rejected, and the user dismissed it
+	Asked     time.Time // when the service last answered a query about the referId; zero if never
 
 	// Unverified is the number in the inbox of the latest event about the tracking
 	// number that did not verify, 0 if there is none. It changed nothing.

@@ -10,7 +10,7 @@ import (
 // Columns of a status, in this order: itself, its own sighting, and that of its
 // number alone.
 const (
-	statusOwn     = 9
+	statusOwn     = 10
 	sightingWidth = 15
 	statusAlone   = statusOwn + sightingWidth
 	statusWidth   = statusAlone + sightingWidth
@@ -68,7 +68,7 @@ func (c *statusScanner) text(i int) string {
 func (c *statusScanner) status() ledger.TrackingStatus {
 	st := ledger.TrackingStatus{
 		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
-		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Unverified: c.number(8),
+		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Unverified: c.number(8), Dismissed: c.number(9) != 0,
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
 	other := c.sighting(statusAlone, st.Item.Key())

@@ -202,6 +202,7 @@ const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
 		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
 		`COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0), ` + unverifiedBegin + folded + unverifiedEnd +
+		"COALESCE(r.state, b.state) = 'rejected' AND EXISTS (SELECT 1 FROM dismissals d WHERE d.row_id = r.id), " +
 		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
 		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
@@ -223,7 +224,7 @@ const (
 // unheldColumns are those of a sighting that is no row's.
 const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 	COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), ` +
-	unverifiedBegin + "s.folded" + unverifiedEnd + sightingColumns + ", " + noSighting
+	unverifiedBegin + "s.folded" + unverifiedEnd + "0, " + sightingColumns + ", " + noSighting
 
 // unheld holds for a sighting of the account that is no row's, and for one of a
 // number that the account does not hold: neither as a row, nor as what was learnt

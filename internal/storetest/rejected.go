@@ -115,6 +115,11 @@ func dismissesOpenRows(w *world) {
 	w.dismiss(run.ID, "", 1)
 	want := []string{"dismissed", "superseded", "accepted"}
 	w.same("dismissed", w.rejections(run.ID), want)
+	for ref, dismissed := range map[string]bool{"A": true, "B": false, "C": false} {
+		found, err := w.Find(w.Context(), account, ref, "")
+		w.must(err)
+		w.same("what is known of "+ref, found[0].Dismissed, dismissed)
+	}
 	w.dismiss(run.ID, "", 0)
 	w.kill()
 	w.same("is on disk", w.rejections(run.ID), want)

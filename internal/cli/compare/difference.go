@@ -196,6 +196,9 @@ func (o *order) ofRow(base difference, here *ledger.TrackingStatus) []difference
 	d := base
 	d.file, d.store, d.service, d.events = present, storeValue(here), o.serviceValue(base.row.Item.Number), o.eventValue(base.row.Item.Number)
 	if here == nil || here.State == ledger.Rejected {
+		if here != nil && here.Dismissed {
+			return nil // the user settled it
+		}
 		if i, lacks := o.place(d.row.Item.Number, o.isHere); lacks && i < len(o.onlyKnown()) {
 			other := o.onlyKnown()[i]
 			d.kind, d.field, d.file, d.store, d.run = differs, "trackingNumber", d.row.Item.Number, other.Item.Number, other.Run

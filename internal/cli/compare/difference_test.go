@@ -22,6 +22,12 @@ func inStore(number string, state ledger.State) ledger.TrackingStatus {
 	return ledger.TrackingStatus{Item: tracking.Item{ReferID: "A", Number: number}, State: state, Run: 3}
 }
 
+func dismissed(number string) ledger.TrackingStatus {
+	st := inStore(number, ledger.Rejected)
+	st.Dismissed = true
+	return st
+}
+
 // seen is an accepted row with a status that an answer had, or an event.
 func seen(number, status string, day int, from ledger.Source) ledger.TrackingStatus {
 	st := inStore(number, ledger.Accepted)
@@ -78,6 +84,7 @@ func TestDifferences(t *testing.T) {
 		{"states", "N1 N2 N3 N4", "", order{known: []ledger.TrackingStatus{
 			inStore("N1", ledger.Pending), inStore("N2", ledger.Sending), inStore("N3", ledger.Rejected), inStore("N4", ledger.Unknown),
 		}}, []string{"N1 pending |present|pending||", "N2 pending |present|sending||", "N3 rejected |present|rejected||", "N4 unknown |present|unknown||"}},
+		{"dismissed", "N1", "", order{known: []ledger.TrackingStatus{dismissed("N1"), inStore("N2", ledger.Accepted)}}, nil},
 		{"missing there", "N1", "", order{known: []ledger.TrackingStatus{seen("N1", "2", 5, ledger.FromEvent)}, answer: answer(tracking.ErrAbsent), events: event("N1", "2", 5)}, []string{"N1 missing_there |present|accepted|absent|2"}},
 		{"missing there by the last answer", "N1", "", order{known: []ledger.TrackingStatus{
 			{Item: tracking.Item{ReferID: "A", Number: "N1"}, State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},

@@ -196,7 +196,7 @@ func advice(k kind) string {
 	case pending:
 		return "this sends them"
 	case rejected:
-		return "fix them in this CSV and create it"
+		return "fix them in this CSV and create it; `waybill runs dismiss` settles what is not to be created"
 	case unknown:
 		return "this asks the service about them, and sends what it proves not to have"
 	case missingThere:
