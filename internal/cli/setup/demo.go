@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -33,7 +36,7 @@ var demoOrders []byte
 const (
 	demoKey        = "demo-key"
 	demoSecret     = "demo-webhook-secret" //nolint:gosec // of the demo's own sandbox, known to all
-	demoProcessing = 1200 * time.Millisecond
+	demoProcessing = 2 * time.Second
 	demoFile       = "orders.csv"
 	demoTracking   = "DEMO-1006" // the order in two parcels
 	demoEvents     = 6           // shown of those received
@@ -52,13 +55,18 @@ webhook:
       signature: {from: "header:X-Signature", encoding: hex}
 `
 
-// demoResult is what the demo did, for scripts.
+// demoResult is what the demo did, for scripts. All of it is counted where it
+// happened: in the store, and by those who received it.
 type demoResult struct {
-	Sandbox  string `json:"sandbox"`
-	Listener string `json:"listener"`
-	Accepted int64  `json:"accepted"`
-	Events   int    `json:"events"`
-	Refused  int    `json:"refused"`
+	Sandbox   string `json:"sandbox"`
+	Listener  string `json:"listener"`
+	Accepted  int    `json:"accepted"`  // trackings
+	Processed int    `json:"processed"` // of them, those with a status
+	Delivered int    `json:"delivered"` // of them
+	Events    int    `json:"events"`    // received
+	Verified  int    `json:"verified"`  // of the events
+	Forwarded int    `json:"forwarded"` // of the events: the demo's application got them
+	Refused   int    `json:"refused"`   // deliveries
 }
 
 type demoOptions struct{ Keep bool }
@@ -71,9 +79,10 @@ func NewDemo(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupRest,
 		Short:   "See the whole job on this computer, no account needed",
 		Long: `demo starts a miniature of the service and a webhook receiver on this computer,
-creates trackings from a CSV file, waits for them, shows them, receives signed
-events and refuses a forged one. It reads none of your settings and leaves
-nothing behind.`,
+creates trackings from a CSV file, waits until the service has processed them,
+shows one, receives signed events, forwards them to an application and refuses a
+forged one. At the end it says how many of each there were. It reads none of your
+settings and leaves nothing behind.`,
 		Example: command.Example("waybill demo", "waybill demo --keep"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -139,10 +148,18 @@ func interruptedDemo(ctx context.Context, err error) error {
 	return err
 }
 
-// start starts the listener and the sandbox, and returns what waits for their
-// end after ctx.
+// start starts an application, the listener and the sandbox, and returns what
+// waits for their end after ctx.
 func (d *demonstration) start(ctx context.Context) (ended func() error, err error) {
 	var lc net.ListenConfig
+	application, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	receiving := make(chan error, 1)
+	go func() {
+		receiving <- serveUntil(ctx, application, http.HandlerFunc(d.takeForwarded), func() error { return nil })
+	}()
 	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -156,7 +173,7 @@ func (d *demonstration) start(ctx context.Context) (ended func() error, err erro
 		return nil, errors.Join(err, l.Close())
 	}
 	listening := make(chan error, 1)
-	go func() { listening <- d.listen(ctx) }()
+	go func() { listening <- d.listen(ctx, command.ServerURL(application.Addr().String(), "")) }()
 	if err := d.waitReady(ctx, listening); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -170,8 +187,8 @@ func (d *demonstration) start(ctx context.Context) (ended func() error, err erro
 		return nil, errors.Join(err, l.Close())
 	}
 	serving := make(chan error, 1)
-	go func() { serving <- serveSandbox(ctx, d.box, l) }()
-	return func() error { return errors.Join(<-serving, <-listening) }, nil
+	go func() { serving <- serveUntil(ctx, l, d.box, d.box.Close) }()
+	return func() error { return errors.Join(<-serving, <-listening, <-receiving) }, nil
 }
 
 // command runs one command line of waybill as the demo's user.
@@ -190,10 +207,21 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 	return nil
 }
 
-// listen runs the listener; what it prints is kept.
-func (d *demonstration) listen(ctx context.Context) error {
+// listen runs the listener, which forwards to the application; what it prints is
+// kept.
+func (d *demonstration) listen(ctx context.Context, application string) error {
 	io := term.New(strings.NewReader(""), lineWriter(d.receive), d.f.App.IO.Err, term.Facts{})
-	return d.command(ctx, io, "listen", "--addr", "127.0.0.1:0", "-o", "jsonl")
+	return d.command(ctx, io, "listen", "--addr", "127.0.0.1:0", "-o", "jsonl", "-q", "--forward-to", application)
+}
+
+// takeForwarded is the application that verified events are forwarded to.
+func (d *demonstration) takeForwarded(w http.ResponseWriter, r *http.Request) {
+	var events []json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&events); err != nil {
+		http.Error(w, "not a list of events", http.StatusBadRequest)
+		return
+	}
+	d.count(func() { d.result.Forwarded += len(events) })
 }
 
 // lineWriter is called with whole lines.
@@ -213,17 +241,29 @@ func (d *demonstration) receive(line []byte) {
 	if json.Unmarshal(line, &e) != nil {
 		return
 	}
-	d.mu.Lock()
-	switch e.Type {
-	case "ready":
-		if json.Unmarshal(line, &ready) == nil {
-			d.result.Listener = ready.URL
+	d.count(func() {
+		switch e.Type {
+		case "ready":
+			if json.Unmarshal(line, &ready) == nil {
+				d.result.Listener = ready.URL
+			}
+		case "refused":
+			d.result.Refused++
+		case "forward":
+		default:
+			d.events = append(d.events, e)
+			d.result.Events++
+			if e.Verified == inbox.Yes {
+				d.result.Verified++
+			}
 		}
-	case "refused":
-		d.result.Refused++
-	default:
-		d.events = append(d.events, e)
-	}
+	})
+}
+
+// count changes what was received, and wakes who waits for it.
+func (d *demonstration) count(change func()) {
+	d.mu.Lock()
+	change()
 	d.mu.Unlock()
 	select {
 	case d.received <- struct{}{}:
@@ -271,24 +311,27 @@ func (d *demonstration) steps(ctx context.Context) error {
 	d.say("# a receiver of its webhooks at %s.", d.result.Listener)
 	d.say("# A file of 24 orders by seven carriers is created. One order has two")
 	d.say("# parcels, and one row stands in the file twice.")
-	for _, words := range [][]string{
-		{"create", demoFile, "--wait"},
-		{"list"},
-		{"show", demoTracking},
-	} {
+	for _, words := range [][]string{{"create", demoFile}, {"show", demoTracking}} {
 		if err := d.step(ctx, words...); err != nil {
 			return err
 		}
 	}
-	d.result.Accepted = d.box.Stats().Distinct
-	d.say("# Four weeks pass in the sandbox: all is delivered, signed events arrive.")
+	if err := d.waitOut(ctx); err != nil {
+		return err
+	}
+	d.say("# Four weeks pass in the sandbox: all is delivered, signed events")
+	d.say("# arrive, and go on to an application of yours.")
 	d.box.Advance(28 * 24 * time.Hour)
-	all := int(d.result.Accepted)
-	err := d.until(ctx, "the events", func() bool { return delivered(d.events) >= all })
+	err := d.until(ctx, "the events", func() bool {
+		return delivered(d.events) >= d.result.Accepted && d.result.Forwarded >= d.result.Verified
+	})
 	if err != nil {
 		return err
 	}
 	if err := d.printEvents(); err != nil {
+		return err
+	}
+	if err := d.step(ctx, "show", demoTracking); err != nil {
 		return err
 	}
 	d.say("# Somebody sends a forged delivery.")
@@ -299,7 +342,50 @@ func (d *demonstration) steps(ctx context.Context) error {
 		return err
 	}
 	d.say("refused with 401: signature_mismatch. It is kept as evidence, no more.")
+	return d.countTrackings(ctx)
+}
+
+// waitOut shows how Processing is waited out.
+func (d *demonstration) waitOut(ctx context.Context) error {
+	if err := d.countTrackings(ctx); err != nil {
+		return err
+	}
+	d.say("# The service is Processing: %d of %d trackings have a status.", d.result.Processed, d.result.Accepted)
+	began := time.Now()
+	if err := d.step(ctx, "wait", "--run", "1"); err != nil {
+		return err
+	}
+	if err := d.countTrackings(ctx); err != nil {
+		return err
+	}
+	d.say("# After %.1f s of waiting: %d of %d.\n", time.Since(began).Seconds(), d.result.Processed, d.result.Accepted)
 	return nil
+}
+
+// countTrackings counts what the store knows of trackings.
+func (d *demonstration) countTrackings(ctx context.Context) error {
+	var out bytes.Buffer
+	if err := d.command(ctx, term.New(strings.NewReader(""), &out, discard{}, term.Facts{}), "list", "-o", "json"); err != nil {
+		return err
+	}
+	var all []view.TrackingStatus
+	if err := json.Unmarshal(out.Bytes(), &all); err != nil {
+		return fmt.Errorf("read the demo's own list: %w", err)
+	}
+	d.result.Accepted, d.result.Processed, d.result.Delivered = 0, 0, 0
+	for _, t := range all {
+		d.result.Accepted += one(t.State == ledger.Accepted)
+		d.result.Processed += one(t.Phase == ledger.Processed)
+		d.result.Delivered += one(t.StatusTrack == "delivered")
+	}
+	return nil
+}
+
+func one(counts bool) int {
+	if counts {
+		return 1
+	}
+	return 0
 }
 
 func delivered(events []view.Event) int {
@@ -340,7 +426,6 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *demonstration) printEvents() error {
 	d.mu.Lock()
 	events := d.events
-	d.result.Events = len(events)
 	d.mu.Unlock()
 	if d.out.Machine() {
 		return nil
@@ -371,6 +456,9 @@ func (d *demonstration) finish() error {
 	if d.out.Machine() {
 		return d.out.End(d.out.Object(d.result))
 	}
+	r := d.result
+	d.say("\n# In sum: %s created, %d processed, %d delivered;", command.Plural(r.Accepted, "tracking"), r.Processed, r.Delivered)
+	d.say("# %s received, %d verified, %d forwarded; %s refused.", command.Plural(r.Events, "event"), r.Verified, r.Forwarded, command.Plural(r.Refused, "forged delivery"))
 	d.say("\n# Try it yourself:")
 	d.say("#   waybill sandbox          the service in miniature, until Ctrl-C")
 	d.say("# and in another terminal:")

@@ -166,7 +166,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		call.IO.Warning("other computers can reach the sandbox on %s", l.Addr().String())
 	}
 	g, serving := errgroup.WithContext(ctx)
-	g.Go(func() error { return serveSandbox(serving, box, l) })
+	g.Go(func() error { return serveUntil(serving, l, box, box.Close) })
 	if err := call.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		return errors.Join(err, l.Close(), g.Wait())
 	}
@@ -180,17 +180,17 @@ func sandboxUsage(err error) error {
 	return err
 }
 
-// serveSandbox serves until ctx ends, then closes the sandbox.
-func serveSandbox(ctx context.Context, box *sandbox.Server, l net.Listener) error {
-	srv := &http.Server{Handler: box, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+// serveUntil serves until ctx ends, and calls end when that is over.
+func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, end func() error) error {
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {
 	case err := <-ended:
-		return errors.Join(err, box.Close())
+		return errors.Join(err, end())
 	case <-ctx.Done():
 	}
-	err := errors.Join(box.Close(), srv.Close())
+	err := errors.Join(end(), srv.Close())
 	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)
 	}
