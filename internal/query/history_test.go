@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +64,8 @@ func (k *keptVersions) AnswerVersions(_ context.Context, _, referID string) iter
 
 func (k *keptVersions) Events(_ context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		for i := len(k.events) - 1; i >= 0; i-- { // newest first
-			if e := k.events[i]; tracking.SameNumber(e.TrackingNumber, q.TrackingNumber) && !yield(e, nil) {
+		for _, e := range slices.Backward(k.events) { // newest first
+			if tracking.SameNumber(e.TrackingNumber, q.TrackingNumber) && !yield(e, nil) {
 				return
 			}
 		}

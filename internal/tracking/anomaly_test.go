@@ -1,6 +1,7 @@
 package tracking_test
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 	"time"
@@ -88,14 +89,14 @@ func TestDigest(t *testing.T) {
 	text.Checkpoints = []tracking.Checkpoint{base.Checkpoints[0], at("11", "B", "y")}
 	twice.Checkpoints = append([]tracking.Checkpoint{base.Checkpoints[0]}, base.Checkpoints...)
 	for name, other := range map[string]tracking.Tracking{"status": status, "text": text, "twice": twice} {
-		if string(other.Digest()) == string(base.Digest()) {
+		if bytes.Equal(other.Digest(), base.Digest()) {
 			t.Errorf("%s: the same digest", name)
 		}
 	}
 	one, two := base, base
 	one.Number, two.Number = "N-1", "N2"
 	order, again := tracking.Answer{Trackings: []tracking.Tracking{one, two, {Number: "N3"}}}, tracking.Answer{Trackings: []tracking.Tracking{two, one}}
-	if string(order.Digest()) != string(again.Digest()) || string(order.Digest()) == string(tracking.Answer{Trackings: order.Trackings[:1]}.Digest()) {
+	if !bytes.Equal(order.Digest(), again.Digest()) || bytes.Equal(order.Digest(), tracking.Answer{Trackings: order.Trackings[:1]}.Digest()) {
 		t.Error("the digest of an answer is not that of the trackings it knows")
 	}
 	if d := (tracking.Answer{Processing: true}).Digest(); d != nil {
@@ -163,67 +164,80 @@ func TestVersionLog(t *testing.T) {
 		"grows": {
 			[]tracking.Version{version(1, "MOVING", full[:1]...), version(2, "MOVING", full...), version(3, "DELIVERED", "12 C z", "11 B y", "10 A x")},
 			[]string{"first +A", "+B +C", "status"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"removed, rewritten, repeated": {
 			[]tracking.Version{version(1, "MOVING", full...), version(2, "MOVING", "10 A x", "12 D z", "10 A x"), version(3, "MOVING", "10 A x", "12 D z", "10 A x")},
 			[]string{"first +A +B +C", "+A -B C>D A:repeated", "none"},
-			[]string{"D, rewritten: was: C", "B, removed: removed", "A", "A, repeated: repeated"}, nil,
+			[]string{"D, rewritten: was: C", "B, removed: removed", "A", "A, repeated: repeated"},
+			nil,
 		},
 		"the newest removed": {
 			[]tracking.Version{version(1, "MOVING", full...), version(2, "MOVING", full[:2]...), version(3, "MOVING", full[:2]...)},
 			[]string{"first +A +B +C", "-C time_back", "none"},
-			[]string{"C, removed: removed", "B", "A"}, []string{"time_back: latest checkpoint was at 2026-03-01T12:00:00Z"},
+			[]string{"C, removed: removed", "B", "A"},
+			[]string{"time_back: latest checkpoint was at 2026-03-01T12:00:00Z"},
 		},
 		"removed and restored": {
 			[]tracking.Version{version(1, "MOVING", full...), version(2, "MOVING", full[1:]...), version(3, "MOVING", full...)},
 			[]string{"first +A +B +C", "-A", "+A"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"other place": {
 			[]tracking.Version{version(1, "MOVING", "10 A x"), version(2, "MOVING", "10 A y")},
 			[]string{"first +A", "A>A"},
-			[]string{"A, rewritten: was: x"}, nil,
+			[]string{"A, rewritten: was: x"},
+			nil,
 		},
 		"delivered no more": {
 			[]tracking.Version{version(1, "DELIVERED", full...), version(2, "MOVING", full...), version(3, "LOST", full...)},
 			[]string{"first +A +B +C", "status status_back", "status"},
-			[]string{"C", "B", "A"}, []string{"status_back: was DELIVERED"},
+			[]string{"C", "B", "A"},
+			[]string{"status_back: was DELIVERED"},
 		},
 		"delivered again": {
 			[]tracking.Version{version(1, "delivered", full...), version(2, "MOVING", full...), version(3, "DELIVERED", full...)},
 			[]string{"first +A +B +C", "status status_back", "status"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"processing again": {
 			[]tracking.Version{version(1, "DELIVERED", full...), version(2, "processing")},
 			[]string{"first +A +B +C", "status status_back"},
-			[]string{"C", "B", "A"}, []string{"status_back: was DELIVERED"},
+			[]string{"C", "B", "A"},
+			[]string{"status_back: was DELIVERED"},
 		},
 		"an order of statuses is not known": {
 			[]tracking.Version{version(1, "OUT_FOR_DELIVERY", full...), version(2, "REGISTERED", full...)},
 			[]string{"first +A +B +C", "status"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"an event with its own checkpoint alone": {
 			[]tracking.Version{version(1, "MOVING", full[:2]...), version(2, "+DELIVERED", full[2:]...), version(3, "DELIVERED", full...)},
 			[]string{"first +A +B", "status +C", "none"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"an event that leaves one out between": {
 			[]tracking.Version{version(1, "MOVING", full[:2]...), version(2, "+DELIVERED", full[0], full[2])},
 			[]string{"first +A +B", "status +C -B"},
-			[]string{"C", "B, removed: removed", "A"}, nil,
+			[]string{"C", "B, removed: removed", "A"},
+			nil,
 		},
 		"an event without a status": {
 			[]tracking.Version{version(1, "DELIVERED", full...), version(2, "+", full...)},
 			[]string{"first +A +B +C", "none"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 		"an answer older than the event": {
 			[]tracking.Version{version(1, "+DELIVERED", full...), version(2, "MOVING", full[:2]...), version(3, "processing")},
 			[]string{"first +A +B +C", "older", "older"},
-			[]string{"C", "B", "A"}, nil,
+			[]string{"C", "B", "A"},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

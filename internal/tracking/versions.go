@@ -285,10 +285,10 @@ func (t Tracking) Digest() []byte {
 	if !t.Known() {
 		return nil
 	}
-	lines := make([]string, len(t.Checkpoints))
-	for i, c := range t.Checkpoints {
+	var lines []string
+	for _, c := range t.Checkpoints {
 		content := c.content()
-		lines[i] = strings.Join(content[:], "\x00")
+		lines = append(lines, strings.Join(content[:], "\x00"))
 	}
 	slices.Sort(lines)
 	lines = append(lines, t.Status, t.StatusLabel, t.StatusTrack, t.StatusSummary, t.LatestEvent, t.LatestTime, t.Error)

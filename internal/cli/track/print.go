@@ -2,6 +2,7 @@ package track
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -22,13 +23,14 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 		if err := out.Fields(header(n, res, t)); err != nil {
 			return err
 		}
-		if len(t.Checkpoints) == 0 {
+		timeline := t.Timeline()
+		if len(timeline) == 0 {
 			continue
 		}
 		if err := out.Line(""); err != nil {
 			return err
 		}
-		if err := printTimeline(out, t.Checkpoints); err != nil {
+		if err := printTimeline(out, timeline); err != nil {
 			return err
 		}
 	}
@@ -47,6 +49,7 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
+	add("Note", view.Anomalies(t.Anomalies))
 	add("Reason", t.Reason)
 	add("Latest event", t.LatestEvent)
 	add("Created", t.Created)
@@ -69,12 +72,24 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	return fields
 }
 
-func printTimeline(out *command.Output, cs []tracking.Checkpoint) error {
-	t := out.Table(
-		render.Column{Name: "LOCAL TIME"}, render.Column{Name: "UTC", From: 80}, render.Column{Name: "EVENT", Flex: true},
-		render.Column{Name: "CITY"}, render.Column{Name: "STATE", From: 66}, render.Column{Name: "ZIP", From: 74})
-	for _, c := range tracking.Timeline(cs) {
-		if err := t.Row(c.Local, c.UTC, c.Event, c.City, c.State, c.ZIP); err != nil {
+// printTimeline prints checkpoints, with a column for what cannot be right if
+// there is anything.
+func printTimeline(out *command.Output, entries []tracking.Entry) error {
+	columns := []render.Column{
+		{Name: "LOCAL TIME"},
+		{Name: "UTC", From: 80},
+		{Name: "EVENT", Flex: true},
+		{Name: "CITY"},
+		{Name: "STATE", From: 66},
+		{Name: "ZIP", From: 74},
+	}
+	if slices.ContainsFunc(entries, func(e tracking.Entry) bool { return len(e.Anomalies) > 0 }) {
+		columns = append(columns, render.Column{Name: "NOTE", Flex: true})
+	}
+	t := out.Table(columns...)
+	for _, e := range entries {
+		cells := []string{e.Local, e.UTC, e.Event, e.City, e.State, e.ZIP, view.Anomalies(e.Anomalies)}
+		if err := t.Row(cells[:len(columns)]...); err != nil {
 			return err
 		}
 	}

@@ -1,8 +1,10 @@
 package track
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -17,6 +19,8 @@ type printer struct {
 	names    view.StatusNames
 	single   bool
 	timeline bool
+	versions bool                                           // of single: what was said before, in place of the timeline
+	history  func(res *query.Result, unanswered bool) error // adds what was said before
 
 	only   *query.Ending // of single
 	list   *render.List  // of JSON
@@ -26,8 +30,8 @@ type printer struct {
 	beside unverified
 }
 
-func newPrinter(c *command.Call, single, timeline bool) *printer {
-	p := &printer{call: c, names: view.NewStatusNames(c.Config.Statuses), single: single, timeline: timeline}
+func newPrinter(ctx context.Context, c *command.Call, single, timeline bool) *printer {
+	p := &printer{call: c, names: view.NewStatusNames(c.Config.Statuses), single: single, timeline: timeline, history: newHistory(ctx, c)}
 	switch out := c.Out; {
 	case single:
 	case out.Machine():
@@ -40,6 +44,11 @@ func newPrinter(c *command.Call, single, timeline bool) *printer {
 
 func (p *printer) add(e query.Ending) error {
 	p.note(e.Result)
+	if p.timeline && !p.single {
+		if err := p.history(&e.Result, false); err != nil {
+			return err
+		}
+	}
 	switch {
 	case p.single:
 		p.only = &e
@@ -100,10 +109,14 @@ func (p *printer) printOnly(failed error) error {
 		return nil
 	}
 	res, out := p.only.Result, p.call.Out
-	if failed != nil && !answered(res) {
-		return nil
+	if err := p.history(&res, p.versions); err != nil {
+		return err
 	}
 	switch {
+	case p.versions && (out.Machine() || failed == nil || everKnown(res)):
+		return printHistory(out, p.names, res)
+	case failed != nil && !answered(res):
+		return nil
 	case out.Machine():
 		return out.Object(p.names.Answer(res))
 	case out.IsCSV(): // one table, not two and a header
@@ -113,6 +126,16 @@ func (p *printer) printOnly(failed error) error {
 		return nil
 	}
 	return printResult(out, p.names, res)
+}
+
+// everKnown reports whether anything was ever said of a result's shipments.
+func everKnown(res query.Result) bool {
+	for _, t := range res.Trackings {
+		if slices.ContainsFunc(t.Versions, func(v query.Version) bool { return v.Known() }) {
+			return true
+		}
+	}
+	return false
 }
 
 // answered reports whether anything is known of a result's trackings.

@@ -15,6 +15,7 @@ import (
 type showOptions struct {
 	refOptions
 	Timeline bool
+	History  bool
 }
 
 // NewShow returns the command that asks the service about trackings.
@@ -33,9 +34,19 @@ them.
 
 If a verified event is newer than the service's answer, by the latest checkpoint
 or the time of update in both, the event counts. A note says so, and olderAnswer
-in JSON shows what the answer said.`,
+in JSON shows what the answer said.
+
+What cannot be right in a timeline is marked and not hidden: times that differ
+by no zone's offset, a checkpoint that is there twice, was removed or rewritten
+since an earlier answer, a delivery that is none any more. JSON has it in
+anomalies; of several REFs, the comparison with earlier answers takes --timeline.
+
+--history shows of one REF every answer and verified event that said something
+else than the one before, newest first, and what changed; in JSON with all of
+it. The first and the latest 100 answers are kept, and 1,000 events are read.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
-			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --stale 48h"),
+			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --stale 48h",
+			"waybill show ORD-1001 --history"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			return runShow(ctx, c, o)
@@ -43,6 +54,7 @@ in JSON shows what the answer said.`,
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "with several REFs: the timeline of each")
+	cmd.Flags().BoolVar(&o.History, "history", false, "what was said of one REF before, and what changed")
 	return cmd
 }
 
@@ -50,12 +62,16 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
+	if o.History && (!o.single() || o.Timeline) {
+		return command.Usagef("name one REF, and no --timeline", "--history is about one REF alone")
+	}
 	all, err := o.targets(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer all.close()
-	p := newPrinter(c, o.single(), o.Timeline)
+	p := newPrinter(ctx, c, o.single(), o.Timeline)
+	p.versions = o.History
 	a, err := newAsking(ctx, c, "asking", all.total, p.add)
 	if err != nil {
 		return err
@@ -72,7 +88,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	default:
 		failed = a.exitError(stop, func(stop error) string {
 			return fmt.Sprintf("%v; %s", stop, a.tally.checked())
-		}, resume(c, o.Refs, "timeline"))
+		}, resume(c, o.Refs, "timeline", "history"))
 	}
 	return errors.Join(p.end(failed), failed)
 }

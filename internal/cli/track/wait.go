@@ -86,7 +86,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	defer all.close()
-	p := newPrinter(c, o.single(), false)
+	p := newPrinter(ctx, c, o.single(), false)
 	failed := w.wait(ctx, all, p.add)
 	if w.asking == nil {
 		return failed
