@@ -85,6 +85,9 @@ func (c *comparison) compare(ctx context.Context, rows []ledger.Row, yield func(
 	if c.asker != nil {
 		askErr = c.ask(ctx, refs, orders)
 	}
+	if err := c.completeOrders(ctx, refs, orders); err != nil {
+		return err
+	}
 	for _, row := range rows {
 		o := orders[row.Item.ReferID]
 		if askErr != nil && o.answer == nil {
@@ -104,24 +107,39 @@ func (c *comparison) compare(ctx context.Context, rows []ledger.Row, yield func(
 	return askErr
 }
 
-// orders returns what file, store and events have of the referIds of rows, and
+// completeOrders adds the rows of the file that stand elsewhere to the orders for
+// which they count: those that lack a row, or have one more.
+func (c *comparison) completeOrders(ctx context.Context, refs []string, orders map[string]*order) error {
+	var qs []tracking.Query
+	for _, ref := range refs {
+		if o := orders[ref]; o.lacking(o.isHere)+o.lacking(o.isSettledThere)+len(o.onlyKnown())+len(o.onlyThere()) > 0 {
+			qs = append(qs, tracking.Query{ReferID: ref})
+		}
+	}
+	inFile, err := c.file.Trackings.FindAll(ctx, c.account, qs)
+	if err != nil {
+		return err
+	}
+	for i, q := range qs {
+		orders[q.ReferID].inFile = inFile[i]
+	}
+	return nil
+}
+
+// orders returns what these rows, the store and events have of their referIds, and
 // these in order.
 func (c *comparison) orders(ctx context.Context, rows []ledger.Row) (map[string]*order, []string, error) {
 	orders := map[string]*order{}
 	var refs []string
 	var qs []tracking.Query
 	for _, row := range rows {
-		if orders[row.Item.ReferID] == nil {
-			orders[row.Item.ReferID] = &order{staleBefore: c.staleBefore, events: map[string]inbox.Event{}}
+		o := orders[row.Item.ReferID]
+		if o == nil {
+			o = &order{staleBefore: c.staleBefore, events: map[string]inbox.Event{}}
+			orders[row.Item.ReferID] = o
 			refs, qs = append(refs, row.Item.ReferID), append(qs, tracking.Query{ReferID: row.Item.ReferID})
 		}
-	}
-	inFile, err := c.file.Trackings.FindAll(ctx, c.account, qs)
-	if err != nil {
-		return nil, nil, err
-	}
-	for i, ref := range refs {
-		orders[ref].inFile = inFile[i]
+		o.inFile = append(o.inFile, ledger.TrackingStatus{Item: row.Item, State: row.State})
 	}
 	if c.store == nil {
 		return orders, refs, nil
