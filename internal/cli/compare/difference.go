@@ -118,7 +118,7 @@ func (o *order) isHere(number string) bool {
 // not be there.
 func (o *order) isSettledThere(number string) bool {
 	st, t := find(o.known, number), o.answered(number)
-	return st == nil || st.State != ledger.Accepted || t != nil && t.Phase != query.Undecided
+	return st == nil || st.State != ledger.Accepted || t != nil && (decided(*t) || t.Phase == ledger.Absent)
 }
 
 // answered returns what the answer says of a number, nil if nothing. Of an order
@@ -390,7 +390,7 @@ func (o *order) serviceValue(number string) string {
 	switch {
 	case o.answer == nil:
 		return ""
-	case t != nil && t.Phase != query.Undecided:
+	case t != nil && (decided(*t) || t.Phase == ledger.Absent):
 		if said := ofService(*o.answer, t); said.Status != "" {
 			return statusValue(said.Status, said.StatusLabel, said.StatusTrack)
 		}

@@ -84,6 +84,10 @@ func TestDifferences(t *testing.T) {
 		{"states", "N1 N2 N3 N4", "", order{known: []ledger.TrackingStatus{
 			inStore("N1", ledger.Pending), inStore("N2", ledger.Sending), inStore("N3", ledger.Rejected), inStore("N4", ledger.Unknown),
 		}}, []string{"N1 pending |present|pending||", "N2 pending |present|sending||", "N3 rejected |present|rejected||", "N4 unknown |present|unknown||"}},
+		{"pending beside an accepted parcel", "N1 N2", "", order{
+			known:  []ledger.TrackingStatus{seen("N1", "2", 5, ledger.FromQuery), inStore("N2", ledger.Pending)},
+			answer: answer(nil, said("N1", "2", 5), query.Tracking{Tracking: tracking.Tracking{ReferID: "A", Number: "N2"}, Phase: "notSent"}),
+		}, []string{"N2 pending |present|pending||"}},
 		{"dismissed", "N1", "", order{known: []ledger.TrackingStatus{dismissed("N1"), inStore("N2", ledger.Accepted)}}, nil},
 		{"missing there", "N1", "", order{known: []ledger.TrackingStatus{seen("N1", "2", 5, ledger.FromEvent)}, answer: answer(tracking.ErrAbsent), events: event("N1", "2", 5)}, []string{"N1 missing_there |present|accepted|absent|2"}},
 		{"missing there by the last answer", "N1", "", order{known: []ledger.TrackingStatus{
