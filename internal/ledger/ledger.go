@@ -410,15 +410,6 @@ func (s Sighting) Supersedes(known Sighting) bool {
 	return s.observed().UnixMilli() >= known.observed().UnixMilli()
 }
 
-// Prevails reports whether a tracking's own sighting counts rather than that of
-// its number alone.
-func (s Sighting) Prevails(alone Sighting) bool {
-	if own, other := s.Phase == Processed, alone.Phase == Processed; own != other {
-		return own
-	}
-	return s.Supersedes(alone)
-}
-
 // observed is when it was true.
 func (s Sighting) observed() time.Time {
 	if s.AsOf.IsZero() {

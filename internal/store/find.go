@@ -138,7 +138,7 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 // may not be numbered yet.
 func inOrder(found []foundStatus) []ledger.TrackingStatus {
 	slices.SortFunc(found, func(a, b foundStatus) int {
-		return cmp.Or(-cmp.Compare(flag(a.isRow), flag(b.isRow)), cmp.Compare(a.id, b.id))
+		return cmp.Or(-cmp.Compare(flag(a.isRow), flag(b.isRow)), cmp.Compare(max(a.id, -a.id), max(b.id, -b.id)))
 	})
 	var all []ledger.TrackingStatus
 	for _, one := range found {

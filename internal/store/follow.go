@@ -27,31 +27,24 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 		if err != nil || moved == 0 || len(seen) == 0 {
 			return moved > 0, err
 		}
-		if err := t.indexAllNumbers(ctx); err != nil {
+		if err := d.indexAllNumbers(ctx, t); err != nil {
 			return false, err
 		}
+		var all []ownedSighting
 		for _, s := range seen {
-			all, err := t.about(ctx, s)
+			about, err := t.about(ctx, s)
 			if err != nil {
 				return false, err
 			}
-			if err := d.recordSightings(ctx, t, all); err != nil {
-				return false, err
-			}
+			all = append(all, about...)
 		}
-		return true, nil
+		return true, d.recordSightings(ctx, t, all)
 	})
 }
 
 // about returns what an event told of each tracking that it is about.
 func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
-	all, err := list(ctx, t.each, func(row scanner) (ownedSighting, error) {
-		one := ownedSighting{Sighting: s}
-		one.RouterID = ""
-		err := row.Scan(&one.account, &one.Key.ReferID, &one.Key.Number)
-		return one, err
-	}, `SELECT r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
-			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id`+visible+`
+	all, err := t.sightingsOf(ctx, s, selectRowsOfNumber+`
 		UNION SELECT s.account_id, s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
 		tracking.FoldNumber(s.Key.Number), s.RouterID)
 	if len(all) > 1 {

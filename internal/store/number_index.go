@@ -3,11 +3,16 @@ package store
 import (
 	"context"
 	"errors"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // The index of rows by tracking number. To update it with each row would cost
 // more than the rest of the row, since numbers come in no order. So it is updated
 // when it is asked, many rows at once and in order; the last few are scanned.
+//
+// With a row it takes in what was known before of its number alone. From then on
+// the row has that itself.
 const (
 	maxUnindexed = 5_000   // as many rows may be missing
 	indexAtOnce  = 100_000 // as many are added in one transaction
@@ -27,7 +32,7 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) error {
 			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= mayMiss {
 			return err
 		}
-		err := d.run(ctx, indexSomeNumbers)
+		err := d.run(ctx, d.indexSomeNumbers)
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
 			return nil
 		}
@@ -49,7 +54,7 @@ func (d *DB) indexForUnowned(ctx context.Context) error {
 }
 
 // indexAllNumbers is indexNumbers for all rows, in a transaction under way.
-func (t *tx) indexAllNumbers(ctx context.Context) error {
+func (d *DB) indexAllNumbers(ctx context.Context, t *tx) error {
 	for {
 		last, err := t.counter(ctx, "row")
 		if err != nil {
@@ -59,13 +64,13 @@ func (t *tx) indexAllNumbers(ctx context.Context) error {
 		if err != nil || done >= last {
 			return err
 		}
-		if err := indexSomeNumbers(ctx, t); err != nil {
+		if err := d.indexSomeNumbers(ctx, t); err != nil {
 			return err
 		}
 	}
 }
 
-func indexSomeNumbers(ctx context.Context, t *tx) error {
+func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 	last, err := t.counter(ctx, "row")
 	if err != nil {
 		return err
@@ -79,6 +84,40 @@ func indexSomeNumbers(ctx context.Context, t *tx) error {
 		WHERE id > $1 AND id <= $2 ORDER BY account_id, f, id`, done, upTo); err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'numbered'", upTo)
-	return err
+	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'numbered'", upTo); err != nil {
+		return err
+	}
+	if err := t.execAll(ctx, []string{
+		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id > $1 AND r.id <= $2 AND sightings.id < 0
+			AND sightings.account_id = r.account_id AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
+		`INSERT INTO statuses (account_id, phase, status, status_label, status_track, trackings)
+			SELECT r.account_id, '', '', '', '', COUNT(*) - COUNT(s.id) FROM rows r LEFT JOIN sightings s ON s.id = r.id WHERE r.id > $1 AND r.id <= $2 GROUP BY r.account_id
+			ON CONFLICT (account_id, phase, status, status_label, status_track) DO UPDATE SET trackings = statuses.trackings + excluded.trackings`,
+	}, done, upTo); err != nil {
+		return err
+	}
+	return d.recordKnownOfNumbers(ctx, t, done, upTo)
+}
+
+// recordKnownOfNumbers records for each row after done what was known of its
+// number alone.
+func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, done, upTo int64) error {
+	var some bool
+	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)"); err != nil || !some {
+		return err
+	}
+	c := newStatusScanner()
+	all, err := list(ctx, t.each, func(s scanner) (ownedSighting, error) {
+		if err := s.Scan(c.dest[:3+sightingWidth]...); err != nil {
+			return ownedSighting{}, err
+		}
+		one := ownedSighting{c.number(0), *c.sighting(3, tracking.Key{ReferID: c.text(1), Number: c.text(2)})}
+		one.RouterID = "" // it may be another's of that number
+		return one, nil
+	}, "SELECT r.account_id, r.refer_id, r.number, "+sightingColumns+` FROM rows r CROSS JOIN sightings s
+		WHERE r.id > $1 AND r.id <= $2 AND s.account_id = 0 AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, done, upTo)
+	if err != nil {
+		return err
+	}
+	return d.recordSightings(ctx, t, all)
 }

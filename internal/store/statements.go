@@ -18,9 +18,9 @@ func newStatements() *statements {
 		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
 		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", 3,
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
-		sightings: newMultiInsert(`INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 19, ` ON CONFLICT (account_id, refer_id, number)
-			DO UPDATE SET phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
+		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 21, ` ON CONFLICT (account_id, refer_id, number)
+			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,

@@ -77,7 +77,7 @@ func (c *statusScanner) status() ledger.TrackingStatus {
 	case st.Sighting == nil:
 		other.RouterID = "" // it may be another's of that number
 		st.Sighting = other
-	case !st.Sighting.Prevails(*other):
+	case other.Supersedes(*st.Sighting):
 		other.RouterID = st.Sighting.RouterID
 		st.Sighting = other
 	}

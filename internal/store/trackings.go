@@ -1,15 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"iter"
 	"math"
-	"slices"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Record records answers, see [ledger.Trackings].
@@ -40,6 +36,13 @@ func (d *DB) Record(ctx context.Context, account string, answers []ledger.Record
 		for _, a := range answers {
 			for _, s := range a.Seen {
 				all = append(all, ownedSighting{sightingAccount(id, s.Key), s})
+				if s.Key.ReferID == "" {
+					rows, err := t.rowsOfNumber(ctx, s)
+					if err != nil {
+						return err
+					}
+					all = append(all, rows...)
+				}
 			}
 		}
 		if err := d.recordSightings(ctx, t, all); err != nil {
@@ -61,109 +64,6 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 		}
 	}
 	return nil
-}
-
-// ownedSighting is a sighting and its account.
-type ownedSighting struct {
-	account int64
-	ledger.Sighting
-}
-
-// noAccount stands for the account of sightings without referId.
-const noAccount = 0
-
-// sightingAccount is the account that a sighting belongs to which account made.
-func sightingAccount(account int64, key tracking.Key) int64 {
-	if key.ReferID == "" {
-		return noAccount
-	}
-	return account
-}
-
-// sightingKey is what makes two sightings be about the same tracking.
-type sightingKey struct {
-	account int64
-	tracking.Key
-}
-
-// recordSightings keeps each sighting that supersedes what is known of its tracking.
-func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
-	known, err := t.knownSightings(ctx, seen)
-	if err != nil {
-		return err
-	}
-	var kept []ownedSighting
-	at := map[sightingKey]int{} // in kept
-	for _, s := range seen {
-		key := sightingKey{s.account, s.Key}
-		if i, again := at[key]; again {
-			if s.Supersedes(kept[i].Sighting) {
-				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
-				kept[i] = s
-			}
-			continue
-		}
-		if before, ok := known[key]; !ok || s.Supersedes(before) {
-			at[key] = len(kept)
-			kept = append(kept, s)
-		}
-	}
-	_, err = d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
-		return append(args, sightingValues(&kept[n])...)
-	})
-	return err
-}
-
-// manySightings is how many sightings are read with one statement; of fewer
-// than a tenth, each is read with its own.
-const manySightings = 200
-
-// knownSightings returns of what is known of the trackings seen as much as
-// [ledger.Sighting.Supersedes] compares.
-func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sightingKey]ledger.Sighting, error) {
-	known := map[sightingKey]ledger.Sighting{}
-	add := func(row scanner) error {
-		var key sightingKey
-		var s ledger.Sighting
-		var asOf, checkpoint, updated int64
-		err := row.Scan(&key.account, &key.ReferID, &key.Number, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated)
-		s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
-		known[key] = s
-		return err
-	}
-	size := 1
-	if len(seen) >= manySightings/10 {
-		size = manySightings
-	}
-	query := `SELECT s.account_id, s.refer_id, s.number, s.phase, s.source, s.as_of, s.checkpoint, s.updated
-		FROM (VALUES (?, ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
-		JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3`
-	for chunk := range slices.Chunk(seen, size) {
-		args := make([]any, 0, 3*len(chunk))
-		for _, s := range chunk {
-			args = append(args, s.account, s.Key.ReferID, s.Key.Number)
-		}
-		for len(args) < 3*size { // the last chunk may be shorter
-			args = append(args, args[:3]...)
-		}
-		if err := t.each(ctx, add, query, args...); err != nil {
-			return nil, err
-		}
-	}
-	return known, nil
-}
-
-// sightingValues are the values of a row of sightings.
-func sightingValues(s *ownedSighting) []any {
-	asOf := s.AsOf
-	if asOf.IsZero() {
-		asOf = s.Seen
-	}
-	return []any{
-		s.account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
-		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
-		millis(s.Times.Checkpoint), millis(s.Times.Updated),
-	}
 }
 
 // keepAnswers keeps each answer and when the service was asked, unless a later
@@ -197,7 +97,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 }
 
 // What a status consists of: a row with its batch and, where there are any,
-// its sighting and that of its number alone; or a sighting alone.
+// its sighting, if it is not numbered that of its number alone; or a sighting alone.
 const (
 	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
 		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
@@ -209,10 +109,13 @@ const (
 		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id`
 	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
 	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
-		LEFT JOIN sightings s ON s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.number = r.number
-		LEFT JOIN sightings o ON o.id = (SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
-			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id LIMIT 1) `
+		LEFT JOIN sightings s ON s.id = CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
+			(SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number) END
+		LEFT JOIN sightings o ON o.id = CASE WHEN r.id > ` + numbered + ` THEN
+			(SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
+			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
 	rowTables = "FROM rows r" + rowJoins
+	numbered  = "(SELECT value FROM counters WHERE name = 'numbered')"
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"
@@ -312,7 +215,7 @@ func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*sta
 	if run == 0 {
 		return []*statusList{
 			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: unheldColumns + "FROM sightings s WHERE +s.account_id IN (0, " + accountOf("$3") + ") AND " + unheld(accountOf("$3")) + "AND s.id > $1 ORDER BY s.id LIMIT $2", args: []any{account}},
+			{query: unheldColumns + "FROM sightings s WHERE +s.account_id IN (0, " + accountOf("$3") + ") AND " + unheld(accountOf("$3")) + "AND s.id < $1 ORDER BY s.id DESC LIMIT $2", args: []any{account}},
 		}, d.indexForUnowned(ctx)
 	}
 	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "

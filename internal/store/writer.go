@@ -299,6 +299,8 @@ func (w *writer) close() error {
 type tx struct {
 	w    *writer
 	last map[string]int64 // the last number given away in this transaction, by table
+
+	statuses map[statusKey]int64 // numbers that were read
 }
 
 // runInSavepoint does a job, and rolls it alone back if it fails. The first error

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// ownedSighting is a sighting and its account.
+type ownedSighting struct {
+	account int64
+	ledger.Sighting
+}
+
+// noAccount stands for the account of sightings without referId.
+const noAccount = 0
+
+// sightingAccount is the account that a sighting belongs to which account made.
+func sightingAccount(account int64, key tracking.Key) int64 {
+	if key.ReferID == "" {
+		return noAccount
+	}
+	return account
+}
+
+// sightingKey is what makes two sightings be about the same tracking.
+type sightingKey struct {
+	account int64
+	tracking.Key
+}
+
+// storedSighting is of what is kept of a tracking as much as it takes to replace it.
+type storedSighting struct {
+	id     int64 // that it has, or would have: 0 if that is not a row's
+	status int64 // in table statuses, 0 if nothing is kept
+	ledger.Sighting
+}
+
+// statusKey is a line of table statuses.
+type statusKey struct {
+	account                     int64
+	phase, status, label, track string
+}
+
+func (s *ownedSighting) statusKey() statusKey {
+	return statusKey{s.account, string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack)}
+}
+
+// recordSightings keeps each sighting that supersedes what is known of its tracking.
+func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
+	known, err := t.knownSightings(ctx, seen)
+	if err != nil {
+		return err
+	}
+	var kept []ownedSighting
+	at := map[sightingKey]int{} // in kept
+	for _, s := range seen {
+		key := sightingKey{s.account, s.Key}
+		if i, again := at[key]; again {
+			if s.Supersedes(kept[i].Sighting) {
+				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
+				kept[i] = s
+			}
+			continue
+		}
+		if before := known[key]; before.status == 0 || s.Supersedes(before.Sighting) {
+			at[key] = len(kept)
+			kept = append(kept, s)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	var lowest int64
+	if _, err := t.row(ctx, []any{&lowest}, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0"); err != nil {
+		return err
+	}
+	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), statusCounts{}
+	for i := range kept {
+		before := known[sightingKey{kept[i].account, kept[i].Key}]
+		if statuses[i], err = t.statusID(ctx, kept[i].statusKey()); err != nil {
+			return err
+		}
+		if ids[i] = before.id; ids[i] == 0 {
+			lowest--
+			ids[i] = lowest
+		}
+		if before.status == 0 && ids[i] > 0 { // the row had none
+			if before.status, err = t.statusID(ctx, statusKey{account: kept[i].account}); err != nil {
+				return err
+			}
+		}
+		counts[before.status]--
+		counts[statuses[i]]++
+	}
+	if _, err = d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
+		return append(append(args, ids[n], statuses[n]), sightingValues(&kept[n])...)
+	}); err != nil {
+		return err
+	}
+	return counts.add(ctx, t)
+}
+
+// statusID returns the number of a status, which is added if it is new.
+func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
+	if id, ok := t.statuses[k]; ok {
+		return id, nil
+	}
+	args := []any{k.account, k.phase, k.status, k.label, k.track}
+	if _, err := t.exec(ctx, `INSERT INTO statuses (account_id, phase, status, status_label, status_track, trackings) VALUES ($1, $2, $3, $4, $5, 0)
+		ON CONFLICT DO NOTHING`, args...); err != nil {
+		return 0, err
+	}
+	var id int64
+	_, err := t.row(ctx, []any{&id}, `SELECT id FROM statuses WHERE account_id = $1 AND phase = $2 AND status = $3 AND status_label = $4 AND status_track = $5`, args...)
+	if t.statuses == nil {
+		t.statuses = map[statusKey]int64{}
+	}
+	t.statuses[k] = id
+	return id, err
+}
+
+// statusCounts is by how many the trackings of statuses become more.
+type statusCounts map[int64]int64
+
+func (c statusCounts) add(ctx context.Context, t *tx) error {
+	for status, n := range c {
+		if n == 0 || status == 0 {
+			continue
+		}
+		if _, err := t.exec(ctx, "UPDATE statuses SET trackings = trackings + $1 WHERE id = $2", n, status); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manySightings is how many sightings are read with one statement; of fewer
+// than a tenth, each is read with its own.
+const manySightings = 200
+
+// knownSightings returns what is kept of the trackings seen, and the ids of rows
+// of which nothing is.
+func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sightingKey]storedSighting, error) {
+	known := map[sightingKey]storedSighting{}
+	add := func(row scanner) error {
+		var key sightingKey
+		var s storedSighting
+		var asOf, checkpoint, updated int64
+		err := row.Scan(&key.account, &key.ReferID, &key.Number, &s.id, &s.status, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated)
+		s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
+		known[key] = s
+		return err
+	}
+	size := 1
+	if len(seen) >= manySightings/10 {
+		size = manySightings
+	}
+	query := `SELECT v.column1, v.column2, v.column3, CASE WHEN s.id IS NULL THEN COALESCE((SELECT r.id FROM rows r
+			WHERE r.account_id = v.column1 AND r.refer_id = v.column2 AND r.number = v.column3 AND r.id <= ` + numbered + `), 0) ELSE s.id END,
+		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0), COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0)
+		FROM (VALUES (?, ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
+		LEFT JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3`
+	for chunk := range slices.Chunk(seen, size) {
+		args := make([]any, 0, 3*len(chunk))
+		for _, s := range chunk {
+			args = append(args, s.account, s.Key.ReferID, s.Key.Number)
+		}
+		for len(args) < 3*size { // the last chunk may be shorter
+			args = append(args, args[:3]...)
+		}
+		if err := t.each(ctx, add, query, args...); err != nil {
+			return nil, err
+		}
+	}
+	return known, nil
+}
+
+// sightingValues are the values of a row of sightings.
+func sightingValues(s *ownedSighting) []any {
+	asOf := s.AsOf
+	if asOf.IsZero() {
+		asOf = s.Seen
+	}
+	return []any{
+		s.account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
+		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
+		millis(s.Times.Checkpoint), millis(s.Times.Updated),
+	}
+}
+
+// rowsOfNumber returns what was said of a number alone for each row that has it,
+// in any account.
+func (t *tx) rowsOfNumber(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
+	return t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
+}
+
+// sightingsOf returns a sighting for each tracking that a query finds.
+func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, args ...any) ([]ownedSighting, error) {
+	s.RouterID = "" // it may be another's of that number
+	return list(ctx, t.each, func(row scanner) (ownedSighting, error) {
+		one := ownedSighting{Sighting: s}
+		err := row.Scan(&one.account, &one.Key.ReferID, &one.Key.Number)
+		return one, err
+	}, query, args...)
+}
+
+// selectRowsOfNumber finds the keys of the numbered rows with the folded number $1.
+const selectRowsOfNumber = `SELECT r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
+	WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id` + visible
