@@ -25,7 +25,7 @@ func newAsking(ctx context.Context, c *command.Call, label string, total int64, 
 	if err != nil {
 		return nil, err
 	}
-	if err := catchUp(ctx, c); err != nil {
+	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
 	return &asking{call: c, asker: asker, progress: command.NewProgress(c.IO, label, "trackings", total), pass: newInOrder(show)}, nil

@@ -11,10 +11,10 @@ import (
 // notedEvents is from how many events on it is noted that they are followed.
 const notedEvents = 10_000
 
-// catchUp follows the events that any process received and none has followed
+// CatchUp follows the events that any process received and none has followed
 // yet. A store that can't be written keeps what it knows, and a warning says
 // so.
-func catchUp(ctx context.Context, c *command.Call) error {
+func CatchUp(ctx context.Context, c *command.Call) error {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
 		return err
@@ -33,7 +33,3 @@ func catchUp(ctx context.Context, c *command.Call) error {
 	}
 	return err
 }
-
-// CatchUp follows the events that were received and not followed yet, for commands
-// that compare with them.
-func CatchUp(ctx context.Context, c *command.Call) error { return catchUp(ctx, c) }

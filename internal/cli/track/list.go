@@ -70,7 +70,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 
 // PrintList prints what is known of the trackings of a filter.
 func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
-	if err := catchUp(ctx, c); err != nil {
+	if err := CatchUp(ctx, c); err != nil {
 		return err
 	}
 	db, err := c.ExistingStore(ctx)
