@@ -147,7 +147,7 @@ func marked(entries []Entry, learnt time.Time) []Entry {
 		default:
 			own = append(own, Anomaly{Kind: Repeated, Message: "repeated with another place"})
 		}
-		entries[i].Anomalies = append(own, e.Anomalies...)
+		entries[i].Anomalies = slices.Concat(own, e.Anomalies)
 	}
 	return entries
 }

@@ -149,8 +149,9 @@ func (l *VersionLog) compareTimeline(v Version, c *Change) {
 		was := e.Checkpoint
 		if is, ok := left.takeSameTime(was); ok {
 			e.Checkpoint = is
-			e.Anomalies = append(e.Anomalies, Anomaly{Kind: Rewritten, Message: "was: " + was.difference(is), Since: v.Learnt, Was: &was})
-			c.Rewritten = append(c.Rewritten, Rewrite{was, is})
+			r := Rewrite{was, is}
+			e.Anomalies = append(e.Anomalies, Anomaly{Kind: Rewritten, Message: "was: " + r.Difference(), Since: v.Learnt, Was: &was})
+			c.Rewritten = append(c.Rewritten, r)
 		} else if at := readTime(was.UTC); !v.Event || !oldest.IsZero() && at.After(oldest) {
 			e.Anomalies = append(e.Anomalies, Anomaly{Kind: Removed, Message: "removed", Since: v.Learnt})
 			c.Removed = append(c.Removed, was)
@@ -248,10 +249,12 @@ func (p *pool) rest() []Checkpoint {
 	return left
 }
 
-// difference says what c was before it became is.
-func (c Checkpoint) difference(is Checkpoint) string {
+// Difference says what the checkpoint was where it is something else now.
+func (r Rewrite) Difference() string {
 	var was []string
-	for _, pair := range [...][2]string{{c.Event, is.Event}, {c.City, is.City}, {c.State, is.State}, {c.ZIP, is.ZIP}, {c.Local, is.Local}} {
+	for _, pair := range [...][2]string{
+		{r.Was.Event, r.Is.Event}, {r.Was.City, r.Is.City}, {r.Was.State, r.Is.State}, {r.Was.ZIP, r.Is.ZIP}, {r.Was.Local, r.Is.Local},
+	} {
 		if pair[0] != pair[1] {
 			was = append(was, cmp.Or(pair[0], "empty"))
 		}

@@ -3,6 +3,7 @@ package track
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -36,20 +37,14 @@ func newHistory(ctx context.Context, c *command.Call) func(res *query.Result, un
 	}
 }
 
-// printHistory prints the versions of a result's trackings, newest first: in JSON
-// one list, else a table for each tracking, one row for each change.
+// printHistory prints the versions of a result's trackings, newest first: as one
+// list in JSON and CSV, else a block for each version under the tracking's header.
 func printHistory(out *command.Output, n view.StatusNames, res query.Result) error {
 	switch {
 	case out.Machine():
 		return printVersions(out, res)
 	case out.IsCSV():
-		rows := newHistoryRows(out)
-		for _, t := range res.Trackings {
-			if err := addHistory(rows, n, t); err != nil {
-				return err
-			}
-		}
-		return rows.Flush()
+		return printChanges(out, n, res)
 	}
 	for i, t := range res.Trackings {
 		if i > 0 {
@@ -57,22 +52,37 @@ func printHistory(out *command.Output, n view.StatusNames, res query.Result) err
 				return err
 			}
 		}
-		if err := errors.Join(out.Fields(header(n, res, t)), out.Line("")); err != nil {
+		if err := out.Fields(header(n, res, t)); err != nil {
 			return err
 		}
-		rows := newHistoryRows(out)
-		if err := errors.Join(addHistory(rows, n, t), rows.Flush()); err != nil {
-			return err
+		for _, v := range slices.Backward(t.Versions) {
+			if err := errors.Join(out.Line(""), out.Fields(versionFields(n, v))); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
+// versionFields is what is shown of a version: when it was learnt, its status,
+// and each change.
+func versionFields(n view.StatusNames, v query.Version) []render.Field {
+	learnt := render.LocalTime(v.Learnt) + ", " + view.VersionSource(v)
+	if v.Last.After(v.Learnt) {
+		learnt += ", the same until " + render.LocalTime(v.Last)
+	}
+	fields := []render.Field{{Name: "Learnt", Value: learnt}, {Name: "Status", Value: n.VersionStatus(v)}}
+	for _, change := range n.Changes(v) {
+		fields = append(fields, render.Field{Name: "Change", Value: change})
+	}
+	return fields
+}
+
 func printVersions(out *command.Output, res query.Result) error {
 	list := out.BeginList()
 	for _, t := range res.Trackings {
-		for i := range t.Versions {
-			if err := list.Add(view.NewVersion(t, t.Versions[len(t.Versions)-1-i])); err != nil {
+		for _, v := range slices.Backward(t.Versions) {
+			if err := list.Add(view.NewVersion(t, v)); err != nil {
 				return errors.Join(err, list.Close())
 			}
 		}
@@ -80,21 +90,18 @@ func printVersions(out *command.Output, res query.Result) error {
 	return list.Close()
 }
 
-func newHistoryRows(out *command.Output) *render.Rows {
-	return out.Table(
-		render.Column{Name: "LEARNT"}, render.Column{Name: "NUMBER", ID: true, From: 130}, render.Column{Name: "FROM", From: 66},
-		render.Column{Name: "CHANGE", Flex: true}, render.Column{Name: "STATUS", From: 100})
-}
-
-// addHistory adds the changes of a tracking's versions, the newest first.
-func addHistory(rows *render.Rows, n view.StatusNames, t query.Tracking) error {
-	for i := range t.Versions {
-		v := t.Versions[len(t.Versions)-1-i]
-		for _, change := range n.Changes(v) {
-			if err := rows.Row(render.LocalTime(v.Learnt), t.Number, view.VersionSource(v), change, n.VersionStatus(v)); err != nil {
-				return err
+// printChanges prints one row for each change.
+func printChanges(out *command.Output, n view.StatusNames, res query.Result) error {
+	rows := out.Table(render.Column{Name: "LEARNT"}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "FROM"},
+		render.Column{Name: "STATUS"}, render.Column{Name: "CHANGE"})
+	for _, t := range res.Trackings {
+		for _, v := range slices.Backward(t.Versions) {
+			for _, change := range n.Changes(v) {
+				if err := rows.Row(render.LocalTime(v.Learnt), t.Number, view.VersionSource(v), n.VersionStatus(v), change); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return nil
+	return rows.Flush()
 }

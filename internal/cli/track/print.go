@@ -2,7 +2,7 @@ package track
 
 import (
 	"cmp"
-	"slices"
+	"errors"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -72,23 +72,29 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	return fields
 }
 
-// printTimeline prints checkpoints, with a column for what cannot be right if
-// there is anything.
+// printTimeline prints checkpoints. Where something in them cannot be right, a
+// column says what, and lines below the table say more.
 func printTimeline(out *command.Output, entries []tracking.Entry) error {
-	columns := []render.Column{
-		{Name: "LOCAL TIME"},
-		{Name: "UTC", From: 80},
-		{Name: "EVENT", Flex: true},
-		{Name: "CITY"},
-		{Name: "STATE", From: 66},
-		{Name: "ZIP", From: 74},
+	var notes []render.Field
+	for _, e := range entries {
+		if len(e.Anomalies) > 0 {
+			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)})
+		}
 	}
-	if slices.ContainsFunc(entries, func(e tracking.Entry) bool { return len(e.Anomalies) > 0 }) {
-		columns = append(columns, render.Column{Name: "NOTE", Flex: true})
+	if notes == nil {
+		return printEntries(out, entries, []render.Column{
+			{Name: "LOCAL TIME"}, {Name: "UTC", From: 80}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", From: 66}, {Name: "ZIP", From: 74},
+		})
 	}
+	return errors.Join(printEntries(out, entries, []render.Column{
+		{Name: "LOCAL TIME"}, {Name: "UTC", From: 110}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", From: 90}, {Name: "ZIP", From: 110}, {Name: "NOTE", Flex: true},
+	}), out.Line(""), out.Fields(notes))
+}
+
+func printEntries(out *command.Output, entries []tracking.Entry, columns []render.Column) error {
 	t := out.Table(columns...)
 	for _, e := range entries {
-		cells := []string{e.Local, e.UTC, e.Event, e.City, e.State, e.ZIP, view.Anomalies(e.Anomalies)}
+		cells := []string{e.Local, e.UTC, e.Event, e.City, e.State, e.ZIP, view.AnomalyKinds(e.Anomalies)}
 		if err := t.Row(cells[:len(columns)]...); err != nil {
 			return err
 		}

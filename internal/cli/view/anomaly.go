@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,4 +66,15 @@ func Anomalies(all []tracking.Anomaly) string {
 		texts = append(texts, text)
 	}
 	return strings.Join(texts, "; ")
+}
+
+// AnomalyKinds shows of what kinds anomalies are.
+func AnomalyKinds(all []tracking.Anomaly) string {
+	var kinds []string
+	for _, a := range all {
+		if kind := strings.ReplaceAll(string(a.Kind), "_", " "); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return strings.Join(kinds, ", ")
 }

@@ -1,11 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -103,17 +105,13 @@ func (n StatusNames) Changes(v query.Version) []string {
 	c := v.Change
 	switch {
 	case c.First:
-		add("first version, checkpoints: %d", len(v.Checkpoints))
+		add("first version, with %s", command.Plural(len(v.Checkpoints), "checkpoint"))
 	case c.Older:
 		add("older than what was known, changes nothing")
 	case c.None():
 		add("no change")
 	case c.Status:
-		before := n.Status(c.Before.Status, c.Before.StatusLabel, c.Before.StatusTrack)
-		if before == "" {
-			before = "no status"
-		}
-		add("status: %s, before: %s", n.VersionStatus(v), before)
+		add("status: %s, before: %s", n.VersionStatus(v), n.statusBefore(c.Before))
 	}
 	for _, a := range c.Anomalies {
 		what := "status"
@@ -131,12 +129,24 @@ func (n StatusNames) Changes(v query.Version) []string {
 		add("removed: %s", Checkpoint(r))
 	}
 	for _, r := range c.Rewritten {
-		add("rewritten: %s, was: %s", Checkpoint(r.Is), Checkpoint(r.Was))
+		add("rewritten: %s, was: %s", Checkpoint(r.Is), r.Difference())
 	}
 	for _, e := range c.Marked {
 		add("%s: %s", Anomalies(e.Anomalies), Checkpoint(e.Checkpoint))
 	}
 	return all
+}
+
+// statusBefore shows the status of the version before.
+func (n StatusNames) statusBefore(t tracking.Tracking) string {
+	phase := ledger.Processed
+	switch {
+	case t.Processing && !t.Known():
+		phase = ledger.Processing
+	case !t.Known():
+		phase = ledger.Absent
+	}
+	return cmp.Or(n.Phase(query.Tracking{Tracking: t, Phase: phase}), "not reported")
 }
 
 // Checkpoint shows a checkpoint in a line: when, what and where.
