@@ -18,12 +18,12 @@ const (
 	chunk = 256 // keys that are loaded in one go
 	// maxWaiting is how many keys wait for their next question in memory. The
 	// others wait in a file, in the order in which they were asked.
-	maxWaiting = 4096
+	maxWaiting = 2048
 	// Answers are settled when there are so many, or the first is so old, or
 	// nothing else is going on. No question begins while maxUnsettled wait.
-	settleAtOnce = 512
+	settleAtOnce = 256
 	settleAfter  = 500 * time.Millisecond
-	maxUnsettled = 4 * settleAtOnce
+	maxUnsettled = 2 * settleAtOnce
 )
 
 // Verdict says what is to be done about a key.
