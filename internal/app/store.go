@@ -24,6 +24,7 @@ type Store struct {
 	Accounts  ledger.Accounts
 	Trackings ledger.Trackings
 	Versions  ledger.Versions
+	Sweeps    ledger.Sweeps
 	Events    ledger.EventFollower
 
 	Inbox     inbox.Store
@@ -43,7 +44,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Versions: db, Events: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Versions: db, Sweeps: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}

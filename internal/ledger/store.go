@@ -212,6 +212,20 @@ type Versions interface {
 	// and the latest 100. Answers with an empty Digest are among them only if
 	// they are the last, or after others.
 	AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[AnswerVersion, error]
+
+	// LastAnswer returns the last of them; its Raw is nil if there is none.
+	LastAnswer(ctx context.Context, account, referID string) (AnswerVersion, error)
+}
+
+// Sweeps keeps which commands that ask about many trackings have not asked about
+// all of them.
+type Sweeps interface {
+	// BeginSweep returns when the sweep of that name began that did not end, if
+	// that was not before oldest; else it begins one now.
+	BeginSweep(ctx context.Context, account, name string, oldest time.Time) (time.Time, error)
+
+	// EndSweep ends a sweep; without one it does nothing.
+	EndSweep(ctx context.Context, account, name string) error
 }
 
 // EventFollower updates the ledger by events. An event belongs to no account. It

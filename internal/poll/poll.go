@@ -74,7 +74,7 @@ type Options struct {
 // were never asked about come first, then those that were asked least recently,
 // then each when its pause is over. The error is the first one of the steps,
 // else the cause of ctx if it ended before all were done. Keys must be what
-// encoding/gob can write. They are read to their end after the end of ctx too.
+// encoding/json can write. They are read to their end after the end of ctx too.
 func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
 	next, stop := iter.Pull2(keys)
 	defer stop()

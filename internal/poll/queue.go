@@ -2,7 +2,7 @@ package poll
 
 import (
 	"bufio"
-	"encoding/gob"
+	"encoding/json"
 	"io"
 	"os"
 
@@ -40,9 +40,9 @@ type backlog[K any] struct {
 type spool[K any] struct {
 	file *os.File
 	w    *bufio.Writer
-	enc  *gob.Encoder
-	dec  *gob.Decoder // nil while it is written
-	left int          // entries not read
+	enc  *json.Encoder
+	dec  *json.Decoder // nil while it is written
+	left int           // entries not read
 }
 
 func (b *backlog[K]) len() int { return len(b.first) + b.held }
@@ -106,7 +106,7 @@ func newSpool[K any]() (*spool[K], error) {
 		return nil, err
 	}
 	w := bufio.NewWriter(f)
-	return &spool[K]{file: f, w: w, enc: gob.NewEncoder(w)}, nil
+	return &spool[K]{file: f, w: w, enc: json.NewEncoder(w)}, nil
 }
 
 // rewind ends the writing and begins the reading.
@@ -117,6 +117,6 @@ func (s *spool[K]) rewind() error {
 	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	s.dec = gob.NewDecoder(bufio.NewReader(s.file))
+	s.dec = json.NewDecoder(bufio.NewReader(s.file))
 	return nil
 }

@@ -37,8 +37,10 @@ type History struct {
 	Trackings interface {
 		Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error)
 	}
-	Answers ledger.Versions
-	Inbox   interface {
+	Answers interface {
+		AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[ledger.AnswerVersion, error]
+	}
+	Inbox interface {
 		Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 	}
 	// Mask hides secrets in an event before it is read; nil hides none.

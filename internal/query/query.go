@@ -20,6 +20,9 @@ type Store struct {
 		FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error)
 		Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error
 	}
+	Answers interface {
+		LastAnswer(ctx context.Context, account, referID string) (ledger.AnswerVersion, error)
+	}
 	Events interface {
 		LastUnverified(ctx context.Context, number string) (int64, error)
 	}

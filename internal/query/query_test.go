@@ -35,6 +35,7 @@ type kept struct {
 	learnt    []string
 	event     inbox.Event
 	lastEvent int64
+	last      ledger.AnswerVersion
 }
 
 func (k *kept) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
@@ -63,6 +64,9 @@ func (k *kept) Record(_ context.Context, account string, answers []ledger.Record
 	return k.learnErr
 }
 
+func (k *kept) LastAnswer(context.Context, string, string) (ledger.AnswerVersion, error) {
+	return k.last, nil
+}
 func (k *kept) LastUnverified(context.Context, string) (int64, error) { return k.lastEvent, nil }
 func (k *kept) Event(context.Context, int64) (inbox.Event, error)     { return k.event, k.eventErr }
 
@@ -72,7 +76,7 @@ func asker(s service, k *kept) *query.Asker {
 		if k == nil {
 			return nil, nil
 		}
-		return &query.Store{Trackings: k, Events: k, Inbox: k}, nil
+		return &query.Store{Trackings: k, Answers: k, Events: k, Inbox: k}, nil
 	}}
 }
 
@@ -296,6 +300,27 @@ func TestRejectedMeansRejected(t *testing.T) {
 	}
 	if diff := gocmp.Diff([]string{"acc N2 processing  {}"}, k.learnt); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
+	}
+}
+
+// What was asked since is shown as it was answered then, and not asked again.
+func TestAnswersSinceCount(t *testing.T) {
+	start := time.Now()
+	row := rowOf("N1")
+	row.Asked = start.Add(time.Minute)
+	row.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromQuery, Seen: row.Asked, StatusLabel: "MOVING"}
+	k := &kept{rows: []ledger.TrackingStatus{row}, last: ledger.AnswerVersion{Last: row.Asked, Raw: []byte(`{"trackingNumber":"N1","statusLabel":"MOVING","trackingEvents":[{"eventType":"Left"}]}`)}}
+	asked := 0
+	a := asker(func(tracking.Query) (tracking.Answer, error) {
+		asked++
+		return moving("N1")
+	}, k)
+	all, err := ask(t.Context(), a, func(s *query.Scheduler) { s.Since, s.Whole = start, true }, "R")
+	if err != nil || asked != 0 || len(all) != 1 || !all[0].Met || !all[0].Result.Asked.Equal(row.Asked) || len(all[0].Result.Trackings) != 1 || len(all[0].Result.Trackings[0].Checkpoints) != 1 {
+		t.Errorf("%v after %d questions: %+v; want the answer of before, whole", err, asked, all)
+	}
+	if _, err := ask(t.Context(), a, func(s *query.Scheduler) { s.Since = start.Add(time.Hour) }, "R"); err != nil || asked != 1 {
+		t.Errorf("%v after %d questions; want one", err, asked)
 	}
 }
 

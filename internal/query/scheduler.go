@@ -43,6 +43,11 @@ type Scheduler struct {
 	Meets func(ctx context.Context, all []Ending) error
 	// AskAll asks about each target at least once, whatever is known of it.
 	AskAll bool
+	// Since, if it is not zero and Meets is nil, takes what was answered since then
+	// for an answer.
+	Since time.Time
+	// Whole adds the last answer to what is shown of targets that are not asked.
+	Whole bool
 	// AskUnsent asks about targets too whose rows were all rejected or not sent.
 	AskUnsent bool
 	// Ended gets every target, once, in the order in which they end. Its error
@@ -99,11 +104,16 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 	verdicts := make([]poll.Verdict, len(ts))
 	var ended []Ending
 	for i, e := range all {
+		t := ts[i]
+		done, asked := false, t.lastAsked()
 		if !s.AskUnsent {
-			e.Result.Err = ts[i].withoutAnswer()
+			done, e.Result.Err = t.settled()
 		}
-		e.Met = e.Met && e.Result.Err == nil && (!s.AskAll || !ts[i].Began.IsZero())
-		verdicts[i] = poll.Verdict{Done: e.Met || e.Result.Err != nil, Asked: ts[i].lastAsked()}
+		if !judging {
+			e.Met = !s.Since.IsZero() && !asked.Before(s.Since)
+		}
+		e.Met = e.Met && !done && (!s.AskAll || !t.Began.IsZero())
+		verdicts[i] = poll.Verdict{Done: e.Met || done, Asked: asked}
 		if verdicts[i].Done {
 			ended = append(ended, e)
 		}
@@ -407,11 +417,9 @@ func (s *steps) end(ctx context.Context, all []Ending, fromStore bool) error {
 	var failed error
 	for _, e := range all {
 		if fromStore && store != nil {
-			rows, err := withEvents(ctx, store, e.Target.rows)
-			if err != nil {
+			if err := s.complete(ctx, store, &e); err != nil {
 				return err
 			}
-			e.Result.Trackings = merge(e.Result, rows, false)
 		}
 		if err := addUnverified(ctx, store, &e.Result, e.Target.rows); err != nil {
 			return err
@@ -421,4 +429,42 @@ func (s *steps) end(ctx context.Context, all []Ending, fromStore bool) error {
 		}
 	}
 	return failed
+}
+
+// complete adds to a result what is kept of it beside its rows: the events that
+// they were learnt from, and the last answer.
+func (s *steps) complete(ctx context.Context, store *Store, e *Ending) error {
+	t, res := e.Target, &e.Result
+	rows, err := withEvents(ctx, store, t.rows)
+	if err != nil {
+		return err
+	}
+	if ref := t.orderOf(); s.Whole && ref != "" && !t.lastAsked().IsZero() {
+		kept, err := store.Answers.LastAnswer(ctx, s.Account, ref)
+		if err != nil {
+			return err
+		}
+		if len(kept.Raw) > 0 {
+			r := exchange{query: t.Query, asked: t.lastAsked(), answer: tracking.ReadBody(kept.Raw).Answer()}
+			if string(kept.Digest) == digestAbsent {
+				r.err = tracking.ErrAbsent
+			}
+			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(match(r, t.rows), rows)
+		}
+	}
+	res.Trackings = merge(*res, rows, false)
+	return nil
+}
+
+// withKnown returns trackings with what is known of rows where an answer says
+// nothing of them.
+func withKnown(found []Tracking, rows []knownRow) []Tracking {
+	for i, f := range found {
+		for _, row := range rows {
+			if f.Phase == Undecided && f.isOf(row.TrackingStatus) {
+				found[i] = row.tracking()
+			}
+		}
+	}
+	return found
 }

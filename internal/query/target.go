@@ -100,28 +100,42 @@ func (t *Target) byEvent() bool {
 	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return knownRow{TrackingStatus: r}.byEvent() })
 }
 
-// withoutAnswer returns why the service need not be asked: it refused every row,
-// or none was sent. It is nil if it is to be asked.
-func (t *Target) withoutAnswer() error {
-	if len(t.rows) == 0 {
-		return nil
-	}
-	reason, sent := "", true
+// settled reports whether the service need not be asked: it refused every row, or
+// none was sent. The error says so, and is nil if the user dismissed them all.
+func (t *Target) settled() (bool, error) {
+	reason, sent, dismissed := "", true, true
 	for _, r := range t.rows {
 		switch r.State {
 		case ledger.Rejected:
 			reason = cmp.Or(reason, r.Reason)
+			dismissed = dismissed && r.Dismissed
 		case ledger.Pending:
 			sent = false
 		default:
-			return nil
+			return false, nil
 		}
 	}
 	switch {
+	case len(t.rows) == 0:
+		return false, nil
 	case !sent:
-		return ErrNotSent
+		return true, ErrNotSent
+	case dismissed:
+		return true, nil
 	case reason == "":
-		return ErrRejected
+		return true, ErrRejected
 	}
-	return fmt.Errorf("%w: %s", ErrRejected, reason)
+	return true, fmt.Errorf("%w: %s", ErrRejected, reason)
+}
+
+// orderOf returns the referId of all its rows, empty if they have several.
+func (t *Target) orderOf() string {
+	ref := t.Query.ReferID
+	for _, r := range t.rows {
+		if ref != "" && r.Item.ReferID != ref {
+			return ""
+		}
+		ref = r.Item.ReferID
+	}
+	return ref
 }

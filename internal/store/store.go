@@ -33,6 +33,7 @@ var (
 	_ ledger.Accounts      = (*DB)(nil)
 	_ ledger.Trackings     = (*DB)(nil)
 	_ ledger.Versions      = (*DB)(nil)
+	_ ledger.Sweeps        = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)

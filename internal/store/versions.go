@@ -25,6 +25,18 @@ func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.S
 	}
 }
 
+// LastAnswer returns the last answer about a referId, see [ledger.Versions].
+func (d *DB) LastAnswer(ctx context.Context, account, referID string) (v ledger.AnswerVersion, err error) {
+	err = d.each(ctx, func(s scanner) error {
+		v, err = scanVersion(s)
+		if err == nil {
+			v.Raw, err = unpack(v.Raw)
+		}
+		return err
+	}, "SELECT first_seen, seen, digest, raw FROM answers WHERE account_id = "+accountOf("$1")+" AND refer_id = $2", account, referID)
+	return v, err
+}
+
 // scanVersion reads a version whose Raw is packed.
 func scanVersion(s scanner) (v ledger.AnswerVersion, err error) {
 	var first, last int64

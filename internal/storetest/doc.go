@@ -33,6 +33,7 @@ type Trackings struct {
 	ledger.Accounts
 	ledger.Trackings
 	ledger.Versions
+	ledger.Sweeps
 	ledger.EventFollower
 }
 

@@ -16,6 +16,7 @@ var versionTests = map[string]func(*world){
 	"NothingIsKeptBetweenOthers":  nothingIsKeptBetweenOthers,
 	"VersionsAreOfOneReferID":     versionsAreOfOneReferID,
 	"OlderAnswersAreNoNewVersion": olderAnswersAreNoNewVersion,
+	"SweepsGoOn":                  sweepsGoOn,
 }
 
 // answered records an answer about the n-th item so many minutes after sent,
@@ -54,6 +55,12 @@ func changedAnswersAreKept(w *world) {
 	w.answered(1, 7, "a, request 7")
 	w.kill()
 	w.same("versions", w.versions(1), []string{"1-2 a, request 2", "3-3 b", "4-6 c again", "7-7 a, request 7"})
+	last, err := w.LastAnswer(w.Context(), account, item(1).ReferID)
+	w.must(err)
+	w.same("the last", string(last.Raw), "a, request 7")
+	none, err := w.LastAnswer(w.Context(), account, item(2).ReferID)
+	w.must(err)
+	w.same("none", none.Raw, []byte(nil))
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: sent.Add(time.Hour), Digest: []byte("d")}}))
 	w.same("after an answer without bytes", len(w.versions(1)), 4)
 }
@@ -114,4 +121,28 @@ func answersComeBackWhole(w *world) {
 			}
 		}
 	}
+}
+
+func sweepsGoOn(w *world) {
+	begin := func(name string, oldest time.Time) time.Time {
+		w.Helper()
+		at, err := w.BeginSweep(w.Context(), account, name, oldest)
+		w.must(err)
+		return at
+	}
+	start := time.Now().Add(-time.Second)
+	first := begin("run 1", start)
+	if first.Before(start) || first.After(time.Now()) {
+		w.Errorf("began at %v", first)
+	}
+	w.kill()
+	w.same("the same again", begin("run 1", start), first)
+	w.same("not before oldest", begin("run 1", first.Add(time.Millisecond)).Before(first.Add(time.Millisecond)), false)
+	begin("run 2", start)
+	w.must(w.EndSweep(w.Context(), account, "run 1"))
+	w.must(w.EndSweep(w.Context(), account, "run 1"))
+	w.must(w.EndSweep(w.Context(), "other", "run 2"))
+	again, err := w.BeginSweep(w.Context(), account, "run 2", start)
+	w.must(err)
+	w.same("of another name", begin("run 2", start), again)
 }

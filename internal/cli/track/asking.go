@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
 )
 
 // asking asks about many targets and passes the results on in order.
@@ -58,6 +60,36 @@ func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error
 		err = failed
 	}
 	return err
+}
+
+// maxSweep is how old an interrupted command may be that the same command
+// continues.
+const maxSweep = 24 * time.Hour
+
+// beginSweep makes s continue where the same command was interrupted, unless
+// refresh says to ask about all. The caller calls done when all were asked about.
+func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string, refresh bool) (done func() error, err error) {
+	done = func() error { return nil }
+	db, err := a.call.StoreIfAny(ctx)
+	if name == "" || db == nil || err != nil {
+		return done, err
+	}
+	now := time.Now()
+	oldest := now.Add(-maxSweep)
+	if refresh {
+		oldest = now
+	}
+	began, err := db.Sweeps.BeginSweep(ctx, a.asker.Account, name, oldest)
+	switch {
+	case errors.Is(err, inbox.ErrReadOnly):
+		return done, nil
+	case err != nil:
+		return done, err
+	case began.Before(now.Truncate(time.Millisecond)):
+		s.Since = began
+		a.call.IO.Note("continuing what was interrupted: not asking again about trackings checked since %s (--refresh asks about all)", render.LocalTime(began))
+	}
+	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
 }
 
 // patience is how long a command that asks once goes on trying.

@@ -2,6 +2,7 @@ package track
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,10 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 }
 
 func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
+
+func (o *filterOptions) String() string {
+	return fmt.Sprintf("run=%q status=%q stale=%q", o.Run, o.Status, o.Stale)
+}
 
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {

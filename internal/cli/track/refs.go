@@ -2,6 +2,7 @@ package track
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -57,6 +58,14 @@ func (o *refOptions) check() error {
 // single reports whether exactly one tracking was asked for by name.
 func (o *refOptions) single() bool {
 	return len(o.Refs) > 0 && !slices.ContainsFunc(o.Refs, func(ref string) bool { return ref != o.Refs[0] })
+}
+
+// selection names what is selected by a file or by filters, empty for REFs.
+func (o *refOptions) selection() string {
+	if len(o.Refs) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 }
 
 // query is the question for one REF.

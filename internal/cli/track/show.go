@@ -14,8 +14,8 @@ import (
 
 type showOptions struct {
 	refOptions
-	Timeline bool
-	History  bool
+	Timeline, Refresh bool
+	History           bool
 }
 
 // NewShow returns the command that asks the service about trackings.
@@ -30,7 +30,8 @@ tracking number that was created from here. One REF gives its status and
 timeline; several, --from FILE and filters such as --run give one row each.
 
 Rows that the service rejected are shown with its reason; it is not asked about
-them.
+them. If --from or a filter is interrupted, the same command continues where it
+stopped.
 
 If a verified event is newer than the service's answer, by the latest checkpoint
 or the time of update in both, the event counts. A note says so, and olderAnswer
@@ -53,6 +54,7 @@ it. The first and the latest 100 answers are kept, and 1,000 events are read.`,
 		}),
 	}
 	o.flags(cmd)
+	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "ask about all, also after an interruption")
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "with several REFs: the timeline of each")
 	cmd.Flags().BoolVar(&o.History, "history", false, "what was said of one REF before, and what changed")
 	return cmd
@@ -77,8 +79,15 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	s := a.scheduler(ctx)
-	s.Patience = patience(c)
+	s.Patience, s.Whole = patience(c), p.whole()
+	done, err := a.beginSweep(ctx, s, o.selection(), o.Refresh)
+	if err != nil {
+		return err
+	}
 	stop := a.run(ctx, s, all)
+	if stop == nil {
+		stop = done()
+	}
 	failed := stop
 	switch {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):

@@ -87,6 +87,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	defer all.close()
 	p := newPrinter(ctx, c, o.single(), false)
+	w.whole = p.whole()
 	failed := w.wait(ctx, all, p.add)
 	if w.asking == nil {
 		return failed
@@ -106,6 +107,7 @@ type waiter struct {
 	any          bool       // one that meets the condition ends it
 	allowMissing bool       // absent trackings are no failure
 	refresh      bool
+	whole        bool   // shows whole answers
 	next         string // command that continues
 
 	asking *asking
@@ -150,7 +152,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	defer stop()
 	w.bad = map[*query.Target]bool{}
 	s := a.scheduler(ctx)
-	s.Hard, s.Wake, s.Meets, s.AskAll = hard, wake, w.meets, w.refresh
+	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.refresh, w.whole
 	s.Ended = func(e query.Ending) error {
 		if err := a.ended(e); err != nil {
 			return err
