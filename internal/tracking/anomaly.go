@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -44,11 +45,11 @@ const (
 )
 
 // anomalies returns what cannot be right in a checkpoint by itself, learnt at
-// that time.
+// that time; utc is its time.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
-func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
-	utc, local := readTime(c.UTC), readWallClock(c.Local)
+func (c Checkpoint) anomalies(utc, learnt time.Time) []Anomaly {
+	local := readWallClock(c.Local)
 	var found []Anomaly
 	add := func(kind AnomalyKind, format string, args ...any) {
 		found = append(found, Anomaly{Kind: kind, Message: fmt.Sprintf(format, args...)})
@@ -132,31 +133,43 @@ func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 // marked returns the entries newest first, with their own anomalies before those
 // that they have.
 func marked(entries []Entry, learnt time.Time) []Entry {
-	entries = slices.Clone(entries)
-	slices.SortStableFunc(entries, func(a, b Entry) int { return byTime(a.Checkpoint, b.Checkpoint) })
-	first := map[[2]string]Checkpoint{} // by time and event
+	type timed struct {
+		Entry
+		utc time.Time
+	}
+	all := make([]timed, len(entries))
 	for i, e := range entries {
-		own := e.anomalies(learnt)
+		all[i] = timed{e, readTime(e.UTC)}
+	}
+	slices.SortStableFunc(all, func(a, b timed) int { return b.utc.Compare(a.utc) })
+	entries = make([]Entry, len(all))
+	first := make(map[[2]string]int, len(all)) // by time and event
+	for i, e := range all {
+		own := e.anomalies(e.utc, learnt)
 		key := [2]string{e.instant(), e.Event}
 		switch before, again := first[key]; {
 		case e.Removed() || key == [2]string{}:
 		case !again:
-			first[key] = e.Checkpoint
-		case before.place() == e.place():
+			first[key] = i
+		case entries[before].place() == e.place():
 			own = append(own, Anomaly{Kind: Repeated, Message: "repeated"})
 		default:
 			own = append(own, Anomaly{Kind: Repeated, Message: "repeated with another place"})
 		}
-		entries[i].Anomalies = slices.Concat(own, e.Anomalies)
+		entries[i] = Entry{e.Checkpoint, slices.Concat(own, e.Anomalies)}
 	}
 	return entries
 }
 
-// instant names the time of a checkpoint, so that two forms of one time are the
-// same; empty if it has none.
+// instant names the time of a checkpoint, so that the same time with and without
+// fractions of a second is the same; empty if it has none.
 func (c Checkpoint) instant() string {
-	if t := readTime(c.UTC); !t.IsZero() {
-		return t.Format(time.RFC3339Nano)
+	whole, fraction, ok := strings.Cut(c.UTC, ".")
+	if fraction, utc := strings.CutSuffix(fraction, "Z"); ok && utc {
+		if fraction = strings.TrimRight(fraction, "0"); fraction != "" {
+			whole += "." + fraction
+		}
+		return whole + "Z"
 	}
 	return cmp.Or(c.UTC, c.Local)
 }

@@ -55,13 +55,10 @@ func readTime(s string) time.Time {
 // without a readable one keep their place after the others.
 func Timeline(cs []Checkpoint) []Checkpoint {
 	sorted := slices.Clone(cs)
-	slices.SortStableFunc(sorted, byTime)
+	slices.SortStableFunc(sorted, func(a, b Checkpoint) int {
+		ta, _ := time.Parse(time.RFC3339, a.UTC) // the zero time if it can't be read
+		tb, _ := time.Parse(time.RFC3339, b.UTC)
+		return tb.Compare(ta)
+	})
 	return sorted
-}
-
-// byTime orders checkpoints newest first.
-func byTime(a, b Checkpoint) int {
-	ta, _ := time.Parse(time.RFC3339, a.UTC) // the zero time if it can't be read
-	tb, _ := time.Parse(time.RFC3339, b.UTC)
-	return tb.Compare(ta)
 }
