@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,64 @@ import (
 // maxCanaries is how many first rows of an account may be rejected, one by
 // one.
 const maxCanaries = 5
+
+// checkPendingFirst makes pending rows unknown, so that they are queried before they
+// are sent, where the user wants that and the store never sent a row of the account.
+func (j *Job) checkPendingFirst(ctx context.Context) error {
+	if !j.CheckFirst {
+		return nil
+	}
+	first, err := j.Ledger.FirstUnsent(ctx, j.Run.ID)
+	if first == nil || err != nil {
+		return err
+	}
+	_, err = j.Ledger.CheckPending(ctx, j.Run.Plan.Account)
+	return err
+}
+
+// askBeforeFirst queries the first row of an account that this store sends: a store
+// that was lost, or is another machine's, knows nothing of what was sent. If the
+// service has the row, the run stops. An answer that proves nothing does not stop
+// it.
+func (j *Job) askBeforeFirst(ctx context.Context) error {
+	if !j.AskFirst || j.firstAsked {
+		return nil
+	}
+	first, err := j.Ledger.FirstUnsent(ctx, j.Run.ID)
+	if first == nil || err != nil {
+		return err
+	}
+	e, err := j.queryFirst(ctx, *first)
+	if err != nil {
+		return err
+	}
+	j.firstAsked = true
+	switch e.Presence {
+	case tracking.PresenceNamed, tracking.PresenceProcessing:
+		return &StopError{Known: first, Why: fmt.Sprintf("the service has referId %q already, and this store never sent a row of the account", first.ReferID)}
+	case tracking.PresenceAbsent:
+	default:
+		j.detail("whether the service has the first row, referId %q, can't be told: %s", first.ReferID, describeEvidence(e))
+	}
+	return nil
+}
+
+// queryFirst queries a row by its referId. Without a connection it goes on, and
+// stops, as a create does; other failures prove nothing.
+func (j *Job) queryFirst(ctx context.Context, item tracking.Item) (tracking.Evidence, error) {
+	for {
+		e, err := j.query(ctx, item, false)
+		var stop *StopError
+		switch {
+		case !errors.As(err, &stop) || stop.Cause != tracking.OutcomeNotSent:
+			return e, err
+		case !e.Unconnected:
+			return e, nil
+		case j.outOfPatience(0):
+			return e, stopFor(tracking.OutcomeNotSent, e.Err)
+		}
+	}
+}
 
 // makeContact proves, before an account's first run with more than one batch,
 // that a query finds what the service accepted: one row is sent alone, and the

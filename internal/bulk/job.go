@@ -63,7 +63,13 @@ type Policy struct {
 	RetryAbsent bool
 	// Canary sends one row alone, and queries it, before the first run of an
 	// account with more than one batch.
-	Canary     bool
+	Canary bool
+	// AskFirst queries the first row of an account before it is sent, if the store
+	// never sent one.
+	AskFirst bool
+	// CheckFirst queries pending rows of the account before they are sent, if none
+	// of it was ever sent from this store.
+	CheckFirst bool
 	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
 	// RefusedMeansNone says that the service stored no row of a batch that it
 	// refused because of rows; otherwise its rows are unknown.
@@ -86,6 +92,8 @@ type Observer struct {
 	Resolved func(state ledger.State, rows int64)
 	// Note is called with a message about what is going to take time.
 	Note func(format string, args ...any)
+	// Detail is called with a message that only a maintainer needs.
+	Detail func(format string, args ...any)
 	// Warn is called with a message about a service that breaks an assumption.
 	Warn func(format string, args ...any)
 }
@@ -115,6 +123,7 @@ type Job struct {
 	unprovable      bool                // see Unprovable
 	partial         bool                // see Partial
 	leftPending     int64               // rows after the last round
+	firstAsked      bool                // see askBeforeFirst
 	recorder        *sightingRecorder
 	assumptions
 }
@@ -130,6 +139,9 @@ type StopError struct {
 	mayContinue bool
 	// checkFirst says that the run continues once an assumption was checked.
 	checkFirst bool
+	// Known is the row that stopped the run because the service has it already, while
+	// the store never sent one of the account; nil for other causes.
+	Known *tracking.Item
 }
 
 func (e *StopError) Error() string {
@@ -153,7 +165,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
 	defer j.recorder.close()
 	defer func() { err = firstError(j.endFeed(), err) }()
-	err = firstError(j.loadAssumptions(soft), j.reopen(soft))
+	err = firstError(j.loadAssumptions(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
 	}
@@ -322,6 +334,12 @@ func (j *Job) outOfPatience(retryAfter time.Duration) bool {
 func (j *Job) note(format string, args ...any) {
 	if j.Note != nil {
 		j.Note(format, args...)
+	}
+}
+
+func (j *Job) detail(format string, args ...any) {
+	if j.Detail != nil {
+		j.Detail(format, args...)
 	}
 }
 

@@ -42,6 +42,9 @@ func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 
 // sendPending sends every pending row of the run's input.
 func (j *Job) sendPending(ctx, soft context.Context) error {
+	if err := j.askBeforeFirst(soft); err != nil {
+		return err
+	}
 	d, err := j.dispatch(soft)
 	if err != nil {
 		return err

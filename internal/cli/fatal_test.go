@@ -60,10 +60,14 @@ func TestManyQuestionsStopAtTheFirstFatalAnswer(t *testing.T) {
 // A key that is refused while further parcels of an order are asked for is
 // refused, and what was told of the others is known all the same.
 func TestRefusedKeyComesOutOfQuestionsAboutParcels(t *testing.T) {
+	var created atomic.Bool
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodPost:
+			created.Store(true)
 			fmt.Fprint(w, `{}`)
+		case !created.Load():
+			w.WriteHeader(http.StatusNotFound)
 		case r.URL.Query().Get("referId") == "":
 			w.WriteHeader(http.StatusUnauthorized)
 		default:

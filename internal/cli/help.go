@@ -219,12 +219,19 @@ says what is done about such rows:
   resend     sends them again without asking. This may create them twice.
   keep       leaves them as they are.
 
+A new store: before the first row of an account goes out from a store that never
+sent one of it, the service is asked for that row. If it is there, another store
+has sent it: nothing is sent, and the rows stay pending until --check-first (of
+create or runs resume), which asks for every one. --canary=false changes nothing
+about that. An answer that proves nothing stops nothing (-v says so).
+
 First contact: before the first run of an account with more than one batch, one
 row is sent alone and asked for; the rest goes when the service shows it.
 --canary=false goes without.
 
 --check-first is for a lost store or another machine: rows that this store does
-not know are asked for before they are sent. One that the service has is
+not know, and in a store that never sent any all pending ones, are asked for
+before they are sent. One that the service has is
 accepted without being sent; one that it proves not to have is sent; others
 stay unknown.
 `

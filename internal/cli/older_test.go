@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,10 +36,15 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := `{"data":{"trackingNumber":"N1","status":7,"statusLabel":"IN_TRANSIT",` + tt.answer + `}}`
+			var created atomic.Bool
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost {
+				switch {
+				case r.Method == http.MethodPost:
+					created.Store(true)
 					fmt.Fprint(w, `{}`)
-				} else {
+				case !created.Load():
+					w.WriteHeader(http.StatusNotFound)
+				default:
 					fmt.Fprint(w, answer)
 				}
 			}))

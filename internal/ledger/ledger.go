@@ -35,7 +35,7 @@ const (
 func nextStates(s State) []State {
 	switch s {
 	case Pending:
-		return []State{Sending}
+		return []State{Sending, Unknown} // Unknown: never sent, and to be asked for first, see [UnknownRows]
 	case Sending:
 		return []State{Accepted, Rejected, Unknown, Pending}
 	case Unknown:

@@ -50,6 +50,11 @@ type Queue interface {
 	// are not read again.
 	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
 
+	// FirstUnsent returns the row of the run's input that goes first, if the store
+	// neither sent a row of the account before nor has an accepted one; else, or if
+	// none is pending, nil.
+	FirstUnsent(ctx context.Context, run int64) (*tracking.Item, error)
+
 	// CountRows returns how many distinct rows of the run's input, those known
 	// before included, are in each state.
 	CountRows(ctx context.Context, run int64) (Counts, error)
@@ -63,6 +68,11 @@ type UnknownRows interface {
 
 	// Accepted yields those that are accepted, likewise.
 	Accepted(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
+
+	// CheckPending makes the account's pending rows unknown, as [Plan.CheckFirst] does
+	// new ones, and returns their number. It is for accounts that no row was sent of,
+	// see [Queue].FirstUnsent.
+	CheckPending(ctx context.Context, account string) (int64, error)
 
 	// MarkUnknown makes accepted rows unknown in one transaction, with that
 	// reason, and returns how many were still accepted.

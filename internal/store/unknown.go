@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // reasonUnchecked is why a row is unknown that is to be asked for before it is
@@ -244,4 +245,36 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Unkn
 		account, controlBatches, max(n, 0)*controlBatches)
 	alone = append(alone, others...)
 	return alone[:min(len(alone), max(n, 0))], err
+}
+
+// CheckPending makes pending rows unknown, see [ledger.UnknownRows].
+func (d *DB) CheckPending(ctx context.Context, account string) (int64, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+		const unsent = "state = 'pending' AND run_id IN (SELECT id FROM runs WHERE state = 'open' AND account_id = "
+		var n int64
+		if _, err := t.row(ctx, []any{&n}, "SELECT COALESCE(SUM(rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)), 0) FROM batches WHERE "+
+			unsent+accountOf("$1")+")", account); n == 0 || err != nil {
+			return 0, err
+		}
+		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, claimed = 0, began = 0, took = 0 WHERE "+unsent+accountOf("$1")+")", account, reasonUnchecked)
+		return n, err
+	})
+}
+
+// FirstUnsent returns the first row of an account that goes out, see
+// [ledger.Queue].
+func (d *DB) FirstUnsent(ctx context.Context, run int64) (*tracking.Item, error) {
+	var item tracking.Item
+	ok, err := d.row(ctx, []any{&item.ReferID, &item.Number, &item.CarrierCode}, `SELECT r.refer_id, r.number, r.carrier
+		FROM run_batches p JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = p.run_id
+		JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL
+		WHERE p.run_id = $1 AND b.state = 'pending' AND `+inInput+` AND NOT EXISTS (
+			SELECT 1 FROM runs o WHERE o.account_id = (SELECT account_id FROM runs WHERE id = $1) AND (o.requests > 0 OR EXISTS (
+				SELECT 1 FROM batches s WHERE s.run_id = o.id AND (s.state IN ('sending', 'accepted') OR s.state = 'unknown' AND s.claimed > 0
+					OR EXISTS (SELECT 1 FROM rows a WHERE a.batch_id = s.id AND a.state IS NOT NULL AND a.state = 'accepted')))))
+		ORDER BY b.id, r.id LIMIT 1`, run)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return &item, nil
 }

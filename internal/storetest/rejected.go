@@ -15,6 +15,8 @@ var rejectedTests = map[string]func(*world){
 	"DismissesByName":        dismissesByName,
 	"ReopensOpenRowsOnly":    reopensOpenRowsOnly,
 	"ReopensByName":          reopensByName,
+	"FirstUnsent":            firstUnsent,
+	"ChecksPending":          checksPending,
 }
 
 // parcel returns an entry of an order with that number.
@@ -164,4 +166,65 @@ func reopensByName(w *world) {
 	w.same("marks", w.rejections(run.ID), []string{"rejected", "pending", "pending"})
 	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
 	w.same("a dismissal ends when its row is sent again", w.rejections(run.ID)[2], "rejected")
+}
+
+// first checks the number of the row that goes first.
+func (w *world) first(what string, run int64, want string) {
+	w.Helper()
+	item, err := w.FirstUnsent(w.Context(), run)
+	w.must(err)
+	got := ""
+	if item != nil {
+		got = item.Number
+	}
+	w.same("first row "+what, got, want)
+}
+
+func firstUnsent(w *world) {
+	run := w.run(plan(), entries(5, 9)...)
+	again := w.run(plan(), entries(7, 12)...)
+	w.first("of a new account", run.ID, "1Z-0005")
+	w.first("of another input", again.ID, "1Z-0007")
+	b := w.claim(run.ID, 1)
+	w.first("while one is sent", again.ID, "")
+	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
+	w.first("when it was not sent after all", run.ID, "1Z-0005")
+	w.settle(ledger.Rejected, w.claim(run.ID, 1)...)
+	w.first("when one was rejected", run.ID, "")
+	p := plan()
+	p.Account = "other"
+	w.first("of another account", w.run(p, entries(1, 2)...).ID, "1Z-0001")
+
+	// A row that a query found is not sent, and shows that the store is not new.
+	p.Account, p.CheckFirst = "third", true
+	checked := w.run(p, entries(1, 2)...)
+	p.CheckFirst = false
+	plain := w.run(p, entries(3, 4)...)
+	w.first("beside rows to be asked for", plain.ID, "1Z-0003")
+	w.first("of rows to be asked for", checked.ID, "")
+	w.resolve(checked.ID, ledger.Accepted, 1, w.unknown(checked.ID)[0])
+	w.first("beside a row that was found", plain.ID, "")
+}
+
+func checksPending(w *world) {
+	run := w.run(plan(), entries(1, 5)...)
+	p := plan()
+	p.Account = "other"
+	other := w.run(p, entries(1, 2)...)
+	b := w.claim(run.ID, 1)
+	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
+	for _, want := range []int64{5, 0} {
+		n, err := w.CheckPending(w.Context(), account)
+		w.must(err)
+		w.same("to be asked for", n, want)
+	}
+	w.counts(run.ID, ledger.Counts{Unknown: 5})
+	w.counts(other.ID, ledger.Counts{Pending: 2})
+	for _, x := range w.unknown(run.ID) {
+		if !x.Unsent {
+			w.Errorf("it counts as sent: %+v", x)
+		}
+	}
+	w.resolve(run.ID, ledger.Pending, 5, w.unknown(run.ID)...)
+	w.first("proven absent", run.ID, "1Z-0001")
 }

@@ -30,7 +30,9 @@ shared with it.
 ` + send.UnknownText,
 		Example: command.Example("waybill runs resume 3", "waybill runs resume 3 --unknown keep"),
 	}
-	return withResume(f, cmd, &resumeOptions{})
+	o := &resumeOptions{}
+	cmd.Flags().BoolVar(&o.CheckFirst, "check-first", false, "in a store that never sent a row of the account: ask the service for each row before it is sent")
+	return withResume(f, cmd, o)
 }
 
 func newRetry(f *command.Factory) *cobra.Command {

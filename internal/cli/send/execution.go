@@ -66,6 +66,13 @@ func (k *Execution) execute(ctx context.Context) error {
 	if command.As[*store.Error](sendErr) {
 		return sendErr
 	}
+	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
+		next := k.next() + " --check-first"
+		return &command.ExitError{
+			Code: command.Usage, Err: fmt.Errorf("%w: nothing was sent", stop), Next: next,
+			Hint: "`" + next + "` asks for every row and sends only what the service does not have; or name the store that has sent it with --store",
+		}
+	}
 	return k.finish(ctx, requests, sent, sendErr)
 }
 
@@ -146,6 +153,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
 	job.Settled, job.Resolved = progress.Settled, progress.Resolved
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
+	job.Detail = k.Call.IO.Detail
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
 	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
 	k.Run, k.unprovable = job.Run, job.Unprovable()

@@ -70,7 +70,7 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	}
 	p := bulk.Policy{
 		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: o.Canary,
-		RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectTimeout, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
+		AskFirst: !o.CheckFirst, CheckFirst: o.CheckFirst, RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectTimeout, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
 		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
