@@ -108,12 +108,18 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	return nil
 }
 
-// wideCounts is the narrowest terminal that shows the counts side by side.
-const wideCounts = 115
+// The narrowest terminal that shows the counts side by side, and by how much each
+// that is there only at times widens it.
+const (
+	wideCounts = 98
+	wideCount  = 12
+)
 
 // printCounts prints the counts in a row, or on a narrow terminal one by one.
+// Terminals are spared superseded and dismissed rows where there are none.
 func printCounts(out *command.Output, res Result) error {
 	fields, columns, cells := []render.Field{{Name: "Run", Value: res.Run}}, []render.Column{{Name: "RUN", ID: true}}, []string{res.Run}
+	width, wide := out.Out().Width(), wideCounts
 	for _, count := range []struct {
 		name string
 		n    int64
@@ -121,7 +127,6 @@ func printCounts(out *command.Output, res Result) error {
 		{"Read", res.Read},
 		{"New", res.New},
 		{"Already", res.Already},
-		{"Sent", res.Sent},
 		{"Duplicates", res.Duplicates},
 		{"Invalid", res.Invalid},
 		{"Accepted", res.Accepted},
@@ -129,15 +134,21 @@ func printCounts(out *command.Output, res Result) error {
 		{"Unknown", res.Unknown},
 		{"Pending", res.Pending},
 		{"Calls", res.Batches},
+		{"Sent", res.Sent},
 		{"Superseded", res.Superseded},
 		{"Dismissed", res.Dismissed},
 	} {
+		if settled := count.name == "Superseded" || count.name == "Dismissed"; settled && width > 0 && count.n == 0 {
+			continue
+		} else if settled {
+			wide += wideCount
+		}
 		cell := strconv.FormatInt(count.n, 10)
 		fields = append(fields, render.Field{Name: count.name, Value: cell})
 		columns = append(columns, render.Column{Name: strings.ToUpper(count.name), Right: true})
 		cells = append(cells, cell)
 	}
-	if width := out.Out().Width(); width > 0 && width < wideCounts {
+	if width > 0 && width < wide {
 		return out.Fields(fields)
 	}
 	rows := out.Table(columns...)
