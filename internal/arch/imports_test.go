@@ -39,7 +39,7 @@ var rooms = map[string][]string{
 	"internal/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
-	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/query"},
+	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/poll", "internal/query"},
 	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/poll", "internal/tracking"},
 	"internal/probe":   {"internal/ledger", "internal/pace", "internal/query", "internal/tracking"},
 	"internal/poll":    {"internal/disk", "internal/pace"},

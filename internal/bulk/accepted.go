@@ -3,9 +3,8 @@ package bulk
 import (
 	"context"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/poll"
 )
 
 // reasonMissing is why an accepted row became unknown.
@@ -42,16 +41,11 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 // unknown, also when a query fails.
 func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	missing := make([]bool, len(page))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(queriesPerWorker * j.workers())
-	for i, x := range page {
-		g.Go(func() error {
-			found, err := j.prove(gctx, x, nil)
-			missing[i] = err == nil && found.conclusion == absent
-			return err
-		})
-	}
-	failed := g.Wait()
+	failed := poll.Each(ctx, len(page), queriesPerWorker*j.workers(), func(ctx context.Context, i int) error {
+		found, err := j.prove(ctx, page[i], nil)
+		missing[i] = err == nil && found.conclusion == absent
+		return err
+	})
 	var rows []ledger.UnknownRow
 	for i, x := range page {
 		if missing[i] {

@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/poll"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -125,19 +124,15 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		return err
 	}
 	proofs := make([]*proof, len(page))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(queriesPerWorker * p.workers()) // most of them wait at the gate, or before a retry
-	controlNumbers := sync.OnceValue(func() error { return p.queryControls(gctx, controls, true) })
-	for i, x := range page {
-		g.Go(func() error {
-			found, err := p.prove(gctx, x, controlNumbers)
-			if err == nil {
-				proofs[i] = &found
-			}
-			return err
-		})
-	}
-	failed := firstError(g.Wait(), p.dropUnprovenProcessing(ctx, proofs))
+	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, true) })
+	asked := poll.Each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
+		found, err := p.prove(ctx, page[i], controlNumbers)
+		if err == nil {
+			proofs[i] = &found
+		}
+		return err
+	})
+	failed := firstError(asked, p.dropUnprovenProcessing(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
 		return firstError(err, failed)
 	}
