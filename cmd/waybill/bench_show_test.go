@@ -128,6 +128,7 @@ func newShown(b *testing.B, rows int, latency time.Duration, detail func(string)
 	}
 	return w, func() {
 		w.fresh(b)
+		w.sink.posted.Store(true)
 		if err := os.WriteFile(w.store, created, 0o600); err != nil {
 			b.Fatal(err)
 		}
@@ -146,7 +147,9 @@ func BenchmarkShow(b *testing.B) {
 		args    []string // FILE is the input
 	}{
 		{"10000/50ms/run", 10_000, 50 * time.Millisecond, []string{"--run", "1"}},
+		{"10000/50ms/from", 10_000, 50 * time.Millisecond, []string{"--from", "FILE"}},
 		{"10000/0ms/run", 10_000, 0, []string{"--run", "1"}},
+		{"10000/0ms/from", 10_000, 0, []string{"--from", "FILE"}},
 		{"1000000/0ms/run", 1_000_000, 0, []string{"--run", "1"}},
 	} {
 		b.Run(c.name, func(b *testing.B) {

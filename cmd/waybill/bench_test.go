@@ -128,9 +128,10 @@ func newBench(b *testing.B, rows int, refer func(int) string, latency time.Durat
 	return &bench{world: w, sink: s, rows: n, file: orders(b, w.home, n, refer), store: filepath.Join(w.home, "bench.db")}
 }
 
-// fresh forgets what was created.
+// fresh forgets what was created, here and at the service.
 func (w *bench) fresh(b *testing.B) {
 	b.Helper()
+	w.sink.posted.Store(false)
 	old, err := filepath.Glob(w.store + "*")
 	if err != nil {
 		b.Fatal(err)

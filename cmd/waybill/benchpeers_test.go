@@ -235,6 +235,7 @@ type sink struct {
 	url     string
 	opened  atomic.Int64 // connections
 	asked   atomic.Int64 // queries
+	posted  atomic.Bool  // something was created; before it has nothing
 	latency time.Duration
 	detail  func(refer string) string // the answer to a query; nil: "Processing"
 }
@@ -264,9 +265,13 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(s.latency)
 	if r.Method == http.MethodGet {
 		s.asked.Add(1)
+	} else {
+		s.posted.Store(true)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	switch {
+	case !s.posted.Load():
+		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodGet && s.detail != nil:
 		_, _ = io.WriteString(w, s.detail(r.URL.Query().Get("referId")))
 	case r.Method == http.MethodGet:

@@ -71,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"waitrefused": waitRefused,
 			"waittaken":   waitTaken,
 			"waitasked":   waitAsked,
+			"waitlisted":  waitListed,
 		},
 	})
 	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
@@ -310,6 +311,14 @@ func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 	before := asked()
 	until(ts, "a question about a tracking", func() bool { return asked() > before })
+}
+
+// waitlisted N FLAG... waits until a list with those flags has N trackings.
+func waitListed(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, "a list of "+args[0], func() bool {
+		ts.Check(ts.Exec("waybill", append([]string{"list", "-o", "jsonl"}, args[1:]...)...))
+		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), "\n")) == args[0]
+	})
 }
 
 func until(ts *testscript.TestScript, what string, done func() bool) {

@@ -205,25 +205,31 @@ func printed(stdout []byte) (refs []string) {
 // answered. No two answers are the same.
 type answering struct {
 	mu    sync.Mutex
+	made  bool                // something was created
 	sent  map[string][]string // by referId
 	left  int                 // questions until asked closes
 	asked chan struct{}
 }
 
 func (s *answering) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodPost {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.Method == http.MethodPost:
+		s.made = true
 		_, _ = io.Copy(io.Discard, r.Body)
 		_, _ = io.WriteString(w, "{}")
 		return
+	case !s.made:
+		w.WriteHeader(http.StatusNotFound)
+		return
 	}
 	ref := r.URL.Query().Get("referId")
-	s.mu.Lock()
 	answer := strings.Replace(delivered(ref), "{", fmt.Sprintf(`{"answer": %d,`, len(s.sent[ref])), 1)
 	s.sent[ref] = append(s.sent[ref], answer)
 	if s.left--; s.left == 0 {
 		close(s.asked)
 	}
-	s.mu.Unlock()
 	_, _ = io.WriteString(w, answer)
 }
 
