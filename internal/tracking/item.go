@@ -40,37 +40,40 @@ type Key struct {
 // Key returns the identity of the item.
 func (it Item) Key() Key { return Key{ReferID: it.ReferID, Number: it.Number} }
 
-// itemJSON is an item as the service wants it: metadata only when there is a
-// carrier code.
+// AppendBatch appends the body of a create request for items, with metadata only
+// where there is a carrier code. Bytes that are not UTF-8 become U+FFFD;
+// validated items hold none.
 //
 // Interface: Resources and their fields, tracking creation item.
-type itemJSON struct {
-	ReferID  string        `json:"referId"`
-	Number   string        `json:"rawTrackingNumber"`
-	Metadata *metadataJSON `json:"metadata,omitempty"`
-}
-
-type metadataJSON struct {
-	CarrierCode string `json:"carrierCode"`
-}
-
-// AppendBatch appends the body of a create request for items. Bytes that are
-// not UTF-8 become U+FFFD; validated items hold none.
-//
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func AppendBatch(dst []byte, items []Item) []byte {
-	data := make([]itemJSON, len(items))
+	dst = append(dst, `{"data":[`...)
 	for i, it := range items {
-		data[i] = itemJSON{ReferID: it.ReferID, Number: it.Number}
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendText(append(dst, `{"referId":`...), it.ReferID)
+		dst = appendText(append(dst, `,"rawTrackingNumber":`...), it.Number)
 		if it.CarrierCode != "" {
-			data[i].Metadata = &metadataJSON{it.CarrierCode}
+			dst = append(appendText(append(dst, `,"metadata":{"carrierCode":`...), it.CarrierCode), '}')
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}"...)
+}
+
+// appendText appends a text as JSON.
+func appendText(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			b := bytes.NewBuffer(dst)
+			enc := json.NewEncoder(b)
+			enc.SetEscapeHTML(false)
+			_ = enc.Encode(text) //nolint:errchkjson // texts always encode
+			return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 		}
 	}
-	b := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(map[string][]itemJSON{"data": data}) //nolint:errchkjson // texts always encode
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return append(append(append(dst, '"'), text...), '"')
 }
 
 // Quote shows a value so that every character in it can be seen: control,
