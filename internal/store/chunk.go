@@ -275,11 +275,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	c.appendBatch()
 	rows := c.ofKind(kindNew, c.order)
 	c.tally.New += int64(len(rows))
-	added, err := c.s.d.sql.rows.exec(ctx, t, len(rows), func(args []any, n int) []any {
-		i := rows[n]
-		e := &c.entries[i]
-		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
-	})
+	added, err := c.insert(ctx, t, rows)
 	if err == nil && added != int64(len(rows)) {
 		return errNotNew
 	}
@@ -295,6 +291,46 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
 	return err
+}
+
+// insert inserts rows, and returns how many of them were new.
+func (c *chunk) insert(ctx context.Context, t *tx, rows []int) (added int64, err error) {
+	args := make([]any, 0, widths[0]*8)
+	err = inWidths(len(rows), func(from, to, w int) error {
+		query, part := c.s.d.sql.rows.query[w], rows[from:to]
+		args = args[:0]
+		if c.consecutive(part) {
+			query = c.s.d.sql.consecutiveRows[w]
+			head := part[0]
+			args = append(args, c.base+int64(head), c.s.account, c.classified[head].batch, c.entries[head].File, c.entries[head].Line)
+			for _, i := range part {
+				item := &c.entries[i].Item
+				args = append(args, item.ReferID, item.Number, item.CarrierCode)
+			}
+		} else {
+			for _, i := range part {
+				e := &c.entries[i]
+				args = append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
+			}
+		}
+		n, err := t.exec(ctx, query, args...)
+		added += n
+		return err
+	})
+	return added, err
+}
+
+// consecutive reports whether rows follow each other line by line in one file, and
+// in one batch.
+func (c *chunk) consecutive(rows []int) bool {
+	head := rows[0]
+	first := &c.entries[head]
+	for n, i := range rows {
+		if e := &c.entries[i]; i != head+n || e.Line != first.Line+n || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
+			return false
+		}
+	}
+	return true
 }
 
 // appendBatch adds the batch being filled to those to write, if it got rows.

@@ -1,11 +1,20 @@
 package store
 
+import (
+	"fmt"
+	"strings"
+)
+
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
 	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, answers multiInsert
 	keyLookup                                                                             keyLookup
 	find                                                                                  findQueries
+
+	// consecutiveRows adds rows with the numbers, lines and so on of the first one
+	// and three texts for each: most of the cost of a row is its parameters.
+	consecutiveRows [len(widths)]string
 }
 
 func newStatements() *statements {
@@ -31,7 +40,20 @@ func newStatements() *statements {
 			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`),
 		keyLookup: newKeyLookup(),
 		find:      newFindQueries(),
+
+		consecutiveRows: newConsecutiveRows(),
 	}
+}
+
+func newConsecutiveRows() (queries [len(widths)]string) {
+	for w, width := range widths {
+		rows := make([]string, width)
+		for n := range rows { // the largest number comes first, and ? counts on from it
+			rows[n] = fmt.Sprintf("(?5+%d,?4,?3,?2,?1+%d,?,?,?)", n, n)
+		}
+		queries[w] = "INSERT INTO rows (line, file, batch_id, account_id, id, refer_id, number, carrier) VALUES " + strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
+	}
+	return queries
 }
 
 // newBatchInsert returns the statement that adds new batches in that state,

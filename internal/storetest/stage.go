@@ -28,6 +28,7 @@ var stageTests = map[string]func(*world){
 	"RefusesWhatIsNoText":           refusesWhatIsNoText,
 	"NoRecords":                     noRecords,
 	"ManyAtOnce":                    manyAtOnce,
+	"ManyInOrder":                   manyInOrder,
 	"IsSentWhileItIsStaged":         isSentWhileItIsStaged,
 	"BegunRunOutlivesItsStaging":    begunRunOutlivesItsStaging,
 	"FullBatchIsClaimedOnce":        fullBatchIsClaimedOnce,
@@ -490,4 +491,42 @@ func manyAtOnce(w *world) {
 	batches := w.claim(again.ID, 100)
 	w.same("batches", len(batches), n/1000)
 	w.same("first batch", batches[0].Items()[0], all[0].Item)
+}
+
+// manyInOrder sees that rows which follow each other are kept each as it is.
+func manyInOrder(w *world) {
+	all := make([]ledger.Entry, 5000)
+	for i := range all {
+		e := ledger.Entry{Line: i + 2, Item: item(i)}
+		if i >= 1234 {
+			e.Line += 7
+		}
+		if i >= 3000 {
+			e.File, e.Line = 1, i-2998
+		}
+		if i%3 == 0 {
+			e.Item.CarrierCode = "dhl"
+		}
+		all[i] = e
+	}
+	p := plan()
+	p.BatchSize = 300
+	run := w.run(p, all...)
+	files, i := []string{"orders.csv", "-"}, 0
+	for r, err := range w.Rows(w.Context(), run.ID) {
+		w.must(err)
+		if e := all[i]; r.File != files[e.File] || r.Line != e.Line || r.Item != e.Item {
+			w.Fatalf("record %d: %+v; want %+v", i, r, e)
+		}
+		i++
+	}
+	w.same("records", i, len(all))
+	n := 0
+	for _, b := range w.claim(run.ID, 100) {
+		for _, it := range b.Items() {
+			w.same("item", it, all[n].Item)
+			n++
+		}
+	}
+	w.same("claimed", n, len(all))
 }
