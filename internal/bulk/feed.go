@@ -3,17 +3,24 @@ package bulk
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
 // maxHeldRows bounds the rows of full batches that wait in memory. Those of later
 // batches are read from the ledger.
-const maxHeldRows = 64 * 1024
+const (
+	maxHeldRows = 32 * 1024
+	// maxHold is how long a portion waits for room: a service that keeps up makes
+	// some sooner. Others wait to stage, so it is no longer.
+	maxHold = 20 * time.Millisecond
+)
 
 // Feed stages an input while its run is sent: full batches go from memory to the
-// workers. It never waits for them, since others wait to stage.
+// workers.
 type Feed struct {
 	ended chan struct{} // closed once run and err are final
 	run   ledger.Run
@@ -23,6 +30,7 @@ type Feed struct {
 	full    []ledger.Batch // that nobody took
 	held    int            // rows in them
 	changed chan struct{}  // closed, and replaced, when full changes
+	taken   chan struct{}  // has one when batches were taken
 }
 
 // BeginFeed begins to stage every entry of src, which contradict each other
@@ -35,7 +43,7 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{ended: make(chan struct{}), run: staging.Begin(), changed: make(chan struct{})}
+	f := &Feed{ended: make(chan struct{}), run: staging.Begin(), changed: make(chan struct{}), taken: make(chan struct{}, 1)}
 	visible := make(chan struct{})
 	go func() {
 		defer close(f.ended)
@@ -63,24 +71,38 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 
 // put hands over full batches, as far as there is room.
 func (f *Feed) put(full []ledger.Batch) {
-	f.mu.Lock()
-	for _, b := range full {
-		if f.held < maxHeldRows {
-			f.full, f.held = append(f.full, b), f.held+len(b.Rows)
+	held := time.NewTimer(maxHold)
+	defer held.Stop()
+	for {
+		f.mu.Lock()
+		for len(full) > 0 && f.held < maxHeldRows {
+			f.full, f.held, full = append(f.full, full[0]), f.held+len(full[0].Rows), full[1:]
+		}
+		f.mu.Unlock()
+		f.signal()
+		if len(full) == 0 {
+			return
+		}
+		select {
+		case <-f.taken:
+		case <-held.C:
+			return
 		}
 	}
-	f.mu.Unlock()
-	f.signal()
 }
 
 // take returns up to n full batches.
 func (f *Feed) take(n int) []ledger.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	some := f.full[:min(n, len(f.full))]
-	f.full = f.full[len(some):]
+	some := slices.Clone(f.full[:min(n, len(f.full))])
+	f.full = slices.Delete(f.full, 0, len(some)) // which lets go of them
 	for _, b := range some {
 		f.held -= len(b.Rows)
+	}
+	select {
+	case f.taken <- struct{}{}:
+	default: // an earlier one was not noticed yet
 	}
 	return some
 }
