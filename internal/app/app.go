@@ -67,8 +67,12 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 		secret, origin, err := cfg.ReadAPIKey(a.IO.In)
 		return foundKey{secret, origin}, err
 	}
+	gate := pace.New(cfg.Concurrency, cfg.Rate)
+	if cfg.Origin("concurrency").Level != config.FromDefault {
+		gate.Full()
+	}
 	return &Session{
-		IO: a.IO, Config: cfg, Gate: pace.New(cfg.Concurrency, cfg.Rate), app: a, sources: sources,
+		IO: a.IO, Config: cfg, Gate: gate, app: a, sources: sources,
 		apiKey: sync.OnceValues(func() (foundKey, error) { return term.Await(ctx, readKey) }),
 	}, nil
 }

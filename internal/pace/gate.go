@@ -1,9 +1,10 @@
 // Package pace limits how many requests all workers send at once, and how often.
 // Every request passes one gate, which adapts to every answer.
 //
-// The gate starts with one request at a time. A full round of successes allows
-// one more. When the service asks for a pause or can't be reached, all workers
-// pause, and fewer requests may be under way afterwards.
+// The gate starts with one request at a time, or with as many as the user asked
+// for. A full round of successes allows one more. When the service asks for a
+// pause or can't be reached, all workers pause, and fewer requests may be under
+// way afterwards.
 package pace
 
 import (
@@ -59,6 +60,13 @@ func New(workers int, perSecond float64) *Gate {
 // user's own, before the first Enter. It returns g.
 func (g *Gate) Widen() *Gate {
 	g.window, g.minWindow = g.workers, min(2, g.workers)
+	return g
+}
+
+// Full allows all workers from the start. Use it for a number that the user set,
+// before the first Enter. It returns g.
+func (g *Gate) Full() *Gate {
+	g.window = g.workers
 	return g
 }
 

@@ -111,6 +111,24 @@ func TestOddRates(t *testing.T) {
 	})
 }
 
+func TestNumberOfTheUserIsUsedFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := pace.New(8, 0).Full()
+		ps := together(t, g, 8)
+		ps[0].Throttled(time.Second)
+		if w := g.Window(); w != 4 {
+			t.Errorf("window after a pause is %d; want 4", w)
+		}
+		for _, p := range ps[1:] {
+			p.Release()
+		}
+		enter(t, g).Unconnected()
+		if w := g.Window(); w != 1 {
+			t.Errorf("window without a connection is %d; want 1", w)
+		}
+	})
+}
+
 func TestWindowGrowsByOneARound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(4, 0)
