@@ -154,7 +154,9 @@ func newVersion(f Tracking, first, last time.Time, raw []byte) Version {
 // held on, and has the later answer.
 func appendAnswer(all []Version, v Version) []Version {
 	if n := len(all); n > 0 && all[n-1].Phase == v.Phase && bytes.Equal(all[n-1].Digest(), v.Digest()) {
-		all[n-1].Last, all[n-1].Raw = v.Last, v.Raw
+		if v.Last.After(all[n-1].Last) {
+			all[n-1].Last, all[n-1].Raw = v.Last, v.Raw
+		}
 		return all
 	}
 	return append(all, v)
