@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -102,18 +103,37 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	}
 	judged, err := judge(ctx, call, in)
 	if err != nil {
-		return err
+		return c.stopped(ctx, in, err)
 	}
 	return app.WithScratchStore(ctx, func(scratch *app.Store) error {
 		c.file = scratch
 		if c.run, err = c.stage(ctx, in, &judged); err != nil {
-			return err
+			return c.stopped(ctx, in, err)
 		}
 		if err := c.openStore(ctx); err != nil {
-			return err
+			return c.stopped(ctx, in, err)
 		}
 		return c.report(ctx, in, judged, o)
 	})
+}
+
+// stopped returns the error of a comparison that stopped: once ctx has ended that is
+// why it did, with the command that begins again.
+func (c *comparison) stopped(ctx context.Context, in *input.Input, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	err = context.Cause(ctx)
+	code, hint := command.CodeAndHint(err)
+	return &command.ExitError{Code: code, Err: err, Hint: hint, Next: c.repeat(in)}
+}
+
+// repeat returns this command line, empty if it can't read the same again.
+func (c *comparison) repeat(in *input.Input) string {
+	if !in.Repeatable() {
+		return ""
+	}
+	return c.call.Repeat()
 }
 
 // judge reads the input whole. Bad rows are an error, or a warning if they are left
@@ -187,13 +207,15 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 	err := c.print(ctx)
 	n := &c.counts
 	if err != nil {
-		next := ""
-		if in.Repeatable() {
-			next = c.call.Repeat()
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
 		}
 		code, hint := command.CodeAndHint(err)
+		if n.total() > 0 && slices.Contains(command.Precedence(), code) {
+			code = command.Worst(code, command.Partial, n.failed)
+		}
 		return &command.ExitError{
-			Code: code, Err: fmt.Errorf("%w; %d of %s compared: %s", err, n.rows, command.Plural(c.run.Tally.New, "row"), n.summary()), Hint: hint, Next: next,
+			Code: code, Err: fmt.Errorf("%w; %d of %s compared: %s", err, n.rows, command.Plural(c.run.Tally.New, "row"), n.summary()), Hint: hint, Next: c.repeat(in),
 		}
 	}
 	if n.total() == 0 {
@@ -208,5 +230,9 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 		return nil
 	}
 	n.printCommands(c.call.IO, in.Repeatable())
-	return &command.ExitError{Code: command.Worst(command.Partial, n.failed), Err: fmt.Errorf("%s of %s differ: %s", fmt.Sprint(n.rows-n.agree), command.Plural(n.rows, "row"), n.summary()), Hint: n.hint}
+	text := fmt.Errorf("%d of %s differ: %s", n.rows-n.agree, command.Plural(n.rows, "row"), n.summary())
+	if n.agree == n.rows {
+		text = fmt.Errorf("the file lacks rows of the account: %s", n.summary())
+	}
+	return &command.ExitError{Code: command.Worst(command.Partial, n.failed), Err: text, Hint: n.hint}
 }
