@@ -61,7 +61,7 @@ INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step)
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT CASE i WHEN :rows / 1000 THEN :rows * 11 / 10000 ELSE i END + 1 FROM n WHERE i < :rows * 111 / 100000)
 INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
 	SELECT i, (i * 1000 - 1) * 20 / :rows + 1, CASE WHEN i * 1000 BETWEEN :rows * 99 / 100 + 1 AND :rows THEN 'pending' ELSE 'accepted' END, 1000,
-		(i - 1) * 1000 + 1, i * 1000, 0, :now, 200000, 200, '' FROM n;
+		(i - 1) * 1000 + 1, i * 1000, 0, :now - 2592000000, 200000, 200, '' FROM n;
 INSERT INTO run_batches (run_id, batch_id, rows) SELECT run_id, id, rows FROM batches
 	UNION ALL SELECT 21, id, rows FROM batches WHERE run_id = 1
 	UNION ALL SELECT 22, id, rows / 20 FROM batches WHERE run_id <= 20;

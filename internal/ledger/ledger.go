@@ -424,10 +424,10 @@ func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }
 
-// delivered reports whether the shipment has arrived.
+// Delivered reports whether the shipment has arrived.
 //
 // Interface: States and transitions.
-func (s Sighting) delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
+func (s Sighting) Delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
 
 // RecordedAnswer is one answer of the service and what it says of trackings.
 type RecordedAnswer struct {
@@ -459,8 +459,31 @@ type TrackingStatus struct {
 	Sighting  *Sighting
 	Dismissed bool      // it is rejected, and the user dismissed it
 	Asked     time.Time // when the service last answered a query about the referId; zero if never
+	Sent      time.Time // when the request ended that last sent it; zero if none did
 
 	// Unverified is the number in the inbox of the latest event about the tracking
 	// number that did not verify, 0 if there is none. It changed nothing.
 	Unverified int64
+}
+
+// Unchecked reports whether the service accepted the tracking, and was not asked
+// about it since, nor did an event say anything.
+func (st TrackingStatus) Unchecked() bool {
+	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
+}
+
+// staleSince reports whether it was accepted, and nothing was heard of it from
+// that time on.
+func (st TrackingStatus) staleSince(at time.Time) bool {
+	s := st.Sighting
+	return st.State == Accepted && !st.Sent.After(at) && st.Asked.Before(at) && (s == nil || s.Seen.Before(at) && !s.Delivered())
+}
+
+// StatusCount is how many trackings have a status.
+type StatusCount struct {
+	Phase       Phase  // empty if nothing was heard of them
+	Status      string // JSON literal as sent, empty if none
+	StatusLabel string
+	StatusTrack string
+	Trackings   int64
 }

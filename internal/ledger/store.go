@@ -206,6 +206,10 @@ type Trackings interface {
 	// is also known of the trackings that have it.
 	Statuses(ctx context.Context, account string, f Filter) iter.Seq2[TrackingStatus, error]
 
+	// CountByStatus returns how many of the account's trackings, and of numbers
+	// without an account, have which status, the most frequent first.
+	CountByStatus(ctx context.Context, account string) ([]StatusCount, error)
+
 	// Find returns the account's rows with the given referId, or with the
 	// given number if referID is empty, in the order they were created, and
 	// trackings that were only seen after them.
@@ -269,7 +273,8 @@ type Filter struct {
 	Status     string    // status number, label or track, as [tracking.NamesStatus] compares them
 	Run        int64     // only rows of this run's input
 	SeenSince  time.Time // only trackings seen at or after
-	StaleSince time.Time // only accepted trackings not seen at or after, and not delivered
+	State      State     // only rows in this state
+	StaleSince time.Time // only those accepted before, without an answer or event at or after, and not delivered
 	Limit      int       // 0 means all
 
 	// LeastRecentlyAsked yields first what the service was never asked about,
@@ -286,5 +291,8 @@ func (f Filter) Matches(st TrackingStatus) bool {
 	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
 		return false
 	}
-	return f.StaleSince.IsZero() || st.State == Accepted && (s == nil || s.Seen.Before(f.StaleSince) && !s.delivered())
+	if f.State != "" && st.State != f.State {
+		return false
+	}
+	return f.StaleSince.IsZero() || st.staleSince(f.StaleSince)
 }

@@ -18,8 +18,11 @@ const manyFound = 250
 // ends with the place of that.
 type findQuery struct{ rows, seen string }
 
-// findQueries are those for one and for manyFound.
-type findQueries struct{ byReferID, byNumber [2]findQuery }
+// findQueries are those for one and for manyFound; byID finds rows.
+type findQueries struct {
+	byReferID, byNumber [2]findQuery
+	byID                string
+}
 
 func newFindQueries() findQueries {
 	var f findQueries
@@ -30,6 +33,7 @@ func newFindQueries() findQueries {
 		}
 		rows := rowColumns + values + ") v CROSS JOIN rows r" + rowJoins + "WHERE "
 		seen := unheldColumns + values + ") v CROSS JOIN sightings s WHERE "
+		f.byID = rows + "r.id = v.column2"
 		f.byReferID[i] = findQuery{
 			rows: rows + "r.account_id = ?1 AND r.refer_id = v.column2" + visible,
 			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),

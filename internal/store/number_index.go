@@ -42,17 +42,6 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) error {
 	}
 }
 
-// indexForUnowned updates the whole index if there are sightings of numbers that
-// no account held. In a store that can't be written now, some of these are listed
-// beside the rows with the same number.
-func (d *DB) indexForUnowned(ctx context.Context) error {
-	var unowned bool
-	if _, err := d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)"); err != nil || !unowned {
-		return err
-	}
-	return d.indexNumbers(ctx, 0)
-}
-
 // indexAllNumbers is indexNumbers for all rows, in a transaction under way.
 func (d *DB) indexAllNumbers(ctx context.Context, t *tx) error {
 	for {

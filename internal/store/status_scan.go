@@ -10,7 +10,7 @@ import (
 // Columns of a status, in this order: itself, its own sighting, and that of its
 // number alone.
 const (
-	statusOwn     = 10
+	statusOwn     = 11
 	sightingWidth = 15
 	statusAlone   = statusOwn + sightingWidth
 	statusWidth   = statusAlone + sightingWidth
@@ -30,9 +30,9 @@ func newStatusScanner() *statusScanner {
 	return c
 }
 
-// scan reads a line of rowColumns or selectUnheldSightings, and its id.
-func (c *statusScanner) scan(s scanner) (int64, ledger.TrackingStatus, error) {
-	if err := s.Scan(c.dest[:statusWidth]...); err != nil {
+// scan reads a line of that many columns, and its id.
+func (c *statusScanner) scan(s scanner, width int) (int64, ledger.TrackingStatus, error) {
+	if err := s.Scan(c.dest[:width]...); err != nil {
 		return 0, ledger.TrackingStatus{}, err
 	}
 	return c.number(0), c.status(), nil
@@ -68,7 +68,7 @@ func (c *statusScanner) text(i int) string {
 func (c *statusScanner) status() ledger.TrackingStatus {
 	st := ledger.TrackingStatus{
 		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
-		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Unverified: c.number(8), Dismissed: c.number(9) != 0,
+		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Sent: instant(c.number(8)), Unverified: c.number(9), Dismissed: c.number(10) != 0,
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
 	other := c.sighting(statusAlone, st.Item.Key())

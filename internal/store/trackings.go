@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-	"iter"
-	"math"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -99,12 +97,17 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 // What a status consists of: a row with its batch and, where there are any,
 // its sighting, if it is not numbered that of its number alone; or a sighting alone.
 const (
-	rowColumns = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `,
-		(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
-		`COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0), ` + unverifiedBegin + folded + unverifiedEnd +
-		"COALESCE(r.state, b.state) = 'rejected' AND EXISTS (SELECT 1 FROM dismissals d WHERE d.row_id = r.id), " +
-		sightingColumns + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
+	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
+		rowRest + folded + rowEnd + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
 		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
+	// listColumns are rowColumns of a numbered row, without the run.
+	listColumns = rowStart + "0, " + rowRest + folded + rowEnd + " "
+
+	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
+	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0),
+		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin
+	rowEnd = unverifiedEnd + "COALESCE(r.state, b.state) = 'rejected' AND EXISTS (SELECT 1 FROM dismissals d WHERE d.row_id = r.id), " + sightingColumns
+
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
 		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id`
 	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
@@ -126,7 +129,7 @@ const (
 
 // unheldColumns are those of a sighting that is no row's.
 const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
-	COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), ` +
+	COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), 0, ` +
 	unverifiedBegin + "s.folded" + unverifiedEnd + "0, " + sightingColumns + ", " + noSighting
 
 // unheld holds for a sighting of the account that is no row's, and for one of a
@@ -142,88 +145,3 @@ func unheld(account string) string {
 
 // accountOf is the number of the account whose name is that parameter.
 func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
-
-// statusPage returns what a query finds, and the id of the last.
-func (d *DB) statusPage(ctx context.Context, query string, args ...any) (last int64, page []ledger.TrackingStatus, err error) {
-	columns := newStatusScanner()
-	err = d.each(ctx, func(s scanner) error {
-		id, st, err := columns.scan(s)
-		last = id
-		page = append(page, st)
-		return err
-	}, query, args...)
-	return last, page, err
-}
-
-// Statuses yields what is known of trackings, see [ledger.Trackings].
-func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
-	return func(yield func(ledger.TrackingStatus, error) bool) {
-		left := f.Limit
-		if left <= 0 {
-			left = math.MaxInt
-		}
-		lists, err := d.statusLists(ctx, account, f.Run)
-		for _, l := range lists {
-			for more := true; more && err == nil; {
-				var page []ledger.TrackingStatus
-				if page, err = l.next(ctx, d); err != nil {
-					break
-				}
-				more = len(page) == pageRows
-				if left = yieldPage(page, f, left, yield); left < 0 {
-					return
-				}
-			}
-		}
-		if err != nil {
-			yield(ledger.TrackingStatus{}, err)
-		}
-	}
-}
-
-// yieldPage yields what matches of a page, up to left of them, and returns how
-// many more may follow: -1 for none, or if the caller stopped.
-func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
-	for _, st := range page {
-		if !f.Matches(st) {
-			continue
-		}
-		if left == 0 || !yield(st, nil) {
-			return -1
-		}
-		left--
-	}
-	return left
-}
-
-// statusList is a list of statuses that is read page by page.
-type statusList struct {
-	query string // $1 is the id after which the page begins, $2 how long it is
-	args  []any  // the further parameters
-	after int64
-}
-
-func (l *statusList) next(ctx context.Context, d *DB) ([]ledger.TrackingStatus, error) {
-	last, page, err := d.statusPage(ctx, l.query, append([]any{l.after, pageRows}, l.args...)...)
-	l.after = last
-	return page, err
-}
-
-// statusLists returns the lists that together hold all statuses of the account, or
-// only those of a run's input.
-func (d *DB) statusLists(ctx context.Context, account string, run int64) ([]*statusList, error) {
-	if run == 0 {
-		return []*statusList{
-			{query: rowColumns + rowTables + "WHERE r.id > $1" + visible + "AND +r.account_id = " + accountOf("$3") + " ORDER BY r.id LIMIT $2", args: []any{account}},
-			{query: unheldColumns + "FROM sightings s WHERE +s.account_id IN (0, " + accountOf("$3") + ") AND " + unheld(accountOf("$3")) + "AND s.id < $1 ORDER BY s.id DESC LIMIT $2", args: []any{account}},
-		}, d.indexForUnowned(ctx)
-	}
-	const of = "AND (SELECT account_id FROM runs WHERE id = $3) = "
-	return []*statusList{
-		{query: rowColumns + "FROM run_known_rows k JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= $1 THEN $1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1" + rowJoins +
-			"WHERE k.run_id = $3 AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = $3 AND row_id <= $1), 0) " +
-			of + accountOf("$4") + " ORDER BY k.row_id, r.id LIMIT $2", args: []any{run, account}},
-		{query: rowColumns + rowTables + `WHERE r.id > $1 AND r.id BETWEEN (SELECT first_row FROM runs WHERE id = $3) AND (SELECT last_row FROM runs WHERE id = $3) ` +
-			of + accountOf("$4") + " ORDER BY r.id LIMIT $2", args: []any{run, account}},
-	}, d.requireRun(ctx, run)
-}

@@ -106,8 +106,6 @@ UPDATE counters SET value = 0 WHERE name = 'numbered';
 -- Rows whose state is not that of their batch.
 CREATE INDEX rows_by_state ON rows (state) WHERE state IS NOT NULL;
 
--- ReferIds by when the service was asked.
-CREATE INDEX answers_by_asked ON answers (account_id, asked, refer_id);
 -- Commands that ask about many trackings and have not asked about all of them.
 CREATE TABLE sweeps (
 	account_id BIGINT NOT NULL,
