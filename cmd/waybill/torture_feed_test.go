@@ -40,11 +40,11 @@ func killFeed(t *testing.T, i int) (partial bool) {
 	e := &executioner{box: box, point: points[i%len(points)], in: i, stores: i%2 == 0}
 	d := openDoor(t, e)
 	w := newHome(t).at("http://" + d.addr)
-	n := either(30_000, 200_000)
+	n := either(20_000, 200_000)
 	rows := append(pairs(n, parcels), w.control())
 	args := []string{
 		"create", orders(t, w.home, n, parcels), "-o", "json", "--settle", "0s", "--request-timeout", "2s",
-		"--batch-size", "100", "--concurrency", "8",
+		"--batch-size", "50", "--concurrency", "8",
 	}
 	cmd := w.command(args...)
 	if err := cmd.Start(); err != nil {
@@ -69,7 +69,8 @@ func killFeed(t *testing.T, i int) (partial bool) {
 		New     int
 		State   string
 	}
-	if err := json.Unmarshal(stdout, &run); code != 0 || err != nil || run.Partial != (run.New < n) || run.State != "unfinished" {
+	// All may be staged, and the run not be whole yet.
+	if err := json.Unmarshal(stdout, &run); code != 0 || err != nil || !run.Partial && run.New < n || run.State != "unfinished" {
 		t.Errorf("runs show ended with %d: %v\nstdout: %s\nstderr: %s", code, err, stdout, stderr)
 	}
 	if err := together(2, func(int) error { _, err := w.killed(allowed(), args...); return err }); err != nil {

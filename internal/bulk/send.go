@@ -20,7 +20,7 @@ const (
 	maxSettle  = 32
 	// maxClaimFed bounds the fed batches that a worker claims at once. Those not
 	// sent are unknown if this process dies.
-	maxClaimFed = 4
+	maxClaimFed = 2
 )
 
 // dispatch returns a dispatch of the run's pending rows.
