@@ -115,6 +115,9 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 		what += fmt.Sprintf(", %d to ask for first", ask)
 	}
 	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", cmp.Or(k.Call.Config.Profile, "none"), plan.Account, client.Host(), k.Store.Path, what)
+	if k.Feed != nil { // which of them are in this input is not known yet
+		return nil
+	}
 	others, err := k.Store.History.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
 		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
