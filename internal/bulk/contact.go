@@ -2,12 +2,12 @@ package bulk
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -46,29 +46,42 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 		return err
 	}
 	j.firstAsked = true
-	switch e.Presence {
-	case tracking.PresenceNamed, tracking.PresenceProcessing:
+	found := e.Presence == tracking.PresenceNamed
+	if e.Presence == tracking.PresenceProcessing {
+		proofs := []*proof{{conclusion: present, ifNoSiblings: true}}
+		if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
+			return err
+		}
+		found = proofs[0].conclusion == present
+	}
+	switch {
+	case found:
 		return &StopError{Known: first, Why: fmt.Sprintf("the service has referId %q already, and this store never sent a row of the account", first.ReferID)}
-	case tracking.PresenceAbsent:
-	default:
+	case e.Presence != tracking.PresenceAbsent:
 		j.detail("whether the service has the first row, referId %q, can't be told: %s", first.ReferID, describeEvidence(e))
 	}
 	return nil
 }
 
-// queryFirst queries a row by its referId. Without a connection it goes on, and
-// stops, as a create does; other failures prove nothing.
+// queryFirst queries a row by its referId. Without a connection, and while the
+// service asks for pauses, it goes on, and stops, as a create does; other failures
+// prove nothing.
 func (j *Job) queryFirst(ctx context.Context, item tracking.Item) (tracking.Evidence, error) {
 	for {
-		e, err := j.query(ctx, item, false)
-		var stop *StopError
+		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence {
+			return j.Service.Evidence(ctx, tracking.Query{ReferID: item.ReferID}, item)
+		})
 		switch {
-		case !errors.As(err, &stop) || stop.Cause != tracking.OutcomeNotSent:
-			return e, err
-		case !e.Unconnected:
-			return e, nil
-		case j.outOfPatience(0):
+		case ctx.Err() != nil:
+			return e, context.Cause(ctx)
+		case e.Unauthorized:
+			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
+		case e.Throttled && j.outOfPatience(e.RetryAfter):
+			return e, stopFor(tracking.OutcomeThrottled, e.Err)
+		case e.Unconnected && j.outOfPatience(0):
 			return e, stopFor(tracking.OutcomeNotSent, e.Err)
+		case !e.Throttled && !e.Unconnected:
+			return e, nil
 		}
 	}
 }
