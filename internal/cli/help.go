@@ -169,8 +169,9 @@ numbers: an order in several parcels.
 REFs: where a command takes REFs from a file, a column or field with a referId or
 a number is enough, and others are passed over: what create reads, and what list,
 show and "runs rows" write, can be read. A file of one column without a known name
-is a list of REFs, one a line; a JSON array may hold REFs as strings. Repeats count
-once. Any bad row is an error, and nothing is asked.
+is a list of REFs, one a line (--format list says so of any file); a JSON array may
+hold REFs as strings. Repeats count once. Any bad row is an error, and nothing is
+asked.
 `
 
 const rowsPage = `Every row of an input is in one of these states, on disk before and after its

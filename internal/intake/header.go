@@ -47,7 +47,10 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 			r.sum.Hidden = append(r.sum.Hidden, name)
 		}
 	}
-	if t.scan.delim == '\t' {
+	switch {
+	case t.list:
+		r.sum.Format, r.sum.Delimiter = List, 0
+	case t.scan.delim == '\t':
 		r.sum.Format = TSV
 	}
 	r.dialect = t.dialect(sep != 0)

@@ -22,6 +22,7 @@ const (
 	TSV   Format = "tsv"
 	JSON  Format = "json"  // an array of items, or an object whose data is one
 	JSONL Format = "jsonl" // objects one after the other
+	List  Format = "list"  // with [Options.Refs], one a line without a header
 )
 
 // Limits on what is held in memory.

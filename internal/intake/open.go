@@ -76,8 +76,16 @@ func (o Options) format() (Format, error) {
 		return Auto, nil
 	case Auto, CSV, TSV, JSON, JSONL:
 		return f, nil
+	case List:
+		if o.Refs {
+			return f, nil
+		}
 	}
-	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: "the formats are auto, csv, tsv, json, jsonl"}
+	hint := "the formats are auto, csv, tsv, json, jsonl"
+	if o.Refs {
+		hint += ", list"
+	}
+	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: hint}
 }
 
 // firstTextSize is how many bytes of text decide the format.

@@ -23,6 +23,10 @@ var outputNames = map[string][]string{
 // Columns of --map that the header lacks are returned. A table of one column that
 // is neither is a list.
 func resolveRefs(file string, line int, header []string, o Options) (c columns, missing []string, list bool, err error) {
+	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
+	if o.Format == List {
+		return noHeader, nil, true, nil
+	}
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	of := map[string]int{}
 	var unmapped error
@@ -57,8 +61,7 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 	case c.last != none:
 		return c, missing, false, nil
 	case len(header) == 1:
-		c.ref, c.last, c.header = 0, 0, []string{""}
-		return c, nil, true, nil
+		return noHeader, nil, true, nil
 	case unmapped != nil:
 		return c, nil, false, unmapped
 	}

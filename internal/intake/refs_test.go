@@ -71,6 +71,20 @@ func TestRefs(t *testing.T) {
 	}
 }
 
+// A list may begin with what is the name of a column, or of JSON, elsewhere.
+func TestRefsAsAList(t *testing.T) {
+	got, sum := readAll(t, "in", "order\n[\"A1\n{A2}\nA3,A4\n", intake.Options{Refs: true, Format: intake.List})
+	want := result{Good: []string{"1 order", "3 {A2}"}, Problems: []string{
+		"2:1 : a quote stands inside a cell that is not quoted", "4:0 : the line has several values, and the first line of the file does not name columns",
+	}}
+	if diff := cmp.Diff(want, got); diff != "" || sum.Format != intake.List {
+		t.Errorf("%s: %s", sum.Format, diff)
+	}
+	if _, err := intake.Open("in", strings.NewReader("x"), intake.Options{Format: intake.List}); err == nil {
+		t.Error("items are read from a list")
+	}
+}
+
 // A column that --map names and the header lacks is reported.
 func TestMissingColumnOfRefs(t *testing.T) {
 	_, sum := readAll(t, "in", "Order,x\nA1,2\n", intake.Options{Refs: true, Map: map[string]string{"rawTrackingNumber": "Box"}})
