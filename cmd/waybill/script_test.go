@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 			"status": status,
 
 			"created": countCreated,
+			"asked":   countAsked,
 
 			"waitevents":  waitEvents,
 			"waitrefused": waitRefused,
@@ -268,14 +269,38 @@ func countCreated(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: created N DISTINCT")
 	}
+	if s := sandboxStats(ts); s.Created.String() != args[0] || s.Distinct.String() != args[1] {
+		ts.Fatalf("%s created, %s distinct; want %s and %s", s.Created, s.Distinct, args[0], args[1])
+	}
+}
+
+// asked [N] checks how many times the service's sandbox was asked about trackings
+// since the last asked.
+func countAsked(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) > 1 {
+		ts.Fatalf("usage: [!] asked [N]")
+	}
+	all := sandboxStats(ts).Requests["detail"]
+	before, _ := strconv.Atoi(ts.Getenv("ASKED")) // 0 at first
+	ts.Setenv("ASKED", strconv.Itoa(all))
+	if got := strconv.Itoa(all - before); len(args) == 1 && (got == args[0]) == neg {
+		ts.Fatalf("asked %s times; want %s (negated: %v)", got, args[0], neg)
+	}
+}
+
+// sandboxCounts are what the service's sandbox counts.
+type sandboxCounts struct {
+	Created, Distinct json.Number
+	Requests          map[string]int
+	Deliveries        struct{ Waiting int }
+}
+
+func sandboxStats(ts *testscript.TestScript) (s sandboxCounts) {
 	res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
 	ts.Check(err)
 	defer res.Body.Close()
-	var stats struct{ Created, Distinct json.Number }
-	ts.Check(json.NewDecoder(res.Body).Decode(&stats))
-	if stats.Created.String() != args[0] || stats.Distinct.String() != args[1] {
-		ts.Fatalf("%s created, %s distinct; want %s and %s", stats.Created, stats.Distinct, args[0], args[1])
-	}
+	ts.Check(json.NewDecoder(res.Body).Decode(&s))
+	return s
 }
 
 // waitEvents KIND N waits until the inbox has N events of a kind.
@@ -289,26 +314,12 @@ func waitEvents(ts *testscript.TestScript, _ bool, args []string) {
 // waitRefused waits until the service's sandbox met a refusal: the queue of
 // deliveries is empty again.
 func waitRefused(ts *testscript.TestScript, _ bool, _ []string) {
-	until(ts, "the queue of deliveries to be empty", func() bool {
-		res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
-		ts.Check(err)
-		defer res.Body.Close()
-		var s struct{ Deliveries struct{ Waiting int } }
-		ts.Check(json.NewDecoder(res.Body).Decode(&s))
-		return s.Deliveries.Waiting == 0
-	})
+	until(ts, "the queue of deliveries to be empty", func() bool { return sandboxStats(ts).Deliveries.Waiting == 0 })
 }
 
 // waitasked waits until the service's sandbox was asked about a tracking.
 func waitAsked(ts *testscript.TestScript, _ bool, _ []string) {
-	asked := func() int {
-		res, err := http.Get(ts.Getenv("WAYBILL_BASE_URL") + "/_sandbox/stats?rows=0")
-		ts.Check(err)
-		defer res.Body.Close()
-		var s struct{ Requests map[string]int }
-		ts.Check(json.NewDecoder(res.Body).Decode(&s))
-		return s.Requests["detail"]
-	}
+	asked := func() int { return sandboxStats(ts).Requests["detail"] }
 	before := asked()
 	until(ts, "a question about a tracking", func() bool { return asked() > before })
 }

@@ -452,18 +452,26 @@ type AnswerVersion struct {
 
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
-	Item      tracking.Item
-	State     State  // empty if this ledger did not create it
-	Run       int64  // the run that brought it in, 0 if none or if it was pruned
-	Reason    string // why it was rejected or is unknown
-	Sighting  *Sighting
-	Dismissed bool      // it is rejected, and the user dismissed it
-	Asked     time.Time // when the service last answered a query about the referId; zero if never
-	Sent      time.Time // when the request ended that last sent it; zero if none did
+	Item     tracking.Item
+	State    State  // empty if this ledger did not create it
+	Run      int64  // the run that brought it in, 0 if none or if it was pruned
+	Reason   string // why it was rejected or is unknown
+	Sighting *Sighting
+	Asked    time.Time // when the service last answered a query about the referId; zero if never
+	Sent     time.Time // when the request ended that last sent it; zero if none did
+
+	// Superseded and Dismissed are as in [Row].
+	Superseded bool
+	Dismissed  time.Time
 
 	// Unverified is the number in the inbox of the latest event about the tracking
 	// number that did not verify, 0 if there is none. It changed nothing.
 	Unverified int64
+}
+
+// IsOpen reports whether it is rejected and neither superseded nor dismissed.
+func (st TrackingStatus) IsOpen() bool {
+	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
 }
 
 // Unchecked reports whether the service accepted the tracking, and was not asked

@@ -236,7 +236,7 @@ func (k knownRow) tracking() Tracking {
 	case ledger.Pending:
 		t.Phase = NotSent
 	case ledger.Rejected:
-		t.Phase, t.Reason = Rejected, k.Reason
+		t.Phase, t.Reason, t.Superseded, t.Dismissed = Rejected, k.Reason, k.Superseded, k.Dismissed
 	}
 	if s := k.Sighting; s != nil {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event

@@ -63,6 +63,8 @@ type Tracking struct {
 	Learnt      time.Time     // when
 	SentCarrier string        // the carrier code that it was created with
 	Reason      string        // why the service rejected it, its own words first
+	Superseded  bool          // it is rejected, as in [ledger.Row]
+	Dismissed   time.Time     // likewise
 	Event       int64         // number in the inbox of the event it was learnt from, 0 if none
 
 	// Older is what the service's answer said where an event that had come

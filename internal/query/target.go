@@ -84,6 +84,17 @@ func (t *Target) AcceptedRun() int64 {
 	return 0
 }
 
+// RejectedRun returns the run that brought in its first rejected row which is
+// neither superseded nor dismissed, 0 for none.
+func (t *Target) RejectedRun() int64 {
+	for _, r := range t.rows {
+		if r.IsOpen() {
+			return r.Run
+		}
+	}
+	return 0
+}
+
 // lastAsked returns when the service was last asked about it, by any command.
 func (t *Target) lastAsked() time.Time {
 	var last time.Time
@@ -101,18 +112,17 @@ func (t *Target) byEvent() bool {
 }
 
 // settled reports whether the service need not be asked: it refused every row, or
-// none was sent. The error says so, and is nil if the user dismissed them all.
+// none was sent. The error says so, and is nil if each is superseded or dismissed.
 func (t *Target) settled() (bool, error) {
-	reason, sent, dismissed := "", true, true
+	reason, sent, open := "", true, false
 	for _, r := range t.rows {
-		switch r.State {
-		case ledger.Rejected:
-			reason = cmp.Or(reason, r.Reason)
-			dismissed = dismissed && r.Dismissed
-		case ledger.Pending:
+		switch {
+		case r.State == ledger.Pending:
 			sent = false
-		default:
+		case r.State != ledger.Rejected:
 			return false, nil
+		case r.IsOpen():
+			open, reason = true, cmp.Or(reason, r.Reason)
 		}
 	}
 	switch {
@@ -120,7 +130,7 @@ func (t *Target) settled() (bool, error) {
 		return false, nil
 	case !sent:
 		return true, ErrNotSent
-	case dismissed:
+	case !open:
 		return true, nil
 	case reason == "":
 		return true, ErrRejected

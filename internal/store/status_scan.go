@@ -68,7 +68,8 @@ func (c *statusScanner) text(i int) string {
 func (c *statusScanner) status() ledger.TrackingStatus {
 	st := ledger.TrackingStatus{
 		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
-		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Sent: instant(c.number(8)), Unverified: c.number(9), Dismissed: c.number(10) != 0,
+		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Sent: instant(c.number(8)), Unverified: c.number(9),
+		Superseded: c.number(10) < 0, Dismissed: instant(max(c.number(10), 0)),
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
 	other := c.sighting(statusAlone, st.Item.Key())

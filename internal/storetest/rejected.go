@@ -112,15 +112,15 @@ func supersededAfterPrune(w *world) {
 }
 
 func dismissesOpenRows(w *world) {
-	run := w.rejected(parcel(2, "A", "bad"), parcel(3, "B", "bad"), parcel(4, "C", "ok-c"))
-	w.rejected(parcel(2, "B", "ok-b"))
+	run := w.rejected(parcel(2, "A", "bad"), parcel(3, "B", "bad-b"), parcel(4, "C", "ok-c"))
+	w.rejected(parcel(2, "B", "ok-b"), parcel(3, "D", "open"))
 	w.dismiss(run.ID, "", 1)
 	want := []string{"dismissed", "superseded", "accepted"}
 	w.same("dismissed", w.rejections(run.ID), want)
-	for ref, dismissed := range map[string]bool{"A": true, "B": false, "C": false} {
-		found, err := w.Find(w.Context(), account, ref, "")
+	for number, want := range map[string][3]bool{"bad": {false, true, false}, "bad-b": {true, false, false}, "ok-b": {}, "ok-c": {}, "open": {false, false, true}} {
+		found, err := w.Find(w.Context(), account, "", number)
 		w.must(err)
-		w.same("what is known of "+ref, found[0].Dismissed, dismissed)
+		w.same("what is known of "+number, [3]bool{found[0].Superseded, !found[0].Dismissed.IsZero(), found[0].IsOpen()}, want)
 	}
 	w.dismiss(run.ID, "", 0)
 	w.kill()

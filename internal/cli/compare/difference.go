@@ -196,7 +196,7 @@ func (o *order) ofRow(base difference, here *ledger.TrackingStatus) []difference
 	d := base
 	d.file, d.store, d.service, d.events = present, storeValue(here), o.serviceValue(base.row.Item.Number), o.eventValue(base.row.Item.Number)
 	if here == nil || here.State == ledger.Rejected {
-		if here != nil && here.Dismissed {
+		if here != nil && !here.Dismissed.IsZero() {
 			return nil // the user settled it
 		}
 		if i, lacks := o.place(d.row.Item.Number, o.isHere); lacks && i < len(o.onlyKnown()) {

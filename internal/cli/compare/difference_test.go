@@ -24,7 +24,7 @@ func inStore(number string, state ledger.State) ledger.TrackingStatus {
 
 func dismissed(number string) ledger.TrackingStatus {
 	st := inStore(number, ledger.Rejected)
-	st.Dismissed = true
+	st.Dismissed = time.Now()
 	return st
 }
 

@@ -17,9 +17,6 @@ type tally struct {
 	met      int64 // answered, or meeting the condition
 	left     int64 // not done when the end came
 	notAsked int64 // of left: nobody ever asked about them
-	rejected int64 // of failed: the service refused every row
-	notSent  int64 // of failed: no row was sent yet
-	missing  int64 // the service has no such tracking, and need not
 
 	failed      int64
 	first       error // of the failed, with its REF
@@ -48,8 +45,7 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 		if command.As[*api.ConnectError](err) {
 			t.unreachable = err
 		}
-	case allowMissing && errors.Is(err, tracking.ErrAbsent):
-		t.missing++
+	case allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
 	case err == nil:
 		t.met++
 	default:
@@ -61,12 +57,6 @@ func (t *tally) fail(res query.Result) {
 	t.failed++
 	if t.first == nil {
 		t.first = named(res)
-	}
-	switch {
-	case errors.Is(res.Err, query.ErrRejected):
-		t.rejected++
-	case errors.Is(res.Err, query.ErrNotSent):
-		t.notSent++
 	}
 	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {
 		t.codes = append(t.codes, code)

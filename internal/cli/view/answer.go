@@ -25,7 +25,9 @@ type trackingJSON struct {
 	StatusTrack          string            `json:"statusTrack"`
 	StatusName           string            `json:"statusName,omitempty"` // from `statuses` in the configuration
 	StatusSummary        string            `json:"statusSummary,omitempty"`
-	Reason               string            `json:"reason,omitempty"` // why the service rejected it
+	Reason               string            `json:"reason,omitempty"`     // why the service rejected it
+	Superseded           bool              `json:"superseded,omitempty"` // rejected, and another number of the referId was accepted since
+	Dismissed            *time.Time        `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 	LatestEvent          string            `json:"latestEvent"`
 	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
 	TransitTime          json.RawMessage   `json:"transitTime,omitempty"`
@@ -93,6 +95,7 @@ func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
 		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
 	}
+	j.Superseded, j.Dismissed = f.Superseded, TimeOrNull(f.Dismissed)
 	if !f.Learnt.IsZero() {
 		j.LearntAt, j.LearntFrom = TimeOrNull(f.Learnt), f.Source
 	}

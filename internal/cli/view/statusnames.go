@@ -48,6 +48,12 @@ func (n StatusNames) Status(number, label, track string) string {
 
 // Phase shows how far the service is with a tracking.
 func (n StatusNames) Phase(f query.Tracking) string {
+	switch {
+	case f.Superseded:
+		return Superseded
+	case !f.Dismissed.IsZero():
+		return Dismissed
+	}
 	switch f.Phase {
 	case ledger.Processed:
 		return n.Status(f.Status, f.StatusLabel, f.StatusTrack)
