@@ -3,6 +3,7 @@ package track
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,25 +14,29 @@ import (
 
 // filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
-	Status, Run, Stale string
+	Status, State, Run, Stale string
 }
 
 func (o *filterOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `X`: number, label or track")
+	f.StringVar(&o.State, "state", "", "trackings whose row is in this `STATE`: accepted, rejected, unknown, pending or sending")
 	f.StringVar(&o.Stale, "stale", "", "accepted trackings not delivered and not heard of for an `AGE` such as 48h")
 }
 
 func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
 
 func (o *filterOptions) String() string {
-	return fmt.Sprintf("run=%q status=%q stale=%q", o.Run, o.Status, o.Stale)
+	return fmt.Sprintf("run=%q status=%q state=%q stale=%q", o.Run, o.Status, o.State, o.Stale)
 }
 
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
-	f := ledger.Filter{Status: o.Status}
+	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State)}
+	if o.State != "" && !slices.Contains([]ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Sending}, f.State) {
+		return nil, f, command.Usagef("use accepted, rejected, unknown, pending or sending", "--state %q is none", o.State)
+	}
 	var err error
 	if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
 		return nil, f, err

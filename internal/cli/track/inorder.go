@@ -9,7 +9,7 @@ import (
 
 // maxHeld is how many results wait for one that comes before them. If there are
 // more, they go first.
-const maxHeld = 512
+const maxHeld = 256
 
 // inOrder passes results on in the order in which they were asked for.
 type inOrder struct {

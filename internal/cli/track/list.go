@@ -2,6 +2,7 @@ package track
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 type listOptions struct {
 	Status, Run, Since, Stale string
 	Limit                     int
+	Refresh                   bool
 }
 
 // NewList returns the command that lists what is known of trackings.
@@ -27,7 +29,7 @@ func NewList(f *command.Factory) *cobra.Command {
 		Short:   "List what is known of your trackings",
 		Long: `list shows what this computer knows: every tracking created from here, its last
 known status, and when and from where that was learnt: from the service's answers
-or from verified events. It asks the service nothing; "waybill show" does.
+or from verified events. It asks the service nothing, unless with --refresh.
 
 Numbers that came with verified events and were not created here follow at the
 end. Events that did not verify change nothing; they are pointed out beside.`,
@@ -43,6 +45,8 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 	flags.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
 	flags.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
 	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
+	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
+	command.SettingFlags(cmd, "concurrency", "rate")
 	return cmd
 }
 
@@ -65,7 +69,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		}
 		filter.Run = run.ID
 	}
-	return PrintList(ctx, c, filter)
+	if !o.Refresh {
+		return PrintList(ctx, c, filter)
+	}
+	stopped := refresh(ctx, c, filter, fmt.Sprintf("%+v", o))
+	return errors.Join(PrintList(context.WithoutCancel(ctx), c, filter), stopped)
 }
 
 // PrintList prints what is known of the trackings of a filter.

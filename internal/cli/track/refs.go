@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -100,8 +101,30 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	if err != nil || db == nil {
 		return targets{once(func(func(*query.Target, error) bool) {}), 0, func() {}}, err
 	}
-	f.LeastRecentlyAsked = true
-	return targets{once(fromStore(db.Trackings.Statuses(ctx, c.Account(ctx), f))), 0, func() {}}, nil
+	return selected(ctx, db, c.Account(ctx), f)
+}
+
+// selected are the targets that a filter leaves: a few in the order in which they
+// were created, which is that of the results; many in that in which they are to be
+// asked about.
+func selected(ctx context.Context, db *app.Store, account string, f ledger.Filter) (targets, error) {
+	var few []*query.Target
+	for t, err := range once(fromStore(db.Trackings.Statuses(ctx, account, f))) {
+		if err != nil {
+			return targets{}, err
+		}
+		if few = append(few, t); len(few) > maxHeld {
+			f.LeastRecentlyAsked = true
+			return targets{once(fromStore(db.Trackings.Statuses(ctx, account, f))), 0, func() {}}, nil
+		}
+	}
+	return targets{func(yield func(*query.Target, error) bool) {
+		for _, t := range few {
+			if !yield(t, nil) {
+				return
+			}
+		}
+	}, int64(len(few)), func() {}}, nil
 }
 
 func (o *refOptions) fromLine() iter.Seq2[*query.Target, error] {
@@ -148,7 +171,7 @@ func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Tar
 
 // maxRemembered is how many REFs a repeat is recognized by. One that comes later
 // is asked for twice.
-const maxRemembered = 1 << 14
+const maxRemembered = 1 << 12
 
 // once leaves repeats out, and numbers the others.
 func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
