@@ -90,7 +90,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 			return err
 		}
 		if answers && !many {
-			if err := errors.Join(out.Line(""), track.PrintList(ctx, k.Call, ledger.Filter{Run: k.Run.ID})); err != nil {
+			if err := errors.Join(out.Line(""), track.PrintList(ctx, k.Call, k.Run.ID)); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `X`: number, label or track")
 	f.StringVar(&o.State, "state", "", "trackings whose row is in this `STATE`: accepted, rejected, unknown, pending or sending")
-	f.StringVar(&o.Stale, "stale", "", "accepted trackings not delivered and not heard of for an `AGE` such as 48h")
+	f.StringVar(&o.Stale, "stale", "", "trackings accepted an `AGE` such as 48h ago or earlier, not delivered and not heard of since")
 }
 
 func (o *filterOptions) used() bool { return *o != (filterOptions{}) }

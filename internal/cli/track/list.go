@@ -1,9 +1,12 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,12 +15,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 type listOptions struct {
-	Status, Run, Since, Stale string
-	Limit                     int
-	Refresh                   bool
+	filterOptions
+	Since   string
+	Limit   int
+	Refresh bool
 }
 
 // NewList returns the command that lists what is known of trackings.
@@ -32,18 +37,20 @@ known status, and when and from where that was learnt: from the service's answer
 or from verified events. It asks the service nothing, unless with --refresh.
 
 Numbers that came with verified events and were not created here follow at the
-end. Events that did not verify change nothing; they are pointed out beside.`,
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --stale 48h -o json"),
+end. Events that did not verify change nothing; they are pointed out beside.
+
+A tracking that was accepted, and that nobody asked about and no event was about,
+is "not checked yet" (phase "notAsked" in JSON).`,
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --stale 48h -o json"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runList(ctx, c, o)
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Status, "status", "", "only trackings with this status `X`: number, label or track")
-	flags.StringVar(&o.Run, "run", "", "only trackings of run `ID`")
-	flags.StringVar(&o.Since, "since", "", "only those heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
-	flags.StringVar(&o.Stale, "stale", "", "only accepted ones not delivered and not heard of for an `AGE` such as 48h")
+	flags.SortFlags = false
+	o.filterOptions.flags(cmd)
+	flags.StringVar(&o.Since, "since", "", "trackings heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
 	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
 	command.SettingFlags(cmd, "concurrency", "rate")
@@ -51,33 +58,46 @@ end. Events that did not verify change nothing; they are pointed out beside.`,
 }
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
-	filter := ledger.Filter{Status: o.Status, Limit: o.Limit}
-	err := command.CheckLimit(o.Limit)
+	if err := command.CheckLimit(o.Limit); err != nil {
+		return err
+	}
+	since, err := command.ParseSince("--since", o.Since)
 	if err != nil {
 		return err
 	}
-	if filter.SeenSince, err = command.ParseSince("--since", o.Since); err != nil {
+	_, filter, err := o.filter(ctx, c)
+	if err != nil {
 		return err
 	}
-	if filter.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
-		return err
-	}
-	if o.Run != "" {
-		_, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
-		if err != nil {
-			return err
-		}
-		filter.Run = run.ID
-	}
+	filter.SeenSince, filter.Limit = since, o.Limit
 	if !o.Refresh {
-		return PrintList(ctx, c, filter)
+		return printList(ctx, c, filter, o.flagsGiven())
 	}
-	stopped := refresh(ctx, c, filter, fmt.Sprintf("%+v", o))
-	return errors.Join(PrintList(context.WithoutCancel(ctx), c, filter), stopped)
+	stopped := refresh(ctx, c, filter, fmt.Sprint(o.flagsGiven(), " limit=", o.Limit))
+	return errors.Join(printList(context.WithoutCancel(ctx), c, filter, o.flagsGiven()), stopped)
 }
 
-// PrintList prints what is known of the trackings of a filter.
-func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
+// flagsGiven are the filters as they were typed.
+func (o *listOptions) flagsGiven() string {
+	var words []string
+	for _, f := range []struct{ name, value string }{
+		{"--status", o.Status}, {"--state", o.State}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
+	} {
+		if f.value != "" {
+			words = append(words, f.name, f.value)
+		}
+	}
+	return shell.Line(words...)
+}
+
+// PrintList prints what is known of the trackings of a run.
+func PrintList(ctx context.Context, c *command.Call, run int64) error {
+	return printList(ctx, c, ledger.Filter{Run: run}, fmt.Sprint("--run ", run))
+}
+
+// printList prints what is known of the trackings of a filter, which was given by
+// those flags.
+func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags string) error {
 	if err := CatchUp(ctx, c); err != nil {
 		return err
 	}
@@ -89,7 +109,7 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 	width := c.Out.Out().Width()
 	narrow := width > 0 && width < view.StateColumnFrom
 	w := command.Listing[ledger.TrackingStatus]{
-		Out: c.Out, Empty: nothingListed(c.Account(ctx)),
+		Out:  c.Out,
 		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatus(st) },
 		Columns: []render.Column{
 			{Name: "REFERENCE", ID: true},
@@ -103,13 +123,21 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 		Cells: func(st ledger.TrackingStatus) []string { return n.Cells(st, narrow) },
 	}
 	if db == nil {
+		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
 	var beside unverified
+	var all, unchecked int64
 	err = w.Print(c.IO, func(yield func(ledger.TrackingStatus, error) bool) {
 		for st, err := range db.Trackings.Statuses(ctx, c.Account(ctx), f) {
 			if st.Unverified != 0 {
 				beside.add(inbox.Event{Seq: st.Unverified})
+			}
+			if err == nil {
+				all++
+			}
+			if st.Unchecked() {
+				unchecked++
 			}
 			if !yield(st, err) {
 				return
@@ -122,10 +150,48 @@ func PrintList(ctx context.Context, c *command.Call, f ledger.Filter) error {
 		}
 		beside.first[i], err = db.Inbox.Event(ctx, e.Seq)
 	}
-	if err == nil {
-		beside.note(c.IO, n)
+	switch {
+	case err != nil:
+		return err
+	case all == 0:
+		return explainEmpty(ctx, c, db.Trackings, flags)
+	case !f.StaleSince.IsZero():
+		c.IO.Note("%s not heard of since; %s not checked yet: `waybill show --stale` or `waybill wait` asks the service", view.Number(all-unchecked), view.Number(unchecked))
 	}
-	return err
+	beside.note(c.IO, n)
+	return nil
+}
+
+// maxStatusesNamed is how many statuses the note of an empty list names.
+const maxStatusesNamed = 8
+
+// explainEmpty says that nothing matches, and what there is.
+func explainEmpty(ctx context.Context, c *command.Call, known ledger.Trackings, flags string) error {
+	counts, err := known.CountByStatus(ctx, c.Account(ctx))
+	if err != nil {
+		return err
+	}
+	var total int64
+	var names []string
+	for _, s := range counts {
+		total += s.Trackings
+		name := cmp.Or(s.StatusLabel, s.StatusTrack, view.Unquote(s.Status))
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if total == 0 || flags == "" {
+		c.IO.Note("%s", nothingListed(c.Account(ctx)))
+		return nil
+	}
+	switch {
+	case len(names) == 0:
+		names = []string{"none yet"}
+	case len(names) > maxStatusesNamed:
+		names = append(names[:maxStatusesNamed], "…")
+	}
+	c.IO.Note("no tracking matches %s (%s known; statuses: %s)", flags, view.Number(total), strings.Join(names, ", "))
+	return nil
 }
 
 // nothingListed names the account in the note of an empty list: one store may hold

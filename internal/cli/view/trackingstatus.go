@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
@@ -40,6 +41,9 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	if st.Run != 0 {
 		j.Run = strconv.FormatInt(st.Run, 10)
 	}
+	if st.Unchecked() {
+		j.Phase = query.NotAsked
+	}
 	if seen := st.Sighting; seen != nil {
 		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
@@ -61,8 +65,11 @@ const StateColumnFrom = 90
 // column for the state, the status shows what is unusual in it.
 func (n StatusNames) Cells(st ledger.TrackingStatus, narrow bool) []string {
 	cells := []string{st.Item.ReferID, st.Item.Number, string(st.State), st.Reason, "", "", ""}
-	if st.State != ledger.Accepted {
+	switch {
+	case st.State != ledger.Accepted:
 		cells[4] = string(st.State) // a narrow terminal shows no other
+	case st.Unchecked():
+		cells[4] = n.Phase(query.Tracking{Phase: query.NotAsked})
 	}
 	if seen := st.Sighting; seen != nil {
 		cells[4] = n.Status(seen.Status, seen.StatusLabel, seen.StatusTrack)

@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 )
 
@@ -12,6 +13,15 @@ func TimeOrNull(t time.Time) *time.Time {
 	}
 	t = t.UTC()
 	return &t
+}
+
+// Number shows a count with commas between thousands.
+func Number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
 
 // Clock shows the time of day on this computer.
