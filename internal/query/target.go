@@ -74,21 +74,14 @@ func (t *Target) Accepted() bool {
 	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
 }
 
-// AcceptedRun returns the run that brought in its first accepted row, 0 for none.
-func (t *Target) AcceptedRun() int64 {
-	for _, r := range t.rows {
-		if r.State == ledger.Accepted {
-			return r.Run
-		}
-	}
-	return 0
-}
+// IsKnown reports whether anything of it is kept.
+func (t *Target) IsKnown() bool { return len(t.rows) > 0 }
 
-// RejectedRun returns the run that brought in its first rejected row which is
-// neither superseded nor dismissed, 0 for none.
-func (t *Target) RejectedRun() int64 {
+// RunOf returns the run that brought in its first row of a state, 0 for none.
+// Rejected rows are those that are neither superseded nor dismissed.
+func (t *Target) RunOf(state ledger.State) int64 {
 	for _, r := range t.rows {
-		if r.IsOpen() {
+		if r.State == state && (state != ledger.Rejected || r.IsOpen()) {
 			return r.Run
 		}
 	}

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -104,20 +105,46 @@ func patience(c *command.Call) time.Duration {
 // done, nil if they are.
 func (a *asking) exitError(stop error, text func(error) string, next string) error {
 	failed := a.tally.failure()
-	if stop == nil {
-		return failed
+	if stop == nil && failed == nil {
+		return nil
 	}
-	codes := []command.Code{codeOf(stop), codeOf(failed)}
-	if a.tally.unreachable != nil && errors.Is(stop, command.ErrTimeUp) {
-		codes = append(codes, command.Unreachable)
+	e := &command.ExitError{Err: failed}
+	cause := stop
+	if stop != nil {
+		e.Err, e.Next = &stopError{text(stop), stop}, next
+		if errors.Is(stop, command.ErrTimeUp) && a.tally.unreachable != nil {
+			cause = a.tally.unreachable
+		}
 	}
-	_, hint := command.CodeAndHint(stop)
-	e := &command.ExitError{Code: command.Worst(codes...), Err: &stopError{text(stop), stop}, Hint: hint, Next: next}
-	if a.tally.absentRun != 0 {
-		retry := a.call.CommandLine("runs", "retry", runName(a.tally.absentRun), "--absent")
-		e.Hint = "the service has no tracking for accepted rows: `" + retry + "` checks those of the run, and sends them again once their absence is proven"
+	e.Code = command.Worst(codeOf(stop), codeOf(cause), codeOf(failed))
+	if _, e.Hint = command.CodeAndHint(cause); e.Hint == "" {
+		a.advise(e)
 	}
 	return e
+}
+
+// advise adds to an error how to go on with what failed.
+func (a *asking) advise(e *command.ExitError) {
+	t, next := &a.tally, ""
+	switch {
+	case t.absentRun != 0:
+		next = a.call.CommandLine("runs", "retry", runName(t.absentRun), "--absent")
+		e.Hint = "the service has no tracking for accepted rows: `" + next + "` checks those of the run, and sends them again once their absence is proven"
+	case t.rejectedRun != 0:
+		next = a.call.CommandLine("runs", "rows", runName(t.rejectedRun), "--state", "rejected", "-o", "csv")
+		e.Hint = "fix the rejected rows and create them again, or settle them with `" + a.call.CommandLine("runs", "dismiss", runName(t.rejectedRun)) + "`"
+	case t.unsentRun != 0:
+		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))
+		e.Hint = "send the rows of the run first"
+	case t.number != "" && a.call.Cmd.Flags().Changed("from"):
+		e.Hint = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number, or --map rawTrackingNumber=HEADER if the file has columns"
+	case t.number != "":
+		next = a.call.CommandLine(a.call.Cmd.Name(), t.number, "--by", "tracking-number")
+		e.Hint = command.Quoted(t.number) + " looks like a tracking number: --by tracking-number asks about it as one"
+	default:
+		_, e.Hint = command.CodeAndHint(t.first)
+	}
+	e.Next = cmp.Or(e.Next, next)
 }
 
 func codeOf(err error) command.Code {

@@ -125,7 +125,7 @@ func (p *printer) printOnly(failed error) error {
 	case out.IsCSV(): // one table, not two and a header
 		rows := newRows(out)
 		return errors.Join(addRows(rows, p.names, res), rows.Flush())
-	case absent(res):
+	case absent(res) && failed != nil:
 		return nil
 	}
 	return printResult(out, p.names, res)

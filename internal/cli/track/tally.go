@@ -1,12 +1,14 @@
 package track
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -20,10 +22,16 @@ type tally struct {
 
 	failed      int64
 	first       error // of the failed, with its REF
+	firstPos    int64
 	codes       []command.Code
-	unreachable error // of the last question about one that is left
+	unreachable error  // of the last question about one that is left
+	leftRef     string // one that is left
 
-	absentRun int64 // run of an accepted row that the service does not find, 0 if there is none
+	// What the next command is about: runs of the first rows that the service does
+	// not find, that it rejected, and that were not sent, 0 for none, and a REF that
+	// neither it nor the store knows as a referId, and that looks like a number.
+	absentRun, rejectedRun, unsentRun int64
+	number                            string
 }
 
 // add counts an ending. allowMissing says that absent trackings are no failure.
@@ -31,14 +39,15 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 	t.all++
 	err := e.Result.Err
 	if errors.Is(err, tracking.ErrAbsent) && t.absentRun == 0 || e.Left && absent(e.Result) && t.absentRun == 0 {
-		t.absentRun = e.Target.AcceptedRun()
+		t.absentRun = e.Target.RunOf(ledger.Accepted)
 	}
 	switch {
 	case e.Left && absent(e.Result) && err == nil && !allowMissing:
 		e.Result.Err = tracking.ErrAbsent
-		t.fail(e.Result)
+		t.fail(e)
 	case e.Left:
 		t.left++
+		t.leftRef = e.Result.Ref
 		if errors.Is(err, query.ErrNotAsked) {
 			t.notAsked++
 		}
@@ -49,14 +58,23 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 	case err == nil:
 		t.met++
 	default:
-		t.fail(e.Result)
+		t.fail(e)
 	}
 }
 
-func (t *tally) fail(res query.Result) {
+func (t *tally) fail(e query.Ending) {
+	res := e.Result
 	t.failed++
-	if t.first == nil {
-		t.first = named(res)
+	if t.first == nil || e.Target.Pos < t.firstPos {
+		t.first, t.firstPos = named(res), e.Target.Pos
+	}
+	switch {
+	case errors.Is(res.Err, query.ErrRejected):
+		t.rejectedRun = cmp.Or(t.rejectedRun, e.Target.RunOf(ledger.Rejected))
+	case errors.Is(res.Err, query.ErrNotSent):
+		t.unsentRun = cmp.Or(t.unsentRun, e.Target.RunOf(ledger.Pending))
+	case errors.Is(res.Err, tracking.ErrAbsent) && res.Query.ReferID != "" && !e.Target.IsKnown() && tracking.LikeNumber(res.Ref):
+		t.number = cmp.Or(t.number, res.Ref)
 	}
 	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {
 		t.codes = append(t.codes, code)
@@ -79,7 +97,7 @@ func (t *tally) failure() error {
 	case t.all == 1:
 		return t.first
 	}
-	return fmt.Errorf("%d REFs, the first: %w", t.all, t.first)
+	return fmt.Errorf("%d of %d REFs failed, the first: %w", t.all, t.all, t.first)
 }
 
 // named adds to an error which REF it is about.

@@ -69,7 +69,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Any && o.All {
 		return command.Usagef("use one of them", "--any and --all exclude each other")
 	}
-	w := &waiter{call: c, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs, "for", "any", "fail-on", "allow-missing")}
+	w := &waiter{call: c, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs, "for", "any", "fail-on", "allow-missing", "refresh")}
 	var err error
 	if w.cond, err = parseCondition("--for", o.For); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 		}
 		switch {
 		case w.bad[e.Target]:
-			failed = e.Result.Ref
+			failed = cmp.Or(failed, e.Result.Ref)
 			return errFailOn
 		case e.Met && w.any:
 			return errEnough
@@ -171,7 +171,11 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	case errors.Is(cause, errEnough):
 		return nil
 	case errors.Is(cause, errFailOn):
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn)}
+		show := []string{"show", failed}
+		if by := w.call.Cmd.Flags().Lookup("by"); by.Changed {
+			show = append(show, "--by", by.Value.String())
+		}
+		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn), Next: w.call.CommandLine(show...)}
 	case cause == nil && w.any && a.tally.met == 0 && a.tally.failed == 0:
 		return nil
 	}
@@ -216,7 +220,10 @@ func (w *waiter) stopText(cause error) string {
 		what = "not yet processed"
 	}
 	var parts []string
-	if t.left > 0 {
+	switch {
+	case t.all == 1 && t.left == 1:
+		parts = append(parts, command.Quoted(t.leftRef)+" "+what)
+	case t.left > 0:
 		parts = append(parts, fmt.Sprintf("%d of %s %s", t.left, command.Plural(t.all, "REF"), what))
 	}
 	if t.notAsked > 0 && t.all > 1 {
