@@ -85,6 +85,8 @@ func BenchmarkList(b *testing.B) {
 		{"since=29d", "--since 29d"},
 		{"stale=48h", "--stale 48h"},
 		{"stale=29d", "--stale 29d"},
+		{"state=rejected", "--state rejected"},
+		{"state=pending", "--state pending"},
 		{"account=small", "--account " + smallAccount},
 	} {
 		flags := strings.Fields(filter.flags)
