@@ -13,7 +13,7 @@ import (
 // maxHeldRows bounds the rows of full batches that wait in memory. Those of later
 // batches are read from the ledger.
 const (
-	maxHeldRows = 32 * 1024
+	maxHeldRows = 24 * 1024
 	// maxHold is how long a portion waits for room: a service that keeps up makes
 	// some sooner. Others wait to stage, so it is no longer.
 	maxHold = 20 * time.Millisecond

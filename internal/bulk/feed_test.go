@@ -35,7 +35,7 @@ func feeding(db *store.DB, f *bulk.Feed, s bulk.Service) *bulk.Job {
 func after(t *testing.T, n, index int, sent <-chan struct{}, err error) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		i := 0
-		for e := range rows(n) {
+		for e, none := range rows(n) {
 			if i == index {
 				select {
 				case <-sent:
@@ -46,7 +46,7 @@ func after(t *testing.T, n, index int, sent <-chan struct{}, err error) iter.Seq
 					return
 				}
 			}
-			if i++; !yield(e, nil) {
+			if i++; !yield(e, none) {
 				return
 			}
 		}

@@ -78,7 +78,7 @@ func bare(b *testing.B, d *DB, all []ledger.Entry, add int) {
 	for from := 0; from < len(all); from += add {
 		part := all[from:min(len(all), from+add)]
 		if err := d.run(b.Context(), func(ctx context.Context, t *tx) error {
-			_, err := d.sql.rows.exec(ctx, t, len(part), func(args []any, n int) []any {
+			err := d.sql.rows.exec(ctx, t, len(part), func(args []any, n int) []any {
 				e := &part[n]
 				return append(args, from+n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, (from+n)/1000, e.File, e.Line)
 			})

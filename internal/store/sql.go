@@ -224,21 +224,17 @@ func newMultiInsert(begin string, params int, end string, constants ...string) m
 	return in
 }
 
-// exec adds n rows. fill appends the values of one of them. It returns how many
-// rows were changed.
-func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
-	var changed int64
+// exec adds n rows. fill appends the values of one of them.
+func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
 	args := make([]any, 0, min(n, widths[0])*in.params)
-	err := inWidths(n, func(from, to, w int) error {
+	return inWidths(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		got, err := t.exec(ctx, in.query[w], args...)
-		changed += got
+		_, err := t.exec(ctx, in.query[w], args...)
 		return err
 	})
-	return changed, err
 }
 
 // millis is how times are kept: milliseconds since 1970, 0 for the zero time.

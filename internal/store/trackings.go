@@ -86,7 +86,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 			}
 		}
 	}
-	_, err := d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
+	err := d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
 		n := all[i].n
 		asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
 		return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])

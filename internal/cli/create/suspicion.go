@@ -92,7 +92,7 @@ func (s *suspicion) founded() (bool, error) {
 		for _, at := range p.blocks {
 			from := len(all)
 			all = all[:from+hashesAtOnce*hashSize]
-			if _, err := s.file.ReadAt(all[from:], at); err != nil && err != io.EOF { //nolint:errorlint // ReadAt returns it as it is
+			if _, err := s.file.ReadAt(all[from:], at); err != nil && err != io.EOF {
 				return false, fmt.Errorf("compare the rows: %w", err)
 			}
 		}
