@@ -38,7 +38,7 @@ func parse(raw []byte) (*value, bool) {
 	if !json.Valid(raw) {
 		return nil, false
 	}
-	p := parser{raw: raw, names: map[string]string{}}
+	p := parser{raw: raw}
 	v := p.value(jsonscan.SkipSpace(raw, 0), 0)
 	return v, !p.tooDeep
 }
@@ -47,12 +47,14 @@ func parse(raw []byte) (*value, bool) {
 type parser struct {
 	raw     []byte
 	tooDeep bool
-	pool    []value           // values allocated ahead
-	names   map[string]string // by literal: each name is decoded once
+	pool    []value // values allocated ahead
 }
 
-// poolSize is how many values are allocated at once.
-const poolSize = 64
+// What is allocated at once: values, and members of an object.
+const (
+	poolSize     = 64
+	membersAhead = 8
+)
 
 // value reads the value that begins at i.
 func (p *parser) value(i, depth int) *value {
@@ -77,6 +79,9 @@ func (p *parser) value(i, depth int) *value {
 			if name == nil {
 				v.items = append(v.items, inner)
 			} else {
+				if v.members == nil {
+					v.members = make([]member, 0, membersAhead)
+				}
 				v.members = append(v.members, member{p.name(name), inner})
 			}
 			return at + len(inner.raw)
@@ -86,13 +91,23 @@ func (p *parser) value(i, depth int) *value {
 	return v
 }
 
-// name returns the text of a member's name.
-func (p *parser) name(literal []byte) string {
-	name, ok := p.names[string(literal)]
-	if !ok {
-		name, _ = jsonscan.Text(literal)
-		p.names[string(literal)] = name
+// knownNames are the names that answers are known to have.
+var knownNames = map[string]string{
+	"eventType": "eventType", "eventCity": "eventCity", "eventState": "eventState", "eventZIPCode": "eventZIPCode",
+	"eventTimestamp": "eventTimestamp", "GMTTimestamp": "GMTTimestamp", "referId": "referId", "rawTrackingNumber": "rawTrackingNumber",
+	"trackingNumber": "trackingNumber", "status": "status", "statusLabel": "statusLabel", "statusTrack": "statusTrack",
+	"statusSummary": "statusSummary", "latestEvent": "latestEvent", "latestCheckpointTime": "latestCheckpointTime", "transitTime": "transitTime",
+	"created": "created", "updated": "updated", "summary": "summary", "detail": "detail",
+	"trackingEvents": "trackingEvents", "routerId": "routerId", "id": "id", "data": "data",
+	"message": "message", "error": "error", "code": "code", "success": "success",
+}
+
+// name returns the text of a member's name. Known ones take no memory.
+func (*parser) name(literal []byte) string {
+	if known, ok := knownNames[string(literal[1:len(literal)-1])]; ok {
+		return known
 	}
+	name, _ := jsonscan.Text(literal)
 	return name
 }
 
