@@ -2,6 +2,11 @@ package main_test
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +16,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -120,6 +126,60 @@ func TestSignalEndsARead(t *testing.T) {
 				t.Errorf("%q: %v ended it with %d, %v; want %d: %s", args, sig, code, err, want, cmd.Stderr)
 			}
 			_ = in.Close()
+		}
+	}
+}
+
+// A signal ends a show and a wait with its status: they print what is known of
+// every REF, and the command that continues.
+func TestSignalEndsAsking(t *testing.T) {
+	t.Parallel()
+	box, err := sandbox.New(sandbox.Config{Latency: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{}, 1)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		box.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		srv.Close()
+		_ = box.Close()
+	})
+	w := newHome(t).at(srv.URL)
+	var refs []string
+	for i := range 500 {
+		refs = append(refs, fmt.Sprint("R", i))
+	}
+	for sig, want := range signals {
+		for _, name := range []string{"show", "wait"} {
+			cmd := w.command(append([]string{name, "-o", "json", "--concurrency", "1"}, refs...)...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			<-asked
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			code, err := ended(cmd, patience)
+			var all []struct{ State string }
+			if err := json.Unmarshal(cmd.Stdout.(*bytes.Buffer).Bytes(), &all); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			if code != want || err != nil || len(all) != len(refs) || all[len(refs)-1].State != "notAsked" {
+				t.Errorf("%s: %v ended it with %d, %v; want %d; %d results", name, sig, code, err, want, len(all))
+			}
+			if next := `"nextCommand":"waybill ` + name + " R0 "; !strings.Contains(fmt.Sprint(cmd.Stderr), next) {
+				t.Errorf("%s: no %s in %s", name, next, cmd.Stderr)
+			}
+			select { // of a question that the end cut off
+			case <-asked:
+			default:
+			}
 		}
 	}
 }
