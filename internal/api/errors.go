@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -64,10 +65,7 @@ func newStatusError(x exchange) *StatusError {
 }
 
 func (e *StatusError) Error() string {
-	s := fmt.Sprintf("the service answered %d", e.Status)
-	if text := http.StatusText(e.Status); text != "" {
-		s += " " + text
-	}
+	s := e.answered()
 	if e.Message != "" {
 		s += ": " + e.Message
 	}
@@ -75,6 +73,19 @@ func (e *StatusError) Error() string {
 		s += " (a redirect to " + e.Location + ", which is never followed: check base_url)"
 	}
 	return s
+}
+
+// Reason is Error with the service's own words first, which a narrow column may
+// show alone.
+func (e *StatusError) Reason() string {
+	if e.Message == "" || e.Location != "" {
+		return e.Error()
+	}
+	return e.Message + " (" + e.answered() + ")"
+}
+
+func (e *StatusError) answered() string {
+	return strings.TrimRight(fmt.Sprintf("the service answered %d %s", e.Status, http.StatusText(e.Status)), " ")
 }
 
 // Is matches [tracking.ErrUnauthorized] for 401 and 403.

@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"errors"
 	"slices"
 	"time"
 )
@@ -116,10 +117,15 @@ type Reply struct {
 	Err        error // why it is not accepted, for people; nil if it is
 }
 
-// Reason says in one line why a request was not accepted, empty if it was.
+// Reason says in one line why a request was not accepted, the service's own words
+// first; it is empty if it was.
 func (r *Reply) Reason() string {
-	if r.Err == nil {
+	var worded interface{ Reason() string }
+	switch {
+	case r.Err == nil:
 		return ""
+	case errors.As(r.Err, &worded):
+		return worded.Reason()
 	}
 	return r.Err.Error()
 }
