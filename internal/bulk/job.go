@@ -164,7 +164,10 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
 	defer j.recorder.close()
-	defer func() { err = firstError(j.endFeed(), err) }()
+	defer func() {
+		fed := j.endFeed()
+		err = firstError(err, fed) // that of the ledger names the file with the answers
+	}()
 	err = firstError(j.loadAssumptions(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
@@ -235,8 +238,12 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 // sendFeed sends what is staged meanwhile. What it leaves is for the next round.
 func (j *Job) sendFeed(ctx, soft context.Context) (bool, error) {
 	sent := j.sendPending(ctx, soft)
-	if err := j.endFeed(); err != nil {
-		return false, err
+	fed := j.endFeed()
+	if stop := (*StopError)(nil); sent != nil && !errors.As(sent, &stop) {
+		return false, sent
+	}
+	if fed != nil {
+		return false, fed
 	}
 	more, err := j.afterSending(sent)
 	return more || err == nil && soft.Err() == nil, err
