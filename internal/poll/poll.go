@@ -21,7 +21,7 @@ const (
 	maxWaiting = 2048
 	// Answers are settled when there are so many, or the first is so old, or
 	// nothing else is going on. No question begins while maxUnsettled wait.
-	settleAtOnce = 512
+	settleAtOnce = 256
 	settleAfter  = 500 * time.Millisecond
 	maxUnsettled = 2 * settleAtOnce
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime/debug"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -49,9 +50,14 @@ func (a *asking) ended(e query.Ending) error {
 	return a.pass.add(e)
 }
 
+// memoryLimit is how much memory makes room for answers that are done with, in
+// bytes. What is held at once takes less than half of it.
+const memoryLimit = 24 << 20
+
 // run asks about all targets, and passes on every result. The error is that of
 // [query.Scheduler.Run].
 func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error {
+	debug.SetMemoryLimit(memoryLimit)
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
