@@ -27,6 +27,16 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 
 func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
 
+// words are the flags as they were typed.
+func (o *filterOptions) words() (words []string) {
+	for _, f := range []struct{ name, value string }{{"--status", o.Status}, {"--state", o.State}, {"--run", o.Run}, {"--stale", o.Stale}} {
+		if f.value != "" {
+			words = append(words, f.name, f.value)
+		}
+	}
+	return words
+}
+
 func (o *filterOptions) String() string {
 	return fmt.Sprintf("run=%q status=%q state=%q stale=%q", o.Run, o.Status, o.State, o.Stale)
 }

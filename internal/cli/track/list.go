@@ -79,13 +79,9 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 
 // flagsGiven are the filters as they were typed.
 func (o *listOptions) flagsGiven() string {
-	var words []string
-	for _, f := range []struct{ name, value string }{
-		{"--status", o.Status}, {"--state", o.State}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
-	} {
-		if f.value != "" {
-			words = append(words, f.name, f.value)
-		}
+	words := o.words()
+	if o.Since != "" {
+		words = append(words, "--since", o.Since)
 	}
 	return shell.Line(words...)
 }
@@ -164,6 +160,19 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 
 // maxStatusesNamed is how many statuses the note of an empty list names.
 const maxStatusesNamed = 8
+
+// noteNothing notes why there is nothing to ask about.
+func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
+	db, err := c.ExistingStore(ctx)
+	switch {
+	case err != nil:
+		return err
+	case db == nil:
+		c.IO.Note("%s", nothingListed(c.Account(ctx)))
+		return nil
+	}
+	return explainEmpty(ctx, c, db.Trackings, shell.Line(o.words()...))
+}
 
 // explainEmpty says that nothing matches, and what there is.
 func explainEmpty(ctx context.Context, c *command.Call, known ledger.Trackings, flags string) error {

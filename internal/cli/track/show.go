@@ -93,7 +93,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):
 		failed = fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop)
 	case a.tally.all == 0 && stop == nil:
-		c.IO.Note("no tracking matches")
+		failed = noteNothing(ctx, c, &o.filterOptions)
 	default:
 		failed = a.exitError(stop, func(stop error) string {
 			return fmt.Sprintf("%v; %s", stop, a.tally.checked())

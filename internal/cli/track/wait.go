@@ -93,7 +93,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return failed
 	}
 	if w.asking.tally.all == 0 && failed == nil {
-		c.IO.Note("no tracking matches")
+		failed = noteNothing(ctx, c, &o.filterOptions)
 	}
 	return errors.Join(p.end(failed), failed)
 }
