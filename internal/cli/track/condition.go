@@ -2,6 +2,7 @@ package track
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
@@ -143,5 +144,8 @@ func (c conditionCheck) eventCameAbout(ctx context.Context, t query.Tracking) (b
 		return false, nil
 	}
 	e, err := c.db.Inbox.Event(ctx, t.Event)
-	return e.Kind == c.event && err == nil, nil //nolint:nilerr // it may be pruned
+	if errors.Is(err, inbox.ErrNoEvent) { // pruned
+		return false, nil
+	}
+	return e.Kind == c.event && err == nil, err
 }

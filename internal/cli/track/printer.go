@@ -125,10 +125,10 @@ func (p *printer) printOnly(failed error) error {
 	case out.IsCSV(): // one table, not two and a header
 		rows := newRows(out)
 		return errors.Join(addRows(rows, p.names, res), rows.Flush())
-	case absent(res) && failed != nil:
-		return nil
+	case failed == nil || !absent(res):
+		return printResult(out, p.names, res)
 	}
-	return printResult(out, p.names, res)
+	return nil // the error says it
 }
 
 // everKnown reports whether anything was ever said of a result's shipments.

@@ -88,7 +88,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if stop == nil {
 		stop = done()
 	}
-	failed := stop
+	var failed error
 	switch {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):
 		failed = fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop)
