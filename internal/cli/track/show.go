@@ -88,16 +88,18 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if stop == nil {
 		stop = done()
 	}
+	next := resume(c, o.Refs, "timeline", "history")
 	var failed error
 	switch {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):
-		failed = fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop)
+		code, hint := command.CodeAndHint(stop)
+		failed = &command.ExitError{Code: code, Err: fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop), Hint: hint, Next: next}
 	case a.tally.all == 0 && stop == nil:
 		failed = noteNothing(ctx, c, &o.filterOptions)
 	default:
 		failed = a.exitError(stop, func(stop error) string {
 			return fmt.Sprintf("%v; %s", stop, a.tally.checked())
-		}, resume(c, o.Refs, "timeline", "history"))
+		}, next)
 	}
 	return errors.Join(p.end(failed), failed)
 }
