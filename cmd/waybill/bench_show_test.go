@@ -90,7 +90,8 @@ func askBare(client *http.Client, address, ref string) (a answered, err error) {
 	if res.StatusCode != http.StatusOK {
 		return a, errors.New(res.Status)
 	}
-	return a, json.NewDecoder(res.Body).Decode(&a)
+	err = json.NewDecoder(res.Body).Decode(&a)
+	return a, err
 }
 
 // delivered is the answer about an order that [orders] wrote: 1.5 KB with five

@@ -16,7 +16,8 @@ const (
 // up to Max. Each is shortened by up to a quarter, by chance, so that what
 // failed together does not come back together.
 type Backoff struct {
-	First, Max time.Duration
+	First time.Duration `json:"first"`
+	Max   time.Duration `json:"max"`
 }
 
 // Next returns the pause that is due, and makes the next one longer.

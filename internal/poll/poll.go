@@ -97,9 +97,9 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 
 // entry is a key on its way.
 type entry[K any] struct {
-	Key    K
-	Due    time.Time    // of its next question
-	Pauses pace.Backoff // before its further questions
+	Key    K            `json:"key"`
+	Due    time.Time    `json:"due"`    // of its next question
+	Pauses pace.Backoff `json:"pauses"` // before its further questions
 
 	loaded bool // since it was read from the file
 	retry  bool // see [Verdict]

@@ -256,7 +256,7 @@ func TestWakeUpsEndTheAsking(t *testing.T) {
 func TestRunAsksInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		base := time.Now().Add(-time.Hour)
-		before := map[int]time.Duration{0: 3, 2: 1, 5: 2}
+		before := map[int]time.Duration{0: 3 * time.Minute, 2: time.Minute, 5: 2 * time.Minute}
 		var order []int
 		a := &asker[int]{
 			ask: func(_ context.Context, k int) (poll.Verdict, error) {
@@ -265,7 +265,7 @@ func TestRunAsksInOrder(t *testing.T) {
 			},
 			known: func(k int) poll.Verdict {
 				if asked, ok := before[k]; ok {
-					return poll.Verdict{Asked: base.Add(asked * time.Minute)}
+					return poll.Verdict{Asked: base.Add(asked)}
 				}
 				return poll.Verdict{Done: k == 4}
 			},

@@ -90,13 +90,14 @@ func versionsAreOfOneReferID(w *world) {
 	w.answered(2, 3, "c")
 	w.same("versions", w.versions(2), []string{"3-3 c"})
 	w.same("of another that is not known", w.versions(3), []string(nil))
-	for range w.AnswerVersions(w.Context(), "other", item(1).ReferID) {
-		w.Error("another account has them")
+	for _, err := range w.AnswerVersions(w.Context(), "other", item(1).ReferID) {
+		w.Errorf("another account has them (%v)", err)
 	}
 	// An answer about a number is about the referIds that it was seen for.
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(2, sent.Add(9*time.Minute))}, Raw: []byte("d"), Digest: []byte("d")}}))
 	w.same("asked by number", w.versions(2), []string{"3-3 c", "9-9 d"})
-	for range w.AnswerVersions(w.Context(), account, item(1).ReferID) {
+	for _, err := range w.AnswerVersions(w.Context(), account, item(1).ReferID) {
+		w.must(err)
 		break
 	}
 }
