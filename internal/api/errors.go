@@ -30,6 +30,9 @@ func (e *ConnectError) Unwrap() error { return e.Err }
 // Temporary says that the same query may do better later.
 func (e *ConnectError) Temporary() bool { return true }
 
+// Troubled says that no answer came.
+func (e *ConnectError) Troubled() bool { return true }
+
 // Unconnected reports whether nothing of the request left.
 func (e *ConnectError) Unconnected() bool { return !e.Sent }
 
@@ -39,6 +42,9 @@ type AnswerError struct {
 	Problem string
 	Excerpt string // start of the answer, foreign text
 }
+
+// Troubled says that somebody else may have answered, such as a proxy.
+func (e *AnswerError) Troubled() bool { return true }
 
 func (e *AnswerError) Error() string {
 	s := fmt.Sprintf("the answer with status %d %s", e.Status, e.Problem)
@@ -125,4 +131,10 @@ func (e *StatusError) Temporary() bool {
 		return true
 	}
 	return false
+}
+
+// Troubled reports whether the service failed rather than answered. A request for a
+// pause is an answer.
+func (e *StatusError) Troubled() bool {
+	return e.Status >= http.StatusInternalServerError && !e.Throttled() && !e.Systemic()
 }

@@ -124,6 +124,13 @@ func Temporary(err error) bool {
 	return errors.As(err, &e) && e.Temporary()
 }
 
+// Troubled reports whether a query failed because no answer came, or none that can
+// be believed. It is asked again in a wait, however long that takes.
+func Troubled(err error) bool {
+	var e interface{ Troubled() bool }
+	return errors.As(err, &e) && e.Troubled()
+}
+
 // Fatal reports whether a query about any other tracking would meet the same
 // error: the service refused more than this query, or the store failed.
 func Fatal(err error) bool {

@@ -252,6 +252,33 @@ func TestNoAnswerForTooLongEndsTheAsking(t *testing.T) {
 	})
 }
 
+// A wait is not over because of one answer that cannot be believed.
+func TestAWaitOutlastsTrouble(t *testing.T) {
+	for _, trouble := range []error{&api.StatusError{Status: 500}, &api.AnswerError{Status: 200, Problem: "is not JSON"}, &api.ConnectError{Err: errors.New("refused")}} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			a := asker(func(tracking.Query) (tracking.Answer, error) {
+				if asked++; asked < 5 {
+					return tracking.Answer{}, trouble
+				}
+				return moving("N1")
+			}, nil)
+			all, err := ask(t.Context(), a, func(s *query.Scheduler) {
+				s.Patience = 0
+				s.Meets = func(_ context.Context, all []query.Ending) error {
+					for i := range all {
+						all[i].Met = len(all[i].Result.Trackings) > 0
+					}
+					return nil
+				}
+			}, "R")
+			if err != nil || asked != 5 || len(all) != 1 || !all[0].Met {
+				t.Errorf("%v after %v in %d questions: %+v", err, trouble, asked, all)
+			}
+		})
+	}
+}
+
 // What the store knows as a number is asked for as such: by the referId where the
 // order has no other parcel.
 func TestNumbersAreRecognized(t *testing.T) {

@@ -379,7 +379,7 @@ func (s *steps) judge(e *Ending) poll.Verdict {
 	case errors.Is(err, tracking.ErrAbsent):
 		v.Done = !e.Target.Accepted()
 	case err != nil:
-		v.Done = !errors.Is(err, tracking.ErrUndecided)
+		v.Done = !errors.Is(err, tracking.ErrUndecided) && !Troubled(err)
 	}
 	e.Met = e.Met && v.Done
 	return v

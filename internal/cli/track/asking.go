@@ -118,8 +118,8 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 	cause := stop
 	if stop != nil {
 		e.Err, e.Next = &stopError{text(stop), stop}, next
-		if errors.Is(stop, command.ErrTimeUp) && a.tally.unreachable != nil {
-			cause = a.tally.unreachable
+		if errors.Is(stop, command.ErrTimeUp) && a.tally.trouble != nil {
+			cause = a.tally.trouble
 		}
 	}
 	e.Code = command.Worst(codeOf(stop), codeOf(cause), codeOf(failed))

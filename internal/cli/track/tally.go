@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
@@ -20,12 +19,12 @@ type tally struct {
 	left     int64 // not done when the end came
 	notAsked int64 // of left: nobody ever asked about them
 
-	failed      int64
-	first       error // of the failed, with its REF
-	firstPos    int64
-	codes       []command.Code
-	unreachable error  // of the last question about one that is left
-	leftRef     string // one that is left
+	failed   int64
+	first    error // of the failed, with its REF
+	firstPos int64
+	codes    []command.Code
+	trouble  error  // of the last question about one that is left: no answer, or none that can be believed
+	leftRef  string // one that is left
 
 	// What the next command is about: runs of the first rows that the service does
 	// not find, that it rejected, and that were not sent, 0 for none, and a REF that
@@ -51,8 +50,8 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 		if errors.Is(err, query.ErrNotAsked) {
 			t.notAsked++
 		}
-		if command.As[*api.ConnectError](err) {
-			t.unreachable = err
+		if query.Troubled(err) {
+			t.trouble = err
 		}
 	case allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
 	case err == nil:

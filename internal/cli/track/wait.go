@@ -232,8 +232,8 @@ func (w *waiter) stopText(cause error) string {
 	if t.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed, the first: %v", t.failed, t.first))
 	}
-	if t.unreachable != nil {
-		parts = append(parts, t.unreachable.Error())
+	if t.trouble != nil {
+		parts = append(parts, t.trouble.Error())
 	}
 	return fmt.Sprintf("%v: %s", cause, strings.Join(parts, "; "))
 }
