@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -27,10 +28,11 @@ type findQueries struct {
 func newFindQueries() findQueries {
 	var f findQueries
 	for i, n := range []int{1, manyFound} {
-		values := ", v.column1 FROM (VALUES (0, ?2)"
-		for place := 1; place < n; place++ {
-			values += ", (" + strconv.Itoa(place) + ", ?" + strconv.Itoa(place+2) + ")"
+		places := make([]string, n)
+		for place := range places {
+			places[place] = "(" + strconv.Itoa(place) + ", ?" + strconv.Itoa(place+2) + ")"
 		}
+		values := ", v.column1 FROM (VALUES " + strings.Join(places, ", ")
 		rows := rowColumns + values + ") v CROSS JOIN rows r" + rowJoins + "WHERE "
 		seen := unheldColumns + values + ") v CROSS JOIN sightings s WHERE "
 		f.byID = rows + "r.id = v.column2"

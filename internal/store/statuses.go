@@ -83,10 +83,10 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	if _, err := d.row(ctx, []any{&l.numbered}, "SELECT "+numbered); err != nil {
 		return nil, err
 	}
-	if err = l.readRuns(ctx); err != nil {
+	if err := l.readRuns(ctx); err != nil {
 		return nil, err
 	}
-	if err = l.readStatuses(ctx); err != nil {
+	if err := l.readStatuses(ctx); err != nil {
 		return nil, err
 	}
 	var lists []statusList

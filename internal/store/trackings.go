@@ -8,22 +8,9 @@ import (
 
 // Record records answers, see [ledger.Trackings].
 func (d *DB) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
-	var packed [][]byte
-	for _, a := range answers {
-		if err := checkSeen(account, a.Seen); err != nil {
-			return err
-		}
-		if err := checkText("referId", a.ReferID); err != nil {
-			return err
-		}
-		raw, err := d.pack.pack(a.Raw)
-		if err != nil {
-			return err
-		}
-		packed = append(packed, raw)
-	}
-	if len(answers) == 0 {
-		return nil
+	packed, err := d.packAnswers(account, answers)
+	if err != nil || len(answers) == 0 {
+		return err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		id, err := t.accountID(ctx, account)
@@ -48,6 +35,24 @@ func (d *DB) Record(ctx context.Context, account string, answers []ledger.Record
 		}
 		return d.keepAnswers(ctx, t, id, answers, packed)
 	})
+}
+
+// packAnswers checks answers and returns their bytes as they are kept.
+func (d *DB) packAnswers(account string, answers []ledger.RecordedAnswer) ([][]byte, error) {
+	packed := make([][]byte, len(answers))
+	for i, a := range answers {
+		if err := checkSeen(account, a.Seen); err != nil {
+			return nil, err
+		}
+		if err := checkText("referId", a.ReferID); err != nil {
+			return nil, err
+		}
+		var err error
+		if packed[i], err = d.pack.pack(a.Raw); err != nil {
+			return nil, err
+		}
+	}
+	return packed, nil
 }
 
 // checkSeen returns an error that matches [ledger.ErrText] if a name of what was seen

@@ -1,0 +1,235 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+func filtersByStatus(w *world) {
+	w.run(plan(), entries(1, 5)...)
+	moving := sighting(2, sent)
+	moving.Status, moving.StatusLabel, moving.StatusTrack = "7", "In Transit", "in_transit"
+	text := sighting(3, sent)
+	text.Status, text.StatusLabel, text.StatusTrack = `"X9"`, "", ""
+	only := sighting(6, sent)
+	w.learn(sighting(1, sent), moving, text, only)
+	for status, want := range map[string][]string{
+		"1": ids(1, 6), "delivered": ids(1, 6), "DeLiVeReD": ids(1, 6),
+		"7": ids(2), "in transit": ids(2), "IN_TRANSIT": ids(2), "in-transit": ids(2), "In\u00a0Transit": ids(2), "-7": {}, "intransit": {},
+		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": ids(1, 2, 3, 4, 5, 6),
+	} {
+		w.same("status "+status, w.list(ledger.Filter{Status: status}), want)
+	}
+}
+
+func filtersByRun(w *world) {
+	first := w.run(plan(), entries(3, 6)...)
+	second := w.run(plan(), append(append(entries(7, 8), entries(5, 5)...), append(entries(4, 4), entries(7, 7)...)...)...)
+	w.learn(sighting(5, sent), sighting(99, sent))
+	w.same("first", w.list(ledger.Filter{Run: first.ID}), ids(3, 4, 5, 6))
+	w.same("second, in the order of creation", w.list(ledger.Filter{Run: second.ID}), ids(4, 5, 7, 8))
+	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Status: "1"}), ids(5))
+	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
+	w.is("no such run", end(w.Statuses(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
+	w.same("of another account", len(collect(w, w.Statuses(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
+}
+
+func filtersByTime(w *world) {
+	run := w.run(plan(), entries(1, 9)...)
+	b := w.claim(run.ID, 3)
+	w.settle(ledger.Accepted, b[0], b[1])
+	w.settle(ledger.Unknown, b[2])
+	later := sent.Add(time.Hour)
+	at := func(n int, d time.Duration, label string) ledger.Sighting {
+		s := sighting(n, later.Add(d))
+		s.Status, s.StatusLabel, s.StatusTrack = "", label, ""
+		return s
+	}
+	w.learn(at(1, 0, "MOVING"), at(2, time.Hour, "MOVING"), at(3, 0, "Delivered"), at(4, -time.Minute, ""), at(7, 0, "MOVING"), at(20, 0, "MOVING"), at(21, -time.Minute, "MOVING"))
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(6).ReferID, Asked: later, Raw: []byte("?")}}))
+	w.same("seen since", w.list(ledger.Filter{SeenSince: later}), ids(1, 2, 3, 7, 20))
+	w.same("stale", w.list(ledger.Filter{StaleSince: later}), ids(4, 5))
+	w.same("stale a little later", w.list(ledger.Filter{StaleSince: later.Add(time.Millisecond)}), ids(1, 4, 5, 6))
+	w.same("stale but seen", w.list(ledger.Filter{StaleSince: later.Add(2 * time.Hour), SeenSince: later}), ids(1, 2))
+	w.same("accepted since", w.list(ledger.Filter{StaleSince: sent}), []string{})
+	var unchecked []string
+	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+		if st.Unchecked() {
+			unchecked = append(unchecked, st.Item.ReferID)
+		}
+	}
+	w.same("unchecked", unchecked, ids(5))
+}
+
+func filtersByState(w *world) {
+	p := plan()
+	p.BatchSize = 2
+	run := w.run(p, entries(1, 9)...)
+	b := w.claim(run.ID, 3)
+	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Accepted, Began: sent, Rows: []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}}}))
+	w.settle(ledger.Unknown, b[1])
+	w.learn(sighting(1, sent), sighting(5, sent), sighting(20, sent))
+	for state, want := range map[ledger.State][]string{
+		ledger.Accepted: ids(1), ledger.Rejected: ids(2), ledger.Unknown: ids(3, 4), ledger.Sending: ids(5, 6), ledger.Pending: ids(7, 8, 9), "other": {},
+	} {
+		w.same("state "+string(state), w.list(ledger.Filter{State: state}), want)
+		w.same("in the run", w.list(ledger.Filter{State: state, Run: run.ID}), want)
+	}
+	again := w.run(p, entries(5, 8)...)
+	w.same("in another run", w.list(ledger.Filter{State: ledger.Sending, Run: again.ID}), ids(5, 6))
+	w.same("with a status", w.list(ledger.Filter{State: ledger.Sending, Status: "1"}), ids(5))
+}
+
+// What a filter takes is the same whether rows are numbered yet or not, and
+// whatever was known of their numbers before.
+func filtersAmongMany(w *world) {
+	w.follow(eventSighting(1, item(7).Number, ""), eventSighting(2, item(9500).Number, ""), eventSighting(3, "1Z-nobody", ""))
+	p := plan()
+	p.BatchSize = 1000
+	w.run(p, entries(1, 9000)...)
+	w.learn(sighting(3, sent), sighting(8000, sent))
+	moving := sighting(9600, sent)
+	moving.Status, moving.StatusLabel, moving.StatusTrack = "7", "In Transit", "in_transit"
+	w.learn(moving)
+	check := func(when string, more ...int) {
+		w.Helper()
+		w.same("delivered "+when, w.list(ledger.Filter{Status: "delivered"})[:3+len(more)], ids(append([]int{3, 7, 8000}, more...)...))
+		w.same("moving "+when, w.list(ledger.Filter{Status: "in transit"}), ids(9600))
+		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), account, ledger.Filter{LeastRecentlyAsked: true}))))
+	}
+	check("at first")
+	w.run(p, entries(9400, 9900)...)
+	check("with some more", 9500)
+	counts := map[string]int64{}
+	all, err := w.CountByStatus(w.Context(), account)
+	w.must(err)
+	for _, c := range all {
+		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
+	}
+	w.same("counts", counts, map[string]int64{" ": 9501 - 5, "processed DELIVERED": 5, "processed In Transit": 1})
+}
+
+func countsByStatus(w *world) {
+	w.run(plan(), entries(1, 5)...)
+	counts := func(account string) []string {
+		w.Helper()
+		all, err := w.CountByStatus(w.Context(), account)
+		w.must(err)
+		lines := []string{}
+		for _, c := range all {
+			lines = append(lines, fmt.Sprintf("%d %s %s/%s/%s", c.Trackings, c.Phase, c.Status, c.StatusLabel, c.StatusTrack))
+		}
+		return lines
+	}
+	w.same("at first", counts(account), []string{"5  //"})
+	processing := sighting(2, sent)
+	processing.Phase, processing.Status, processing.StatusLabel, processing.StatusTrack = ledger.Processing, "", "", ""
+	w.learn(sighting(1, sent), processing, sighting(20, sent))
+	w.same("after answers", counts(account), []string{"3  //", "2 processed 1/DELIVERED/delivered", "1 processing //"})
+	w.learn(sighting(2, sent.Add(time.Hour)), sighting(2, sent.Add(2*time.Hour)))
+	w.follow(eventSighting(1, item(3).Number, ""), eventSighting(2, "1Z-nobody", ""))
+	want := []string{"5 processed 1/DELIVERED/delivered", "2  //"}
+	w.same("after events", counts(account), want)
+	w.same("of another account", counts("other"), []string{"1 processed 1/DELIVERED/delivered"})
+	nobody := entries(6, 6)
+	nobody[0].Item.Number = "1z nobody"
+	w.run(plan(), nobody...)
+	w.same("when the number has an order", counts(account), want)
+	w.kill()
+	w.same("in another process", counts(account), want)
+	total := int64(0)
+	all, err := w.CountByStatus(w.Context(), account)
+	w.must(err)
+	for _, c := range all {
+		total += c.Trackings
+	}
+	w.same("all", total, int64(len(w.list(ledger.Filter{}))))
+}
+
+func leastRecentlyAskedFirst(w *world) {
+	run := w.run(plan(), entries(1, 700)...)
+	asked := func(n int, d time.Duration) ledger.RecordedAnswer {
+		return ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: sent.Add(d), Raw: []byte("{}"), Seen: []ledger.Sighting{sighting(n, sent.Add(d))}}
+	}
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{asked(1, 3*time.Hour), asked(2, time.Hour), asked(3, 2*time.Hour)}))
+	got := w.list(ledger.Filter{LeastRecentlyAsked: true})
+	w.same("all", len(got), 700)
+	w.same("never asked", got[:2], ids(4, 5))
+	w.same("asked", got[697:], ids(2, 3, 1))
+	again := w.run(plan(), entries(1, 3)...)
+	w.same("in a run", w.list(ledger.Filter{LeastRecentlyAsked: true, Run: again.ID}), ids(2, 3, 1))
+	w.same("with a status", w.list(ledger.Filter{LeastRecentlyAsked: true, Status: "1", Limit: 2}), ids(2, 3))
+	// What is recorded while the list is read changes nothing in it.
+	seen := map[string]int{}
+	for st, err := range w.Statuses(w.Context(), account, ledger.Filter{LeastRecentlyAsked: true, Run: run.ID}) {
+		w.must(err)
+		if seen[st.Item.ReferID]++; len(seen) == 1 {
+			var all []ledger.RecordedAnswer
+			for n := range 700 {
+				all = append(all, asked(n+1, time.Duration(700-n)*time.Minute+24*time.Hour))
+			}
+			w.must(w.Record(w.Context(), account, all))
+		}
+	}
+	w.same("each once", len(seen), 700)
+	for ref, times := range seen {
+		if times != 1 {
+			w.Errorf("%s was there %d times", ref, times)
+		}
+	}
+}
+
+// Pages neither repeat nor skip a row when others write meanwhile.
+func pagesWhileOthersWrite(w *world) {
+	p := plan()
+	p.BatchSize = 1000
+	w.run(p, entries(1, 3000)...)
+	var learnt []ledger.Sighting
+	for n := range 3000 {
+		learnt = append(learnt, sighting(n+1, sent))
+	}
+	w.learn(learnt...)
+	for _, f := range []ledger.Filter{{}, {Status: "delivered"}, {SeenSince: sent}} {
+		w.follow(eventSighting(1, "1Z-nobody", ""))
+		seen := map[string]bool{}
+		for st, err := range w.Statuses(w.Context(), account, f) {
+			w.must(err)
+			if seen[st.Item.ReferID] {
+				w.Errorf("%s is there twice", st.Item.ReferID)
+			}
+			if seen[st.Item.ReferID] = true; len(seen) == 100 {
+				for i := range learnt {
+					learnt[i].Seen = learnt[i].Seen.Add(time.Minute)
+				}
+				w.learn(learnt...)
+				w.run(p, entries(1, 10)...)
+			}
+		}
+		for n := range 3000 {
+			if !seen[item(n+1).ReferID] {
+				w.Fatalf("%+v: %s is not there", f, item(n+1).ReferID)
+			}
+		}
+	}
+}
+
+func limitsAndPages(w *world) {
+	const n = 2300
+	p := plan()
+	p.BatchSize = 1000
+	w.run(p, entries(1, n)...)
+	var seen []ledger.Sighting
+	for i := range n {
+		seen = append(seen, sighting(i+1, sent), sighting(i+5001, sent))
+	}
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: seen}}))
+	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
+		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
+	}
+	for _, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
+		w.must(err)
+		break
+	}
+}
