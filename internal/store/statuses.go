@@ -1,13 +1,19 @@
 package store
 
 import (
+	"bufio"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
@@ -26,6 +32,11 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 			left = math.MaxInt
 		}
 		lists, err := d.statusLists(ctx, account, f)
+		for _, l := range lists {
+			if c, ok := l.(io.Closer); ok {
+				defer func() { _ = c.Close() }() // nobody reads it again
+			}
+		}
 		size := min(firstStatusPage, left)
 		for _, l := range lists {
 			for more := true; more && err == nil; size = min(2*size, statusPage) {
@@ -321,36 +332,55 @@ func (l *lister) leastRecentlyAsked(ctx context.Context) (*sortedList, error) {
 	if l.f.Run != 0 {
 		run = fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
 	}
-	sorted := &sortedList{lister: l}
-	err := l.d.each(ctx, func(s scanner) error {
+	file, err := disk.Temp()
+	if err != nil {
+		return nil, err
+	}
+	sorted := &sortedList{lister: l, file: file}
+	ids := bufio.NewWriter(file)
+	err = l.d.each(ctx, func(s scanner) error {
 		var id int64
-		err := s.Scan(&id)
-		if n := len(sorted.ids); n == 0 || len(sorted.ids[n-1]) == cap(sorted.ids[n-1]) {
-			sorted.ids = append(sorted.ids, make([]int64, 0, 1<<13))
+		if err := s.Scan(&id); err != nil {
+			return err
 		}
-		end := &sorted.ids[len(sorted.ids)-1]
-		*end = append(*end, id)
-		return err
+		sorted.left++
+		return binary.Write(ids, binary.LittleEndian, id)
 	}, "SELECT r.id FROM rows r CROSS JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id WHERE +r.account_id = $1"+
 		visible+run+" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY COALESCE(a.asked, 0), r.id", l.account)
-	return sorted, err
+	if err == nil {
+		err = ids.Flush()
+	}
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	sorted.ids = bufio.NewReader(file)
+	return sorted, nil
 }
 
 // sortedList is a list of rows whose ids were sorted when it began: their order
-// changes while it is read. It takes eight bytes a row.
+// changes while it is read. They wait in a file.
 type sortedList struct {
 	*lister
-	ids [][]int64
+	file *os.File
+	ids  *bufio.Reader
+	left int // ids that were not read
 }
 
+// Close removes the file.
+func (l *sortedList) Close() error { return l.file.Close() }
+
 func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
-	if len(l.ids) == 0 {
+	ids := make([]int64, min(manyFound, l.left))
+	if len(ids) == 0 {
 		return nil, false, nil
 	}
-	ids := l.ids[0][:min(manyFound, len(l.ids[0]))]
-	if l.ids[0] = l.ids[0][len(ids):]; len(l.ids[0]) == 0 {
-		l.ids = l.ids[1:]
+	if err := binary.Read(l.ids, binary.LittleEndian, ids); err != nil {
+		return nil, false, err
 	}
+	l.left -= len(ids)
 	page := make([]ledger.TrackingStatus, 0, len(ids))
 	columns := newStatusScanner()
 	args := make([]any, 1+manyFound)
@@ -362,7 +392,7 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 		page = append(page, st)
 		return err
 	}, l.d.sql.find.byID, args...)
-	return page, len(l.ids) > 0, err
+	return page, l.left > 0, err
 }
 
 // CountByStatus counts trackings, see [ledger.Trackings].
