@@ -117,7 +117,9 @@ type Staging interface {
 	Full() []Batch
 
 	// Open makes the run durable, visible, and ready to be claimed. The caller
-	// refuses an input without a valid record.
+	// refuses an input without a valid record. Earlier partial runs of the same
+	// files are partial no longer if this input is no shorter and has each of their
+	// new rows.
 	Open(ctx context.Context) (Run, error)
 
 	// Discard removes everything that was staged before Begin; a run that is

@@ -264,13 +264,29 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 			return err
 		}
 		whole.tally.KnownPending, whole.tally.KnownOpen = known.Pending, known.Sending+known.Unknown
-		return s.publish(ctx, t, whole, 0)
+		if err := s.publish(ctx, t, whole, 0); err != nil {
+			return err
+		}
+		return s.completeEarlier(ctx, t)
 	})
 	if err != nil {
 		return ledger.Run{}, err
 	}
 	s.run.Tally = whole.tally
 	return s.run, s.unlock()
+}
+
+// completeEarlier ends that runs of the same files are partial if this input is no
+// shorter and has each of their new rows: it was staged to its end.
+func (s *staging) completeEarlier(ctx context.Context, t *tx) error {
+	_, err := t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1 AND account_id = $2
+		AND files = (SELECT files FROM runs WHERE id = $1) AND last_row - first_row < $3
+		AND new_rows = (SELECT COALESCE(SUM(
+				CASE WHEN k.row_id + k.rows <= runs.last_row THEN k.row_id + k.rows ELSE runs.last_row + 1 END
+				- CASE WHEN k.row_id > runs.first_row THEN k.row_id ELSE runs.first_row END), 0)
+			FROM run_known_rows k WHERE k.run_id = $1 AND k.row_id <= runs.last_row AND k.row_id + k.rows > runs.first_row)`,
+		s.run.ID, s.account, s.next-s.first)
+	return err
 }
 
 // Discard removes everything that was staged, see [ledger.Staging]. What it

@@ -112,11 +112,42 @@ func begunRunOutlivesItsStaging(w *world) {
 		}
 		again := w.run(plan(), entries(first, first+9)...)
 		w.same(name+": tally of the same input", again.Tally, ledger.Tally{New: 5, Known: 5, KnownPending: 2})
+		sum, err = w.Run(w.Context(), run.ID)
+		w.must(err)
+		w.same(name+": partial after the same input", sum.Partial, false)
 		n, err := w.Adopt(w.Context(), again.ID, 1<<20)
 		w.must(err)
 		w.same(name+": adopted", n, int64(2))
 		w.counts(again.ID, ledger.Counts{Accepted: 3, Pending: 7})
 	}
+}
+
+// partialRunIsCompleted sees that a run stays partial until an input of the same
+// files has each of its rows.
+func partialRunIsCompleted(w *world) {
+	ctx := w.Context()
+	staging, run := w.beginRun(plan(), append(entries(1, 4), entries(4, 5)...)...)
+	w.must(staging.Discard(ctx))
+	expect := func(what string, id int64, partial bool) {
+		w.Helper()
+		sum, err := w.Run(ctx, id)
+		w.must(err)
+		w.same(what, sum.Partial, partial)
+	}
+	otherFiles, otherAccount := plan(), plan()
+	otherFiles.Files = append(otherFiles.Files, "more.csv")
+	otherAccount.Account = "another"
+	w.run(plan(), entries(2, 9)...)
+	w.run(otherFiles, entries(1, 9)...)
+	w.run(otherAccount, entries(1, 9)...)
+	staging, known := w.beginRun(plan(), entries(1, 9)...)
+	w.must(staging.Discard(ctx))
+	expect("partial", run.ID, true)
+	w.run(plan(), append(entries(1, 3), entries(3, 5)...)...)
+	expect("partial after its rows came again", run.ID, false)
+	expect("partial after a shorter input", known.ID, true)
+	w.run(plan(), append(entries(5, 9), append(entries(1, 4), entries(1, 2)...)...)...)
+	expect("partial after a longer input", known.ID, false)
 }
 
 // fullBatchIsClaimedOnce sees that a batch which somebody else claimed, or whose

@@ -31,6 +31,7 @@ var stageTests = map[string]func(*world){
 	"ManyInOrder":                   manyInOrder,
 	"IsSentWhileItIsStaged":         isSentWhileItIsStaged,
 	"BegunRunOutlivesItsStaging":    begunRunOutlivesItsStaging,
+	"PartialRunIsCompleted":         partialRunIsCompleted,
 	"FullBatchIsClaimedOnce":        fullBatchIsClaimedOnce,
 }
 
