@@ -18,7 +18,7 @@ const (
 	chunk = 256 // keys that are loaded in one go
 	// maxWaiting is how many keys wait for their next question in memory. The
 	// others wait in a file, in the order in which they were asked.
-	maxWaiting = 2048
+	maxWaiting = 1024
 	// Answers are settled when there are so many, or the first is so old, or
 	// nothing else is going on. No question begins while maxUnsettled wait.
 	settleAtOnce = 256

@@ -52,7 +52,7 @@ func (a *asking) ended(e query.Ending) error {
 
 // memoryLimit is how much memory makes room for answers that are done with, in
 // bytes. What is held at once takes less than half of it.
-const memoryLimit = 24 << 20
+const memoryLimit = 20 << 20
 
 // run asks about all targets, and passes on every result. The error is that of
 // [query.Scheduler.Run].
