@@ -23,8 +23,8 @@ type Progress struct {
 	extra func() string
 }
 
-// NewProgress begins to show progress; 0 is an unknown total, shown from the first
-// [Progress.Add] on.
+// NewProgress begins to show progress; 0 is an unknown total, without a time
+// left, and shown from the first [Progress.Add] on.
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 	p := &Progress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
 	if total > 0 {
@@ -38,14 +38,20 @@ func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
-	text := fmt.Sprintf("%d of %d %s", p.done, p.total, p.unit)
+	text, fields := fmt.Sprintf("%d %s", p.done, p.unit), map[string]any{"done": p.done}
+	if p.total > 0 {
+		text = fmt.Sprintf("%d of %d %s", p.done, p.total, p.unit)
+		fields["total"] = p.total
+	}
 	if p.extra != nil {
 		text += p.extra()
 	}
-	fields := map[string]any{"done": p.done, "total": p.total}
 	if took := time.Since(p.began).Seconds(); p.done > 0 && took > 0.5 {
 		rate := float64(p.done) / took
-		text += fmt.Sprintf(", %.0f/s, %s left", rate, ShortDuration(time.Duration(float64(p.total-p.done)/rate*float64(time.Second))))
+		text += fmt.Sprintf(", %.0f/s", rate)
+		if left := p.total - p.done; left >= 0 && p.total > 0 {
+			text += fmt.Sprintf(", %s left", ShortDuration(time.Duration(float64(left)/rate*float64(time.Second))))
+		}
 		fields["perSecond"] = int64(rate)
 	}
 	p.bar.Set(text, fields)
