@@ -69,7 +69,7 @@ type CreateProgress struct {
 // NewCreateProgress begins to show the progress of a run.
 func NewCreateProgress(io *term.IO, rows int64) *CreateProgress {
 	p := &CreateProgress{Progress: NewProgress(io, "creating", "rows", rows)}
-	p.extra = func() string { return fmt.Sprintf(", %d batches", p.batches) }
+	p.extra = func() string { return ", " + Plural(p.batches, "call") }
 	return p
 }
 

@@ -2,17 +2,24 @@ package create
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -20,13 +27,13 @@ import (
 // changingStore changes something when staging begins, or when the first rows
 // are staged.
 type changingStore struct {
-	*store.DB
+	ledger.Stager
 	begins, adds func()
 }
 
 func (c changingStore) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
 	c.begins()
-	s, err := c.DB.Stage(ctx, plan)
+	s, err := c.Stager.Stage(ctx, plan)
 	return changingStaging{s, c.adds}, err
 }
 
@@ -138,4 +145,46 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 		rows += run.Tally.New
 	}
 	return rows, err
+}
+
+// A file that changes once its rows are sent ends the run with a result whose
+// counts add up.
+func TestInputThatChangesWhileItIsSent(t *testing.T) {
+	box, err := sandbox.New(sandbox.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer box.Close()
+	srv := httptest.NewServer(box)
+	defer srv.Close()
+	path := filepath.Join(t.TempDir(), "orders.csv")
+	text := "referId,trackingNumber\n"
+	for i := range 20 {
+		text += fmt.Sprintf("A%d,1Z999AA101234567%02d\n", i, i)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call, stdout, _ := clitest.Call(t, "WAYBILL_BASE_URL="+srv.URL, "WAYBILL_API_KEY=k", "WAYBILL_OUTPUT=json", "WAYBILL_BATCH_SIZE=2")
+	db, err := call.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Stager = changingStore{db.Stager, func() {}, sync.OnceFunc(func() {
+		if err := os.WriteFile(path, []byte(text+"A99,1Z999AA10123456799\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	})}
+	err = runCreate(t.Context(), call, createOptions{Files: []string{path}, Format: "auto", Options: send.Options{Unknown: "reconcile", Settle: "2m", Canary: true}})
+	code, hint := command.CodeAndHint(err)
+	var res send.Result
+	if err := json.Unmarshal(stdout.Bytes(), &res); err != nil {
+		t.Fatal(err)
+	}
+	if code != command.Partial || !strings.Contains(hint, "create the same input again") || !res.Partial {
+		t.Errorf("status %d: %v; hint %q; result %+v", code, err, hint, res)
+	}
+	if res.Read == 0 || res.Read != res.New || res.New != res.Accepted+res.Pending {
+		t.Errorf("the counts do not add up: %+v", res)
+	}
 }

@@ -75,10 +75,13 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		e.Hint = k.resumePhrase() + " tells their outcome when it has ended"
 	case res.Partial:
 		e.Err = fmt.Errorf("the rows of run %s are done, but its input was not staged to its end", res.Run)
-		e.Hint, e.Next = partialHint, k.Repeat
+		e.Hint, e.Next = partialHint, ""
+		if k.Feed != nil {
+			e.Next = k.Repeat
+		}
 	default:
 		e.Err = fmt.Errorf("%s left out, the rest is done", command.Plural(res.Invalid, "bad row"))
-		e.Hint, e.Next = "mend them and run the same command again", ""
+		e.Hint, e.Next = "fix them and run the same command again", ""
 	}
 	return e
 }

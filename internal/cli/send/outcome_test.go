@@ -1,8 +1,11 @@
 package send
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
@@ -21,6 +24,21 @@ func TestRowsCode(t *testing.T) {
 	for _, tt := range tests {
 		if got := rowsCode(tt.res); got != tt.want {
 			t.Errorf("rowsCode(%+v) = %d; want %d", tt.res, got, tt.want)
+		}
+	}
+}
+
+// A resume that did all it can of a run whose input was not staged to its end does
+// not name itself as what goes on.
+func TestPartialRunNeedsItsInput(t *testing.T) {
+	c, _, _ := clitest.Call(t)
+	for want, k := range map[string]*Execution{
+		"":                     {Call: c, Repeat: "waybill runs resume 1"},
+		"waybill create o.csv": {Call: c, Repeat: "waybill create o.csv", Feed: &bulk.Feed{}},
+	} {
+		var e *command.ExitError
+		if err := k.exitError(Result{Run: "1", Accepted: 3, Partial: true}, "", nil); !errors.As(err, &e) || e.Code != command.Partial || e.Next != want {
+			t.Errorf("%+v; want %q next", e, want)
 		}
 	}
 }

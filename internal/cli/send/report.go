@@ -51,7 +51,8 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	if err != nil {
 		return err
 	}
-	counts, tally := run.Counts, k.Run.Tally
+	k.Run.Tally = run.Tally // also of an input that was not staged to its end
+	counts, tally := run.Counts, run.Tally
 	res := Result{
 		Run: k.runID(), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
