@@ -25,7 +25,7 @@ type sandboxOptions struct {
 	sandbox.Config
 
 	Addr, ReadyFile, KeyFile        string
-	Processing, Latency             string
+	Processing, Latency, BodyLimit  string
 	Faults                          []string
 	WebhookSecretFile, WebhookNamed string
 }
@@ -78,7 +78,7 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.RateLimit, "rate-limit", 0, "requests a second before 429 (0 for no limit)")
 	f.StringVar(&o.RetryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
 	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
-	f.Int64Var(&o.MaxBody, "max-body", 8<<20, "bytes of a create request before 413")
+	f.StringVar(&o.BodyLimit, "max-body", "8MiB", "size of a create request before 413")
 	f.StringArrayVar(&o.Faults, "fault", nil, "`NAME=P`, may be repeated: "+strings.Join(sandbox.Faults(), ", "))
 	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
 	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
@@ -98,6 +98,11 @@ func (o sandboxOptions) config(s *app.Session, environment func(string) string) 
 	if c.Latency, err = config.ParseDuration(o.Latency); err != nil {
 		return c, command.Usagef("such as 50ms", "--latency: %w", err)
 	}
+	size, err := config.ParseSize(o.BodyLimit)
+	if err != nil {
+		return c, command.Usagef("such as 64KiB", "--max-body: %w", err)
+	}
+	c.MaxBody = int64(size)
 	if c.Faults, err = parseFaults(o.Faults); err != nil {
 		return c, err
 	}
