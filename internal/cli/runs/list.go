@@ -44,11 +44,14 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 			{Name: "PENDING", Right: true},
 			{Name: "CALLS", Right: true, From: 100},
 			{Name: "ACCOUNT", Flex: true, From: 80},
+			{Name: "SUPERSEDED", Right: true, From: 120},
+			{Name: "DISMISSED", Right: true, From: 120},
 		},
 		Cells: func(s ledger.RunSummary) []string {
 			return []string{
 				fmt.Sprint(s.ID), render.LocalTime(s.Created), strings.Join(s.Plan.Files, " "), fmt.Sprint(s.Counts.Accepted),
 				fmt.Sprint(s.Rejected()), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests), s.Plan.Account,
+				fmt.Sprint(s.Superseded), fmt.Sprint(s.Dismissed),
 			}
 		},
 	}
