@@ -63,7 +63,7 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	if t.Source == ledger.FromEvent {
 		add("Learnt", "from a verified event, received "+render.LocalTime(t.Learnt))
 	}
-	if !res.Asked.IsZero() {
+	if !res.Asked.IsZero() && t.Phase != query.Rejected && t.Phase != query.NotSent {
 		add("Asked", render.LocalTime(res.Asked))
 	}
 	if t.Unverified != nil {
