@@ -181,5 +181,5 @@ func resume(c *command.Call, refs []string, flags ...string) string {
 			words = append(words, "--"+name, f.Value.String())
 		}
 	}
-	return c.CommandLineWith([]string{"map", "encoding", "max-input", "concurrency", "rate"}, words...)
+	return c.CommandLineWith([]string{"map", "encoding", "strip-spaces", "max-input", "concurrency", "rate"}, words...)
 }

@@ -32,7 +32,7 @@ func (o *refOptions) flags(cmd *cobra.Command) {
 	o.filterOptions.flags(cmd)
 	f.StringVar(&o.By, "by", "refer-id", "what a REF is that the store does not know: refer-id or tracking-number")
 	f.StringVar(&o.Format, "format", "auto", "read --from as csv, tsv, json, jsonl or list instead of looking at it")
-	command.SettingFlags(cmd, "concurrency", "rate", "map", "encoding", "max-input")
+	command.SettingFlags(cmd, "concurrency", "rate", "map", "encoding", "strip-spaces", "max-input")
 }
 
 // check refuses a line that names no tracking, or names them in two ways.
