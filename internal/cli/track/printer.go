@@ -42,9 +42,6 @@ func newPrinter(ctx context.Context, c *command.Call, single, timeline bool) *pr
 	return p
 }
 
-// whole reports whether whole answers are shown, not only what the store lists.
-func (p *printer) whole() bool { return p.rows == nil }
-
 func (p *printer) add(e query.Ending) error {
 	p.note(e.Result)
 	if p.timeline && !p.single {

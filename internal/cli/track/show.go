@@ -79,7 +79,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	s := a.scheduler(ctx)
-	s.Patience, s.Whole = patience(c), p.whole()
+	s.Patience, s.Whole = patience(c), true
 	done, err := a.beginSweep(ctx, s, o.selection(), o.Refresh)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	defer all.close()
 	p := newPrinter(ctx, c, o.single(), false)
-	w.whole = p.whole()
+	w.whole = true
 	failed := w.wait(ctx, all, p.add)
 	if w.asking == nil {
 		return failed
@@ -107,7 +107,7 @@ type waiter struct {
 	any          bool       // one that meets the condition ends it
 	allowMissing bool       // absent trackings are no failure
 	refresh      bool
-	whole        bool   // shows whole answers
+	whole        bool   // shows what is known
 	next         string // command that continues
 
 	asking *asking
