@@ -118,6 +118,7 @@ type counts struct {
 	failed      command.Code      // of what was not compared
 	hint        string            // likewise
 	anyThere    bool              // the service has some of what is missing here
+	otherNumber bool              // some rows have another number here
 
 	create string // the command that creates the file's rows
 	line   func(words ...string) string
@@ -134,6 +135,7 @@ func (n *counts) add(d difference) {
 			n.hint = hint
 		}
 	}
+	n.otherNumber = n.otherNumber || d.field == "trackingNumber" && d.file != d.store
 	if d.kind == missingHere {
 		n.anyThere = n.anyThere || d.service != "" && d.service != absent
 		return
@@ -220,6 +222,9 @@ func (n *counts) printCommands(io *term.IO, repeatable bool) {
 			text, line := "this creates them", n.create
 			if n.anyThere {
 				text, line = "the service has some of them; this creates only what it does not have", n.create+" --check-first"
+			}
+			if n.otherNumber {
+				text += ", and the rows whose trackingNumber differs as further numbers of their orders"
 			}
 			if !repeatable {
 				text += ", with the same input again"
