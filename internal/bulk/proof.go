@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -104,7 +105,7 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 		case e.Throttled: // the gate waits; pauses that the service asks for are no failure
 			retry.Restart()
 		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
-			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: "stopped: no answer about rows of unknown outcome", Err: e.Err}
+			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to whether the service has referId %q", item.ReferID), Err: e.Err}
 		}
 	}
 }

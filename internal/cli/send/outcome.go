@@ -131,7 +131,11 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	case command.Unreachable:
 		e.Hint = k.resumePhrase() + " goes on when the service can be reached; repeating is safe"
 	case command.Unknown:
-		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks about the unknown rows before it goes on"
+		what := ""
+		if res.Unknown > 0 {
+			what = " about the unknown rows"
+		}
+		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks" + what + " before it goes on"
 	case command.Partial:
 		e.Hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
 		e.Next = k.rejectedCSV()

@@ -2,11 +2,13 @@ package send
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 func TestRowsCode(t *testing.T) {
@@ -39,6 +41,19 @@ func TestPartialRunNeedsItsInput(t *testing.T) {
 		var e *command.ExitError
 		if err := k.exitError(Result{Run: "1", Accepted: 3, Partial: true}, "", nil); !errors.As(err, &e) || e.Code != command.Partial || e.Next != want {
 			t.Errorf("%+v; want %q next", e, want)
+		}
+	}
+}
+
+// A run that stops before a row is unknown speaks of none.
+func TestStopHintSpeaksOfUnknownRows(t *testing.T) {
+	c, _, _ := clitest.Call(t)
+	k := &Execution{Call: c, Repeat: "waybill create o.csv"}
+	for _, unknown := range []int64{0, 2} {
+		var e *command.ExitError
+		err := k.exitError(Result{Run: "1", Accepted: 1, Pending: 2, Unknown: unknown}, "", &bulk.StopError{Cause: tracking.OutcomeUnknown, Why: "stopped"})
+		if !errors.As(err, &e) || strings.Contains(e.Hint, "unknown rows") != (unknown > 0) {
+			t.Errorf("%d unknown: %+v", unknown, e)
 		}
 	}
 }
