@@ -137,7 +137,7 @@ func (s *steps) load(ctx context.Context, ts []*Target) error {
 			t.Query = tracking.Query{Number: t.Ref}
 			again = append(again, t)
 		}
-		t.Exact = true
+		t.Exact = t.Exact || len(t.rows) > 0
 	}
 	if err := s.find(ctx, store, again); err != nil || len(again) == 0 {
 		return err
@@ -146,7 +146,7 @@ func (s *steps) load(ctx context.Context, ts []*Target) error {
 	for _, t := range again {
 		switch {
 		case len(t.rows) == 0:
-			t.Query = tracking.Query{ReferID: t.Ref}
+			t.Query = tracking.Query{ReferID: t.Ref} // until an event is about the number
 		case len(t.rows) == 1 && t.rows[0].Item.ReferID != "":
 			t.Query = tracking.Query{ReferID: t.rows[0].Item.ReferID} // of which the interface shows how to ask
 			orders = append(orders, t)
