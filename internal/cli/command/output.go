@@ -31,7 +31,12 @@ func runsUntilStopped(cmd *cobra.Command) bool {
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
-// sends reports whether a command sends deliveries, and prints each at once.
+// printsAtOnce reports whether a command prints each result as it comes.
+func printsAtOnce(cmd *cobra.Command) bool {
+	return sends(cmd) || cmd.Name() == "show" || cmd.Name() == "wait"
+}
+
+// sends reports whether a command sends deliveries.
 func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
 
 // Output returns the output of a command that runs without settings: --output and
@@ -76,7 +81,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		}
 		stream = term.Plain(o.file)
 	}
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || sends(cmd)})
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || printsAtOnce(cmd)})
 	if err != nil {
 		o.Discard()
 		return nil, err

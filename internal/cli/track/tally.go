@@ -24,6 +24,8 @@ type tally struct {
 	firstPos int64
 	codes    []command.Code
 	trouble  error  // of the last question about one that is left: no answer, or none that can be believed
+	lastErr  error  // likewise: of any kind
+	again    int64  // of left: they met the condition before, and were to be asked about again
 	leftRef  string // one that is left
 
 	// What the next command is about: runs of the first rows that the service does
@@ -52,6 +54,9 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 		}
 		if query.Troubled(err) {
 			t.trouble = err
+		}
+		if query.Troubled(err) || query.Temporary(err) {
+			t.lastErr = err
 		}
 	case allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
 	case err == nil:

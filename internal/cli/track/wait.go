@@ -154,6 +154,9 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	s := a.scheduler(ctx)
 	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.refresh, w.whole
 	s.Ended = func(e query.Ending) error {
+		if e.Left && w.refresh && w.cond.Met(e.Result) {
+			a.tally.again++
+		}
 		if err := a.ended(e); err != nil {
 			return err
 		}
@@ -220,11 +223,17 @@ func (w *waiter) stopText(cause error) string {
 		what = "not yet processed"
 	}
 	var parts []string
-	switch {
-	case t.all == 1 && t.left == 1:
+	switch left := t.left - t.again; {
+	case t.all == 1 && left == 1:
 		parts = append(parts, command.Quoted(t.leftRef)+" "+what)
-	case t.left > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s %s", t.left, command.Plural(t.all, "REF"), what))
+	case left > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s %s", left, command.Plural(t.all, "REF"), what))
+	}
+	switch {
+	case t.all == 1 && t.again == 1:
+		parts = append(parts, command.Quoted(t.leftRef)+" not checked again")
+	case t.again > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s not checked again", t.again, command.Plural(t.all, "REF")))
 	}
 	if t.notAsked > 0 && t.all > 1 {
 		parts = append(parts, fmt.Sprintf("%d of them not checked yet", t.notAsked))
@@ -232,8 +241,8 @@ func (w *waiter) stopText(cause error) string {
 	if t.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed, the first: %v", t.failed, t.first))
 	}
-	if t.trouble != nil {
-		parts = append(parts, t.trouble.Error())
+	if t.lastErr != nil {
+		parts = append(parts, t.lastErr.Error())
 	}
 	return fmt.Sprintf("%v: %s", cause, strings.Join(parts, "; "))
 }
