@@ -406,7 +406,7 @@ func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 			failed = err
 		}
 	}
-	var broken error // of a step, after which no other can be made
+	var broken error // of a step
 	if p.settling {
 		broken = p.takeSettled(<-p.settled)
 	}
@@ -419,10 +419,14 @@ func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	if failed == nil {
 		failed = broken
 	}
-	if failed == nil || broken != nil {
-		return failed
+	if failed == nil {
+		return nil
 	}
-	return errors.Join(failed, p.leaveAll(ctx))
+	left := p.leaveAll(ctx)
+	if broken != nil {
+		return failed // which is why the rest could not be left either, if it could not
+	}
+	return errors.Join(failed, left)
 }
 
 // leaveAll leaves every entry, those asked about first.

@@ -366,3 +366,39 @@ func TestEachEndsWithTheFirstError(t *testing.T) {
 		}
 	})
 }
+
+// An end that comes while answers are settled leaves every other key all the same.
+func TestRunLeavesTheRestWhateverEndedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		enough := errors.New("enough")
+		var settled int
+		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
+			time.Sleep(time.Second)
+			return poll.Verdict{Done: true}, nil
+		}}
+		err := poll.Run(t.Context(), without(count(100)), poll.Steps[int, poll.Verdict](&endingAsker{a, enough, &settled}), poll.Options{Workers: 3, Hard: t.Context()})
+		if !errors.Is(err, enough) || len(a.left)+settled != 100 || len(a.left) == 0 {
+			t.Errorf("%v: %d settled, %d left; want 100 in all", err, settled, len(a.left))
+		}
+	})
+}
+
+// endingAsker ends everything with each answer that it settles.
+type endingAsker struct {
+	*asker[int]
+	err     error
+	settled *int
+}
+
+func (a *endingAsker) Ask(_ context.Context, k int) (poll.Verdict, error) {
+	return a.asker.Ask(context.Background(), k) // an answer that has come is not lost
+}
+
+func (a *endingAsker) Settle(_ context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
+	*a.settled += len(answers)
+	done := make([]poll.Verdict, len(answers))
+	for i := range done {
+		done[i].Done = true
+	}
+	return done, a.err
+}
