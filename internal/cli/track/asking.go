@@ -94,7 +94,11 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 		return done, err
 	case began.Before(now.Truncate(time.Millisecond)):
 		s.Since = began
-		a.call.IO.Note("continuing what was interrupted: not asking again about trackings checked since %s (--refresh asks about all)", render.LocalTime(began))
+		all := " (--refresh asks about all)"
+		if a.call.Cmd.Name() == "list" { // its --refresh asks at all
+			all = ""
+		}
+		a.call.IO.Note("continuing what was interrupted: not asking again about trackings checked since %s%s", render.LocalTime(began), all)
 	}
 	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
 }
