@@ -87,7 +87,7 @@ func (t *tally) fail(e query.Ending) {
 
 // absent reports whether the service said last that it has no such tracking.
 func absent(res query.Result) bool {
-	return len(res.Trackings) > 0 && res.Trackings[0].Phase == "absent"
+	return len(res.Trackings) > 0 && res.Trackings[0].Phase == ledger.Absent
 }
 
 // failure is the error of what failed: nil if nothing did, the common one if all
