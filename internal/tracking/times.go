@@ -62,3 +62,25 @@ func Timeline(cs []Checkpoint) []Checkpoint {
 	})
 	return sorted
 }
+
+// Time returns when a checkpoint was by the clock on its wall. zoned says that the
+// two times tell the clock's offset; without it, the zone means nothing. The time
+// is zero if the local one can't be read.
+func (c Checkpoint) Time() (at time.Time, zoned bool) {
+	local, utc := readWallClock(c.Local), readTime(c.UTC)
+	offset := local.Sub(utc)
+	if local.IsZero() || utc.IsZero() || !isZoneOffset(offset) {
+		return local, false
+	}
+	return utc.In(time.FixedZone("", int(offset.Round(offsetStep)/time.Second))), true
+}
+
+// Transit returns how long a delivered shipment was on its way, from its first to
+// its last checkpoint; 0 if that is not known.
+func (t Tracking) Transit() time.Duration {
+	first, last := t.oldest(), t.Times().Checkpoint
+	if !t.Delivered() || first.Year() < firstYear || !last.After(first) {
+		return 0
+	}
+	return last.Sub(first)
+}

@@ -2,6 +2,7 @@ package tracking_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -36,6 +37,28 @@ func TestTimesCompare(t *testing.T) {
 		}
 		if got := tt.b.Times().Compare(tt.a.Times()); got != -tt.want {
 			t.Errorf("%s, the other way round: %d; want %d", name, got, -tt.want)
+		}
+	}
+}
+
+func TestTransit(t *testing.T) {
+	for _, c := range []struct {
+		status string
+		times  []string
+		want   time.Duration
+	}{
+		{"1", []string{"2026-03-06T17:12:00Z", "2026-03-04T11:12:00Z"}, 54 * time.Hour},
+		{"2", []string{"2026-03-06T17:12:00Z", "2026-03-04T11:12:00Z"}, 0}, // not delivered
+		{"1", []string{"2026-03-06T17:12:00Z"}, 0},
+		{"1", []string{"2026-03-06T17:12:00Z", "1970-01-01T00:00:00Z"}, 0}, // before tracking numbers
+		{"1", nil, 0},
+	} {
+		tr := tracking.Tracking{Status: c.status}
+		for _, at := range c.times {
+			tr.Checkpoints = append(tr.Checkpoints, tracking.Checkpoint{UTC: at})
+		}
+		if got := tr.Transit(); got != c.want {
+			t.Errorf("status %s, %v: %v; want %v", c.status, c.times, got, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -26,16 +27,9 @@ func NewStatusNames(statuses map[string]string) StatusNames {
 // Status shows a status: its label as sent, or what the configuration calls
 // it, and the number.
 func (n StatusNames) Status(number, label, track string) string {
-	code := Unquote(number)
-	name := label
-	if name == "" {
-		name = track
-	}
-	for _, key := range []string{code, label, track} {
-		if own, ok := n[tracking.FoldStatus(key)]; ok && key != "" {
-			name = own
-			break
-		}
+	code, name := Unquote(number), cmp.Or(label, track)
+	if own, ok := n.own(number, label, track); ok {
+		name = own
 	}
 	switch {
 	case name == "":
@@ -46,6 +40,16 @@ func (n StatusNames) Status(number, label, track string) string {
 	return name + " (" + code + ")"
 }
 
+// own returns what the configuration calls a status.
+func (n StatusNames) own(number, label, track string) (name string, ok bool) {
+	for _, key := range []string{Unquote(number), label, track} {
+		if name, ok = n[tracking.FoldStatus(key)]; ok && key != "" {
+			return name, true
+		}
+	}
+	return "", false
+}
+
 // Phase shows how far the service is with a tracking.
 func (n StatusNames) Phase(f query.Tracking) string {
 	switch {
@@ -53,22 +57,27 @@ func (n StatusNames) Phase(f query.Tracking) string {
 		return Superseded
 	case !f.Dismissed.IsZero():
 		return Dismissed
-	}
-	switch f.Phase {
-	case ledger.Processed:
+	case f.Phase == ledger.Processed:
 		return n.Status(f.Status, f.StatusLabel, f.StatusTrack)
-	case ledger.Processing:
+	case f.Phase == ledger.Processing:
 		return "Processing"
+	}
+	return phaseWord(f.Phase)
+}
+
+// phaseWord names a phase in which the service reports no status.
+func phaseWord(p ledger.Phase) string {
+	switch p {
 	case ledger.Absent:
 		return "not found"
-	case query.Rejected:
-		return "rejected"
 	case query.NotSent:
 		return "not sent yet"
 	case query.NotAsked:
 		return "not checked yet"
-	default:
+	case query.Undecided:
 		return "not reported"
+	default: // rejected, processing and others: the word itself
+		return string(p)
 	}
 }
 

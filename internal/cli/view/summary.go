@@ -1,0 +1,256 @@
+package view
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const (
+	maxCounted = 256 // statuses that a summary counts apart; the rest is other
+	maxSummed  = 12  // statuses that its line names, likewise
+	maxName    = 40  // columns of a status in it
+)
+
+// Phases in a summary beside those of trackings.
+const (
+	failed ledger.Phase = "failed" // nothing is known, and the service gave no usable answer
+	other  ledger.Phase = "other"
+)
+
+// Summary counts trackings by status, in constant memory. Use [NewSummary].
+type Summary struct {
+	names  StatusNames
+	total  int64
+	counts map[standing]int64
+}
+
+// standing is what trackings are counted by.
+type standing struct {
+	phase                ledger.Phase // of a rejected row also [Superseded] or [Dismissed]
+	status, label, track string       // as sent; of processed ones alone
+}
+
+// NewSummary returns a summary that names statuses as the configuration does.
+func NewSummary(names StatusNames) *Summary {
+	return &Summary{names: names, counts: map[standing]int64{}}
+}
+
+// Add counts a tracking.
+func (s *Summary) Add(t query.Tracking) {
+	key := standing{phase: t.Phase}
+	switch {
+	case t.Superseded:
+		key.phase = Superseded
+	case !t.Dismissed.IsZero():
+		key.phase = Dismissed
+	case t.Phase == ledger.Processed:
+		key.status, key.label, key.track = t.Status, t.StatusLabel, t.StatusTrack
+	}
+	s.add(key, 1)
+}
+
+// AddResult counts the trackings of a result. One without any counts as failed.
+func (s *Summary) AddResult(res query.Result) {
+	for _, t := range res.Trackings {
+		s.Add(t)
+	}
+	if len(res.Trackings) == 0 {
+		s.add(standing{phase: failed}, 1)
+	}
+}
+
+// AddCount counts trackings that the store has counted by status.
+func (s *Summary) AddCount(c ledger.StatusCount) {
+	s.add(standing{cmp.Or(c.Phase, query.NotAsked), c.Status, c.StatusLabel, c.StatusTrack}, c.Trackings)
+}
+
+func (s *Summary) add(key standing, n int64) {
+	if _, known := s.counts[key]; !known && len(s.counts) >= maxCounted {
+		key = standing{phase: other}
+	}
+	s.counts[key] += n
+	s.total += n
+}
+
+// Trackings returns how many were counted.
+func (s *Summary) Trackings() int64 { return s.total }
+
+// SummaryJSON is a summary in our output.
+type SummaryJSON struct {
+	Trackings int64             `json:"trackings"`
+	ByStatus  []StatusCountJSON `json:"byStatus"`
+}
+
+// StatusCountJSON is how many trackings have a status.
+type StatusCountJSON struct {
+	Phase       ledger.Phase    `json:"phase"`
+	Status      json.RawMessage `json:"status"`
+	StatusLabel string          `json:"statusLabel"`
+	StatusTrack string          `json:"statusTrack"`
+	Name        string          `json:"name"` // as the line of text has it
+	Trackings   int64           `json:"trackings"`
+}
+
+// JSON returns the summary, in the order of its text.
+func (s *Summary) JSON() SummaryJSON {
+	j := SummaryJSON{Trackings: s.total, ByStatus: []StatusCountJSON{}}
+	named := s.named()
+	for _, key := range s.sorted(named) {
+		phase := key.phase
+		if phase == Superseded || phase == Dismissed {
+			phase = query.Rejected
+		}
+		j.ByStatus = append(j.ByStatus, StatusCountJSON{phase, JSONOrNull(key.status), key.label, key.track, named[key], s.counts[key]})
+	}
+	return j
+}
+
+// String returns the summary as a line such as
+// "31 trackings: 28 delivered · 2 in transit · 1 rejected".
+func (s *Summary) String() string {
+	named := s.named()
+	var names []string // in order
+	counts := map[string]int64{}
+	for _, key := range s.sorted(named) {
+		name := named[key]
+		if _, known := counts[name]; !known && len(names) >= maxSummed {
+			name = string(other)
+		}
+		if _, known := counts[name]; !known {
+			names = append(names, name)
+		}
+		counts[name] += s.counts[key]
+	}
+	parts := make([]string, len(names))
+	for i, name := range names {
+		parts[i] = Number(counts[name]) + " " + name
+	}
+	noun := " trackings: "
+	if s.total == 1 {
+		noun = " tracking: "
+	}
+	return Number(s.total) + noun + strings.Join(parts, " · ")
+}
+
+// Print writes the summary to standard error, below a table or CSV.
+func (s *Summary) Print(c *command.Call) {
+	if s.total > 0 && !c.Out.Machine() {
+		c.IO.Note("%s", s.String())
+	}
+}
+
+// phaseOrder is the order of a summary behind the statuses of processed trackings.
+var phaseOrder = []ledger.Phase{
+	ledger.Processed, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
+	ledger.Phase(ledger.Sending), query.NotSent, query.NotAsked, query.Undecided, failed, other,
+}
+
+// sorted returns what was counted: statuses with the most trackings first, then
+// the other phases.
+func (s *Summary) sorted(named map[standing]string) []standing {
+	perName := map[string]int64{}
+	keys := make([]standing, 0, len(s.counts))
+	for key, n := range s.counts {
+		keys = append(keys, key)
+		perName[named[key]] += n
+	}
+	slices.SortFunc(keys, func(a, b standing) int {
+		return cmp.Or(
+			cmp.Compare(slices.Index(phaseOrder, a.phase), slices.Index(phaseOrder, b.phase)),
+			cmp.Compare(perName[named[b]], perName[named[a]]),
+			cmp.Compare(named[a], named[b]),
+			cmp.Compare(s.counts[b], s.counts[a]),
+			cmp.Compare(a.status+"\x00"+a.label+"\x00"+a.track, b.status+"\x00"+b.label+"\x00"+b.track),
+		)
+	})
+	return keys
+}
+
+// named returns what each status is called: as in the configuration, else its
+// label in plain words. Labels that would read alike stay as sent; a label with
+// several numbers has its number added.
+func (s *Summary) named() map[standing]string {
+	labels, numbers := map[string]map[string]bool{}, map[string]map[string]bool{}
+	note := func(all map[string]map[string]bool, name, value string) {
+		if all[name] == nil {
+			all[name] = map[string]bool{}
+		}
+		all[name][value] = true
+	}
+	for key := range s.counts {
+		if key.phase != ledger.Processed {
+			note(labels, phaseWord(key.phase), "")
+			continue
+		}
+		plain := plainStatus(key.name())
+		note(labels, plain, strings.ToUpper(key.name())) // a track is the label in lower case
+		if key.status != "" {
+			note(numbers, plain, key.status)
+		}
+	}
+	named := make(map[standing]string, len(s.counts))
+	for key := range s.counts {
+		name := key.name()
+		own, byUser := s.names.own(key.status, key.label, key.track)
+		switch {
+		case key.phase != ledger.Processed:
+			name = phaseWord(key.phase)
+		case byUser:
+			name = own
+		case name == "":
+			name = cmp.Or(Unquote(key.status), "without status")
+		default:
+			plain := plainStatus(name)
+			if len(labels[plain]) < 2 {
+				name = plain
+			}
+			if len(numbers[plain]) > 1 && key.status != "" {
+				name += " (" + Unquote(key.status) + ")"
+			}
+		}
+		named[key] = term.Truncate(term.Visible(name), maxName)
+	}
+	return named
+}
+
+// name is what the service calls a status.
+func (key standing) name() string { return cmp.Or(key.label, key.track) }
+
+// plainStatus shows the label of a status as words.
+func plainStatus(label string) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(label), "_", " "))
+}
+
+// Known returns a tracking as the store knows it: its phase, what was last
+// reported of it, and why its row was rejected.
+func Known(st ledger.TrackingStatus) query.Tracking {
+	t := query.Tracking{
+		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Item.CarrierCode},
+		Phase:    ledger.Phase(st.State), // unknown or sending
+		Reason:   st.Reason, SentCarrier: st.Item.CarrierCode,
+	}
+	switch {
+	case st.Sighting != nil:
+		s := st.Sighting
+		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
+		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
+		t.CarrierCode = cmp.Or(t.CarrierCode, s.CarrierCode)
+	case st.State == ledger.Rejected:
+		t.Phase, t.Superseded, t.Dismissed = query.Rejected, st.Superseded, st.Dismissed
+	case st.State == ledger.Pending:
+		t.Phase = query.NotSent
+	case st.Unchecked():
+		t.Phase = query.NotAsked
+	case st.State == ledger.Accepted || st.State == "":
+		t.Phase = query.Undecided
+	}
+	return t
+}
