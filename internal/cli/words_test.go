@@ -25,7 +25,7 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	_, stdin := input.Opener{MaxBytes: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
 	for _, err := range []error{file, stdin} {
 		code, hint := command.CodeAndHint(err)
-		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "that the input is on") {
+		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "disk or device") {
 			t.Errorf("explain(%v) = %d, %q", err, code, hint)
 		}
 	}

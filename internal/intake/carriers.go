@@ -34,8 +34,8 @@ func newCarriers(o Options) (*carriers, error) {
 		key, code := nameKey(name), strings.TrimSpace(code)
 		if other, ok := c.codes[key]; ok && other != code {
 			return nil, &OptionError{
-				Option: "--carrier-map", Value: strings.TrimSpace(name), Reason: "the name has two codes",
-				hint: "names are compared without case and outer spaces: give each one code",
+				Option: "--carrier-map", Value: strings.TrimSpace(name), Reason: "this name has two codes",
+				hint: "names are compared without case and outer spaces; give each name one code",
 			}
 		}
 		c.codes[key] = code

@@ -29,7 +29,7 @@ func TestCarrierNamesThatAreNotUTF8(t *testing.T) {
 		t.Errorf("got %+v, %+v; want a good row whose carrier is left out", got, sum.LeftOut)
 	}
 	got, _ = readAll(t, "in.csv", text, intake.Options{Carriers: map[string]string{"ÖPOST": "at-post"}})
-	if want := []string{"2:3 Carrier: the carrier's name is not valid UTF-8"}; !cmp.Equal(want, got.Problems) {
+	if want := []string{"2:3 Carrier: the carrier name is not valid UTF-8"}; !cmp.Equal(want, got.Problems) {
 		t.Errorf("got %q, want %q", got.Problems, want)
 	}
 }
@@ -66,7 +66,7 @@ func TestCarrierNamesWhereCodesShouldStand(t *testing.T) {
 				return got, sum
 			}
 			got, sum := readAll(t, file, text, intake.Options{})
-			if len(got.Good) != 2 || len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0], "carrierCode is a carrier's name, not a code") {
+			if len(got.Good) != 2 || len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0], "carrierCode is a carrier name, not a code") {
 				t.Errorf("%s, %s: %q, %q; want one bad row", file, name, got.Good, got.Problems)
 			}
 			if want := []intake.Carrier{{Name: name, Rows: 1}}; !cmp.Equal(want, sum.AsCodes) {

@@ -80,7 +80,7 @@ func lostCharacter(field string, s []byte, encoding string) (tracking.Problem, b
 		return tracking.Problem{}, false
 	}
 	p := tracking.Problem{
-		Field: field, Value: string(s), Message: "a character of " + field + " was lost (U+FFFD stands for it)",
+		Field: field, Value: string(s), Message: "a character in " + field + " was lost (read as U+FFFD)",
 		Hint: "export the file again as UTF-8",
 	}
 	if encoding != utf8Name {

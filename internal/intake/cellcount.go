@@ -29,7 +29,7 @@ func (t *table) checkCellCount() (Problem, bool) {
 
 // widthMessage says how many cells the record has and how many the header.
 func (t *table) widthMessage() string {
-	return fmt.Sprintf("the row has %s where the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
+	return fmt.Sprintf("the row has %s, the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
 // missingCells returns the problem of a record with fewer cells than the
@@ -40,14 +40,14 @@ func (t *table) missingCells() Problem {
 	}
 	p := tracking.Problem{
 		Message: t.widthMessage(),
-		Hint:    "complete the row; an empty cell needs its " + delimiterName(t.scan.delim) + " too",
+		Hint:    "complete the row; an empty cell needs its " + delimiterName(t.scan.delim) + " as well",
 	}
 	switch {
 	case len(t.rec.cells) <= t.cols.last:
-		p.Message += ": nothing stands for " + show(t.cols.header[t.firstMissing()])
+		p.Message += "; no cell for " + show(t.cols.header[t.firstMissing()])
 	case !t.rec.lineEnd:
 		p.Message = "the file ends inside this row: " + p.Message
-		p.Hint = "the file may have been cut off: export it again, or complete the row"
+		p.Hint = "check that the file is complete, or complete the row"
 	}
 	return t.problem(p, none)
 }
@@ -60,7 +60,7 @@ func (t *table) surplusCells() (Problem, bool) {
 	want, have := len(t.cols.header), len(t.rec.cells)
 	p := tracking.Problem{
 		Message: t.widthMessage(),
-		Hint:    "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes, or remove the extra cell",
+		Hint:    "put a cell that contains a " + delimiterName(t.scan.delim) + " in quotes, or remove the extra cell",
 	}
 	for i := want; i < have; i++ {
 		v := t.cell(i)
@@ -69,7 +69,7 @@ func (t *table) surplusCells() (Problem, bool) {
 		}
 		p.Value = string(v.text)
 		if bytes.IndexByte(t.rec.raw, '\r') >= 0 {
-			p.Hint = "the line holds a lone carriage return: save the file again with one kind of line end; or " + p.Hint
+			p.Hint = "the line contains a lone carriage return: save the file with one kind of line end; or " + p.Hint
 		}
 		return t.problem(p, i), true
 	}
@@ -90,7 +90,7 @@ func (t *table) checkExtraCells() error {
 	return &SyntaxError{
 		File: t.file, Line: t.rec.line,
 		Message: fmt.Sprintf("%s and the rows before it have %d", t.widthMessage(), len(t.cols.header)+t.extraCells),
-		hint:    "empty cells at the end are passed over only where every row has them: give every row the same number of cells",
+		hint:    "empty cells at the end are ignored only where every row has them: give every row the same number of cells",
 	}
 }
 
@@ -165,8 +165,8 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 		}
 		return append(ps, t.problem(tracking.Problem{
 			Field: tracking.FieldNumber, Value: number, Odd: true,
-			Message: fmt.Sprintf("this is no number as carriers give them, and %s looks like one: the cells may have moved", show(other)),
-			Hint:    "put a cell that holds a " + delimiterName(t.scan.delim) + " in quotes; --accept-odd-values sends it as it is",
+			Message: fmt.Sprintf("this does not look like a tracking number, but %s does: the cells may have moved", show(other)),
+			Hint:    "put a cell that contains a " + delimiterName(t.scan.delim) + " in quotes; --accept-odd-values sends it as it is",
 		}, t.cols.number))
 	}
 	return ps
@@ -180,7 +180,7 @@ func (t *table) addBrokenRow(ps []Problem) []Problem {
 	if want == 1 || len(t.rec.cells) != want {
 		return ps
 	}
-	const message = "%s has 1 cell where the header has %d: it may belong to this row"
+	const message = "%s has 1 cell, the header has %d: it may belong to this row"
 	p := tracking.Problem{Hint: "join the two lines, or remove the one with 1 cell"}
 	if t.inUse(0) && t.afterLoneCell == t.rec.line {
 		p.Message = fmt.Sprintf(message, "the line before", want)
@@ -202,8 +202,8 @@ func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	if !t.rec.lineEnd && len(number) < t.shortest {
 		ps = append(ps, t.problem(tracking.Problem{
 			Field: tracking.FieldNumber, Value: number, Note: true,
-			Message: "the file ends here without a line end, and every other number is longer",
-			Hint:    "check that the file was not cut off",
+			Message: "the file ends here without a line end, and all other numbers are longer",
+			Hint:    "check that the file is complete",
 		}, t.cols.number))
 	}
 	if t.shortest == 0 || len(number) < t.shortest {
@@ -237,10 +237,10 @@ func (t *table) addSwallowedRows(ps []Problem) []Problem {
 		if !joined && !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
 			continue
 		}
-		p := t.problem(tracking.Problem{Note: !joined, Hint: "they are read as one cell; close the quote if they are rows"}, i)
-		p.Message = fmt.Sprintf("a quoted cell goes on over lines %d to %d, which look like rows", p.Line, p.Line+n)
+		p := t.problem(tracking.Problem{Note: !joined, Hint: "the lines are read as one cell; if they are rows, close the quote"}, i)
+		p.Message = fmt.Sprintf("a quoted cell spans lines %d to %d, which look like rows", p.Line, p.Line+n)
 		if joined {
-			p.Problem.Hint = "close the quote in its row"
+			p.Problem.Hint = "close the quote in the row where it starts"
 		}
 		ps = append(ps, p)
 	}

@@ -50,9 +50,9 @@ func (e *ColumnError) Hint() string {
 	}
 	switch {
 	case len(flags) == 0 && len(e.Found) > 1:
-		return "rename one of the columns in the file: their names are the same"
+		return "rename one of the columns in the file: both have the same name"
 	case len(flags) == 0:
-		return "name the columns in the first line, such as referId and rawTrackingNumber"
+		return "add a first line with the names of the columns, such as referId and rawTrackingNumber"
 	case len(e.Found) > 1:
 		return "add " + strings.Join(flags, " or ")
 	}

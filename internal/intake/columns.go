@@ -110,22 +110,22 @@ func fields(given map[string]string) (map[string]string, error) {
 		case carrierCodePath:
 			name = tracking.FieldCarrierCode
 		default:
-			hint := "the fields are referId, rawTrackingNumber, carrierCode, carrier"
+			hint := "fields: referId, rawTrackingNumber, carrierCode, carrier"
 			if m := intendedField(field); m != "" {
 				hint = "write " + m + "; " + hint
 			}
 			return nil, &OptionError{Option: "--map", Value: field, Reason: "no such field", hint: hint}
 		}
 		if _, ok := byName[name]; ok {
-			return nil, &OptionError{Option: "--map", Value: field, Reason: "the field has two columns", hint: "name one column for it"}
+			return nil, &OptionError{Option: "--map", Value: field, Reason: "two columns for one field", hint: "name one column"}
 		}
 		byName[name] = given[field]
 	}
 	if _, code := byName[tracking.FieldCarrierCode]; code {
 		if name, both := byName[FieldCarrier]; both {
 			return nil, &OptionError{
-				Option: "--map", Value: FieldCarrier + "=" + name, Reason: "carrierCode has a column too",
-				hint: "map carrierCode if the column holds codes, carrier if it holds names",
+				Option: "--map", Value: FieldCarrier + "=" + name, Reason: "carrierCode has a column as well",
+				hint: "map carrierCode if the column has codes, carrier if it has names",
 			}
 		}
 	}
@@ -141,11 +141,11 @@ func (r *resolver) byName(field, name string) (int, error) {
 	}
 	switch len(at) {
 	case 0:
-		return none, r.fail([]string{field}, fmt.Sprintf("no column is called %s, which --map gives for %s", show(name), field), nil)
+		return none, r.fail([]string{field}, fmt.Sprintf("no column %s, which --map names for %s", show(name), field), nil)
 	case 1:
 		return at[0], nil
 	}
-	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are called %s, which --map gives for %s", len(at), show(name), field), at)
+	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field), at)
 }
 
 // byRank finds the column whose name fits a field best, or none.

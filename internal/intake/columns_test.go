@@ -93,10 +93,10 @@ func TestOptionErrors(t *testing.T) {
 		hint string
 	}{
 		{intake.Options{Map: map[string]string{"refer_id": "a"}}, `--map "refer_id": no such field`, "write referId; "},
-		{intake.Options{Map: map[string]string{"x": "a"}}, `--map "x": no such field`, "the fields are "},
-		{intake.Options{Map: map[string]string{"carrierCode": "a", "metadata.carrierCode": "b"}}, `--map "metadata.carrierCode": the field has two columns`, "one column"},
-		{intake.Options{Map: map[string]string{"carrierCode": "a", "carrier": "b"}}, `--map "carrier=b": carrierCode has a column too`, "names"},
-		{intake.Options{Carriers: map[string]string{"DHL": "dhl", "dhl ": "dhl-de"}}, `the name has two codes`, "each one code"},
+		{intake.Options{Map: map[string]string{"x": "a"}}, `--map "x": no such field`, "fields: "},
+		{intake.Options{Map: map[string]string{"carrierCode": "a", "metadata.carrierCode": "b"}}, `--map "metadata.carrierCode": two columns for one field`, "one column"},
+		{intake.Options{Map: map[string]string{"carrierCode": "a", "carrier": "b"}}, `--map "carrier=b": carrierCode has a column as well`, "names"},
+		{intake.Options{Carriers: map[string]string{"DHL": "dhl", "dhl ": "dhl-de"}}, `this name has two codes`, "each name one code"},
 		{intake.Options{Encoding: "klingon\x1b"}, `--encoding "klingon\x1b": no such encoding`, "windows-1252"},
 		{intake.Options{Encoding: "replacement"}, `no such encoding`, "utf-8"},
 		{intake.Options{Format: "xlsx"}, `--format "xlsx": no such format`, "jsonl"},

@@ -31,7 +31,7 @@ type charset struct {
 // headSize is how many bytes decide what an input is.
 const headSize = 4096
 
-const saveAsUTF8 = "save the sheet as CSV UTF-8 and read that file"
+const saveAsUTF8 = "save the sheet as CSV UTF-8 and use that file"
 
 // detectEncoding returns the charset of an input by its first bytes and the
 // encoding that was given.
@@ -68,9 +68,9 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
-		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32", hint: "save it as UTF-8"}
+		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32, which is not supported", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte("+/v")) && len(head) > 3 && strings.IndexByte("89+/", head[3]) >= 0:
-		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-7", hint: "save it as UTF-8"}
+		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-7, which is not supported", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
 		return charset{name: utf8Name, bomSize: len(utf8BOM)}, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -85,13 +85,13 @@ func byBOM(file string, head []byte) (charset, error) {
 // encoding than the one that was given.
 func encodingConflict(file, asked, reason, name string) error {
 	return &EncodingError{
-		File: file, Reason: "the text " + reason + ", and --encoding is " + show(asked),
-		hint: "leave --encoding out, or pass --encoding " + name,
+		File: file, Reason: "the text " + reason + ", but --encoding is " + show(asked),
+		hint: "omit --encoding, or pass --encoding " + name,
 	}
 }
 
 func utf8Conflict(file, asked string) error {
-	return encodingConflict(file, asked, "is valid UTF-8 with characters of several bytes", utf8Name)
+	return encodingConflict(file, asked, "is valid UTF-8 with multi-byte characters", utf8Name)
 }
 
 func utf16(order unicode.Endianness) encoding.Encoding {
@@ -105,11 +105,11 @@ func lookupEncoding(name string) (charset, error) {
 		return charset{name: utf8Name}, nil
 	}
 	if folded := foldName(name); strings.Contains(folded, "utf7") || folded == "unicode11utf7" {
-		return charset{}, &OptionError{Option: "--encoding", Value: name, Reason: "UTF-7 is not read", hint: "save the file as UTF-8"}
+		return charset{}, &OptionError{Option: "--encoding", Value: name, Reason: "UTF-7 is not supported", hint: "save the file as UTF-8"}
 	}
 	unknown := &OptionError{
 		Option: "--encoding", Value: name, Reason: "no such encoding",
-		hint: "common ones are utf-8, utf-16le, windows-1252, windows-1250, iso-8859-15, macintosh, shift_jis, gb18030, big5, euc-kr",
+		hint: "common encodings: utf-8, utf-16le, windows-1252, windows-1250, iso-8859-15, macintosh, shift_jis, gb18030, big5, euc-kr",
 	}
 	codec, err := htmlindex.Get(name)
 	if err == nil {

@@ -54,7 +54,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 
 // Hint says what to do about it.
 func (e *ReadError) Hint() string {
-	return "check the disk or device that the input is on, or copy the input elsewhere; then run the command again"
+	return "check the disk or device, or copy the input elsewhere; then run the command again"
 }
 
 // OptionError says that [Options] ask for something that does not exist or
@@ -101,12 +101,12 @@ type MixError struct {
 }
 
 func (e *MixError) Error() string {
-	return fmt.Sprintf("rejects: the rows of %s and %s have different columns or formats", showName(e.First), showName(e.File))
+	return fmt.Sprintf("--rejects: %s and %s have different columns or formats", showName(e.First), showName(e.File))
 }
 
 // Hint says what to do about it.
 func (e *MixError) Hint() string {
-	return "read one of the two files at a time, each with its own --rejects"
+	return "read one file at a time, each with its own --rejects"
 }
 
 // show makes foreign text visible and short enough for a message.

@@ -34,7 +34,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	case errors.Is(err, errLong):
 		return &SyntaxError{
 			File: t.file, Line: t.scan.line, Message: "the header is longer than 1 MiB",
-			hint: "check that this is a table with a header line; a quote in it is perhaps never closed",
+			hint: "check that the file is a table with a header line, and that every quote in it is closed",
 		}
 	case err != nil:
 		return err
@@ -94,8 +94,8 @@ func (t *table) separator(rest []byte) (byte, error) {
 		return s[0], nil
 	}
 	return 0, &SyntaxError{
-		File: t.file, Line: t.scan.line, Message: "the line sep= must name one delimiter, not " + show(string(rest)),
-		hint: "write sep=; or another mark, or remove the line",
+		File: t.file, Line: t.scan.line, Message: "sep= must name one delimiter, not " + show(string(rest)),
+		hint: "write sep=; or another delimiter, or remove the line",
 	}
 }
 
@@ -121,7 +121,7 @@ func (t *table) readHeader(sep byte) error {
 		return t.wrap(err)
 	}
 	if f := t.rec.fault; f != nil {
-		return &SyntaxError{File: t.file, Line: t.rec.line, Message: "the header can't be read: " + f.message, hint: f.hint}
+		return &SyntaxError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {
@@ -136,7 +136,7 @@ func (t *table) readHeader(sep byte) error {
 	if missing := (*ColumnError)(nil); errors.As(err, &missing) && !utf8.Valid(t.rec.raw) {
 		return &EncodingError{
 			File: t.file, Reason: "the header is not valid UTF-8, and " + missing.reason,
-			hint: "name the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
+			hint: "pass the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
 		}
 	}
 	return err

@@ -40,7 +40,7 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"Order No,Order No,AWB", nil,
 			`in.csv:1: 2 columns could be referId; the header is: "Order No", "Order No", "AWB"`,
-			"rename one of the columns in the file: their names are the same",
+			"rename one of the columns in the file: both have the same name",
 		},
 		{
 			"referId,rawTrackingNumber,carrierCode,metadata.carrierCode", nil,
@@ -50,25 +50,25 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"Order,AWB",
 			map[string]string{"referId": "Order Nr"},
-			`in.csv:1: no column is called "Order Nr", which --map gives for referId; the header is: "Order", "AWB"`,
+			`in.csv:1: no column "Order Nr", which --map names for referId; the header is: "Order", "AWB"`,
 			"add --map referId=Order",
 		},
 		{
 			"Order,AWB",
 			map[string]string{"rawTrackingNumber": ""},
-			`in.csv:1: no column is called "", which --map gives for rawTrackingNumber; the header is: "Order", "AWB"`,
+			`in.csv:1: no column "", which --map names for rawTrackingNumber; the header is: "Order", "AWB"`,
 			"add --map rawTrackingNumber=AWB",
 		},
 		{
 			"a-b,a_b,AWB",
 			map[string]string{"referId": "A B"},
-			`in.csv:1: 2 columns are called "A B", which --map gives for referId; the header is: "a-b", "a_b", "AWB"`,
+			`in.csv:1: 2 columns are named "A B", which --map names for referId; the header is: "a-b", "a_b", "AWB"`,
 			"add --map referId=a-b or --map referId=a_b",
 		},
 		{
 			"Order,\x1b]52:c:x\x07 \u202eAWB", nil,
 			`in.csv:1: no column for rawTrackingNumber; the header is: "Order", "\x1b]52:c:x\a \u202eAWB"`,
-			"name the columns in the first line, such as referId and rawTrackingNumber",
+			"add a first line with the names of the columns, such as referId and rawTrackingNumber",
 		},
 		{
 			"A1,1Z999", nil,
@@ -78,7 +78,7 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"A1", nil,
 			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "A1"`,
-			"name the columns in the first line, such as referId and rawTrackingNumber",
+			"add a first line with the names of the columns, such as referId and rawTrackingNumber",
 		},
 	} {
 		_, err := Open("in.csv", strings.NewReader(tt.header+"\n"), Options{Map: tt.given})

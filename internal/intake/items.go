@@ -99,9 +99,9 @@ func (it *items) next() (Record, error) {
 			it.discard(n)
 			it.state, it.afterElement = inArray, false
 		case c == ',':
-			return Record{}, it.fail(0, "a comma stands between two objects", "write one object a line without commas, or put them all between [ and ]")
+			return Record{}, it.fail(0, "comma between two objects", "write one object per line without commas, or put them all between [ and ]")
 		default:
-			return Record{}, it.fail(0, "an object or an array should stand here", jsonHint)
+			return Record{}, it.fail(0, "expected an object or an array", jsonHint)
 		}
 	}
 }
@@ -123,14 +123,14 @@ func (it *items) separator() (done bool, err error) {
 	}
 	if it.afterElement {
 		if c != ',' {
-			return false, it.fail(0, "a comma or ] should stand here", jsonHint)
+			return false, it.fail(0, "expected a comma or ]", jsonHint)
 		}
 		it.discard(1)
 		if c, err = it.expect(); err != nil {
 			return false, err
 		}
 		if c == ']' {
-			return false, it.fail(0, "a value should follow the comma", "remove the comma before ]")
+			return false, it.fail(0, "expected a value after the comma", "remove the comma before ]")
 		}
 	}
 	it.afterElement = true
@@ -148,21 +148,21 @@ func (it *items) unwrap() error {
 		return nil
 	}
 	if c != ',' {
-		return it.fail(0, "a comma or } should stand here", jsonHint)
+		return it.fail(0, "expected a comma or }", jsonHint)
 	}
 	it.discard(1)
 	if c, err = it.expect(); err != nil {
 		return err
 	}
 	if c != '"' {
-		return it.fail(0, "the name of a field should stand here", jsonHint)
+		return it.fail(0, "expected the name of a field", jsonHint)
 	}
 	raw, err := it.value()
 	if err != nil {
 		return err
 	}
 	key, _, _ := text(raw)
-	return it.fail(0, "unknown field "+show(key)+" beside data", "remove it: only data can be sent")
+	return it.fail(0, "unknown field "+show(key)+" next to data", "remove it: only data is sent")
 }
 
 // record reads the value that comes next as an item.
@@ -264,8 +264,8 @@ func (d *itemDecoder) field(m member) {
 	case "data":
 		d.isList = true
 		d.problem(m.NameAt, m.key, tracking.Problem{
-			Message: "data stands where an item should",
-			Hint:    "data must be an array, and the only field of an object that is not inside another one",
+			Message: "data found where an item is expected",
+			Hint:    "data must be an array and the only field of the outermost object",
 		})
 	default:
 		d.unknownField(m, m.key)
@@ -277,7 +277,7 @@ func (d *itemDecoder) field(m member) {
 func (d *itemDecoder) firstTime(m member, path string) bool {
 	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {
-		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: path + " stands twice in one object", Hint: "keep one of them"})
+		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: path + " appears twice in one object", Hint: "keep one of them"})
 		return false
 	}
 	d.at[i] = m.At
@@ -291,7 +291,7 @@ func (d *itemDecoder) unknownField(m member, path string) {
 	}
 	hint := "remove it: an item has referId, rawTrackingNumber and metadata.carrierCode"
 	if other := intendedField(path); other != "" && other != path {
-		hint = "write " + other + " if that is meant; names are taken exactly"
+		hint = "write " + other + "; names are case-sensitive"
 	}
 	d.problem(m.NameAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
 }
@@ -305,7 +305,7 @@ func (d *itemDecoder) metadata(m member) {
 	default:
 		d.problem(m.At, tracking.FieldMetadata, tracking.Problem{
 			Field: tracking.FieldMetadata, Value: string(m.Raw),
-			Message: "metadata must be an object, not " + kindName(m.Raw), Hint: `write {"carrierCode": …}, or leave it out`,
+			Message: "metadata must be an object, not " + kindName(m.Raw), Hint: `write {"carrierCode": …}, or omit it`,
 		})
 		return
 	}
@@ -343,7 +343,7 @@ func (d *itemDecoder) string(m member, field string) string {
 	if raw[0] != '"' {
 		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kindName(raw), Hint: "put it in quotes"}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
-			p.Hint = "write it in quotes where the file is made: a number can lose digits and leading zeros"
+			p.Hint = "export it in quotes: a JSON number can lose digits and leading zeros"
 		}
 		d.problem(m.At, fieldPath(field), p)
 		return ""
@@ -351,7 +351,7 @@ func (d *itemDecoder) string(m member, field string) string {
 	s, surrogate, bad := text(raw)
 	if surrogate {
 		d.problem(m.At, fieldPath(field), tracking.Problem{
-			Field: field, Value: s, Message: field + " holds half a character (an unpaired surrogate)",
+			Field: field, Value: s, Message: field + " contains an unpaired surrogate",
 			Hint: "export the file again as UTF-8",
 		})
 		return ""

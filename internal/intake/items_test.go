@@ -49,15 +49,15 @@ func TestItems(t *testing.T) {
 			"1:1 referId: referId is missing", "1:1 rawTrackingNumber: rawTrackingNumber is missing",
 		}}},
 		{"twice", `{"referId":"A1","referId":"A2","rawTrackingNumber":"1Z1","metadata":{"carrierCode":"a","carrierCode":"b"},"metadata":{}}`, result{Problems: []string{
-			"1:17 referId: referId stands twice in one object", "1:88 metadata.carrierCode: metadata.carrierCode stands twice in one object", "1:107 metadata: metadata stands twice in one object",
+			"1:17 referId: referId appears twice in one object", "1:88 metadata.carrierCode: metadata.carrierCode appears twice in one object", "1:107 metadata: metadata appears twice in one object",
 		}}},
 		{"not objects", `[1,"a",null,[` + item1 + `],true]`, result{Problems: []string{
 			"1:2 : an item must be an object, not a number", "1:4 : an item must be an object, not a string", "1:8 : an item must be an object, not null",
 			"1:13 : an item must be an object, not an array", "1:58 : an item must be an object, not true or false",
 		}}},
 		{"half a character", `[{"referId":"\ud83d","rawTrackingNumber":"1Z1"},{"referId":"x\ude00","rawTrackingNumber":"1\ud83d\u0041"}]`, result{Problems: []string{
-			"1:13 referId: referId holds half a character (an unpaired surrogate)", "1:60 referId: referId holds half a character (an unpaired surrogate)",
-			"1:90 rawTrackingNumber: rawTrackingNumber holds half a character (an unpaired surrogate)",
+			"1:13 referId: referId contains an unpaired surrogate", "1:60 referId: referId contains an unpaired surrogate",
+			"1:90 rawTrackingNumber: rawTrackingNumber contains an unpaired surrogate",
 		}}},
 		{"bytes that are not UTF-8", "[{\"referId\":\"A\xff\",\"rawTrackingNumber\":\"1Z1\"},\n{\"referId\":\"\\u0041\xc3\",\"rawTrackingNumber\":\"1Z1\"}]", result{Problems: []string{
 			"1:13 referId: referId is not valid UTF-8", "2:12 referId: referId is not valid UTF-8",
@@ -68,7 +68,7 @@ func TestItems(t *testing.T) {
 		{"damage", `{"referId":"1.2E+15","rawTrackingNumber":"#N/A"}`, result{Problems: []string{
 			"1:12 referId: a spreadsheet turned referId into a rounded number", "1:42 rawTrackingNumber: rawTrackingNumber is a spreadsheet error",
 		}}},
-		{"a list where an item should be", `[{"data":[` + item1 + `]}]`, result{Problems: []string{"1:3 data: data stands where an item should"}}},
+		{"a list where an item should be", `[{"data":[` + item1 + `]}]`, result{Problems: []string{"1:3 data: data found where an item is expected"}}},
 		{"characters count, not bytes", `{"referId":"ÄÖ","rawTrackingNumber":""}`, result{Problems: []string{"1:37 rawTrackingNumber: rawTrackingNumber is empty"}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -82,28 +82,28 @@ func TestItems(t *testing.T) {
 
 func TestItemSyntax(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
-		{"comma at the end", "[\n" + item1 + ",\n]", "in:3:1: a value should follow the comma"},
-		{"no comma", "[" + item1 + "\n " + item1 + "]", "in:2:2: a comma or ] should stand here"},
-		{"commas between lines", item1 + ",\n" + item1, "in:1:43: a comma stands between two objects"},
-		{"cut in an array", "[" + item1, "in:1:44: the file ends too early"},
-		{"cut in an item", "[" + item1 + ",\n{\"referId\":", "in:2:1: the file ends inside the value that begins here"},
-		{"cut in a string", "[" + item1 + ",\n\"abc", "in:2:1: the file ends inside the value that begins here"},
-		{"cut after data", `{"data":[` + item1 + "]\n", "in:2:1: the file ends too early"},
-		{"line end in a string", "{\"referId\":\"A\n1\"}", "in:1:14: a line end or control character stands inside a string"},
-		{"no value", "[,]", "in:1:2: a value is missing"},
-		{"single quotes", "[" + item1 + ",\n {'referId':1}]", "in:2:3: this is not JSON: invalid character '\\'' looking for beginning of object key string"},
-		{"bare words", "{referId:1}", "in:1:2: this is not JSON: invalid character 'r' looking for beginning of object key string"},
-		{"wrong bracket", `{"referId":"A1"]`, "in:1:16: this is not JSON: invalid character ']' after object key:value pair"},
-		{"escape", `{"referId":"\x"}`, "in:1:14: this is not JSON: invalid character 'x' in string escape code"},
-		{"foreign byte", "{\"referId\":\x1b}", "in:1:12: this is not JSON: invalid character '\\x1b' looking for beginning of value"},
-		{"more fields", `{"data":[` + item1 + "],\n \"meta\x1b\": 1}", "in:2:7: a line end or control character stands inside a string"},
-		{"more fields beside data", `{"data":[` + item1 + "],\n \"meta\\u001b\": 1}", `in:2:2: unknown field "meta\x1b" beside data`},
-		{"data twice", `{"data":[],"data":[]}`, `in:1:12: unknown field "data" beside data`},
-		{"deep", strings.Repeat("[", 70), "in:1:66: brackets are nested deeper than 64"},
+		{"comma at the end", "[\n" + item1 + ",\n]", "in:3:1: expected a value after the comma"},
+		{"no comma", "[" + item1 + "\n " + item1 + "]", "in:2:2: expected a comma or ]"},
+		{"commas between lines", item1 + ",\n" + item1, "in:1:43: comma between two objects"},
+		{"cut in an array", "[" + item1, "in:1:44: unexpected end of file"},
+		{"cut in an item", "[" + item1 + ",\n{\"referId\":", "in:2:1: the file ends inside the value that starts here"},
+		{"cut in a string", "[" + item1 + ",\n\"abc", "in:2:1: the file ends inside the value that starts here"},
+		{"cut after data", `{"data":[` + item1 + "]\n", "in:2:1: unexpected end of file"},
+		{"line end in a string", "{\"referId\":\"A\n1\"}", "in:1:14: line end or control character inside a string"},
+		{"no value", "[,]", "in:1:2: missing value"},
+		{"single quotes", "[" + item1 + ",\n {'referId':1}]", "in:2:3: invalid JSON: invalid character '\\'' looking for beginning of object key string"},
+		{"bare words", "{referId:1}", "in:1:2: invalid JSON: invalid character 'r' looking for beginning of object key string"},
+		{"wrong bracket", `{"referId":"A1"]`, "in:1:16: invalid JSON: invalid character ']' after object key:value pair"},
+		{"escape", `{"referId":"\x"}`, "in:1:14: invalid JSON: invalid character 'x' in string escape code"},
+		{"foreign byte", "{\"referId\":\x1b}", "in:1:12: invalid JSON: invalid character '\\x1b' looking for beginning of value"},
+		{"more fields", `{"data":[` + item1 + "],\n \"meta\x1b\": 1}", "in:2:7: line end or control character inside a string"},
+		{"more fields beside data", `{"data":[` + item1 + "],\n \"meta\\u001b\": 1}", `in:2:2: unknown field "meta\x1b" next to data`},
+		{"data twice", `{"data":[],"data":[]}`, `in:1:12: unknown field "data" next to data`},
+		{"deep", strings.Repeat("[", 70), "in:1:66: brackets nested deeper than 64"},
 		{"long item", `[{"referId":"` + strings.Repeat("x", intake.MaxRecord) + `"}]`, "in:1:2: the item is longer than 1 MiB"},
-		{"text after", "[]\nx", "in:2:1: an object or an array should stand here"},
-		{"not closed right", `{"data":[]]`, "in:1:11: a comma or } should stand here"},
-		{"no name", `{"data":[],5:1}`, "in:1:12: the name of a field should stand here"},
+		{"text after", "[]\nx", "in:2:1: expected an object or an array"},
+		{"not closed right", `{"data":[]]`, "in:1:11: expected a comma or }"},
+		{"no name", `{"data":[],5:1}`, "in:1:12: expected the name of a field"},
 	} {
 		got, _ := readAll(t, "in", tt.text, intake.Options{Format: intake.JSON})
 		if got.Err != tt.want {
@@ -114,11 +114,11 @@ func TestItemSyntax(t *testing.T) {
 
 func TestUnknownFieldHints(t *testing.T) {
 	for _, tt := range []struct{ field, want string }{
-		{"referID", "write referId if"},
-		{"orderId", "write referId if"},
-		{"tracking_number", "write rawTrackingNumber if"},
-		{"carrier", "write metadata.carrierCode if"},
-		{"Metadata", "write metadata if"},
+		{"referID", "write referId;"},
+		{"orderId", "write referId;"},
+		{"tracking_number", "write rawTrackingNumber;"},
+		{"carrier", "write metadata.carrierCode;"},
+		{"Metadata", "write metadata;"},
 		{"note", "remove it: "},
 	} {
 		in, err := intake.Open("in", strings.NewReader(`{"`+tt.field+`":1}`), intake.Options{})
@@ -143,7 +143,7 @@ func TestItemsStripSpaces(t *testing.T) {
 	got, sum := readAll(t, "in", `{"referId":"A 1","rawTrackingNumber":"1Z 9\u00a09","metadata":{"carrierCode":"a b"}}`, intake.Options{StripSpaces: true, AcceptOdd: true})
 	if diff := cmp.Diff(result{
 		Good:     []string{"1 A1|1Z99|a b"},
-		Problems: []string{"note 1:78 metadata.carrierCode: carrierCode is a carrier's name, not a code"},
+		Problems: []string{"note 1:78 metadata.carrierCode: carrierCode is a carrier name, not a code"},
 	}, got); diff != "" {
 		t.Errorf("read otherwise (-want +got):\n%s", diff)
 	}

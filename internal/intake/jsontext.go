@@ -15,7 +15,7 @@ import (
 // maxDepth is how deep a record may be nested; an item needs two levels.
 const maxDepth = 64
 
-const jsonHint = "fix the file, or write it anew: nothing was read from here on"
+const jsonHint = "fix the file or export it again; nothing after this place was read"
 
 // position is a position in a text.
 type position struct {
@@ -98,7 +98,7 @@ func (t *jsonText) peek() (byte, error) {
 func (t *jsonText) expect() (byte, error) {
 	c, err := t.peek()
 	if errors.Is(err, errEnd) {
-		return 0, t.fail(0, "the file ends too early", "it may have been cut off: export it again")
+		return 0, t.fail(0, "unexpected end of file", "check that the file is complete, or export it again")
 	}
 	return c, err
 }
@@ -133,19 +133,19 @@ func (t *jsonText) value() ([]byte, error) {
 		return raw, nil
 	}
 	if n == 0 {
-		return nil, t.fail(0, "a value is missing", jsonHint)
+		return nil, t.fail(0, "missing value", jsonHint)
 	}
 	var discard json.RawMessage
 	err = json.Unmarshal(raw, &discard)
-	at, message := 0, "this is not JSON"
+	at, message := 0, "invalid JSON"
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		at, message = int(min(max(syntax.Offset-1, 0), int64(n-1))), "this is not JSON: "+syntax.Error()
+		at, message = int(min(max(syntax.Offset-1, 0), int64(n-1))), "invalid JSON: "+syntax.Error()
 	}
 	return nil, t.fail(at, message, jsonHint)
 }
 
 func (t *jsonText) tooLong() error {
-	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with nothing but an array called data")
+	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with an array named data and nothing else")
 }
 
 // valueLength returns the length of the next value, by its brackets and quotes
@@ -171,7 +171,7 @@ func (t *jsonText) valueLength() (int, error) {
 		if e.depth == 0 && !e.inString {
 			return len(text), nil
 		}
-		return 0, t.fail(0, "the file ends inside the value that begins here", "it may have been cut off: export it again")
+		return 0, t.fail(0, "the file ends inside the value that starts here", "check that the file is complete, or export it again")
 	}
 }
 
@@ -193,7 +193,7 @@ func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 		case e.inString && c == '\\':
 			e.at++
 		case e.inString && c < ' ':
-			return false, "a line end or control character stands inside a string"
+			return false, "line end or control character inside a string"
 		case c == '"':
 			if e.inString = !e.inString; !e.inString && e.depth == 0 {
 				e.at++
@@ -202,7 +202,7 @@ func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 		case e.inString:
 		case c == '{' || c == '[':
 			if e.depth++; e.depth > maxDepth {
-				return false, fmt.Sprintf("brackets are nested deeper than %d", maxDepth)
+				return false, fmt.Sprintf("brackets nested deeper than %d", maxDepth)
 			}
 		case e.depth == 0 && (c == '}' || c == ']' || c == ',' || c == ':' || jsonSpace(c)):
 			return true, ""

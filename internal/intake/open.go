@@ -81,7 +81,7 @@ func (o Options) format() (Format, error) {
 			return f, nil
 		}
 	}
-	hint := "the formats are auto, csv, tsv, json, jsonl"
+	hint := "use one of auto, csv, tsv, json, jsonl"
 	if o.Refs {
 		hint += ", list"
 	}

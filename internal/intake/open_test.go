@@ -43,8 +43,8 @@ func TestForeignFormats(t *testing.T) {
 		{"a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00\x00", "an old Excel workbook (xls)", "CSV UTF-8"},
 		{"a.csv.gz", gzipped(t, "referId,rawTrackingNumber\n"), "compressed (gzip)", "unpack"},
 		{"a.pdf", "%PDF-1.7\n", "a PDF document", "CSV UTF-8"},
-		{"a.csv", "<!DOCTYPE html>\n<html>", "a web page (HTML)", "download it again"},
-		{"a.csv", "\ufeff\r\n  <HTML><body>", "a web page (HTML)", "download it again"},
+		{"a.csv", "<!DOCTYPE html>\n<html>", "a web page (HTML)", "download the export again"},
+		{"a.csv", "\ufeff\r\n  <HTML><body>", "a web page (HTML)", "download the export again"},
 		{"a.xls", "<table><tr>", "a web page (HTML)", "CSV UTF-8"},
 		{"a.csv", `<?xml version="1.0"?><Workbook>`, "an XML document", "CSV UTF-8"},
 	} {
@@ -175,7 +175,7 @@ func TestEncodingErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, message, hint string }{
 		{"no mark, little", bare + "\x00", "in.csv: the text looks like UTF-16 without a byte order mark", "--encoding utf-16le"},
 		{"no mark, big", "\x00" + bare, "in.csv: the text looks like UTF-16 without a byte order mark", "--encoding utf-16be"},
-		{"UTF-32", "\xff\xfe\x00\x00r\x00\x00\x00", "in.csv: the text is UTF-32", "UTF-8"},
+		{"UTF-32", "\xff\xfe\x00\x00r\x00\x00\x00", "in.csv: the text is UTF-32, which is not supported", "UTF-8"},
 		{"header in another encoding", "Bestell\xfcbersicht,AWB\nA1,1Z1\n", "in.csv: the header is not valid UTF-8, and no column for referId", "--encoding windows-1252"},
 	} {
 		_, err := intake.Open("in.csv", strings.NewReader(tt.text), intake.Options{})
@@ -196,19 +196,19 @@ func TestContradictedEncoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ text, asked, want string }{
-		{head + "A1,1Z1,Zoë\n", "windows-1252", "is valid UTF-8 with characters of several bytes, and --encoding is \"windows-1252\""},
-		{many + "A2,1Z2,Zoë", "latin1", "is valid UTF-8 with characters of several bytes, and --encoding is \"latin1\""},
+		{head + "A1,1Z1,Zoë\n", "windows-1252", "is valid UTF-8 with multi-byte characters, but --encoding is \"windows-1252\""},
+		{many + "A2,1Z2,Zoë", "latin1", "is valid UTF-8 with multi-byte characters, but --encoding is \"latin1\""},
 		{many + "A2,1Z2,Zo\xeb\n", "latin1", ""},
 		{many + "A2,1Z2,Zoë\nA3,1Z3,Zo\xeb\n", "latin1", ""},
-		{many + "A2,1Z2,李雷李雷\n", "gbk", "is valid UTF-8 with characters of several bytes"},
+		{many + "A2,1Z2,李雷李雷\n", "gbk", "is valid UTF-8 with multi-byte characters"},
 		{many + "A2,1Z2,\xc1\xaa\xcd\xa8\n", "gbk", ""}, // two characters of GBK that are two of UTF-8 as well
 		{head + "A1,1Z1,\xb1\xed\n", "gbk", ""},
 		{many, "windows-1252", ""},
-		{"\ufeff" + head, "windows-1252", "has the byte order mark of UTF-8, and --encoding is \"windows-1252\""},
-		{big, "utf-16le", "has the byte order mark of UTF-16BE, and --encoding is \"utf-16le\""},
-		{big, "utf-8", "has the byte order mark of UTF-16BE, and --encoding is \"utf-8\""},
-		{"+/v8-" + head, "", "the text is UTF-7"},
-		{head, "UTF-7", "UTF-7 is not read"},
+		{"\ufeff" + head, "windows-1252", "has the byte order mark of UTF-8, but --encoding is \"windows-1252\""},
+		{big, "utf-16le", "has the byte order mark of UTF-16BE, but --encoding is \"utf-16le\""},
+		{big, "utf-8", "has the byte order mark of UTF-16BE, but --encoding is \"utf-8\""},
+		{"+/v8-" + head, "", "the text is UTF-7, which is not supported"},
+		{head, "UTF-7", "UTF-7 is not supported"},
 	} {
 		in, err := intake.Open("in.csv", strings.NewReader(tt.text), intake.Options{Encoding: tt.asked})
 		for err == nil {
@@ -226,7 +226,7 @@ func TestContradictedEncoding(t *testing.T) {
 func TestWrongEncodingIsSeenInColumnsInUse(t *testing.T) {
 	text := "referId,rawTrackingNumber,name\nA1,1Z1,\x81\xff\n\x81\xff1,1Z2,x\n"
 	got, _ := readAll(t, "in.csv", text, intake.Options{Encoding: "shift_jis"})
-	want := result{Good: []string{"2 A1|1Z1|"}, Problems: []string{"3:1 referId: a character of referId was lost (U+FFFD stands for it)"}}
+	want := result{Good: []string{"2 A1|1Z1|"}, Problems: []string{"3:1 referId: a character in referId was lost (read as U+FFFD)"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("read otherwise (-want +got):\n%s", diff)
 	}
@@ -239,9 +239,9 @@ func TestUnreadable(t *testing.T) {
 		{"header without end", long + long, "in.csv:1: the header is longer than 1 MiB"},
 		{"row", head + "A1,1Z1,\nA2,1Z2," + long + "\nA3,1Z3,\n", "in.csv:3: the row is longer than 1 MiB"},
 		{"rows after an open quote", head + "A1,1Z1,\nA2,1Z2,\"x\n" + strings.Repeat("A1,1Z1,x\n", 200_000), "in.csv:3: the row is longer than 1 MiB"},
-		{"quotes in the header", "referId,\"rawTrackingNumber\"x\nA1,1Z1\n", "in.csv:1: the header can't be read: text follows the closing quote of a cell"},
-		{"sep", "sep=ab\nreferId,rawTrackingNumber\n", `in.csv:1: the line sep= must name one delimiter, not "ab"`},
-		{"sep a letter", "sep=x\nreferId,rawTrackingNumber\n", `in.csv:1: the line sep= must name one delimiter, not "x"`},
+		{"quotes in the header", "referId,\"rawTrackingNumber\"x\nA1,1Z1\n", "in.csv:1: unreadable header: text after the closing quote of a cell"},
+		{"sep", "sep=ab\nreferId,rawTrackingNumber\n", `in.csv:1: sep= must name one delimiter, not "ab"`},
+		{"sep a letter", "sep=x\nreferId,rawTrackingNumber\n", `in.csv:1: sep= must name one delimiter, not "x"`},
 	} {
 		got, _ := readAll(t, "in.csv", tt.text, intake.Options{})
 		if got.Err != tt.want {

@@ -114,7 +114,7 @@ func (t *table) refRow() Record {
 // fieldRef stands for a REF that stands alone.
 const fieldRef = "REF"
 
-var noRef = tracking.Problem{Message: "neither a referId nor a tracking number stands here", Hint: "fill one in, or remove the row"}
+var noRef = tracking.Problem{Message: "no referId and no tracking number", Hint: "fill one in, or remove the row"}
 
 // field returns where the value of a field of [refFields] goes.
 func (rec *Record) field(name string) *string {
@@ -136,8 +136,8 @@ func (t *table) checkListLine() (Problem, bool) {
 		return Problem{}, false
 	}
 	return t.problem(tracking.Problem{
-		Value: string(t.rec.raw), Message: "the line has several values, and the first line of the file does not name columns",
-		Hint: "write one REF a line, or name the columns in the first line, such as referId and rawTrackingNumber; a REF with a delimiter in it goes in quotes",
+		Value: string(t.rec.raw), Message: "several values in one line, and no header line names the columns",
+		Hint: "write one REF per line, or add a first line with the names of the columns, such as referId and rawTrackingNumber; put a REF that contains a delimiter in quotes",
 	}, none), true
 }
 
@@ -162,7 +162,7 @@ func (it *items) ref(raw []byte) Record {
 			}
 		}
 	default:
-		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "a REF must be a string or an object, not " + kindName(raw), Hint: `write "REF", or {"referId": …}; numbers go in quotes`})
+		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "a REF must be a string or an object, not " + kindName(raw), Hint: `write "REF" or {"referId": …}; put numbers in quotes`})
 		return d.rec
 	}
 	switch {
@@ -190,7 +190,7 @@ func (d *itemDecoder) refValue(m member, name string, into *string) {
 	case s == "" || len(d.rec.Problems) > before:
 		return
 	case *into != "" && *into != s:
-		d.problem(m.At, name, tracking.Problem{Value: s, Message: name + " stands here with another value than before", Hint: "keep one of them"})
+		d.problem(m.At, name, tracking.Problem{Value: s, Message: name + " has two different values", Hint: "keep one of them"})
 	}
 	*into = s
 	for _, p := range tracking.CheckIdentifier(name, s) {

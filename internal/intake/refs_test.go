@@ -34,20 +34,20 @@ func TestRefs(t *testing.T) {
 		{"a list with a mark", "", "\ufeffA1\nA2\n", nil, result{Good: []string{"1 A1", "2 A2"}}},
 		{"nothing", "", " \n\r\n", nil, result{Err: "in: no data rows"}},
 		{"no column", "", "Sendung,Betrag\nA1,2\n", nil, result{Err: `in:1: no column for referId or rawTrackingNumber; the header is: "Sendung", "Betrag"`}},
-		{"no named column", "", "Sendung,Betrag\nA1,2\n", byMap, result{Err: `in:1: no column is called "Order No", which --map gives for referId; the header is: "Sendung", "Betrag"`}},
+		{"no named column", "", "Sendung,Betrag\nA1,2\n", byMap, result{Err: `in:1: no column "Order No", which --map names for referId; the header is: "Sendung", "Betrag"`}},
 		{"several columns", "", "Order,Ref\nA1,2\n", nil, result{Err: `in:1: 2 columns could be referId; the header is: "Order", "Ref"`}},
 		{"odd values are asked for", "", "referId,AWB\nN/A,1.23E+15\n", nil, result{Good: []string{"2 N/A|1.23E+15|"}}},
 		{"bad rows", "", "referId,AWB,x\nA1\n,,y\nA 2,1\u00013,\nA3,1,,2\n", nil, result{Problems: []string{
-			"2:0 : the row has 1 cell where the header has 3: nothing stands for \"AWB\"",
-			"3:0 : neither a referId nor a tracking number stands here", "3:1 referId: the line before has 1 cell where the header has 3: it may belong to this row",
+			"2:0 : the row has 1 cell, the header has 3; no cell for \"AWB\"",
+			"3:0 : no referId and no tracking number", "3:1 referId: the line before has 1 cell, the header has 3: it may belong to this row",
 			"4:1 referId: white space inside referId", "4:2 AWB: control character U+0001 in rawTrackingNumber",
-			"5:4 : the row has 4 cells where the header has 3",
+			"5:4 : the row has 4 cells, the header has 3",
 		}}},
 		{"bad lines", "", "A1\nA2,A3\nA4;A5\nA 6\n\"A\n7\"\nA\xff8\n\"A9\n", nil, result{Good: []string{"1 A1"}, Problems: []string{
-			"2:0 : the line has several values, and the first line of the file does not name columns",
-			"3:0 : the line has several values, and the first line of the file does not name columns",
+			"2:0 : several values in one line, and no header line names the columns",
+			"3:0 : several values in one line, and no header line names the columns",
 			"4:1 : white space inside REF", "5:1 : control character U+000A in REF", "7:1 : REF is not valid UTF-8",
-			"8:0 : the quote that opens a cell is never closed",
+			"8:0 : quote not closed",
 		}}},
 		{"texts", "", "[\"A1\",\n \" A2\\u00a0\"]\n", nil, result{Good: []string{"1 A1", "2 A2"}}},
 		{"texts under the name of a table", "refs.txt", `["A1"]`, nil, result{Good: []string{"1 A1"}}},
@@ -56,11 +56,11 @@ func TestRefs(t *testing.T) {
 		{"data", "", `{"data":[{"referId":"A1"},"A2"]}`, nil, result{Good: []string{"1 A1||", "1 A2"}}},
 		{"no texts", "", `[1,null,{},{"referId":7},"",["A1"],{"referId":"A","referId":"B"}]`, nil, result{Problems: []string{
 			"1:2 : a REF must be a string or an object, not a number", "1:4 : a REF must be a string or an object, not null",
-			"1:9 : neither a referId nor a tracking number stands here", "1:23 referId: referId must be a string, not a number",
-			"1:26 : neither a referId nor a tracking number stands here", "1:29 : a REF must be a string or an object, not an array",
-			"1:61 referId: referId stands here with another value than before",
+			"1:9 : no referId and no tracking number", "1:23 referId: referId must be a string, not a number",
+			"1:26 : no referId and no tracking number", "1:29 : a REF must be a string or an object, not an array",
+			"1:61 referId: referId has two different values",
 		}}},
-		{"cut off", "", `["A1","A`, nil, result{Good: []string{"1 A1"}, Err: "in:1:7: the file ends inside the value that begins here"}},
+		{"cut off", "", `["A1","A`, nil, result{Good: []string{"1 A1"}, Err: "in:1:7: the file ends inside the value that starts here"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, _ := readAll(t, "in"+tt.file, tt.text, intake.Options{Refs: true, Map: tt.given})
@@ -75,7 +75,7 @@ func TestRefs(t *testing.T) {
 func TestRefsAsAList(t *testing.T) {
 	got, sum := readAll(t, "in", "order\n[\"A1\n{A2}\nA3,A4\n", intake.Options{Refs: true, Format: intake.List})
 	want := result{Good: []string{"1 order", "3 {A2}"}, Problems: []string{
-		"2:1 : a quote stands inside a cell that is not quoted", "4:0 : the line has several values, and the first line of the file does not name columns",
+		"2:1 : quote inside a cell that is not quoted", "4:0 : several values in one line, and no header line names the columns",
 	}}
 	if diff := cmp.Diff(want, got); diff != "" || sum.Format != intake.List {
 		t.Errorf("%s: %s", sum.Format, diff)

@@ -264,12 +264,12 @@ func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, clo
 }
 
 func (s *scanner) newFault(line int, closed bool) *quoteFault {
-	f := &quoteFault{message: "text follows the closing quote of a cell", hint: "write a quote inside a quoted cell twice, or remove the quotes around the cell"}
+	f := &quoteFault{message: "text after the closing quote of a cell", hint: "double a quote inside a quoted cell, or remove the quotes around the cell"}
 	if !closed {
-		f = &quoteFault{message: "the quote that opens a cell is never closed", hint: "close the quote, or write it twice inside a quoted cell"}
+		f = &quoteFault{message: "quote not closed", hint: "close the quote; double a quote inside a quoted cell"}
 	}
 	if s.recordLines > 1 {
-		f.message = fmt.Sprintf("%s; the row would go on over lines %d to %d", f.message, line, line+s.recordLines-1)
+		f.message = fmt.Sprintf("%s; the row would span lines %d to %d", f.message, line, line+s.recordLines-1)
 	}
 	return f
 }

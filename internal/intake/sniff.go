@@ -13,7 +13,7 @@ type fileSignature struct {
 	hint  string
 }
 
-const unpack = "unpack it and read the file inside"
+const unpack = "unpack it and use the file inside"
 
 // signatures are the kinds of binary file that are given by mistake.
 var signatures = []fileSignature{
@@ -24,7 +24,7 @@ var signatures = []fileSignature{
 	{"\x28\xb5\x2f\xfd", "compressed (zstd)", unpack},
 	{"7z\xbc\xaf\x27\x1c", "an archive (7z)", unpack},
 	{"Rar!\x1a\x07", "an archive (rar)", unpack},
-	{"%PDF-", "a PDF document", "export the table as CSV UTF-8 where it was made"},
+	{"%PDF-", "a PDF document", "export the table as CSV UTF-8"},
 	{`{\rtf`, "a rich text document (rtf)", "copy the table to a sheet, then " + saveAsUTF8},
 	{"SQLite format 3\x00", "an SQLite database", "export the table as CSV"},
 	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
@@ -81,7 +81,7 @@ func refuseMarkup(file string, text []byte) error {
 		if len(text) >= len(m.magic) && strings.EqualFold(string(text[:len(m.magic)]), m.magic) {
 			return &FormatError{
 				File: file, Kind: m.kind,
-				hint: "download it again where the export is offered as CSV; if a spreadsheet opens it, " + saveAsUTF8,
+				hint: "download the export again as CSV; if a spreadsheet opens this file, " + saveAsUTF8,
 			}
 		}
 	}

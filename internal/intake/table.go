@@ -97,7 +97,7 @@ func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
 		return &SyntaxError{
 			File: t.file, Line: t.scan.line, Message: "the row is longer than 1 MiB",
-			hint: "a quote that is opened in this row is perhaps never closed",
+			hint: "check that every quote in this row is closed",
 		}
 	}
 	return t.wrap(err)
@@ -207,8 +207,8 @@ func (t *table) validate(it tracking.Item) []Problem {
 func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue) []Problem {
 	if v.strayQuote {
 		ps = append(ps, t.problem(tracking.Problem{
-			Field: field, Value: string(v.text), Message: "a quote stands inside a cell that is not quoted",
-			Hint: "remove it, or put the whole cell in quotes and write the quote twice",
+			Field: field, Value: string(v.text), Message: "quote inside a cell that is not quoted",
+			Hint: "remove it, or put the whole cell in quotes and double the quote",
 		}, at))
 	}
 	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
@@ -225,8 +225,8 @@ func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 		return t.addCellProblems(ps, tracking.FieldCarrierCode, t.cols.code, v)
 	case len(t.opt.Carriers) > 0 && !utf8.Valid(v.text):
 		ps = append(ps, t.problem(tracking.Problem{
-			Field: FieldCarrier, Value: string(v.text), Message: "the carrier's name is not valid UTF-8",
-			Hint: "save the file as UTF-8, or name its encoding with --encoding",
+			Field: FieldCarrier, Value: string(v.text), Message: "the carrier name is not valid UTF-8",
+			Hint: "save the file as UTF-8, or pass its encoding with --encoding",
 		}, t.cols.carrier))
 	}
 	return ps

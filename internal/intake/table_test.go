@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 			Good: []string{"2 A1|1Z1|"}, Problems: []string{"5:3 rawTrackingNumber: rawTrackingNumber is empty"},
 		}},
 		{"CR among LF is never a row of its own", head + "A1,1Z1,Pat\rA2,1Z2,Joe\nA3,1Z3,Jim\n", result{
-			Good: []string{"3 A3|1Z3|"}, Problems: []string{"2:4 : the row has 5 cells where the header has 3"},
+			Good: []string{"3 A3|1Z3|"}, Problems: []string{"2:4 : the row has 5 cells, the header has 3"},
 		}},
 		{"blank lines", "\n \n" + head + "\n  \nA1,1Z1,Pat\n\n", result{Good: []string{"6 A1|1Z1|"}}},
 		{"rows of empty cells", head + ",,\n\"\",\u00a0, \nA1,1Z1,Pat\n,,\n", result{Good: []string{"4 A1|1Z1|"}}},
@@ -46,85 +46,85 @@ func TestTable(t *testing.T) {
 		{"spaces behind a closing quote", "referId,rawTrackingNumber\n\"A1\" ,\"1Z1\"  \n", result{Good: []string{"2 A1|1Z1|"}}},
 		{"a quote in a column that is not used", head + "A1,1Z1,5\" pipe\nA2,1Z2,Joe \"J\" Doe\n", result{Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"}}},
 		{"a quote in a column in use", head + "A1,1Z\"1,x\nA2, \"1Z2\",x\n", result{Problems: []string{
-			"2:2 rawTrackingNumber: a quote stands inside a cell that is not quoted", "3:2 rawTrackingNumber: a quote stands inside a cell that is not quoted",
+			"2:2 rawTrackingNumber: quote inside a cell that is not quoted", "3:2 rawTrackingNumber: quote inside a cell that is not quoted",
 		}}},
 		{"text after a closing quote", head + "A1,\"1Z1\"x,y\nA2,1Z2,\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
-			"2:2 rawTrackingNumber: text follows the closing quote of a cell",
+			"2:2 rawTrackingNumber: text after the closing quote of a cell",
 		}}},
 		{"a quote never closed", head + "A1,1Z1,\nA2,1Z2,\"Pat\nA3,1Z3,\n", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
-			"3:3 name: the quote that opens a cell is never closed; the row would go on over lines 3 to 4",
+			"3:3 name: quote not closed; the row would span lines 3 to 4",
 		}}},
 		{"a quote closed in a later row", head + "A1,1Z1,\"Pat\nA2,1Z2,\"Joe\nA3,1Z3,x\n", result{Good: []string{"4 A3|1Z3|"}, Problems: []string{
-			"2:3 name: text follows the closing quote of a cell; the row would go on over lines 2 to 3",
+			"2:3 name: text after the closing quote of a cell; the row would span lines 2 to 3",
 		}}},
 		{"rows inside a quoted cell", head + "A1,1Z1,\"Pat\nA2,1Z2,Joe\nA3,1Z3,Jim\"\nA4,1Z4,\n", result{Good: []string{"2 A1|1Z1|", "5 A4|1Z4|"}, Problems: []string{
-			"note 2:3 name: a quoted cell goes on over lines 2 to 4, which look like rows",
+			"note 2:3 name: a quoted cell spans lines 2 to 4, which look like rows",
 		}}},
 		{"a comma in a name shifts the columns", "name,referId,rawTrackingNumber\nO'Brien, Pat,A1,1Z1\n\"O'Brien, Pat\",A2,1Z2\n", result{
-			Good: []string{"3 A2|1Z2|"}, Problems: []string{"2:4 : the row has 4 cells where the header has 3"},
+			Good: []string{"3 A2|1Z2|"}, Problems: []string{"2:4 : the row has 4 cells, the header has 3"},
 		}},
 		{"empty cells too many", head + "A1,1Z1,,,\n", result{Good: []string{"2 A1|1Z1|"}}},
 		{"too short", head + "A1\nA2,1Z2\n", result{Problems: []string{
-			`2:0 : the row has 1 cell where the header has 3: nothing stands for "rawTrackingNumber"`,
-			"3:0 : the row has 2 cells where the header has 3",
+			`2:0 : the row has 1 cell, the header has 3; no cell for "rawTrackingNumber"`,
+			"3:0 : the row has 2 cells, the header has 3",
 		}}},
 		{"empty cells too many in one row", head + "A1,1Z1,\nA2,1Z2,,,\nA3,1Z3,\n", result{Good: []string{"2 A1|1Z1|", "4 A3|1Z3|"}, Problems: []string{
-			"3:4 : the row has 5 cells where the header has 3",
+			"3:4 : the row has 5 cells, the header has 3",
 		}}},
 		{"empty cells too many in some rows", head + "A1,1Z1,,\nA2,1Z2,,\nA3,1Z3,\n", result{
 			Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"},
-			Err:  "in.csv:4: the row has 3 cells where the header has 3 and the rows before it have 4",
+			Err:  "in.csv:4: the row has 3 cells, the header has 3 and the rows before it have 4",
 		}},
 		{"a delimiter in a cell before the number", "referId,street,rawTrackingNumber,note\nA1,Main St 5, Berlin,1Z999AA10123456784,\nA2,x,1Z999AA10123456784,\n", result{
-			Good: []string{"3 A2|1Z999AA10123456784|"}, Problems: []string{"2:5 : the row has 5 cells where the header has 4"},
+			Good: []string{"3 A2|1Z999AA10123456784|"}, Problems: []string{"2:5 : the row has 5 cells, the header has 4"},
 		}},
 		{"a delimiter too many and one too few", "referId,street,rawTrackingNumber,note\nA1,Main St 5, Berlin,1Z999AA10123456784\nA2,Main St 5, 10115,1Z999AA10123456784\n", result{Problems: []string{
-			`2:3 rawTrackingNumber: this is no number as carriers give them, and "1Z999AA10123456784" looks like one: the cells may have moved`,
-			`3:3 rawTrackingNumber: this is no number as carriers give them, and "1Z999AA10123456784" looks like one: the cells may have moved`,
+			`2:3 rawTrackingNumber: this does not look like a tracking number, but "1Z999AA10123456784" does: the cells may have moved`,
+			`3:3 rawTrackingNumber: this does not look like a tracking number, but "1Z999AA10123456784" does: the cells may have moved`,
 		}}},
 		{"a line end in a number", "referId,rawTrackingNumber\nA1,1Z999AA\n10123456784\nA2,1Z2\nA3,1Z3\n", result{Good: []string{"5 A3|1Z3|"}, Problems: []string{
-			"2:2 rawTrackingNumber: the next line has 1 cell where the header has 2: it may belong to this row",
-			`3:0 : the row has 1 cell where the header has 2: nothing stands for "rawTrackingNumber"`,
-			"4:1 referId: the line before has 1 cell where the header has 2: it may belong to this row",
+			"2:2 rawTrackingNumber: the next line has 1 cell, the header has 2: it may belong to this row",
+			`3:0 : the row has 1 cell, the header has 2; no cell for "rawTrackingNumber"`,
+			"4:1 referId: the line before has 1 cell, the header has 2: it may belong to this row",
 		}}},
 		{"a row inside a quoted cell before the number", "referId,name,rawTrackingNumber\nA1,\"Pat,1Z999AA10123456784\nA2,\",1Z999AA10123456785\nA3,\"Pat\nLane 5, Town\",1Z999AA10123456786\n", result{
-			Good: []string{"4 A3|1Z999AA10123456786|"}, Problems: []string{"2:2 name: a quoted cell goes on over lines 2 to 3, which look like rows"},
+			Good: []string{"4 A3|1Z999AA10123456786|"}, Problems: []string{"2:2 name: a quoted cell spans lines 2 to 3, which look like rows"},
 		}},
 		{"a number that may be cut off", "referId,rawTrackingNumber\nA1,3520831543\nA2,35208315", result{Good: []string{"2 A1|3520831543|", "3 A2|35208315|"}, Problems: []string{
-			"note 3:2 rawTrackingNumber: the file ends here without a line end, and every other number is longer",
+			"note 3:2 rawTrackingNumber: the file ends here without a line end, and all other numbers are longer",
 		}}},
 		{"quotes that are cut off", head + "A1,1Z1,\nA2,1Z2,\"Pa", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
-			"3:3 name: the quote that opens a cell is never closed",
+			"3:3 name: quote not closed",
 		}}},
 		{"a code column in use counts too", "referId,rawTrackingNumber,carrierCode\nA1,1Z1\nA2,1Z2,\n", result{Good: []string{"3 A2|1Z2|"}, Problems: []string{
-			`2:0 : the row has 2 cells where the header has 3: nothing stands for "carrierCode"`,
+			`2:0 : the row has 2 cells, the header has 3; no cell for "carrierCode"`,
 		}}},
 		{"a file that was cut off", head + "A1,1Z1,Pat\nA2,1Z", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
-			"3:0 : the file ends inside this row: the row has 2 cells where the header has 3",
+			"3:0 : the file ends inside this row: the row has 2 cells, the header has 3",
 		}}},
 		{"the header again", head + "A1,1Z1,\nreferId,rawTrackingNumber,name\nA2,1Z2,\n", result{Good: []string{"2 A1|1Z1|", "4 A2|1Z2|"}, Problems: []string{
 			"3:0 : the row repeats the header",
 		}}},
 		{"a formula keeps an identifier whole", head + "=\"00123\",\"=\"\"00456\"\"\",x\n =\"0 \" ,\"=\"\"a\"\"\"\"b,c\"\"\",\n", result{Good: []string{"2 00123|00456|", `3 0|a"b,c|`}}},
-		{"no formula of that form", head + "=\"a\"b\",1Z1,\n", result{Problems: []string{"2:1 referId: a quote stands inside a cell that is not quoted"}}},
+		{"no formula of that form", head + "=\"a\"b\",1Z1,\n", result{Problems: []string{"2:1 referId: quote inside a cell that is not quoted"}}},
 		{"an apostrophe is kept", head + "'00123,1Z1,\n", result{Good: []string{"2 '00123|1Z1|"}, Problems: []string{
-			"note 2:1 referId: referId begins with the apostrophe that marks text in a spreadsheet",
+			"note 2:1 referId: referId starts with the apostrophe that a spreadsheet puts before text",
 		}}},
 		{"bytes that are not UTF-8", head + "A1,1Z1,Zo\xeb\nA\xeb2,1Z2,x\n", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
 			"3:1 referId: referId is not valid UTF-8",
 		}}},
 		{"a header that is not UTF-8", "referId,rawTrackingNumber,Empf\xe4nger\nA1,1Z1,Zo\xeb\n", result{Good: []string{"2 A1|1Z1|"}}},
 		{"a character lost before", head + "A1,1Z\ufffd1,\n", result{Problems: []string{
-			"2:2 rawTrackingNumber: a character of rawTrackingNumber was lost (U+FFFD stands for it)",
+			"2:2 rawTrackingNumber: a character in rawTrackingNumber was lost (read as U+FFFD)",
 		}}},
 		{"controls", head + "A1,1Z\x1b[2J1,\x1b]52;c;eA==\x07\nA2,\"1Z\n2\",\n", result{Problems: []string{
 			"2:2 rawTrackingNumber: control character U+001B in rawTrackingNumber", "3:2 rawTrackingNumber: control character U+000A in rawTrackingNumber",
 		}}},
 		{"an invisible character in a number", head + "A1,1Z\u200b1,\n", result{Problems: []string{
-			"2:2 rawTrackingNumber: rawTrackingNumber holds the invisible character U+200B",
+			"2:2 rawTrackingNumber: rawTrackingNumber contains the invisible character U+200B",
 		}}},
 		{"a note leaves the row good", head + "A\u200b1,1Z1,\n", result{Good: []string{"2 A\u200b1|1Z1|"}, Problems: []string{
-			"note 2:1 referId: referId holds the invisible character U+200B",
+			"note 2:1 referId: referId contains the invisible character U+200B",
 		}}},
 		{"long values", head + long[:255] + ",1Z1,\n" + long + ",1Z2,\n", result{Good: []string{"2 " + long[:255] + "|1Z1|"}, Problems: []string{
 			"3:1 referId: referId is longer than 255 characters",

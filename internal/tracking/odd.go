@@ -21,7 +21,7 @@ const maxIdentifier = 255
 const precise = 15
 
 const (
-	exportAsText  = "export again with the column formatted as text"
+	exportAsText  = "format the column as text and export again"
 	acceptOddHint = "--accept-odd-values sends it as it is"
 )
 
@@ -46,20 +46,20 @@ type oddity struct {
 
 // oddities are read from the top; the first match counts.
 var oddities = []oddity{
-	{tooLong, "%s is longer than 255 characters", "check that the column is the right one and that a quote is not missing", refused},
+	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused},
 	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused},
-	{hashes, "%s is what a spreadsheet shows in a column that is too narrow", "widen the column, then export again", refused},
+	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused},
 	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused},
 	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused},
-	{shortExponent, "%s reads as a number with an exponent", exportAsText, ignored},
+	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored},
 	{numeral(grouped), "%s has thousands separators", exportAsText, noted},
 	{numeral(decimal), "%s is a decimal number", exportAsText, noted},
 	{formula, "%s is a formula", "export the value that it shows", noted},
-	{apostrophe, "%s begins with the apostrophe that marks text in a spreadsheet", "remove the apostrophe", noted},
+	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted},
 	{isDate, "%s is a date or time", exportAsText, noted},
 	{nullWord, "%s stands for a missing value", "fill it in, or remove the row", refused},
 	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted},
-	{tooShort, "%s is nothing but zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored},
+	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored},
 }
 
 // odd returns the first oddity of a value that is plain text.
@@ -218,12 +218,12 @@ func rounded(field, s string) (Problem, bool) {
 	switch {
 	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
 		return Problem{
-			Field: field, Value: s, Odd: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on: a spreadsheet rounded it", field, n, kept+1),
+			Field: field, Value: s, Odd: true, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on: a spreadsheet rounded it", field, n, kept+1),
 			Hint: "its digits are lost: " + exportAsText,
 		}, true
 	case n > precise && kept <= precise:
 		return Problem{
-			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits with only zeros from number %d on", field, n, kept+1),
+			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1),
 			Hint: "check that a spreadsheet did not round it",
 		}, true
 	}

@@ -78,11 +78,11 @@ var meanings = [...]Meaning{
 	OutcomeNotSent:      {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
 	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, "the API key was refused", "auth"},
 	OutcomeTooLarge:     {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
-	OutcomeThrottled:    {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, "the service keeps asking for a pause", "refused"},
+	OutcomeThrottled:    {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, "the service is still throttling requests", "refused"},
 	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
-	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refuses the request, not its rows", "refused"},
-	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service asks for a long pause", "unknown"},
-	OutcomeNotCredible:  {"not credible", []int{3}, StoredUnknown, SignalNone, StopAtOnce, "the answer can't be believed", "unknown"},
+	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refused the request, whatever its rows", "refused"},
+	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service asked for a long pause", "unknown"},
+	OutcomeNotCredible:  {"not credible", []int{3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected response", "unknown"},
 }
 
 // Meaning returns the row of the table.

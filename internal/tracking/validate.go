@@ -37,7 +37,7 @@ type Problem struct {
 func (it Item) Validate(acceptOdd bool) []Problem {
 	var ps []Problem
 	if it.totalsLine() {
-		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Message: "the row is a line of totals", Hint: "remove it"}}
+		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Message: "the row is a totals line", Hint: "remove the row"}}
 	} else {
 		ps = identifier(ps, FieldReferID, it.ReferID)
 		ps = identifier(ps, FieldNumber, it.Number)
@@ -71,7 +71,7 @@ func CarrierName(code string, acceptOdd bool) (Problem, bool) {
 	if !strings.ContainsFunc(code, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) }) {
 		return Problem{}, false
 	}
-	p := Problem{Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " is a carrier's name, not a code", Hint: "say which code it stands for with --carrier-map"}
+	p := Problem{Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " is a carrier name, not a code", Hint: "give its code with --carrier-map"}
 	p.judge(acceptOdd)
 	return p, true
 }
@@ -131,11 +131,11 @@ func identifier(ps []Problem, field, s string) []Problem {
 	}
 	if at := strings.IndexFunc(s, Invisible); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		p := Problem{Field: field, Value: s, Message: fmt.Sprintf("%s holds the invisible character U+%04X", field, r)}
+		p := Problem{Field: field, Value: s, Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
 		if field == FieldNumber {
 			p.Odd, p.Hint = true, "remove it"
 		} else {
-			p.Note, p.Hint = true, "it is sent as it is; remove it if it is not meant"
+			p.Note, p.Hint = true, "it is sent as it is; remove it if it is not intended"
 		}
 		return append(ps, p)
 	}
@@ -149,7 +149,7 @@ func badText(field, s string) (Problem, bool) {
 	if !utf8.ValidString(s) {
 		return Problem{
 			Field: field, Value: s, Message: field + " is not valid UTF-8",
-			Hint: "save the file as UTF-8, or name its encoding with --encoding",
+			Hint: "save the file as UTF-8, or pass its encoding with --encoding",
 		}, true
 	}
 	for _, r := range s {

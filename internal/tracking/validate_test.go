@@ -41,7 +41,7 @@ func TestValidate(t *testing.T) {
 		{"bidi", tracking.Item{ReferID: "a\u202eb", Number: good}, "invisible character U+202E", tracking.FieldReferID, true},
 		{"bidi in a number", tracking.Item{ReferID: "1", Number: "1Z9\u202e1"}, "invisible character U+202E", tracking.FieldNumber, false},
 		{"zero width in a number", tracking.Item{ReferID: "1", Number: "1Z9\u200b1"}, "invisible character U+200B", tracking.FieldNumber, false},
-		{"totals", tracking.Item{ReferID: "Total:", Number: "12431"}, "a line of totals", tracking.FieldNumber, false},
+		{"totals", tracking.Item{ReferID: "Total:", Number: "12431"}, "a totals line", tracking.FieldNumber, false},
 		{"carrier with newline", tracking.Item{ReferID: "1", Number: good, CarrierCode: "d\nhl"}, "control character U+000A", tracking.FieldCarrierCode, false},
 	}
 	for _, tt := range tests {
