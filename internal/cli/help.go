@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -13,16 +14,17 @@ import (
 // topic is a page of help that belongs to no command.
 type topic struct {
 	name, short string
-	text        func() string
+	text        func(width int) string // of the terminal, 0 for none
 }
 
 func topics() []topic {
 	return []topic{
-		{"exit-codes", "What each exit status means", exitCodesPage},
-		{"environment", "Settings: flags, environment variables, files", environmentPage},
-		{"input", "What create reads, and how it judges rows", func() string { return inputPage }},
-		{"rows", "What becomes of rows: unknown, rejected, first contact", func() string { return rowsPage }},
-		{"output", "Tables, JSON, errors: what goes where", func() string { return outputPage }},
+		{"environment", "Environment variables and configuration files", func(int) string { return environmentPage() }},
+		{"exit-codes", "Exit codes of waybill", func(int) string { return exitCodesPage() }},
+		{"flags", "Flags that every command takes", flagsPage},
+		{"input", "Files that create and other commands read", func(int) string { return inputPage }},
+		{"output", "Formats and columns of results", func(int) string { return outputPage }},
+		{"rows", "States of rows: accepted, rejected, unknown", func(int) string { return rowsPage }},
 	}
 }
 
@@ -37,14 +39,15 @@ func newHelp(f *command.Factory) *cobra.Command {
 			if len(args) == 1 {
 				for _, t := range topics() {
 					if t.name == args[0] {
-						_, err := f.App.IO.Out.Write([]byte(wrapText(t.text(), f.App.IO.Out.Width())))
+						width := f.App.IO.Out.Width()
+						_, err := f.App.IO.Out.Write([]byte(wrapText(t.text(width), width)))
 						return err
 					}
 				}
 			}
 			found, rest, err := cmd.Root().Find(args)
 			if err != nil || len(rest) > 0 || found == nil {
-				return command.Usagef("commands: `waybill --help`; topics: "+topicNames(), "no help for %q", strings.Join(args, " "))
+				return command.Usagef(helpHint(cmd.Root(), args), "no help for %s", command.Quoted(strings.Join(args, " ")))
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
@@ -60,12 +63,34 @@ func newHelp(f *command.Factory) *cobra.Command {
 	return cmd
 }
 
+// helpHint suggests what a word that has no help was meant to be.
+func helpHint(root *cobra.Command, args []string) string {
+	known := strings.Split(topicNames(), ", ")
+	for _, c := range root.Commands() {
+		known = append(known, c.Name())
+	}
+	if near := config.Nearest(args[0], known); near != "" && len(args) == 1 {
+		return "did you mean `waybill help " + near + "`?"
+	}
+	return "commands: `waybill --help`; topics: " + topicNames()
+}
+
 func topicNames() string {
 	var names []string
 	for _, t := range topics() {
 		names = append(names, t.name)
 	}
 	return strings.Join(names, ", ")
+}
+
+// flagsPage lists the flags that every command has.
+func flagsPage(width int) string {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	command.GlobalFlags(flags)
+	p := page{width: width}
+	p.WriteString("Every command takes these flags. Most are settings too: an environment variable\nor a line in a configuration file sets them for good. See \"waybill help\nenvironment\".\n")
+	p.flags("", flags)
+	return p.String()
 }
 
 func exitCodesPage() string {

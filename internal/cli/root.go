@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"errors"
-	"strings"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -17,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/track"
-	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // Tree returns the whole command tree for those who document it. Running it
@@ -28,18 +23,16 @@ func newRoot(f *command.Factory) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waybill",
 		Short: "Create, watch and receive shipment trackings",
-		Long: `waybill creates trackings in bulk, shows and waits for them, and receives
-the service's webhooks. It never creates a tracking twice by itself and never
-says "accepted" before the service's whole answer is on disk.
-
-Try it without an account:  waybill demo`,
+		Long: `waybill creates trackings in bulk, shows their status, waits for delivery and
+receives the service's webhooks.`,
+		Example:       command.Example("waybill demo", "waybill create orders.csv --wait", "waybill listen --forward-to http://localhost:3000/hook"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddGroup(
 		&cobra.Group{ID: command.GroupOps, Title: "Create and watch trackings:"},
-		&cobra.Group{ID: command.GroupHook, Title: "Receive and examine webhooks:"},
-		&cobra.Group{ID: command.GroupRest, Title: "Try out, set up, look up:"},
+		&cobra.Group{ID: command.GroupHook, Title: "Receive and inspect webhooks:"},
+		&cobra.Group{ID: command.GroupRest, Title: "Set up and try out:"},
 	)
 	root.AddCommand(commands(f)...)
 	root.SetOut(f.App.IO.Out)
@@ -52,7 +45,10 @@ Try it without an account:  waybill demo`,
 	root.InitDefaultCompletionCmd()
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
-	wrapHelp(f, root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		width := f.App.IO.Out.Width()
+		_, _ = f.App.IO.Out.Write([]byte(wrapText(helpText(cmd, width), width))) // help has no other place to fail
+	})
 	strict(root)
 	group := root.RunE
 	version := f.RunE(setup.PrintVersion)
@@ -101,27 +97,15 @@ func commands(f *command.Factory) []*cobra.Command {
 	return made
 }
 
-// flagError adds a hint to the error of an unknown flag: it may be an argument that
-// begins with a hyphen.
-func flagError(cmd *cobra.Command, err error) error {
-	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
-	unknown := (*pflag.NotExistError)(nil)
-	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Contains(cmd.Use, " ") {
-		word := shell.Word("-" + unknown.GetSpecifiedShortnames())
-		hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
-	}
-	return &command.UsageError{Err: err, Hint: hint}
-}
-
 // strict makes every group without an action of its own print its help, and
 // fail on a word it does not know.
 func strict(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.DisableFlagsInUseLine = true
 	for _, c := range cmd.Commands() {
 		strict(c)
 	}
 	if cmd.HasSubCommands() && cmd.Run == nil && cmd.RunE == nil {
+		cmd.Use = cmd.Name() + " COMMAND"
 		cmd.Args = unknownWord
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}

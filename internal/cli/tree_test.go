@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,10 +22,22 @@ import (
 // machine's environment.
 func run(t *testing.T, env []string, args ...string) (code command.Code, stdout, stderr string) {
 	t.Helper()
+	return runIn(t, term.Facts{}, env, args...)
+}
+
+// runWide returns what a command line prints on a terminal of some width.
+func runWide(t *testing.T, width int, args ...string) string {
+	t.Helper()
+	_, out, _ := runIn(t, term.Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": strconv.Itoa(width)}}, nil, args...)
+	return out
+}
+
+func runIn(t *testing.T, facts term.Facts, env []string, args ...string) (code command.Code, stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
 	home := t.TempDir()
 	a := &app.App{
-		IO:     term.New(strings.NewReader(""), &out, &errs, term.Facts{}),
+		IO:     term.New(strings.NewReader(""), &out, &errs, facts),
 		Getenv: func(string) string { return "" },
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: env, WorkDir: home, Home: home}
@@ -97,7 +110,7 @@ func TestEveryCommandRefusesAnUnknownFlagAndExplainsItself(t *testing.T) {
 }
 
 func TestHelpFitsEightyColumns(t *testing.T) {
-	pages := [][]string{{"help", "exit-codes"}, {"help", "environment"}, {"help", "input"}, {"help", "rows"}, {"help", "output"}}
+	pages := [][]string{{"help", "flags"}, {"help", "exit-codes"}, {"help", "environment"}, {"help", "input"}, {"help", "rows"}, {"help", "output"}}
 	walk(tree(), func(cmd *cobra.Command) {
 		if !strings.HasPrefix(cmd.CommandPath(), "waybill completion") {
 			pages = append(pages, append(words(cmd), "--help"))

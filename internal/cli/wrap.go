@@ -1,12 +1,8 @@
 package cli
 
 import (
-	"bytes"
 	"strings"
 
-	"github.com/spf13/cobra"
-
-	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -18,18 +14,6 @@ const (
 	// pager.
 	pageWidth = 80
 )
-
-// wrapHelp lets the help of every command fit the terminal.
-func wrapHelp(f *command.Factory, root *cobra.Command) {
-	plain := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		var b bytes.Buffer
-		cmd.SetOut(&b)
-		plain(cmd, args)
-		cmd.SetOut(f.App.IO.Out)
-		_, _ = f.App.IO.Out.Write([]byte(wrapText(b.String(), f.App.IO.Out.Width()))) // help has no other place to fail
-	})
-}
 
 // wrapText breaks lines that are wider than width between words, and fills
 // their paragraph anew. What follows goes under the text of the line: behind

@@ -70,10 +70,10 @@ func short(s string) string {
 	return s
 }
 
-// nearest returns the known word most like word, or nothing if none is near.
+// Nearest returns the known word most like word, or nothing if none is near.
 // Case, `-` and `_` count for nothing, and a known dotted key is also met by
 // its last part.
-func nearest(word string, known []string) string {
+func Nearest(word string, known []string) string {
 	w := plainWord(word)
 	best, bestDistance := "", max(2, len(w)/3)+1
 	for _, k := range known {
@@ -118,7 +118,7 @@ func distance(a, b string) int {
 
 // didYouMean adds the nearest known word to a message about an unknown one.
 func didYouMean(message, word string, known []string) string {
-	if n := nearest(word, known); n != "" {
+	if n := Nearest(word, known); n != "" {
 		return message + ", did you mean " + n + "?"
 	}
 	return message

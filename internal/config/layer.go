@@ -235,7 +235,7 @@ func nearestVariable(name string, known []string) string {
 			rest = append(rest, r)
 		}
 	}
-	if n := nearest(strings.TrimPrefix(name, EnvPrefix), rest); n != "" {
+	if n := Nearest(strings.TrimPrefix(name, EnvPrefix), rest); n != "" {
 		return EnvPrefix + n
 	}
 	return ""

@@ -52,8 +52,8 @@ func TestNearest(t *testing.T) {
 		"baseurl": "base_url", "BASE-URL": "base_url", "stor": "store", "absnt": "query.absent", "query.absnt": "query.absent",
 		"quite": "quiet", "x": "", "": "", "something": "", "rat": "rate",
 	} {
-		if got := nearest(word, known); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := Nearest(word, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

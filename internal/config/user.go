@@ -201,7 +201,7 @@ func (u userFile) profile(v value, file string) (layer, error) {
 		message += ", which has " + strings.Join(known, ", ")
 	}
 	hint := "define it below `profiles:` in the user file, or leave the profile out"
-	if n := nearest(name, known); n != "" {
+	if n := Nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}
 	return nil, wrong(message, hint).at("profile", v.origin)

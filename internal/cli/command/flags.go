@@ -1,8 +1,6 @@
 package command
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,28 +37,6 @@ const (
 	GroupHook = "webhook"
 	GroupRest = "rest"
 )
-
-// SettingFlags adds flags that are settings, with the help of the settings'
-// own table.
-func SettingFlags(cmd *cobra.Command, names ...string) {
-	for _, s := range config.Settings() {
-		if !slices.Contains(names, s.Flag) {
-			continue
-		}
-		help := s.Help
-		if s.Default != "" {
-			help = fmt.Sprintf("%s (default %s)", help, s.Default)
-		}
-		switch s.Kind {
-		case config.KindBool:
-			cmd.Flags().Bool(s.Flag, false, help)
-		case config.KindNames, config.KindList:
-			cmd.Flags().StringArray(s.Flag, nil, help)
-		default:
-			cmd.Flags().String(s.Flag, "", help)
-		}
-	}
-}
 
 // Example indents the lines of an example as cobra shows them.
 func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
@@ -137,23 +113,26 @@ func FlagValues(f *pflag.Flag) []string {
 // the settings'.
 func GlobalFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringP("output", "o", "", "output: table, json, jsonl or csv")
+	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl or csv")
 	f.Bool("json", false, "same as -o json")
-	f.String("jq", "", "filter JSON output with a jq `EXPR`")
-	f.Bool("csv-raw", false, "CSV cells as they are, unguarded against spreadsheets")
-	f.String("out", "", "write the result to `FILE` (through a temporary file)")
-	f.String("profile", "", "settings profile `NAME`")
-	f.String("account", "", "`NAME` of the account whose trackings these are")
+	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
+	f.Bool("csv-raw", false, "print CSV cells unchanged: do not protect them from spreadsheets")
+	f.String("out", "", "write the result to `FILE`, through a temporary file")
+	f.String("color", "", "`WHEN` to use color: auto, always or never")
+	f.BoolP("quiet", "q", false, "print no progress and no notes")
+	f.BoolP("verbose", "v", false, "print more details")
+	f.Bool("debug", false, "print requests and responses to stderr, with secrets masked")
+	f.String("profile", "", "use the settings of profile `NAME`")
+	f.String("config", "", "read your settings from `FILE`")
+	f.String("store", "", "keep runs, trackings and deliveries in `FILE`")
+	f.String("account", "", "`NAME` of the account that owns the trackings")
 	f.String("base-url", "", "`URL` of the service")
-	f.String("store", "", "`FILE` that keeps runs, trackings and deliveries")
-	f.String("config", "", "user configuration `FILE`")
 	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
-	f.String("ca-file", "", "trust the certificate authorities in `FILE` (PEM) too")
-	f.Bool("insecure-http", false, "allow http to other hosts than this one")
-	f.String("timeout", "", "how long to go on trying or waiting, such as 30m")
-	f.String("request-timeout", "", "how long one request may take, such as 30s")
-	f.String("color", "", "auto, always or never")
-	f.BoolP("quiet", "q", false, "no progress, no notes")
-	f.BoolP("verbose", "v", false, "say more about what is done")
-	f.Bool("debug", false, "show requests and answers on stderr, secrets masked")
+	f.String("ca-file", "", "also trust the certificate authorities in `FILE` (PEM)")
+	f.Bool("insecure-http", false, "allow http to other hosts than this computer")
+	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
+	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
+	Section(f, "Output", "output", "json", "jq", "csv-raw", "out", "color", "quiet", "verbose", "debug")
+	Section(f, "Settings", "profile", "config", "store", "account")
+	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
 }

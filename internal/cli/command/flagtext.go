@@ -1,0 +1,139 @@
+package command
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+// Annotations of flags.
+const (
+	sectionKey = "waybill_section" // names its section in help
+	valueKey   = "waybill_value"   // names its value, where its help does not
+)
+
+// Section shows flags of a set under a title of their own in help.
+func Section(f *pflag.FlagSet, title string, names ...string) {
+	for _, name := range names {
+		if err := f.SetAnnotation(name, sectionKey, []string{title}); err != nil {
+			panic(err) // the names are written in the code
+		}
+	}
+}
+
+// FlagSection is some flags with the title that help shows them under.
+type FlagSection struct {
+	Title string // empty for flags without a section
+	Flags []*pflag.Flag
+}
+
+// FlagSections returns the flags that help shows: those without a section first, then
+// each section where its first flag stands.
+func FlagSections(f *pflag.FlagSet) []FlagSection {
+	all := make([]FlagSection, 1)
+	f.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden || flag.Deprecated != "" {
+			return
+		}
+		title := ""
+		if a := flag.Annotations[sectionKey]; len(a) > 0 {
+			title = a[0]
+		}
+		i := slices.IndexFunc(all, func(s FlagSection) bool { return s.Title == title })
+		if i < 0 {
+			i = len(all)
+			all = append(all, FlagSection{Title: title})
+		}
+		all[i].Flags = append(all[i].Flags, flag)
+	})
+	return slices.DeleteFunc(all, func(s FlagSection) bool { return len(s.Flags) == 0 })
+}
+
+// OwnFlags returns the flags that a command does not share with all others.
+func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
+	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	own.SortFlags = false
+	global := cmd.Root().PersistentFlags()
+	var help *pflag.Flag
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case global.Lookup(f.Name) == f:
+		case f.Name == "help":
+			help = f
+		default:
+			own.AddFlag(f)
+		}
+	})
+	if help != nil {
+		own.AddFlag(help)
+	}
+	return own
+}
+
+// FlagText returns the name of a flag's value, such as FILE, and its help with the
+// default. The value is empty for flags that need none.
+func FlagText(f *pflag.Flag) (value, help string) {
+	value, help = pflag.UnquoteUsage(f)
+	if named := f.Annotations[valueKey]; len(named) > 0 {
+		value = named[0]
+	}
+	if f.Value.Type() == "bool" {
+		value = ""
+	}
+	if !slices.Contains([]string{"", "0", "0s", "[]", "false"}, f.DefValue) {
+		help += " (default " + f.DefValue + ")"
+	}
+	return value, help
+}
+
+// SettingFlags adds flags that are settings, with the help of the settings'
+// own table.
+func SettingFlags(cmd *cobra.Command, names ...string) {
+	for _, s := range config.Settings() {
+		if !slices.Contains(names, s.Flag) {
+			continue
+		}
+		help := s.Help
+		if s.Default != "" && s.Kind != config.KindBool {
+			help += " (default " + s.Default + ")"
+		}
+		switch s.Kind {
+		case config.KindBool:
+			cmd.Flags().Bool(s.Flag, false, help)
+		case config.KindNames, config.KindList:
+			cmd.Flags().StringArray(s.Flag, nil, help)
+		default:
+			cmd.Flags().String(s.Flag, "", help)
+		}
+		cmd.Flags().Lookup(s.Flag).Annotations = map[string][]string{valueKey: {settingValue(s)}}
+	}
+}
+
+// settingValue names what the flag of a setting takes.
+func settingValue(s config.Setting) string {
+	switch s.Kind {
+	case config.KindInteger, config.KindNumber:
+		return "N"
+	case config.KindDuration:
+		return "DURATION"
+	case config.KindSize:
+		return "SIZE"
+	case config.KindPath:
+		return "FILE"
+	}
+	switch s.Flag {
+	case "addr":
+		return "HOST:PORT"
+	case "map":
+		return "FIELD=HEADER"
+	case "carrier-map":
+		return "NAME=CODE"
+	case "secret-from":
+		return "PLACE"
+	}
+	return strings.ToUpper(s.Flag)
+}

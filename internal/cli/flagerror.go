@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/shell"
+)
+
+// flagError puts an error of the flags into words, and says what can be done.
+func flagError(cmd *cobra.Command, err error) error {
+	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
+	var (
+		unknown *pflag.NotExistError
+		empty   *pflag.ValueRequiredError
+		invalid *pflag.InvalidValueError
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return unknownFlag(cmd, unknown, hint)
+	case errors.As(err, &empty):
+		f := empty.GetFlag()
+		value, _ := command.FlagText(f)
+		return command.Usagef(hint, "--%s needs a value: --%s %s", f.Name, f.Name, value)
+	case errors.As(err, &invalid):
+		return command.Usagef(hint, "--%s %s", invalid.GetFlag().Name, invalidValue(invalid))
+	}
+	return &command.UsageError{Err: err, Hint: hint}
+}
+
+// unknownFlag suggests the flag that was probably meant. A word with one hyphen may
+// also be an argument that begins with one.
+func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) error {
+	name := err.GetSpecifiedName()
+	if letters := err.GetSpecifiedShortnames(); letters != "" {
+		if word := shell.Word("-" + letters); strings.Contains(cmd.Use, " ") {
+			hint = "if " + word + " is an argument, put -- before it: `" + cmd.CommandPath() + " -- " + word + "`; else " + hint
+		}
+		return command.Usagef(hint, "unknown flag -%s in %s", name, command.Quoted("-"+letters))
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			known = append(known, f.Name)
+		}
+	})
+	if near := config.Nearest(name, known); near != "" {
+		hint = "did you mean --" + near + "?"
+	}
+	return command.Usagef(hint, "unknown flag --%s", name)
+}
+
+// invalidValue says what is wrong with a value.
+func invalidValue(err *pflag.InvalidValueError) string {
+	cause := (*strconv.NumError)(nil)
+	if !errors.As(err, &cause) {
+		return err.Unwrap().Error()
+	}
+	text := command.Quoted(err.GetValue())
+	kind := err.GetFlag().Value.Type()
+	switch {
+	case errors.Is(cause, strconv.ErrRange):
+		return text + " is out of range"
+	case kind == "bool":
+		return text + " is not true or false"
+	case strings.HasPrefix(kind, "float"):
+		return text + " is not a number"
+	case strings.HasPrefix(kind, "uint"):
+		return text + " is not a whole number from 0 up"
+	}
+	return text + " is not a whole number"
+}

@@ -1,0 +1,89 @@
+package cli_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+func TestHelpOfWaybill(t *testing.T) {
+	_, help, _ := run(t, nil, "--help")
+	for _, want := range []string{"\nHelp topics:\n", "\n  flags  ", "\n  exit-codes  ", "\nExamples:\n", "-h, --help", "-V, --version", "\nGlobal flags: waybill help flags\n"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("waybill --help has no %q:\n%s", want, help)
+		}
+	}
+	if n := strings.Count(help, "\n  waybill "); n != 4 { // its usage, and three examples
+		t.Errorf("%d lines of commands in waybill --help; want 4:\n%s", n, help)
+	}
+}
+
+// Global flags are explained once, and every command says where.
+func TestGlobalFlagsAreShownOnce(t *testing.T) {
+	_, all, _ := run(t, nil, "help", "flags")
+	tree().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(all, " --"+f.Name+" ") {
+			t.Errorf("waybill help flags has no --%s", f.Name)
+		}
+	})
+	walk(tree(), func(cmd *cobra.Command) {
+		_, help, _ := run(t, nil, append(words(cmd), "--help")...)
+		if strings.Count(help, "Global flags: waybill help flags\n") != 1 || strings.Contains(help, "--request-timeout ") {
+			t.Errorf("%s --help has not one line about global flags:\n%s", cmd.CommandPath(), help)
+		}
+	})
+}
+
+// Help is legible on narrow and wide terminals: no line is wider, and no word stands
+// alone where there is room for more.
+func TestHelpFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{60, 80, 100} {
+		for _, args := range [][]string{{"--help"}, {"create", "--help"}, {"events", "send", "--help"}, {"help", "flags"}, {"help", "output"}} {
+			help := runWide(t, width, args...)
+			for line := range strings.Lines(help) {
+				line = strings.TrimSuffix(line, "\n")
+				if term.DisplayWidth(line) > width && !strings.HasPrefix(line, "  waybill ") {
+					t.Errorf("%v at %d columns: %s", args, width, line)
+				}
+				if text := strings.TrimLeft(line, " "); text != "" && len(line)-len(text) > width/2 {
+					t.Errorf("%v at %d columns leaves no room: %s", args, width, line)
+				}
+			}
+		}
+	}
+}
+
+func TestErrorsOfFlags(t *testing.T) {
+	tests := []struct{ line, message, hint string }{
+		{"list --statsu x", "unknown flag --statsu", "did you mean --status?"},
+		{"list --jqq x", "unknown flag --jqq", "did you mean --jq?"},
+		{"list --no-such-thing", "unknown flag --no-such-thing", "run `waybill list --help` for its flags"},
+		{"show -x", `unknown flag -x in "-x"`, "if -x is an argument, put -- before it"},
+		{"list --status", "--status needs a value", "run `waybill list --help`"},
+		{"list --limit x", `--limit "x" is not a whole number`, "run `waybill list --help`"},
+		{"list --limit 99999999999999999999", `--limit "99999999999999999999" is out of range`, ""},
+		{"list --quiet=perhaps", `--quiet "perhaps" is not true or false`, ""},
+		{"sandbox --seed -1", `--seed "-1" is not a whole number from 0 up`, ""},
+		{"list -o jsn", `"jsn"`, "json?"},
+		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},
+		{"runs shw 3", `unknown command "shw"`, "did you mean `waybill runs show`?"},
+		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
+		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
+	}
+	for _, tt := range tests {
+		code, stdout, stderr := run(t, nil, strings.Fields(tt.line)...)
+		if code != command.Usage || stdout != "" || !strings.Contains(stderr, tt.message) || !strings.Contains(stderr, tt.hint) {
+			t.Errorf("%s: status %d, stdout %q, stderr %q; want %q and %q", tt.line, code, stdout, stderr, tt.message, tt.hint)
+		}
+		for _, internal := range []string{"strconv", "parsing", "invalid syntax", "shorthand"} {
+			if strings.Contains(stderr, internal) {
+				t.Errorf("%s: %q speaks of %s", tt.line, stderr, internal)
+			}
+		}
+	}
+}
