@@ -70,6 +70,10 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"list --quiet=perhaps", `--quiet "perhaps" is not true or false`, ""},
 		{"sandbox --seed -1", `--seed "-1" is not a whole number from 0 up`, ""},
 		{"list -o jsn", `"jsn"`, "json?"},
+		{"list --state acepted", `--state "acepted" is not accepted, rejected, unknown, pending or sending`, "did you mean accepted?"},
+		{"runs rows 3 --state rejected,unknwon", `--state "unknwon" is not pending`, "did you mean unknown?"},
+		{"show A --by number", `--by "number" is not refer-id or tracking-number`, "run `waybill show --help` for its flags"},
+		{"create a.csv --format xlsx", `--format "xlsx" is not auto, csv, tsv, json or jsonl`, ""},
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},
 		{"runs shw 3", `unknown command "shw"`, "did you mean `waybill runs show`?"},
 		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
@@ -86,4 +90,17 @@ func TestErrorsOfFlags(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The value of a flag has a name in capitals, and the name stands in its help or
+// explains itself.
+func TestFlagsNameTheirValues(t *testing.T) {
+	walk(tree(), func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			value, help := command.FlagText(f)
+			if f.Value.Type() != "bool" && (value == "" || value != strings.ToUpper(value)) && !strings.Contains(value, "=") && !strings.Contains(value, ": VALUE") {
+				t.Errorf("%s: --%s %q %q; want the name of its value in capitals", cmd.CommandPath(), f.Name, value, help)
+			}
+		})
+	})
 }

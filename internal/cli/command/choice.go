@@ -28,16 +28,16 @@ func Choices(f *pflag.FlagSet, values *[]string, name, help string, words ...str
 	f.Var(&choices{values: values, words: words}, name, help+": "+Or(words))
 }
 
-// CheckChoice returns an error unless a word is one of some words.
-func CheckChoice(word string, words []string) error {
-	if slices.Contains(words, word) {
-		return nil
+// choose returns the one of some words that was given, in any case.
+func choose(word string, words []string) (string, error) {
+	if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) }); i >= 0 {
+		return words[i], nil
 	}
 	text := Quoted(word) + " is not " + Or(words)
 	if near := config.Nearest(word, words); near != "" {
 		text += "; did you mean " + near + "?"
 	}
-	return errors.New(text)
+	return "", errors.New(text)
 }
 
 // Or lists words, such as "a, b or c".
@@ -58,9 +58,9 @@ func (c *choice) String() string    { return *c.value }
 func (c *choice) Type() string      { return "word" }
 func (c *choice) Choices() []string { return c.words }
 
-func (c *choice) Set(word string) error {
-	*c.value = word
-	return CheckChoice(word, c.words)
+func (c *choice) Set(word string) (err error) {
+	*c.value, err = choose(word, c.words)
+	return err
 }
 
 type choices struct {
@@ -82,10 +82,11 @@ func (c *choices) Replace(words []string) error {
 
 func (c *choices) Set(list string) error {
 	for word := range strings.SplitSeq(list, ",") {
-		if err := CheckChoice(word, c.words); err != nil {
+		chosen, err := choose(word, c.words)
+		if err != nil {
 			return err
 		}
-		*c.values = append(*c.values, word)
+		*c.values = append(*c.values, chosen)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/intake"
 )
 
 // StdinName is how standard input is named on the command line.
@@ -59,9 +60,14 @@ func CheckLimit(n int) error {
 	return nil
 }
 
+// InputFormats are the words of --format of commands that read rows.
+func InputFormats() []string {
+	return []string{string(intake.Auto), string(intake.CSV), string(intake.TSV), string(intake.JSON), string(intake.JSONL)}
+}
+
 // OlderThanFlag adds --older-than.
 func OlderThanFlag(cmd *cobra.Command, age *string) {
-	cmd.Flags().StringVar(age, "older-than", "", "`AGE` such as 30d")
+	cmd.Flags().StringVar(age, "older-than", "", "remove what is older than `AGE`, such as 30d")
 }
 
 // OlderThan reads --older-than: the time before which things are old.

@@ -68,7 +68,7 @@ differs, and 0 if all rows agree.`,
 	flags.BoolVar(&o.All, "all", false, "show the account's other rows too, as not in file")
 	flags.StringVar(&o.Stale, "stale", "", "show rows not delivered and without anything new for an `AGE` such as 48h")
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "concurrency", "rate", "max-input")
-	flags.StringVar(&o.Format, "format", "auto", "read the input as csv, tsv, json or jsonl instead of looking at it")
+	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
 	flags.BoolVar(&o.Skip, "skip-invalid", false, "leave bad rows out instead of refusing the input")
 	flags.BoolVar(&o.Odd, "accept-odd-values", false, "read values that look like spreadsheet damage or placeholders")
 	return cmd

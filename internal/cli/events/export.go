@@ -56,7 +56,7 @@ Names of members stay. What is redacted verifies no more, and is marked
 	flags := cmd.Flags()
 	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
 	flags.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
-	flags.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
 	return cmd
 }
@@ -81,15 +81,12 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if len(o.IDs) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")
 	}
-	e := exporter{filtered: o.Filter != ""}
+	e := exporter{filtered: o.Filter != "", verified: inbox.Verified(o.Verified)}
 	var err error
 	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
 		return err
 	}
 	if e.filter, err = parseFilter(o.Filter); err != nil {
-		return err
-	}
-	if e.verified, err = parseVerified(o.Verified); err != nil {
 		return err
 	}
 	if o.Redact {

@@ -50,11 +50,11 @@ often it was tried and why it failed last.`,
 	flags := cmd.Flags()
 	flags.IntVar(&o.Limit, "limit", 50, "at most `N` (0 for all)")
 	flags.StringVar(&o.Kind, "event", "", "only this `KIND`, such as router.delivered")
-	flags.StringVar(&o.Number, "tracking-number", "", "only this tracking number")
+	flags.StringVar(&o.Number, "tracking-number", "", "only this tracking `NUMBER`")
 	flags.StringVar(&o.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
 	flags.StringVar(&o.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
 	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	flags.StringVar(&o.Verified, "verified", "", "only `WHICH`: yes, no or unknown")
+	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
 	return cmd
@@ -65,23 +65,11 @@ func (o listOptions) query() (inbox.Query, error) {
 	if err != nil {
 		return inbox.Query{}, err
 	}
-	v, err := parseVerified(o.Verified)
-	if err != nil {
-		return inbox.Query{}, err
-	}
-	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: v}
+	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: inbox.Verified(o.Verified)}
 	if !o.All {
 		q.Marks = []inbox.Mark{inbox.Current}
 	}
 	return q, nil
-}
-
-func parseVerified(s string) (inbox.Verified, error) {
-	switch v := inbox.Verified(s); v {
-	case "", inbox.Yes, inbox.No, inbox.Unknown:
-		return v, nil
-	}
-	return "", command.Usagef("use yes, no or unknown", "--verified %q is neither", s)
 }
 
 // parseFilter reads --filter.

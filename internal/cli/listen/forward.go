@@ -31,7 +31,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
-	f.StringVar(&o.Ack, "ack", ackStored, "`WHEN` to answer a delivery: stored, or forwarded (with the status of the one target)")
+	command.Choice(f, &o.Ack, "ack", ackStored, "answer a delivery `WHEN` it is stored, or forwarded (with the status of the only target)", ackStored, ackForwarded)
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
 }
@@ -55,8 +55,6 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		all = append(all, t)
 	}
 	switch {
-	case o.Ack != ackStored && o.Ack != ackForwarded:
-		return nil, command.Usagef("use stored or forwarded", "--ack %q is neither", o.Ack)
 	case o.Ack == ackForwarded && len(all) != 1:
 		return nil, command.Usagef("name one --forward-to", "--ack forwarded gives the status of one target, and there are %d", len(all))
 	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != "" || len(o.Headers) > 0):

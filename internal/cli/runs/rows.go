@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -44,16 +43,11 @@ that create reads, and others that create passes over.`,
 			return runRows(ctx, c, o)
 		}),
 	}
-	cmd.Flags().StringArrayVar(&o.States, "state", nil, "only rows in `STATE`: "+strings.Join(rowStates(), ", ")+" (may be given again)")
+	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE,...`", rowStates()...)
 	return cmd
 }
 
 func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
-	for _, state := range o.States {
-		if !slices.Contains(rowStates(), state) {
-			return command.Usagef("use "+strings.Join(rowStates(), ", "), "--state %s", command.Quoted(state))
-		}
-	}
 	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return err

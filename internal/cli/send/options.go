@@ -41,8 +41,8 @@ type Options struct {
 func (o *Options) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
-	f.StringVar(&o.Unknown, "unknown", string(bulk.Reconcile), "`WAY` to treat rows of unknown outcome: reconcile, resend-one, resend or keep")
-	f.StringVar(&o.Settle, "settle", "2m", "`TIME` between the two proofs of absence that an unknown row needs")
+	command.Choice(f, &o.Unknown, "unknown", string(bulk.Reconcile), "`ACTION` for rows of unknown outcome", string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep))
+	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two proofs of absence that an unknown row needs")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
 	f.BoolVar(&o.Canary, "canary", true, "an account's first row goes alone and is asked for")
 	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
@@ -56,9 +56,6 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("--settle 2m", "--settle: %w", err)
 	}
 	unknown := bulk.UnknownAction(o.Unknown)
-	if !slices.Contains([]bulk.UnknownAction{bulk.Reconcile, bulk.ResendOne, bulk.Resend, bulk.Keep}, unknown) {
-		return bulk.Policy{}, command.Usagef("use one of reconcile, resend-one, resend, keep", "--unknown %s", o.Unknown)
-	}
 	if o.MaxRejects < 0 {
 		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
 	}

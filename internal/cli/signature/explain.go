@@ -53,7 +53,7 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "explain by this scheme, a preset or one of webhook.schemes")
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "explain by scheme `NAME`: a preset, or one of webhook.schemes")
 	cmd.Flags().BoolVar(&o.Reveal, "reveal", false, "show credentials in headers")
 	command.SettingFlags(cmd, "secret-from")
 	return cmd

@@ -40,7 +40,7 @@ and prints the headers to send with it. A token in clear shows as *** without --
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "sign by this scheme, a preset or one of webhook.schemes")
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "sign by scheme `NAME`: a preset, or one of webhook.schemes")
 	cmd.Flags().BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
 	command.SettingFlags(cmd, "secret-from")
 	return cmd

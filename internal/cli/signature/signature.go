@@ -61,9 +61,9 @@ func (g *givenDelivery) flags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&g.Body, "body", "", "`FILE` with a body, byte for byte (- for standard input)")
 	f.StringArrayVarP(&g.Header, "header", "H", nil, "a header of it, `'NAME: VALUE'`; may be repeated")
-	f.StringVar(&g.Method, "method", "POST", "its method")
-	f.StringVar(&g.Path, "path", "/", "its path, as sent")
-	f.StringVar(&g.Query, "query", "", "its query, as sent, without the question mark")
+	f.StringVar(&g.Method, "method", "POST", "its `METHOD`")
+	f.StringVar(&g.Path, "path", "/", "its `PATH`, as sent")
+	f.StringVar(&g.Query, "query", "", "its `QUERY`, as sent, without the question mark")
 	f.StringVar(&g.At, "at", "", "judge its time as at `TIME` (RFC 3339), else now")
 }
 

@@ -79,7 +79,7 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
-	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "verify by this scheme, a preset or one of webhook.schemes")
+	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "verify by scheme `NAME`: a preset, or one of webhook.schemes")
 	command.SettingFlags(cmd, "secret-from")
 	return cmd
 }

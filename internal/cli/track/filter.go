@@ -3,7 +3,6 @@ package track
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +19,14 @@ type filterOptions struct {
 func (o *filterOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
-	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `X`: number, label or track")
-	f.StringVar(&o.State, "state", "", "trackings whose row is in this `STATE`: accepted, rejected, unknown, pending or sending")
+	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: number, label or track")
+	command.Choice(f, &o.State, "state", "", "trackings whose row is in `STATE`", states()...)
 	f.StringVar(&o.Stale, "stale", "", "trackings accepted an `AGE` such as 48h ago or earlier, not delivered and not heard of since")
+}
+
+// states are the words of --state.
+func states() []string {
+	return []string{string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
 }
 
 func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
@@ -44,9 +48,6 @@ func (o *filterOptions) String() string {
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
 	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State)}
-	if o.State != "" && !slices.Contains([]ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Sending}, f.State) {
-		return nil, f, command.Usagef("use accepted, rejected, unknown, pending or sending", "--state %q is none", o.State)
-	}
 	var err error
 	if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
 		return nil, f, err

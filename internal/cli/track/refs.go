@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -30,8 +31,8 @@ func (o *refOptions) flags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: CSV, JSON, JSONL or one a line (- for standard input)")
 	o.filterOptions.flags(cmd)
-	f.StringVar(&o.By, "by", "refer-id", "what a REF is that the store does not know: refer-id or tracking-number")
-	f.StringVar(&o.Format, "format", "auto", "read --from as csv, tsv, json, jsonl or list instead of looking at it")
+	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
+	command.Choice(f, &o.Format, "format", "auto", "read --from as `FORMAT`", append(command.InputFormats(), string(intake.List))...)
 	command.SettingFlags(cmd, "concurrency", "rate", "map", "encoding", "strip-spaces", "max-input")
 }
 
@@ -44,8 +45,6 @@ func (o *refOptions) check() error {
 		}
 	}
 	switch {
-	case o.By != "refer-id" && o.By != "tracking-number":
-		return command.Usagef("use --by refer-id or --by tracking-number", "--by %q is neither", o.By)
 	case ways > 1:
 		return command.Usagef("give REFs, or --from FILE, or --run and other filters", "REFs, --from and filters such as --run exclude each other")
 	case ways == 0:
