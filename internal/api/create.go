@@ -37,7 +37,7 @@ func readRows(r *tracking.Reply, items []tracking.Item) {
 	rows, blanket := r.Body.Refusals(items)
 	if blanket && r.Outcome == tracking.OutcomeAccepted {
 		r.Outcome = tracking.OutcomeNotCredible
-		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "lists every row as refused and doesn't say why", Excerpt: excerpt(r.Answer)}
+		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "every row listed as refused without a reason", Excerpt: excerpt(r.Answer)}
 		return
 	}
 	r.Refused = rows
@@ -54,7 +54,7 @@ func (c *Client) classify(x exchange) (tracking.Outcome, error) {
 		if o.Meaning().Stored != tracking.StoredUnknown {
 			o = tracking.OutcomeUnknown
 		}
-		return o, fmt.Errorf("no complete answer: %w", x.err)
+		return o, fmt.Errorf("no complete response: %w", x.err)
 	case slices.Contains(c.opts.Unprocessed, x.status):
 		return tracking.OutcomeThrottled, newStatusError(x)
 	case o != tracking.OutcomeAccepted:
@@ -69,20 +69,20 @@ func (c *Client) classify(x exchange) (tracking.Outcome, error) {
 // checkSuccess returns why a 2xx answer can't be taken as success, or nil.
 func (c *Client) checkSuccess(x exchange) error {
 	if x.cut {
-		return &AnswerError{Status: x.status, Problem: "is longer than what is read"}
+		return &AnswerError{Status: x.status, Problem: "too large"}
 	}
 	body := bytes.TrimSpace(x.answer)
 	switch {
 	case len(body) > 0 && !x.body.JSON():
-		return &AnswerError{Status: x.status, Problem: "is neither empty nor JSON", Excerpt: excerpt(body)}
+		return &AnswerError{Status: x.status, Problem: "neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
 			if !m.Holds(x.body) {
-				return &AnswerError{Status: x.status, Problem: "does not meet create.accepted at " + m.Path, Excerpt: excerpt(body)}
+				return &AnswerError{Status: x.status, Problem: "create.accepted not met at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
 	case x.body.Wrong():
-		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(body)}
+		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(body)}
 	}
 	return nil
 }

@@ -49,15 +49,15 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 	case x.status < 200 || x.status > 299:
 		return newStatusError(x)
 	case x.err != nil:
-		return &AnswerError{Status: x.status, Problem: "broke off", Excerpt: excerpt(x.answer)}
+		return &AnswerError{Status: x.status, Problem: "incomplete", Excerpt: excerpt(x.answer)}
 	case a.Processing:
 		return tracking.ErrProcessing
 	case len(a.Trackings) > 0:
 		return nil
 	case !a.JSON:
-		return &AnswerError{Status: x.status, Problem: "is not JSON", Excerpt: excerpt(x.answer)}
+		return &AnswerError{Status: x.status, Problem: "not JSON", Excerpt: excerpt(x.answer)}
 	case x.body.Wrong():
-		return &AnswerError{Status: x.status, Problem: "carries a sign of error", Excerpt: excerpt(x.answer)}
+		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(x.answer)}
 	}
 	return tracking.ErrUndecided
 }

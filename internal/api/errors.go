@@ -19,7 +19,7 @@ type ConnectError struct {
 
 func (e *ConnectError) Error() string {
 	if e.Sent {
-		return fmt.Sprintf("no answer from %s: %v", e.Host, e.Err)
+		return fmt.Sprintf("no response from %s: %v", e.Host, e.Err)
 	}
 	return fmt.Sprintf("connect to %s: %v", e.Host, e.Err)
 }
@@ -47,7 +47,7 @@ type AnswerError struct {
 func (e *AnswerError) Troubled() bool { return true }
 
 func (e *AnswerError) Error() string {
-	s := fmt.Sprintf("the answer with status %d %s", e.Status, e.Problem)
+	s := fmt.Sprintf("unexpected response: status %d, %s", e.Status, e.Problem)
 	if e.Excerpt != "" {
 		s += ": " + e.Excerpt
 	}
@@ -76,7 +76,7 @@ func (e *StatusError) Error() string {
 		s += ": " + e.Message
 	}
 	if e.Location != "" {
-		s += " (a redirect to " + e.Location + ", which is never followed: check base_url)"
+		s += " (redirect to " + e.Location + " not followed; check base_url)"
 	}
 	return s
 }

@@ -35,7 +35,7 @@ func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, ite
 	absent, success := c.absent(x), x.status >= 200 && x.status < 300
 	switch e := x.body.Evidence(item); {
 	case absent && e.Presence != tracking.PresenceUndecided:
-		return tracking.Evidence{Why: fmt.Sprintf("says that there is no such tracking (status %d), and shows it", x.status)}
+		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.status)}
 	case absent:
 		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
 	case success:
@@ -60,9 +60,9 @@ func (c *Client) noEvidence(ctx context.Context, x exchange) tracking.Evidence {
 	case x.status == 0:
 		e.Err, e.Unconnected = c.unanswered(x), !x.sent
 	case x.err != nil:
-		e.Err = fmt.Errorf("the answer with status %d broke off: %w", x.status, x.err)
+		e.Err = fmt.Errorf("incomplete response with status %d: %w", x.status, x.err)
 	default:
-		e.Err = &AnswerError{Status: x.status, Problem: "is longer than what is read"}
+		e.Err = &AnswerError{Status: x.status, Problem: "too large"}
 	}
 	return e
 }

@@ -162,7 +162,7 @@ func plainError(err error) error {
 }
 
 // errTimedOut says that no answer came within the time of one request.
-var errTimedOut = errors.New("no answer within the time allowed for one request (--request-timeout)")
+var errTimedOut = errors.New("no response in time (--request-timeout)")
 
 // retryAfter reads both forms of the header: seconds, or an HTTP date. What is
 // neither, or past, is 0.

@@ -183,7 +183,7 @@ func (s *Session) SetConfig(all ...config.Assignment) (string, error) {
 	}
 	for _, a := range all {
 		if o := s.Config.Origin(a.Key); o.Level > config.FromProfile {
-			s.IO.Warning("%s is set by %s too, which wins over %s", a.Key, o, path)
+			s.IO.Warning("%s is also set by %s, which overrides %s", a.Key, o, path)
 		}
 	}
 	return path, nil

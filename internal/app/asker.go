@@ -18,7 +18,7 @@ func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
 	if err != nil {
 		return nil, err
 	}
-	note := sync.OnceFunc(func() { s.IO.Note("the store %s is read-only: nothing is recorded", s.Config.Store) })
+	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
 		db, err := s.StoreIfAny(ctx)
 		if err != nil || db == nil {

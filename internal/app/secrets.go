@@ -15,7 +15,7 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
 	}
-	missing, hint := fmt.Sprintf("there is no scheme %q", name), "describe it under webhook.schemes; `waybill signature schemes list` shows what there is"
+	missing, hint := fmt.Sprintf("unknown scheme %q", name), "configure it under webhook.schemes; `waybill signature schemes list` lists all schemes"
 	if name != s.Config.Webhook.Scheme { // but a flag's
 		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
 	}
@@ -27,7 +27,7 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 	secrets, err := s.AnyWebhookSecrets()
 	if err == nil && len(secrets) == 0 {
-		err = s.Config.Refuse("webhook.secrets", "there is no secret to verify with", "set WAYBILL_WEBHOOK_SECRET, or webhook.secrets to env: or file: references")
+		err = s.Config.Refuse("webhook.secrets", "no webhook secret is set", "set WAYBILL_WEBHOOK_SECRET, or set webhook.secrets to env:NAME or file:PATH")
 	}
 	return secrets, err
 }

@@ -111,10 +111,10 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	}
 	s.store = newStore(db)
 	if who := db.Shared(); who != "" {
-		s.IO.Note("the store %s is shared: %s, and so change what counts as sent", db.Path(), who)
+		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Path(), who)
 	}
 	if copied := db.Backup(); copied != "" {
-		s.IO.Note("the store was brought up to date; as it was, it is kept in %s: whoever goes back to that forgets what was sent and received since", copied)
+		s.IO.Note("Store upgraded; backup of the old version: %s (it does not contain what is sent or received from now on)", copied)
 	}
 	return s.store, nil
 }

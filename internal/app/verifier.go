@@ -51,10 +51,10 @@ func (s *Session) Verifier() (*Verifier, error) {
 	}
 	return newVerifier(w.Secrets, read, func(err error) {
 		if err != nil {
-			s.IO.Warning("a secret changed and cannot be used, so those of before stay in force: %v", err)
+			s.IO.Warning("a secret has changed and can't be used; the previous secrets stay in use: %v", err)
 			return
 		}
-		s.IO.Note("the secrets have changed and were read again")
+		s.IO.Note("Secrets reloaded")
 	})
 }
 

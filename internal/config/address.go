@@ -14,17 +14,17 @@ import (
 // name, query and fragment are refused, and so is http, but for a loopback
 // host or when insecure is set.
 func normalizeURL(raw string, insecure bool) (string, *KeyError) {
-	const form = "write it like https://api.example.com or https://api.example.com/path"
+	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
 		// The text may hold a password, and the parser's error holds the text.
 		return "", wrong("not a URL with https:// and a host", form)
 	}
 	if u.User != nil {
-		return "", wrong("holds a user name or password", form+"; the key belongs in WAYBILL_API_KEY or an api_key_file")
+		return "", wrong("contains a user name or password", form+"; put the key into WAYBILL_API_KEY or a file named by api_key_file")
 	}
 	if strings.ContainsAny(raw, "?#") {
-		return "", wrong("holds a query or fragment (? or #)", form)
+		return "", wrong("contains a query or fragment (? or #)", form)
 	}
 	scheme := strings.ToLower(u.Scheme)
 	if scheme != "https" && scheme != "http" {
@@ -39,7 +39,7 @@ func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 		return "", wrong("the port is not a number from 1 to 65535", form)
 	}
 	if scheme == "http" && !insecure && !loopback(host) {
-		return "", wrong("http would send the key in clear to "+host, "use https, or allow it with --insecure-http")
+		return "", wrong("http would send the API key unencrypted to "+host, "use https, or allow http with --insecure-http")
 	}
 	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil
 }

@@ -39,14 +39,14 @@ func (s setting) codec() codec {
 	case KindSecret:
 		return codec{want: "text", decode: s.secret}
 	case KindList:
-		return codec{want: "a list of texts", texts: textsOf(s.plainText), node: nodesOf(s, s.plainText)}
+		return codec{want: "a list of strings", texts: textsOf(s.plainText), node: nodesOf(s, s.plainText)}
 	case KindIntegers:
 		return codec{
 			want: "whole numbers" + s.bounds(), tags: []string{"!!int"},
 			texts: textsOf(s.integer), node: nodesOf(s, s.integer),
 		}
 	case KindNames:
-		return codec{want: "names with a text each", texts: s.namesFromTexts, node: s.namesFromNode}
+		return codec{want: "names with a string each", texts: s.namesFromTexts, node: s.namesFromNode}
 	case KindMatches:
 		return codec{want: "a list of {path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
 			return items(n, s.want(), matchFromNode)
@@ -56,7 +56,7 @@ func (s setting) codec() codec {
 			return items(n, s.want(), absentFromNode)
 		}}
 	case KindSchemes:
-		return codec{want: "names with a signature scheme each", node: s.schemesFromNode}
+		return codec{want: "signature schemes by name", node: s.schemesFromNode}
 	default:
 		return codec{want: "text", decode: untyped(s.plainText)}
 	}
@@ -103,7 +103,7 @@ func (s setting) fromTexts(texts []string) (any, *KeyError) {
 	case c.texts != nil:
 		return c.texts(texts)
 	}
-	return nil, wrong("wants JSON: "+s.want(), "")
+	return nil, wrong("must be JSON: "+s.want(), "")
 }
 
 // fromNode decodes what stands in a file. A fault carries the line where it is

@@ -151,7 +151,7 @@ func (c Config) RequireBaseURL() (string, error) {
 	if c.BaseURL == "" {
 		return "", &KeyError{
 			Key: "base_url", Message: ErrNoBaseURL.Error(), Err: ErrNoBaseURL,
-			Hint: "give --base-url URL, or set WAYBILL_BASE_URL or base_url in the user file",
+			Hint: "set WAYBILL_BASE_URL, pass --base-url URL, or set base_url in the user file",
 		}
 	}
 	return c.BaseURL, nil
@@ -161,7 +161,7 @@ func (c Config) RequireBaseURL() (string, error) {
 // set and no folder for it is known.
 func (c Config) StorePath() (string, error) {
 	if c.Store == "" {
-		return "", c.Refuse("store", "no place for the store is known: there is no home folder", "give --store FILE, or set WAYBILL_STORE")
+		return "", c.Refuse("store", "there is no home folder to put it in", "pass --store FILE, or set WAYBILL_STORE")
 	}
 	return c.Store, nil
 }

@@ -35,7 +35,7 @@ var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 // included, a sign, and anything past 290 years are refused.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "" {
-		return 0, errors.New("empty: give a duration such as 30s, 2m, 1h or 7d")
+		return 0, errors.New("empty; use a duration such as 30s, 2m, 1h or 7d")
 	}
 	var total float64 // nanoseconds
 	for rest := s; rest != ""; {

@@ -31,7 +31,7 @@ func TestParseDuration(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ in, want string }{
-		{"", "empty: give a duration such as 30s, 2m, 1h or 7d"},
+		{"", "empty; use a duration such as 30s, 2m, 1h or 7d"},
 		{"30", `"30" needs a unit: 30s, 30m, 30h or 30d`},
 		{"0", `"0" needs a unit: 0s, 0m, 0h or 0d`},
 		{"1h30", `"1h30" needs a unit: 30s, 30m, 30h or 30d`},

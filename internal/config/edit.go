@@ -39,7 +39,7 @@ func editUser(src Sources, profile string, changes []Change, check func(made use
 	path := l.paths.User
 	o := Origin{Level: FromUser, File: path}
 	if path == "" {
-		return "", wrong("no place for the user file is known: there is no home folder", "give --config FILE").at("", o)
+		return "", wrong("no user file: there is no home folder", "pass --config FILE").at("", o)
 	}
 	fault := refuseForeignLinks(path)
 	var old []byte
@@ -68,7 +68,7 @@ func editUser(src Sources, profile string, changes []Change, check func(made use
 		return "", err
 	}
 	if err := replaceFile(path, data); err != nil {
-		return "", (&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and who may write there", Err: err}).at("", o)
+		return "", (&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}).at("", o)
 	}
 	return path, nil
 }
@@ -131,7 +131,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
 		*old = yaml.Node{Kind: yaml.MappingNode, HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment}
 	}
 	if old.Kind != yaml.MappingNode {
-		return nil, &KeyError{Line: old.Line, Message: "wants keys and values below it"}
+		return nil, &KeyError{Line: old.Line, Message: "must be a mapping of keys and values"}
 	}
 	return old, nil
 }

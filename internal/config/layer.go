@@ -62,11 +62,11 @@ func (l *loader) flags() (layer, error) {
 		o := Origin{Level: FromFlag, Name: "--" + f.Name}
 		i := slices.IndexFunc(l.table, func(s setting) bool { return s.Flag != "" && s.Flag == f.Name })
 		if i < 0 {
-			return made, wrong("is not the flag of a setting", "").at("", o)
+			return made, wrong("is not a setting", "").at("", o)
 		}
 		s := l.table[i]
 		if last := f.Values[len(f.Values)-1]; last == "" && s.Key != "profile" {
-			return made, wrong("wants "+s.want()+" that is not empty", "leave the flag out to use what is configured").at(s.Key, o)
+			return made, wrong("must be "+s.want()+" that is not empty", "omit the flag to use the configured value").at(s.Key, o)
 		}
 		v, fault := s.fromTexts(f.Values)
 		if fault != nil {
@@ -155,7 +155,7 @@ func (l *loader) projectIsUser() bool {
 
 // refuseReserved refuses the first key that a project file may not set.
 func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
-	own, fault := pairs(root, "keys and values")
+	own, fault := pairs(root, "a mapping of keys and values")
 	if fault != nil {
 		return fault
 	}
@@ -165,7 +165,7 @@ func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
 			why = l.whyNot(p.key)
 		}
 		if why != "" {
-			return &KeyError{Key: p.key, Line: p.line, Message: "a project file may not set this: " + why, Hint: "remove it here; set it in the user file, by flag or in the environment"}
+			return &KeyError{Key: p.key, Line: p.line, Message: "not allowed in a project file: " + why, Hint: "remove it here; set it in the user file, with a flag or in the environment"}
 		}
 	}
 	return nil
@@ -201,7 +201,7 @@ func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
 			return fault.at(p.key, place)
 		}
 		if s.Key == "api_key_file" && v == stdinName {
-			return wrong("stdin cannot be named in a file", "use --api-key-file -").at(p.key, place)
+			return wrong("standard input can't be set in a file", "pass --api-key-file -").at(p.key, place)
 		}
 		made[p.key] = value{l.withAbsolutePaths(s, v, filepath.Dir(o.File)), place}
 	}

@@ -44,7 +44,7 @@ func (c Config) Get(key string) (Entry, error) {
 	for i, e := range c.entries {
 		known[i] = e.Key
 	}
-	return Entry{}, wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` shows every key").at("", Origin{})
+	return Entry{}, wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` lists every key").at("", Origin{})
 }
 
 // joined makes one entry of the names of a setting. Its origin is the highest

@@ -24,7 +24,7 @@ func (s setting) scalar(n *yaml.Node) (string, *KeyError) {
 	}
 	t, problem := scalar(n, tags...)
 	if problem != "" {
-		return "", &KeyError{Line: n.Line, Message: "wants " + s.want() + problem}
+		return "", &KeyError{Line: n.Line, Message: "must be " + s.want() + problem}
 	}
 	return t, nil
 }
@@ -33,7 +33,7 @@ func (s setting) scalar(n *yaml.Node) (string, *KeyError) {
 func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	switch {
 	case missing(n):
-		return "", " and has none"
+		return "", ", but has no value"
 	case n.Kind != yaml.ScalarNode:
 		return "", ", not a list or keys"
 	}
@@ -43,7 +43,7 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 		}
 	}
 	if n.ShortTag() == "!!bool" {
-		return "", ", not true or false (put it in quotes if it is a text)"
+		return "", ", not true or false (put it in quotes if it is a string)"
 	}
 	if n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 {
 		return "", ", not " + strconv.Quote(short(n.Value)) + " in quotes"
@@ -53,7 +53,7 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 
 func items[T any](n *yaml.Node, want string, decode func(*yaml.Node) (T, *KeyError)) ([]T, *KeyError) {
 	if n.Kind != yaml.SequenceNode {
-		return nil, &KeyError{Line: n.Line, Message: "wants " + want + " in [ ] or with a - before each"}
+		return nil, &KeyError{Line: n.Line, Message: "must be " + want + " in [ ] or with a - before each"}
 	}
 	all := make([]T, 0, len(n.Content))
 	for _, item := range n.Content {
@@ -78,7 +78,7 @@ func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
 	for _, p := range own {
 		t, problem := scalar(p.value, textTags...)
 		if problem != "" {
-			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": wants a text" + problem}
+			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": must be a string" + problem}
 		}
 		if fault := all.add(p.key, t); fault != nil {
 			fault.Line = p.line
@@ -96,7 +96,7 @@ func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 	all := schemes{}
 	for _, p := range own {
 		if want := oneLineFilled(p.key); want != "" {
-			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": wants " + want}
+			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": must be " + want}
 		}
 		scheme, fault := schemeFromNode(p.value)
 		if fault != nil {
@@ -122,7 +122,7 @@ func schemeFromNode(n *yaml.Node) (webhook.Scheme, *KeyError) {
 		}
 		t, problem := scalar(p.value, tags...)
 		if problem != "" {
-			return webhook.Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "wants text" + problem}
+			return webhook.Scheme{}, &KeyError{Key: p.key, Line: p.line, Message: "must be a string" + problem}
 		}
 		if fault := setPart(&s, p.key, t); fault != nil {
 			return webhook.Scheme{}, fault.at(p.key, Origin{Line: p.line})
@@ -154,15 +154,15 @@ func conditions(n *yaml.Node, allowed ...string) (tracking.Absent, *KeyError) {
 			return tracking.Absent{}, &KeyError{Line: p.line, Message: didYouMean("unknown key "+strconv.Quote(short(p.key)), p.key, allowed)}
 		}
 		if problem := setCondition(&a, p.key, p.value); problem != "" {
-			return tracking.Absent{}, &KeyError{Line: p.line, Message: p.key + ": wants " + problem}
+			return tracking.Absent{}, &KeyError{Line: p.line, Message: p.key + ": must be " + problem}
 		}
 		given[p.key] = true
 	}
 	switch {
 	case len(given) == 0:
-		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "an entry wants " + strings.Join(allowed, ", ")}
+		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "an entry must have " + strings.Join(allowed, ", ")}
 	case given["path"] != given["equals"]:
-		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "path and equals go together"}
+		return tracking.Absent{}, &KeyError{Line: n.Line, Message: "path and equals must be set together"}
 	}
 	return a, nil
 }
@@ -192,7 +192,7 @@ func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	case "equals":
 		lit, ok := jsonLiteral(n)
 		if !ok {
-			return "one text, number, true, false, null, {} or []"
+			return "one string, number, true, false, null, {} or []"
 		}
 		a.Match.Equals = lit
 	}

@@ -40,10 +40,10 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 		want, hint   string
 	}{
 		{"own", 0o644, 0o755, -1, -1, "", ""},
-		{"all may write", 0o666, 0o755, -1, -1, "everybody may write it", "chmod 600 "},
-		{"a group may write", 0o664, 0o755, -1, stranger, "group 12345 may write it", "chmod 600 "},
+		{"all may write", 0o666, 0o755, -1, -1, "everybody can write to it", "chmod 600 "},
+		{"a group may write", 0o664, 0o755, -1, stranger, "group 12345 can write to it", "chmod 600 "},
 		{"of another user", 0o644, 0o755, stranger, -1, "it belongs to user 12345", "your own"},
-		{"folder that all may write", 0o644, 0o777, -1, -1, "everybody may write its folder", "folder"},
+		{"folder that all may write", 0o644, 0o777, -1, -1, "everybody can write to its folder", "folder"},
 		{"folder for temporary files", 0o644, 0o777 | os.ModeSticky, -1, -1, "", ""},
 		{"of another user, for temporary files", 0o644, 0o777 | os.ModeSticky, stranger, -1, "it belongs to user 12345", "your own"},
 	} {

@@ -18,7 +18,7 @@ const (
 	configEnv  = EnvPrefix + "CONFIG"
 	xdgConfig  = "XDG_CONFIG_HOME"
 	xdgData    = "XDG_DATA_HOME"
-	storeHelp  = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's own place on macOS and Windows)"
+	storeHelp  = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows)"
 )
 
 // Paths is where the files of settings are, or would be.
@@ -43,7 +43,7 @@ func Locate(src Sources) (Paths, error) {
 	switch {
 	case p.User != "":
 	case p.UserOrigin.Level == FromFlag:
-		return p, wrong("wants the path of a file", "").at(configFlag, p.UserOrigin)
+		return p, wrong("must be the path of a file", "").at(configFlag, p.UserOrigin)
 	case env[configEnv] != "":
 		p.User, p.UserOrigin = env[configEnv], Origin{Level: FromEnv, Name: configEnv}
 	case filepath.IsAbs(env[xdgConfig]):
@@ -128,7 +128,7 @@ func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 	if err != nil {
 		fault := &KeyError{Message: cause(err), Err: err}
 		if errors.Is(err, fs.ErrPermission) {
-			fault.Hint = "it must be readable by the one who runs waybill"
+			fault.Hint = "make it readable for you"
 		}
 		return nil, nil, fault
 	}
@@ -145,7 +145,7 @@ func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 		return nil, nil, &KeyError{Message: cause(err), Err: err}
 	}
 	if len(data) > MaxFile {
-		return nil, nil, wrong("is larger than "+strconv.Itoa(MaxFile)+" bytes", "a file of settings is a few lines")
+		return nil, nil, wrong("is larger than "+strconv.Itoa(MaxFile)+" bytes", "a settings file has a few lines")
 	}
 	return data, info, nil
 }

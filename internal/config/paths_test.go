@@ -109,7 +109,7 @@ func TestSettings(t *testing.T) {
 	for _, s := range config.Settings() {
 		for _, name := range []string{s.Key, s.Env, "--" + s.Flag} {
 			if name != "--" && seen[name] {
-				t.Errorf("%s stands twice", name)
+				t.Errorf("%s appears twice", name)
 			}
 			seen[name] = true
 		}

@@ -39,21 +39,21 @@ func setPart(s *webhook.Scheme, name, value string) *KeyError {
 			return wrong(err.Error(), "")
 		}
 		if d <= 0 {
-			return wrong("wants more than 0, not \""+short(value)+"\"", "no clock agrees to that; leave it out for 5m")
+			return wrong("must be more than 0, not \""+short(value)+"\"", "omit it to use 5m")
 		}
 		s.Timestamp.Tolerance = d
 		return nil
 	}
 	if name == acceptWeak {
 		if s.AcceptWeak = value == "true"; !s.AcceptWeak && value != "false" {
-			return wrong("wants true or false, not \""+short(value)+"\"", "")
+			return wrong("must be true or false, not \""+short(value)+"\"", "")
 		}
 		return nil
 	}
 	parts := webhook.Settings()
 	p := parts[slices.IndexFunc(parts, func(p webhook.Setting) bool { return p.Name == name })]
 	if want := unmet(p, value); want != "" {
-		return wrong("wants "+want+", not \""+short(value)+"\"", "")
+		return wrong("must be "+want+", not \""+short(value)+"\"", "")
 	}
 	*p.Of(s) = value
 	return nil

@@ -123,11 +123,11 @@ func TestSecretFilesRefused(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty", "", "is empty"},
 		{"line end alone", "\r\n", "is empty"},
-		{"two lines", "a\nb\n", "holds a line break or another control character"},
-		{"two line ends", "a\n\n", "holds a line break or another control character"},
-		{"NUL", "a\x00b", "holds a line break or another control character"},
+		{"two lines", "a\nb\n", "contains a line break or another control character"},
+		{"two line ends", "a\n\n", "contains a line break or another control character"},
+		{"NUL", "a\x00b", "contains a line break or another control character"},
 		{"UTF-16", "\xff\xfea\x00", "is UTF-16"},
-		{"BOM", "\xef\xbb\xbfa", "begins with a byte order mark"},
+		{"BOM", "\xef\xbb\xbfa", "starts with a byte order mark"},
 		{"not UTF-8", "a\xc3", "is not UTF-8"},
 		{"too large", strings.Repeat("x", config.MaxSecretFile+1), "larger than 65536 bytes"},
 		{"outer space", "hush \n", "has space at its start or end"},
@@ -153,7 +153,7 @@ func TestSecretFilesRefused(t *testing.T) {
 	if err == nil || err.Error() != "WAYBILL_API_KEY: has space at its start or end" {
 		t.Errorf("outer space: %v", err)
 	}
-	if err := p.refused([]string{"WAYBILL_API_KEY=a\nhush"}); err.Error() != "WAYBILL_API_KEY: holds a line break or another control character" {
+	if err := p.refused([]string{"WAYBILL_API_KEY=a\nhush"}); err.Error() != "WAYBILL_API_KEY: contains a line break or another control character" {
 		t.Errorf("line break: %v", err)
 	}
 }
@@ -193,7 +193,7 @@ func TestWebhookSecrets(t *testing.T) {
 	}
 	p.user("webhook: {secrets: [env:OLD]}")
 	for _, tt := range []struct{ env, want string }{
-		{"OTHER=1", ":1: webhook.secrets: env:OLD: the environment has no such variable"},
+		{"OTHER=1", ":1: webhook.secrets: env:OLD: environment variable not set"},
 		{"OLD=", ":1: webhook.secrets: env:OLD: is empty"},
 	} {
 		if _, err := read(tt.env); err == nil || err.Error() != p.userPath()+tt.want {

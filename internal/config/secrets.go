@@ -54,7 +54,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 			if name := literal.origin.Name; name != "" {
 				other += " (" + name + ")"
 			}
-			return apiKey{}, wrong("set together with "+other+": which of the two counts is not clear", "remove one of them").at("api_key_file", file.origin)
+			return apiKey{}, wrong("conflicts with "+other, "remove one of them").at("api_key_file", file.origin)
 		case key.file != "":
 			key.origin = file.origin
 			return key, nil
@@ -145,7 +145,7 @@ func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *K
 	}
 	s, ok := lookup(name)
 	if !ok {
-		return Secret{}, wrong("the environment has no such variable", "set "+name+", or remove the entry")
+		return Secret{}, wrong("environment variable not set", "set "+name+", or remove the entry")
 	}
 	text, fault := cleanSecret([]byte(s))
 	return NewSecret(text), fault
@@ -155,7 +155,7 @@ func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *K
 // [*KeyError], and does not show a place that is none: it may be a secret.
 func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	if want := secretPlace(place); want != "" {
-		return Secret{}, wrong("wants "+want, "").at("", Origin{})
+		return Secret{}, wrong("must be "+want, "").at("", Origin{})
 	}
 	s, fault := secretAt(place, func(name string) (string, bool) {
 		v := getenv(name)
@@ -175,12 +175,12 @@ func readSecret(path string, stdin io.Reader) (string, *KeyError) {
 	if path != stdinName {
 		f, err := os.Open(path)
 		if err != nil {
-			return "", &KeyError{Message: cause(err), Hint: "check the path and who may read it", Err: err}
+			return "", &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
 		}
 		defer func() { _ = f.Close() }() // only read from: nothing is lost
 		info, err := f.Stat()
 		if err != nil {
-			return "", &KeyError{Message: cause(err), Hint: "check the path and who may read it", Err: err}
+			return "", &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
 		}
 		if info.Mode()&fs.ModeDevice == 0 { // a terminal belongs to a group that may write
 			if fault := refuseChangers(path, disk.ChangersOf(path, info)); fault != nil {
@@ -190,26 +190,26 @@ func readSecret(path string, stdin io.Reader) (string, *KeyError) {
 		r = f
 	}
 	if r == nil {
-		return "", wrong("stdin is not to be read here", "name a file")
+		return "", wrong("standard input can't be used here", "name a file")
 	}
 	data, err := io.ReadAll(io.LimitReader(r, MaxSecretFile+1))
 	if err != nil {
 		return "", &KeyError{Message: cause(err), Err: err}
 	}
 	if len(data) > MaxSecretFile {
-		return "", wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file holds the secret and nothing else")
+		return "", wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file must contain the secret and nothing else")
 	}
 	return cleanSecret(data)
 }
 
 // cleanSecret cuts one line end off and refuses what cannot be meant.
 func cleanSecret(data []byte) (string, *KeyError) {
-	const hint = "the secret stands alone, on one line, as plain text"
+	const hint = "the file must contain only the secret, on one line, as plain text"
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return "", wrong("is UTF-16", "save it as plain text (UTF-8 without BOM)")
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return "", wrong("begins with a byte order mark", "save it as plain text (UTF-8 without BOM)")
+		return "", wrong("starts with a byte order mark", "save it as plain text (UTF-8 without BOM)")
 	}
 	s := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	switch {
@@ -218,7 +218,7 @@ func cleanSecret(data []byte) (string, *KeyError) {
 	case !utf8.ValidString(s):
 		return "", wrong("is not UTF-8", hint)
 	case strings.ContainsFunc(s, unicode.IsControl):
-		return "", wrong("holds a line break or another control character", hint)
+		return "", wrong("contains a line break or another control character", hint)
 	}
 	return s, nil
 }
@@ -226,7 +226,7 @@ func cleanSecret(data []byte) (string, *KeyError) {
 // checkAPIKey refuses what a header would not carry unchanged.
 func checkAPIKey(s string) *KeyError {
 	if strings.TrimSpace(s) != s {
-		return wrong("has space at its start or end", "copy the key again, without the space")
+		return wrong("has space at its start or end", "copy the key again without the space")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 		}
 		for key, v := range want {
 			if !reflect.DeepEqual(in[key].v, v) {
-				return wrong("can't be written so that it reads the same", "write it into the file yourself").at(key, o)
+				return wrong("can't be written to the file unchanged", "edit the file by hand").at(key, o)
 			}
 		}
 		return nil
@@ -53,9 +53,9 @@ func (l *loader) assign(a Assignment) (any, *yaml.Node, *KeyError) {
 	case s.Key == "":
 		return nil, nil, &KeyError{Message: didYouMean("unknown key", a.Key, l.keys()), Hint: unknownHint}
 	case s.Secret:
-		return nil, nil, wrong("is a secret", "write it into the file yourself, or name a file that holds it")
+		return nil, nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
 	case a.Value == "":
-		return nil, nil, &KeyError{Message: "wants " + s.want()}
+		return nil, nil, &KeyError{Message: "must be " + s.want()}
 	}
 	v, fault := s.fromVariable(a.Value)
 	if fault != nil {

@@ -99,11 +99,11 @@ func TestSetRefuses(t *testing.T) {
 	tests := []struct{ name, file, key, value, want string }{
 		{"unknown key", "", "query.absnt", "[]", "did you mean query.absent?"},
 		{"a secret", "", "api_key", "k", "is a secret"},
-		{"nothing", "", "query.tracking_number_param", "", "wants"},
-		{"no such value", "", "concurrency", "many", "wants"},
-		{"an entry that asks nothing", "", "query.absent", "[{}]", "an entry wants"},
+		{"nothing", "", "query.tracking_number_param", "", "must be"},
+		{"no such value", "", "concurrency", "many", "must be"},
+		{"an entry that asks nothing", "", "query.absent", "[{}]", "an entry must have"},
 		{"a broken file", "query: [\n", "query.tracking_number_param", "n", "not valid YAML"},
-		{"no section", "query: 7\n", "query.tracking_number_param", "n", "wants keys and values below it"},
+		{"no section", "query: 7\n", "query.tracking_number_param", "n", "must be a mapping of keys and values"},
 		{"another fault in the file", "colour: red\n", "query.tracking_number_param", "n", "colour: unknown key"},
 	}
 	for _, tt := range tests {

@@ -95,12 +95,12 @@ func FlagNames() []string {
 // Why the project file may not set a key: it may come with a cloned repository.
 const (
 	whyAddress = "it would decide where the API key is sent"
-	whyKey     = "keys and what they open belong to the user"
+	whyKey     = "keys belong to the user"
 	whyLedger  = "it would decide which trackings count as already created"
 	whyMeaning = "it would decide what counts as accepted or sent again"
 	whyVerify  = "it would decide which deliveries are trusted"
-	whyLoud    = "how much is said belongs to whoever runs the command"
-	whyDisk    = "how much disk is used belongs to whoever runs the command"
+	whyLoud    = "the user decides how much is printed"
+	whyDisk    = "the user decides how much disk space is used"
 )
 
 // table returns the settings with what decoding them needs, made once. Everything
@@ -123,7 +123,7 @@ func showing() []setting {
 	return []setting{
 		{Setting: Setting{
 			Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv"},
-			Help: "form of what is printed on stdout",
+			Help: "output format",
 		}, preset: "table"},
 		{Setting: Setting{
 			Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"},
@@ -135,11 +135,11 @@ func showing() []setting {
 		}, preset: false},
 		{Setting: Setting{
 			Key: "verbose", Flag: "verbose", Kind: KindBool, Why: whyLoud,
-			Help: "say more on stderr",
+			Help: "more detail on stderr",
 		}, preset: false},
 		{Setting: Setting{
 			Key: "debug", Flag: "debug", Kind: KindBool, Why: whyLoud,
-			Help: "show requests and answers on stderr, secrets masked",
+			Help: "print requests and responses on stderr, secrets masked",
 		}, preset: false},
 	}
 }
@@ -148,11 +148,11 @@ func service() []setting {
 	return []setting{
 		{Setting: Setting{
 			Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress,
-			Help: "which of `profiles` in the user file to use",
+			Help: "profile in the user file",
 		}, preset: "", check: oneLine},
 		{Setting: Setting{
 			Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
-			Help: "whose trackings these are: the name under which they are remembered",
+			Help: "name of the account that the trackings belong to",
 		}, preset: "", check: oneLine},
 		{Setting: Setting{
 			Key: "base_url", Flag: "base-url", Kind: KindText, Why: whyAddress,
@@ -160,23 +160,23 @@ func service() []setting {
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "api_key", Kind: KindSecret, Why: whyKey,
-			Help: "the API key itself: in the environment, or in the user file while only its owner can read it",
+			Help: "the API key; in the user file only if nobody else can read that",
 		}},
 		{Setting: Setting{
 			Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey,
-			Help: "file that holds the API key; - is stdin (flag and environment only)",
+			Help: "file with the API key; - is standard input (flag and environment only)",
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
-			Help: "database that remembers runs, rows and deliveries",
+			Help: "database of runs, rows and deliveries",
 		}, preset: "", check: noURL, private: true},
 		{Setting: Setting{
 			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
-			Help: "PEM file with a further certificate authority to trust",
+			Help: "PEM file with additional certificate authorities to trust",
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "insecure_http", Flag: "insecure-http", Kind: KindBool, Why: whyAddress,
-			Help: "allow http to hosts other than this machine: the API key is sent in clear",
+			Help: "allow http to other hosts: the API key is sent unencrypted",
 		}, preset: false},
 	}
 }
@@ -184,8 +184,8 @@ func service() []setting {
 func pacing() []setting {
 	return []setting{
 		{Setting: Setting{
-			Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "each command's own",
-			Help: "how long a command goes on trying or waiting",
+			Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "depends on the command",
+			Help: "how long a command retries or waits",
 		}, preset: time.Duration(0)},
 		{Setting: Setting{
 			Key: "request_timeout", Flag: "request-timeout", Kind: KindDuration, Default: "30s, create --sync 2m",
@@ -196,12 +196,12 @@ func pacing() []setting {
 			Help: "how many requests run at once",
 		}, preset: 4, least: 1, most: 256},
 		{Setting: Setting{
-			Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service takes",
+			Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service allows",
 			Help: "rows in one create request",
 		}, preset: 0, most: 1_000_000},
 		{Setting: Setting{
-			Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit of ours",
-			Help: "requests per second at most",
+			Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit",
+			Help: "maximum requests per second",
 		}, preset: 0.0, most: 100_000},
 	}
 }
@@ -209,28 +209,28 @@ func pacing() []setting {
 func mapping() []setting {
 	return []setting{
 		{Setting: Setting{
-			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or what the file's mark says",
+			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or as the byte order mark says",
 			Help: "encoding of input files, such as windows-1252",
 		}, preset: "", check: oneLine},
 		{Setting: Setting{
 			Key: "max_input", Flag: "max-input", Kind: KindSize, Why: whyDisk,
-			Help: "how much is copied of standard input and other pipes; a tenth of the free disk space is left alone",
+			Help: "maximum size of input from standard input and pipes, which is copied to a temporary file",
 		}, preset: Size(4 << 30), least: 1, most: 1 << 50},
 		{Setting: Setting{
 			Key: "map", Flag: "map", Kind: KindNames,
-			Help: "which column is which field: FIELD=HEADER, fields " + strings.Join(fields(), ", "),
+			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", "),
 		}, preset: names{}, rename: field, names: fields(), check: filled},
 		{Setting: Setting{
 			Key: "carriers", Flag: "carrier-map", Kind: KindNames,
-			Help: "carrier codes for carrier names: NAME=CODE, names in any case; NAME= leaves the carrier to the service",
+			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
 		}, preset: names{}, fold: foldName, lastCut: true, check: oneLine},
 		{Setting: Setting{
 			Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool,
-			Help: "remove spaces inside identifiers instead of refusing the row",
+			Help: "remove spaces inside identifiers",
 		}, preset: false},
 		{Setting: Setting{
 			Key: "statuses", Kind: KindNames,
-			Help: "names to show for further statuses: number or name as sent, and the name to show",
+			Help: "names to show for statuses: number or label as sent, and the name",
 		}, preset: names{}, fold: foldName, check: oneLineFilled},
 	}
 }
@@ -239,23 +239,23 @@ func reading() []setting {
 	return []setting{
 		{Setting: Setting{
 			Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning,
-			Help: "query parameter that asks for a tracking by its number",
+			Help: "query parameter for a tracking number",
 		}, preset: "trackingNumber", check: identifier},
 		{Setting: Setting{
 			Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only",
-			Help: "answers that mean no such tracking: a list of {status, message, path, equals}",
+			Help: "responses that mean \"no such tracking\": a list of {status, message, path, equals}",
 		}, preset: []tracking.Absent{}},
 		{Setting: Setting{
-			Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "the built-in signs",
-			Help: "what a successful create holds: a list of {path, equals}",
+			Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "built-in rules",
+			Help: "what the response to a successful create contains: a list of {path, equals}",
 		}, preset: []tracking.Match{}},
 		{Setting: Setting{
 			Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning,
-			Help: "HTTP statuses of a create that mean nothing was taken",
+			Help: "HTTP statuses of a create that mean that nothing was stored",
 		}, preset: []int{429}, least: 400, most: 599},
 		{Setting: Setting{
 			Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning,
-			Help: "a refused batch was refused whole",
+			Help: "assume that nothing of a refused batch was stored",
 		}, preset: true},
 	}
 }
@@ -264,36 +264,36 @@ func receiving() []setting {
 	return []setting{
 		{Setting: Setting{
 			Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify,
-			Help: "address that listen binds, HOST:PORT",
+			Help: "address that listen binds to, HOST:PORT",
 		}, preset: "127.0.0.1:8377", check: HostPort},
 		{Setting: Setting{
 			Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
-			Help: "largest body of a delivery that is taken",
+			Help: "maximum size of a delivery's body",
 		}, preset: Size(5 << 20), least: 1, most: 1 << 30},
 		{Setting: Setting{
 			Key: "listen.max_unverified", Flag: "max-unverified", Kind: KindSize, Why: whyVerify,
-			Help: "how much is kept of unverified deliveries, and an eighth of it a minute; 0 for none",
+			Help: "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
 		}, preset: Size(1 << 30), most: 1 << 50},
 		{Setting: Setting{
 			Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
 			Default: "enforce when webhook.scheme is set, else observe",
-			Help:    "what becomes of deliveries that do not verify",
+			Help:    "what happens to deliveries that do not verify",
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "webhook.scheme", Kind: KindText, Why: whyVerify,
-			Help: "name of the signature scheme that deliveries carry",
+			Help: "name of the signature scheme of deliveries",
 		}, preset: "", check: oneLine},
 		{Setting: Setting{
 			Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
-			Help: "the webhook secret itself, used when webhook.secrets is empty",
+			Help: "the webhook secret, used when webhook.secrets is empty",
 		}},
 		{Setting: Setting{
 			Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify,
-			Help: "where the webhook secrets are: env:NAME or file:PATH; any may match",
+			Help: "webhook secrets as env:NAME or file:PATH; any may match",
 		}, preset: []string{}, check: secretPlace, private: true},
 		{Setting: Setting{
 			Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify,
-			Help: "signature schemes by name; names are kept as written and matched exactly",
+			Help: "signature schemes by name; names are case-sensitive",
 		}, preset: schemes{}},
 	}
 }
@@ -308,15 +308,15 @@ type Variable struct {
 // of [Settings].
 func Variables() []Variable {
 	return []Variable{
-		{configEnv, "the user file, as --config"},
-		{"WAYBILL_SANDBOX_KEY", "the key that `waybill sandbox` asks for"},
-		{xdgConfig, "folder above waybill/config.yaml, default ~/.config"},
-		{xdgData, "folder above waybill/waybill.db, default ~/.local/share (the system's own place on macOS and Windows)"},
+		{configEnv, "path of the user file, as --config"},
+		{"WAYBILL_SANDBOX_KEY", "API key that `waybill sandbox` accepts"},
+		{xdgConfig, "folder of waybill/config.yaml, default ~/.config"},
+		{xdgData, "folder of waybill/waybill.db, default ~/.local/share (the system's data folder on macOS and Windows)"},
 		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},
 		{"HTTP_PROXY", "proxy where --insecure-http allows http"},
-		{"NO_PROXY", "hosts that are reached without the proxy"},
+		{"NO_PROXY", "hosts to reach without the proxy"},
 		{"NO_COLOR", "no colour when set and not empty"},
-		{"CLICOLOR_FORCE", "colour off a terminal too, when set and neither empty nor 0"},
+		{"CLICOLOR_FORCE", "colour without a terminal too, when set and neither empty nor 0"},
 		{"TERM", "dumb: no colour, no spinner"},
 	}
 }

@@ -17,18 +17,19 @@ type sizeUnit struct {
 
 // sizeUnits returns every unit, longest first.
 func sizeUnits() []sizeUnit {
-	return []sizeUnit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+	return []sizeUnit{{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1}}
 }
 
-// ParseSize reads a size such as 5MiB: a number with the unit B, KiB, MiB or
-// GiB, in any case. A number without a unit is refused, but for 0.
+// ParseSize reads a size such as 5MiB or 5 MB: a number with the unit B, kB, MB, GB,
+// KiB, MiB or GiB, in any case. A number without a unit is refused, but for 0.
 func ParseSize(s string) (Size, error) {
+	s = strings.ReplaceAll(s, " ", "")
 	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
 	if s == "0" {
 		return 0, nil
 	}
 	if end < 0 && s != "" {
-		return 0, fmt.Errorf("%q needs a unit: %sKiB, %sMiB or %sGiB", short(s), short(s), short(s), short(s))
+		return 0, fmt.Errorf("%q needs a unit: %skB, %sMB or %sGB", short(s), short(s), short(s), short(s))
 	}
 	for _, u := range sizeUnits() {
 		if end <= 0 || !strings.EqualFold(s[end:], u.name) {
@@ -39,7 +40,7 @@ func ParseSize(s string) (Size, error) {
 			return Size(total), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a size such as 512KiB, 5MiB or 1GiB", short(s))
+	return 0, fmt.Errorf("%q is not a size such as 512kB, 5MB or 1GiB", short(s))
 }
 
 // String writes the size as [ParseSize] reads it, in the largest unit that it

@@ -20,13 +20,17 @@ func TestParseSize(t *testing.T) {
 		{"1024kib", 1 << 20, "1MiB"},
 		{"5MiB", 5 << 20, "5MiB"},
 		{"1.5GiB", 3 << 29, "1536MiB"},
+		{"5MB", 5_000_000, "5MB"},
+		{"5 MiB", 5 << 20, "5MiB"},
+		{"64kb", 64_000, "64kB"},
+		{"2GB", 2_000_000_000, "2GB"},
 	} {
 		got, err := config.ParseSize(tt.in)
 		if got != tt.want || err != nil || got.String() != tt.shown {
 			t.Errorf("ParseSize(%q) = %d (%v), %v; want %d (%s)", tt.in, got, got, err, tt.want, tt.shown)
 		}
 	}
-	for _, in := range []string{"", "5", "MiB", "-1MiB", "5 MiB", "5MB", "5M", "1.2.3KiB", "99999999999GiB", "NaNB"} {
+	for _, in := range []string{"", "5", "MiB", "-1MiB", "5M", "5 M B C", "1.2.3KiB", "99999999999GiB", "NaNB"} {
 		if got, err := config.ParseSize(in); err == nil {
 			t.Errorf("ParseSize(%q) = %d; want an error", in, got)
 		}

@@ -61,7 +61,7 @@ func (l *loader) user() (userFile, error) {
 
 // fillUser decodes the top level and every profile, chosen or not.
 func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
-	own, fault := pairs(root, "keys and values")
+	own, fault := pairs(root, "a mapping of keys and values")
 	if fault != nil {
 		return fault.at("", o)
 	}
@@ -73,7 +73,7 @@ func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
 			rest.Content = append(rest.Content, root.Content[2*i], p.value)
 			continue
 		}
-		if profiles, fault = pairs(p.value, "names with settings below each"); fault != nil {
+		if profiles, fault = pairs(p.value, "names with settings below each name"); fault != nil {
 			return fault.at(profilesKey, o)
 		}
 	}
@@ -82,7 +82,7 @@ func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
 	}
 	for _, p := range profiles {
 		if want := oneLineFilled(p.key); want != "" {
-			return (&KeyError{Line: p.line, Message: "the name of a profile wants " + want}).at(profilesKey, o)
+			return (&KeyError{Line: p.line, Message: "the name of a profile must be " + want}).at(profilesKey, o)
 		}
 		po := o
 		po.Level, po.Profile = FromProfile, p.key
@@ -98,13 +98,13 @@ func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
 // fillProfile decodes one profile. Its keys show in errors with its name.
 func (l *loader) fillProfile(made layer, p pair, o Origin) error {
 	prefix := profilesKey + "." + p.key
-	own, fault := pairs(p.value, "keys and values below it")
+	own, fault := pairs(p.value, "a mapping of keys and values")
 	if fault != nil {
 		return fault.at(prefix, o)
 	}
 	for _, key := range own {
 		if key.key == profilesKey || key.key == "profile" {
-			return (&KeyError{Line: key.line, Message: "a profile cannot hold " + key.key}).at(prefix, o)
+			return (&KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}).at(prefix, o)
 		}
 	}
 	err := l.fill(made, p.value, o)
@@ -145,7 +145,7 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 	case c.Owner:
 		hint = "copy it to a file of your own, and use that"
 	}
-	return wrong("not used, because "+c.Text, hint)
+	return wrong("not used: "+c.Text, hint)
 }
 
 // refuseForeignLinks refuses a path through a symbolic link that another user
@@ -153,7 +153,7 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 func refuseForeignLinks(path string) *KeyError {
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
-		return &KeyError{Message: "not used, because " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
+		return &KeyError{Message: "not used: " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func refuseReaders(path string, info fs.FileInfo) *KeyError {
 	switch {
 	case err != nil:
 		return &KeyError{
-			Message: "a secret, and who may read the file cannot be told: " + cause(err),
+			Message: "a secret, but the permissions of the file can't be read: " + cause(err),
 			Hint:    "move the secret into the environment", Err: err,
 		}
 	case who != "":
@@ -200,7 +200,7 @@ func (u userFile) profile(v value, file string) (layer, error) {
 	if len(known) > 0 {
 		message += ", which has " + strings.Join(known, ", ")
 	}
-	hint := "define it below `profiles:` in the user file, or leave the profile out"
+	hint := "define it below `profiles:` in the user file, or omit the profile"
 	if n := Nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}

@@ -84,15 +84,15 @@ func (s setting) checked(t string) *KeyError {
 	}
 	if want := s.check(t); want != "" {
 		if s.private {
-			return wrong("wants "+want, "")
+			return wrong("must be "+want, "")
 		}
-		return wrong("wants "+want+", not "+strconv.Quote(short(t)), "")
+		return wrong("must be "+want+", not "+strconv.Quote(short(t)), "")
 	}
 	return nil
 }
 
 func (s setting) unwanted(t string) string {
-	return "wants " + s.want() + ", not " + strconv.Quote(short(t))
+	return "must be " + s.want() + ", not " + strconv.Quote(short(t))
 }
 
 func (s setting) want() string { return s.codec().want }
@@ -112,7 +112,7 @@ func (s setting) namesFromTexts(texts []string) (any, *KeyError) {
 			i = strings.LastIndexByte(t, '=')
 		}
 		if i < 0 {
-			return nil, wrong("wants NAME=VALUE, not "+strconv.Quote(short(t)), s.Help)
+			return nil, wrong("must be NAME=VALUE, not "+strconv.Quote(short(t)), s.Help)
 		}
 		if fault := all.add(t[:i], t[i+1:]); fault != nil {
 			return nil, fault
@@ -140,14 +140,14 @@ func (c collector) add(name, value string) *KeyError {
 		name = kept
 	}
 	if want := oneLineFilled(name); want != "" {
-		return wrong("name "+strconv.Quote(short(name))+": wants "+want, "")
+		return wrong("name "+strconv.Quote(short(name))+": must be "+want, "")
 	}
 	if other, twice := c.kept[c.foldedName(name)]; twice {
-		return wrong("name "+strconv.Quote(short(name))+" stands twice"+differing(name, other), "")
+		return wrong("name "+strconv.Quote(short(name))+" appears twice"+differing(name, other), "")
 	}
 	if c.check != nil {
 		if want := c.check(value); want != "" {
-			return wrong("name "+strconv.Quote(short(name))+": wants "+want+", not "+strconv.Quote(short(value)), "")
+			return wrong("name "+strconv.Quote(short(name))+": must be "+want+", not "+strconv.Quote(short(value)), "")
 		}
 	}
 	c.all[name], c.kept[c.foldedName(name)] = value, name

@@ -35,7 +35,7 @@ func parse(data []byte) (*yaml.Node, *KeyError) {
 		if err != nil {
 			return nil, syntaxFault(err)
 		}
-		return nil, wrong("holds more than one YAML document", "keep one and remove the line `---` before the others")
+		return nil, wrong("contains more than one YAML document", "keep one and remove the line `---` before the others")
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
@@ -71,9 +71,9 @@ func unambiguous(n *yaml.Node, depth int) *KeyError {
 	case depth > maxDepth:
 		return refuse("nested too deep")
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return refuse("anchors and aliases (& and *) are not allowed; put a value that begins with one in quotes")
+		return refuse("anchors and aliases (& and *) are not allowed; put a value that starts with one in quotes")
 	case n.Style&yaml.TaggedStyle != 0:
-		return refuse("tags (!) are not allowed; put a value that begins with one in quotes")
+		return refuse("tags (!) are not allowed; put a value that starts with one in quotes")
 	}
 	for _, child := range n.Content {
 		if fault := unambiguous(child, depth+1); fault != nil {
@@ -90,7 +90,7 @@ func unambiguous(n *yaml.Node, depth int) *KeyError {
 			return &KeyError{Line: key.Line, Message: "a key must be plain text"}
 		}
 		if first, twice := lines[key.Value]; twice {
-			return &KeyError{Line: key.Line, Key: short(key.Value), Message: "stands twice, first in line " + strconv.Itoa(first)}
+			return &KeyError{Line: key.Line, Key: short(key.Value), Message: "appears twice, first in line " + strconv.Itoa(first)}
 		}
 		lines[key.Value] = key.Line
 	}
@@ -113,7 +113,7 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
-		return nil, &KeyError{Line: n.Line, Message: "wants " + want}
+		return nil, &KeyError{Line: n.Line, Message: "must be " + want}
 	}
 	var all []pair
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -124,7 +124,7 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 
 // flatten turns nested sections into the dotted keys that are known.
 func flatten(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
-	own, fault := pairs(n, "keys and values below it")
+	own, fault := pairs(n, "a mapping of keys and values")
 	if fault != nil {
 		return nil, fault.at(strings.TrimSuffix(prefix, "."), Origin{})
 	}
@@ -133,7 +133,7 @@ func flatten(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
 		key := prefix + p.key
 		switch {
 		case strings.Contains(p.key, "."):
-			message := "unknown key: a dot does not lead into a section, write the parts below each other"
+			message := "unknown key: keys with dots are not supported, write each part on a line of its own"
 			return nil, &KeyError{Key: short(key), Line: p.line, Message: message, Hint: unknownHint}
 		case slices.Contains(known, key):
 			all = append(all, pair{key, p.line, p.value})
@@ -151,4 +151,4 @@ func flatten(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
 }
 
 // unknownHint goes with unknown keys.
-const unknownHint = "every key is shown by `waybill help environment`"
+const unknownHint = "`waybill help environment` lists every key"

@@ -9,7 +9,7 @@ type ForeignError struct {
 }
 
 func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s belongs to %s, in a folder where others may write", e.Path, e.Owner)
+	return fmt.Sprintf("%s belongs to %s, in a folder that other users can write to", e.Path, e.Owner)
 }
 
 // Changers says who besides the user and root can change a file or put another

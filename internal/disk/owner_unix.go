@@ -161,13 +161,13 @@ func changers(info fs.FileInfo, what string) Changers {
 	group := sharedGroup(info)
 	switch {
 	case info.Mode()&allWrite != 0:
-		return Changers{Text: "everybody may write " + what}
+		return Changers{Text: "everybody can write to " + what}
 	case group != "" && (ownerOf(info) == os.Geteuid() || member(info)):
-		return Changers{Text: group + " may write " + what, Group: true}
+		return Changers{Text: group + " can write to " + what, Group: true}
 	case !trusted(info):
 		return Changers{Text: what + " belongs to " + userName(ownerOf(info)), Owner: true}
 	case group != "":
-		return Changers{Text: group + " may write " + what}
+		return Changers{Text: group + " can write to " + what}
 	}
 	return Changers{}
 }

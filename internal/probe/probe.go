@@ -21,7 +21,7 @@ import (
 
 // ErrNothingKnown says that a probe had no tracking that the service shows:
 // what is absent can't be told from what is always so.
-var ErrNothingKnown = errors.New("no known tracking to probe with")
+var ErrNothingKnown = errors.New("no tracking to probe with")
 
 // Result is what was learnt of the service.
 type Result struct {
@@ -173,15 +173,15 @@ func (a *Absence) read(absent [2]tracking.Finding, control tracking.Finding) {
 	a.Status, a.Message, a.Fingerprint = one.Status, one.Body.ErrorText(), prints[0]
 	switch {
 	case prints[0] != prints[1]:
-		a.Why = "two such answers do not look alike; the other: " + prints[1]
+		a.Why = "two responses to unknown trackings differ; the other: " + prints[1]
 	case present(one) || present(two):
-		a.Why = "the service answers as if it had a tracking of any referId"
+		a.Why = "the service responds to any referId as if it existed"
 	case one.Presence == tracking.PresenceAbsent && two.Presence == tracking.PresenceAbsent:
 		a.Recognised = true
 	case one.Err != nil:
 		a.Why = one.Err.Error()
 	default:
-		a.Why = "the answer " + one.Why
+		a.Why = "the response " + one.Why
 	}
 	if a.Recognised || present(one) || present(two) || prints[0] != prints[1] {
 		return

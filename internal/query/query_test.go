@@ -254,7 +254,7 @@ func TestNoAnswerForTooLongEndsTheAsking(t *testing.T) {
 
 // A wait is not over because of one answer that cannot be believed.
 func TestAWaitOutlastsTrouble(t *testing.T) {
-	for _, trouble := range []error{&api.StatusError{Status: 500}, &api.AnswerError{Status: 200, Problem: "is not JSON"}, &api.ConnectError{Err: errors.New("refused")}} {
+	for _, trouble := range []error{&api.StatusError{Status: 500}, &api.AnswerError{Status: 200, Problem: "not JSON"}, &api.ConnectError{Err: errors.New("refused")}} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
 			a := asker(func(tracking.Query) (tracking.Answer, error) {

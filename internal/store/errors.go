@@ -21,17 +21,17 @@ var (
 	ErrLocked     = inbox.ErrLocked
 	ErrReadOnly   = inbox.ErrReadOnly
 	ErrNotThere   = errors.New("there is no store")
-	ErrNoPlace    = errors.New("store can't be read without writing beside it")
+	ErrNoPlace    = errors.New("store can't be read in a folder without write access")
 	ErrChanged    = errors.New("store was changed while it was read")
 	ErrTooNew     = errors.New("store was written by a newer waybill")
 	ErrNotStore   = errors.New("not a waybill store")
 	ErrCorrupt    = errors.New("store is damaged")
-	ErrPermission = errors.New("store is not accessible")
+	ErrPermission = errors.New("no access to the store")
 	ErrNetworkFS  = errors.New("store is on a network file system")
-	ErrLinked     = errors.New("store has several names (hard links)")
-	ErrMounted    = errors.New("store is mounted without its folder")
+	ErrLinked     = errors.New("store has several hard links")
+	ErrMounted    = errors.New("store is mounted as a single file")
 	ErrGone       = errors.New("store was deleted, renamed or replaced while it was in use")
-	ErrExposed    = errors.New("others may change the store")
+	ErrExposed    = errors.New("other users can change the store")
 	ErrIO         = errors.New("disk error")
 )
 
@@ -57,7 +57,7 @@ func (e *Error) Error() string {
 		text += ": " + e.Err.Error()
 	}
 	if e.Salvage != "" {
-		text += "; what the service answered is in " + e.Salvage
+		text += "; the service's responses were saved to " + e.Salvage
 	}
 	return text
 }
@@ -72,22 +72,22 @@ func (e *Error) Unwrap() []error {
 
 // hints says what to do about each kind.
 var hints = map[error]string{
-	ErrFull:       "make room on that disk, then run the same command again",
-	ErrLocked:     "another program is holding the store; wait for it or end it, then run the same command again",
-	ErrReadOnly:   "make the file and its folder writable, or name another store with --store",
-	ErrNotThere:   "name the store with --store; `waybill create` makes one",
-	ErrNoPlace:    "make the file and its folder writable; or copy the file and those beside it to a folder that is, and read the copy with --store",
-	ErrChanged:    "run the same command again",
-	ErrTooNew:     "use the newer waybill, or another store with --store",
-	ErrNotStore:   "name another file with --store",
-	ErrCorrupt:    "keep a copy of the file and of those beside it, and go on from a backup",
-	ErrPermission: "the file and its folder must be readable and writable for you; --store names another",
-	ErrNetworkFS:  "put it on a local disk with --store",
-	ErrLinked:     "its log and locks lie beside one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
-	ErrMounted:    "its log and locks lie beside it: mount the folder that holds it, and name the file in there with --store",
-	ErrGone:       "put the store back in its place, or a backup of it; where it is lost, --check-first asks the service before a row is sent again",
-	ErrExposed:    "take it from them with chown and chmod 600, give it to a group that shares it with chmod 660, or name another store with --store",
-	ErrIO:         "check the disk, then run the same command again",
+	ErrFull:       "free space on that disk, then re-run the same command",
+	ErrLocked:     "another program has locked the store; wait for it or stop it, then re-run the same command",
+	ErrReadOnly:   "make the file and its folder writable, or use another store with --store",
+	ErrNotThere:   "use an existing store with --store, or create one with `waybill create`",
+	ErrNoPlace:    "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store",
+	ErrChanged:    "re-run the same command",
+	ErrTooNew:     "upgrade waybill, or use another store with --store",
+	ErrNotStore:   "use another file with --store",
+	ErrCorrupt:    "keep a copy of the file and its -wal and -shm files, then restore a backup",
+	ErrPermission: "make the file and its folder readable and writable for you, or use another store with --store",
+	ErrNetworkFS:  "use a store on a local disk with --store",
+	ErrLinked:     "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
+	ErrMounted:    "mount its folder, which also contains its log and lock files, and use the file in it with --store",
+	ErrGone:       "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
+	ErrExposed:    "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
+	ErrIO:         "check the disk, then re-run the same command",
 }
 
 // Hint returns what the reader can do about it, in one line.

@@ -23,10 +23,10 @@ func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
 		want, shared string
 	}{
 		{"own", "", 0o600, 0o755, -1, -1, "", ""},
-		{"all may write", "", 0o666, 0o755, -1, -1, "everybody may write it", ""},
+		{"all may write", "", 0o666, 0o755, -1, -1, "everybody can write to it", ""},
 		{"of another user", "", 0o600, 0o755, stranger, -1, "it belongs to user 12345", ""},
-		{"shared by a group", "", 0o660, 0o755, -1, stranger, "", "group 12345 may write it"},
-		{"all may write its folder", "", 0o600, 0o777, -1, -1, "", "everybody may write its folder"},
+		{"shared by a group", "", 0o660, 0o755, -1, stranger, "", "group 12345 can write to it"},
+		{"all may write its folder", "", 0o600, 0o777, -1, -1, "", "everybody can write to its folder"},
 		{"folder for temporary files", "", 0o600, 0o777 | os.ModeSticky, -1, -1, "", ""},
 		{"log of another user", "-journal", 0o600, 0o777 | os.ModeSticky, stranger, -1, "w.db-journal belongs to user 12345", ""},
 		{"lock of another user", ".staging.lock", 0o600, 0o777 | os.ModeSticky, stranger, -1, "w.db.staging.lock belongs to user 12345", ""},
@@ -89,13 +89,13 @@ func TestStoreOfAnotherUserIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shared, err := whoShares(path, true); err != nil || !strings.Contains(shared, "another user") {
-		t.Errorf("%q, %v; want that another user may write it", shared, err)
+		t.Errorf("%q, %v; want that another user can write to it", shared, err)
 	}
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	if shared, err := whoShares(path, true); !errors.Is(err, ErrExposed) {
-		t.Errorf("everybody may write it: %q, %v; want %v", shared, err, ErrExposed)
+		t.Errorf("everybody can write to it: %q, %v; want %v", shared, err, ErrExposed)
 	}
 }
 

@@ -62,11 +62,11 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " is not there any more")}
+		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " no longer exists")}
 	case err != nil:
 		return err
 	case !os.SameFile(was, info):
-		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " is another file now")}
+		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " was replaced by another file")}
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (w *writer) checkConnection(ctx context.Context) error {
 		return err
 	}
 	if w.identity.id != nil && !bytes.Equal(id, w.identity.id) {
-		return &Error{Kind: ErrGone, Path: w.identity.path, Op: "use", Err: errors.New("another store is there now")}
+		return &Error{Kind: ErrGone, Path: w.identity.path, Op: "use", Err: errors.New("replaced by another store")}
 	}
 	w.identity.log, w.identity.id = log, id
 	return nil

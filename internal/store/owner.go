@@ -39,7 +39,7 @@ func (o *owner) acquire() (string, error) {
 	lock := flock.New(o.lockPath(name))
 	ok, err := lock.TryLock()
 	if err == nil && !ok {
-		err = errors.New("somebody else has it")
+		err = errors.New("locked by another process")
 	}
 	if err != nil {
 		return "", fmt.Errorf("lock %s: %w", lock.Path(), err)

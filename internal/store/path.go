@@ -109,7 +109,7 @@ func whoShares(path string, readOnly bool) (string, error) {
 	}
 	who := disk.ChangersOf(path, info)
 	if who.Owner && readOnly {
-		return "its owner is another user, who may write it", nil
+		return "another user owns it and can write to it", nil
 	}
 	if !who.Group {
 		for _, suffix := range []string{"-wal", "-shm", "-journal", ".staging.lock", ".owners"} {

@@ -39,7 +39,7 @@ func openReadOnly(ctx context.Context, path string, steps []string) (*DB, error)
 	case version == 0:
 		err = &Error{Kind: ErrNotThere, Path: path, Op: "open"}
 	case version < len(steps):
-		err = &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("it is of version %d, and this waybill reads version %d", version, len(steps))}
+		err = &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill reads version %d", version, len(steps))}
 	default:
 		err = d.writer.identity.recordFile()
 	}
@@ -61,7 +61,7 @@ func readOnlyName(path string) (string, error) {
 	if !logged {
 		mode += "&immutable=1"
 	} else if _, err := os.Stat(path + "-shm"); err != nil {
-		return "", &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal holds what is not in it yet", path)}
+		return "", &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal contains changes that are not in it yet", path)}
 	}
 	return uri(path, mode, readerSettings()...), nil
 }

@@ -85,9 +85,9 @@ func storeVersion(ctx context.Context, conn rowQuerier, path string, newest int)
 	case id == 0 && version == 0 && tables == 0:
 		return 0, nil
 	case id != applicationID:
-		return 0, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("it is the database of another program")}
+		return 0, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("database of another program")}
 	case version > newest:
-		return 0, &Error{Kind: ErrTooNew, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill knows %d", version, newest)}
+		return 0, &Error{Kind: ErrTooNew, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill supports up to %d", version, newest)}
 	}
 	return version, nil
 }
@@ -99,7 +99,7 @@ func (w *writer) enableWAL(ctx context.Context, path string) error {
 		return err
 	}
 	if mode != "wal" {
-		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("it allows no write-ahead log (%s)", mode)}
+		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("no write-ahead log (%s)", mode)}
 	}
 	return nil
 }

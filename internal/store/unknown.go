@@ -12,7 +12,7 @@ import (
 
 // reasonUnchecked is why a row is unknown that is to be asked for before it is
 // sent.
-const reasonUnchecked = "not sent from here: whether the service has it is asked first"
+const reasonUnchecked = "not sent from this store: checked with the service first"
 
 // Unknown yields the unknown rows of a run's input, see [ledger.UnknownRows].
 func (d *DB) Unknown(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRow, error] {

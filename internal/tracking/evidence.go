@@ -65,7 +65,7 @@ func (b *Body) Evidence(item Item) Evidence {
 		case t.Error != "":
 			why = "names the number with an error: " + shorten(t.Error, 100)
 		case !t.provesPresence():
-			why = "names the number, but tells nothing of the tracking"
+			why = "names the number, but has no data of the tracking"
 		default:
 			return Evidence{Presence: PresenceNamed, Own: t.ReferID != ""}
 		}
@@ -80,7 +80,7 @@ func (b *Body) Evidence(item Item) Evidence {
 	case len(a.Trackings) > 0:
 		return undecided("shows a tracking without its number")
 	}
-	return undecided("tells nothing of a tracking")
+	return undecided("has no data of a tracking")
 }
 
 // provesPresence reports whether the answer has what no echo of a question has.

@@ -34,10 +34,10 @@ func TestEvidence(t *testing.T) {
 		{"another referId", `{"data":{"referId":"B","trackingNumber":"1Z999A","statusLabel":"X"}}`, "", "names the number under another referId"},
 		{"part of the number", `{"data":{"trackingNumber":"1Z999","statusLabel":"X"}}`, "", "names other numbers only"},
 		{"no number", `{"data":{"statusLabel":"X"}}`, "", "shows a tracking without its number"},
-		{"related only", `{"related":[{"trackingNumber":"1Z999A","statusLabel":"X"}]}`, "", "tells nothing of a tracking"},
+		{"related only", `{"related":[{"trackingNumber":"1Z999A","statusLabel":"X"}]}`, "", "has no data of a tracking"},
 
-		{"echo", `{"referId":"A1","rawTrackingNumber":"1Z 999-a"}`, "", "tells nothing of a tracking"},
-		{"echo with the envelope's status", `{"trackingNumber":"1Z999A","status":200,"message":"no data"}`, "", "names the number, but tells nothing of the tracking"},
+		{"echo", `{"referId":"A1","rawTrackingNumber":"1Z 999-a"}`, "", "has no data of a tracking"},
+		{"echo with the envelope's status", `{"trackingNumber":"1Z999A","status":200,"message":"no data"}`, "", "names the number, but has no data of the tracking"},
 		{"with an error", `{"data":{"trackingNumber":"1Z999A","statusLabel":"X","error":{"code":"nope"}}}`, "", `names the number with an error: {"code":"nope"}`},
 
 		{"error envelope", `{"code":401,"message":"bad\u001b[2J key","data":{"trackingNumber":"1Z999A","statusLabel":"X"}}`, "", `sign of error: bad\u{1b}[2J key`},
@@ -46,9 +46,9 @@ func TestEvidence(t *testing.T) {
 		{"HTML", ` <html>1Z999A</html>`, "", "HTML"},
 		{"text", "try\nlater", "", "text: try later"},
 		{"half an answer", `{"trackingNumber":"1Z999A","statusLabel":"X"`, "", "text: {"},
-		{"nothing", `{}`, "", "tells nothing of a tracking"},
-		{"null", `null`, "", "tells nothing of a tracking"},
-		{"a number alone", `"1Z999A"`, "", "tells nothing of a tracking"},
+		{"nothing", `{}`, "", "has no data of a tracking"},
+		{"null", `null`, "", "has no data of a tracking"},
+		{"a number alone", `"1Z999A"`, "", "has no data of a tracking"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

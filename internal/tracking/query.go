@@ -29,7 +29,7 @@ var ErrAbsent = errors.New("no such tracking")
 
 // ErrUndecided says that an answer neither shows the tracking nor says that
 // there is none.
-var ErrUndecided = errors.New("the answer does not tell whether the tracking exists")
+var ErrUndecided = errors.New("the response does not say whether the tracking exists")
 
 // ErrUnauthorized says that the service refused the key.
 var ErrUnauthorized = errors.New("the service refused the API key")

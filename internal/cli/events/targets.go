@@ -36,7 +36,7 @@ func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target
 		}
 		name, place, ok := strings.Cut(field, "=")
 		if !ok {
-			return command.Usagef(hint, "--%s wants NAME=env:VAR or NAME=file:PATH", targetHeader)
+			return command.Usagef(hint, "--%s must be NAME=env:VAR or NAME=file:PATH", targetHeader)
 		}
 		if err := forward.CheckHeader(name); err != nil {
 			return command.Usagef(hint, "--%s: %w", targetHeader, err)

@@ -160,7 +160,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		return sandboxUsage(err)
 	}
 	if want := config.HostPort(o.Addr); want != "" {
-		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: wants %s, not %q", want, o.Addr), box.Close())
+		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: must be %s, not %q", want, o.Addr), box.Close())
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Addr)
