@@ -12,22 +12,21 @@ import (
 // quotes in it doubled, and any other cell that a spreadsheet would run gets a
 // `'` in front. Text is not changed in any other way.
 func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
-	r := &Rows{sink: sink{out: out}, form: csvForm{raw}}
-	r.choose(columns, 0)
-	return r
+	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{raw}}
 }
 
 type csvForm struct{ raw bool }
 
 func (f csvForm) begin(r *Rows) error {
 	for i, c := range r.columns {
-		f.cell(r, i, c.Name)
+		f.cell(r, i, c.CSVName())
 	}
 	return r.sink.ended()
 }
 
-func (f csvForm) row(r *Rows, cells []string) error {
-	for i, c := range cells {
+func (f csvForm) row(r *Rows, cells []Cell) error {
+	for i := range cells {
+		c := cells[i].Text
 		switch {
 		case f.raw:
 		case r.columns[i].ID && isReinterpreted(c):

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
@@ -23,25 +24,33 @@ const (
 // page is a table on a terminal. Its rows are held until there are more than
 // go on a page.
 type page struct {
-	rows   [][]cell
-	widths []int // of the columns, once rows are written as they come
+	columns []Column // that are shown
+	places  []int    // where their cells stand in a row
+	rows    [][]Cell // of visible text
+	widths  []int    // of the columns, once rows are written as they come
 }
 
-type cell struct {
-	text  string // visible
-	style term.Style
+func newPage(columns []Column) *page {
+	p := &page{columns: slices.Clone(columns), places: make([]int, len(columns))}
+	for i := range p.places {
+		p.places[i] = i
+	}
+	return p
 }
 
 func (p *page) begin(*Rows) error { return nil }
 
-func (p *page) row(r *Rows, cells []string) error {
-	row := make([]cell, len(cells))
-	for i, c := range cells {
-		text := strings.TrimRight(term.Visible(c), " ")
-		if r.columns[i].ID {
+func (p *page) row(r *Rows, cells []Cell) error {
+	row := make([]Cell, len(p.columns))
+	for i, place := range p.places {
+		text := strings.TrimRight(term.Visible(cells[place].Text), " ")
+		switch {
+		case p.columns[i].ID:
 			text = term.Truncate(text, maxID)
+		case p.columns[i].Flex && p.widths != nil:
+			text = term.Truncate(text, p.widths[i])
 		}
-		row[i] = cell{text, r.style(i, c)}
+		row[i] = Cell{text, cells[place].Style}
 	}
 	if p.widths != nil {
 		return p.line(r, row)
@@ -53,13 +62,13 @@ func (p *page) row(r *Rows, cells []string) error {
 	if err := p.startStreaming(r); err != nil {
 		return err
 	}
-	return p.line(r, row)
+	return p.row(r, cells)
 }
 
 // startStreaming goes over to writing rows as they come.
 func (p *page) startStreaming(r *Rows) error {
-	p.widths = p.measure(r)
-	rows := append([][]cell{header(r)}, p.rows...)
+	p.widths = p.fit(r.sink.out.Width())
+	rows := append([][]Cell{p.header()}, p.rows...)
 	p.rows = nil
 	for _, row := range rows {
 		if err := p.line(r, row); err != nil {
@@ -71,16 +80,16 @@ func (p *page) startStreaming(r *Rows) error {
 
 // line writes one row in columns of fixed widths. A cell that is wider moves
 // the rest of its line.
-func (p *page) line(r *Rows, row []cell) error {
+func (p *page) line(r *Rows, row []Cell) error {
 	space := 0
 	for i, c := range row {
-		free := max(p.widths[i]-term.DisplayWidth(c.text), 0)
-		if r.columns[i].Right {
+		free := max(p.widths[i]-term.DisplayWidth(c.Text), 0)
+		if p.columns[i].Right {
 			space, free = space+free, 0
 		}
-		if c.text != "" {
+		if c.Text != "" {
 			r.add(term.Styled(strings.Repeat(" ", space)))
-			r.add(r.sink.out.Style(c.style, c.text))
+			r.add(r.sink.out.Style(c.Style, c.Text))
 			space = 0
 		}
 		space += free + gap
@@ -91,14 +100,14 @@ func (p *page) line(r *Rows, row []cell) error {
 
 // end lays out a page and writes it.
 func (p *page) end(r *Rows) error {
-	if p.widths != nil || len(r.columns) == 0 {
+	if p.widths != nil || len(p.columns) == 0 {
 		return nil
 	}
-	p.fit(r)
+	p.fit(r.sink.out.Width())
 	var b bytes.Buffer
-	t := tablewriter.NewTable(&b, layout(r.columns)...)
+	t := tablewriter.NewTable(&b, layout(p.columns)...)
 	var held placeholders
-	t.Header(held.replace(r, header(r)))
+	t.Header(held.replace(r, p.header()))
 	for _, row := range p.rows {
 		if err := t.Append(held.replace(r, row)); err != nil {
 			return fmt.Errorf("lay out table: %w", err)
@@ -113,41 +122,81 @@ func (p *page) end(r *Rows) error {
 	return nil
 }
 
-// fit cuts flexible columns, the first ones first, if the page is wider than
-// the terminal, though not below what makes them readable.
-func (p *page) fit(r *Rows) {
-	widths := p.measure(r)
-	over := -gap - r.sink.out.Width()
+// fit leaves out columns and cuts flexible ones where the page is wider than a
+// terminal of so many columns. It returns how wide they are then.
+func (p *page) fit(room int) []int {
+	widths := p.measure()
+	for p.leastWidth(widths) > room {
+		last := p.lastRank()
+		if last < 0 {
+			break
+		}
+		p.columns, p.places, widths = slices.Delete(p.columns, last, last+1), slices.Delete(p.places, last, last+1), slices.Delete(widths, last, last+1)
+		for i, row := range p.rows {
+			p.rows[i] = slices.Delete(row, last, last+1)
+		}
+	}
+	over := -gap - room
 	for _, w := range widths {
 		over += w + gap
 	}
-	for i, c := range r.columns {
+	for i, c := range p.columns {
 		if !c.Flex || over <= 0 {
 			continue
 		}
-		width := max(widths[i]-over, term.DisplayWidth(c.Name), minFlex)
-		over -= max(widths[i]-width, 0)
+		width := max(widths[i]-over, c.leastWidth(widths[i]))
+		over -= widths[i] - width
+		widths[i] = width
 		for _, row := range p.rows {
-			row[i].text = term.Truncate(row[i].text, width)
-		}
-	}
-}
-
-// measure returns how wide each column must be for its header and its rows.
-func (p *page) measure(r *Rows) []int {
-	widths := make([]int, len(r.columns))
-	for _, row := range append(p.rows, header(r)) {
-		for i, c := range row {
-			widths[i] = max(widths[i], term.DisplayWidth(c.text))
+			row[i].Text = term.Truncate(row[i].Text, width)
 		}
 	}
 	return widths
 }
 
-func header(r *Rows) []cell {
-	row := make([]cell, len(r.columns))
-	for i, c := range r.columns {
-		row[i] = cell{term.Visible(c.Name), term.Heading}
+// leastWidth returns how wide the page is with its flexible columns cut.
+func (p *page) leastWidth(widths []int) int {
+	total := -gap
+	for i, c := range p.columns {
+		total += c.leastWidth(widths[i]) + gap
+	}
+	return total
+}
+
+// leastWidth returns to how much a column of so much may be cut.
+func (c Column) leastWidth(width int) int {
+	if !c.Flex {
+		return width
+	}
+	return min(width, max(term.DisplayWidth(term.Visible(c.Name)), minFlex))
+}
+
+// lastRank returns the column that is the next to be left out, -1 if all must stay.
+func (p *page) lastRank() int {
+	last := -1
+	for i, c := range p.columns {
+		if c.Rank > 0 && (last < 0 || c.Rank >= p.columns[last].Rank) {
+			last = i
+		}
+	}
+	return last
+}
+
+// measure returns how wide each column must be for its header and its rows.
+func (p *page) measure() []int {
+	widths := make([]int, len(p.columns))
+	for _, row := range append(p.rows, p.header()) {
+		for i, c := range row {
+			widths[i] = max(widths[i], term.DisplayWidth(c.Text))
+		}
+	}
+	return widths
+}
+
+func (p *page) header() []Cell {
+	row := make([]Cell, len(p.columns))
+	for i, c := range p.columns {
+		row[i] = Cell{term.Visible(c.Name), term.Heading}
 	}
 	return row
 }
@@ -191,15 +240,15 @@ type placeholders struct {
 }
 
 // replace returns the cells of a row for the layout.
-func (p *placeholders) replace(r *Rows, row []cell) []string {
+func (p *placeholders) replace(r *Rows, row []Cell) []string {
 	cells := make([]string, len(row))
 	for i, c := range row {
-		width := term.DisplayWidth(c.text)
-		if width == 0 || width == len(c.text) && c.style == term.Normal {
-			cells[i] = c.text
+		width := term.DisplayWidth(c.Text)
+		if width == 0 || width == len(c.Text) && c.Style == term.Normal {
+			cells[i] = c.Text
 			continue
 		}
-		p.texts = append(p.texts, r.sink.out.Style(c.style, c.text))
+		p.texts = append(p.texts, r.sink.out.Style(c.Style, c.Text))
 		cells[i] = strings.Repeat(string(placeholder), width)
 	}
 	return cells

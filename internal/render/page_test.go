@@ -148,15 +148,38 @@ func statusStyle(cell string) term.Style {
 }
 
 func colouredColumns() []Column {
-	return []Column{{Name: "STATUS", Style: statusStyle}, {Name: "N", Right: true, Style: func(string) term.Style { return term.Faint }}, {Name: "LAST", Style: statusStyle}}
+	return []Column{{Name: "STATUS"}, {Name: "N", Right: true}, {Name: "LAST"}}
+}
+
+// coloured returns the cells of a row of colouredColumns, or of fewer.
+func coloured(texts ...string) []Cell {
+	styles := []func(string) term.Style{statusStyle, func(string) term.Style { return term.Faint }, statusStyle}
+	cells := make([]Cell, len(texts))
+	for i, text := range texts {
+		cells[i] = Cell{text, styles[i](text)}
+	}
+	return cells
+}
+
+// fillColoured is fill with [coloured] rows.
+func fillColoured(t *testing.T, r *Rows, rows ...[]string) {
+	t.Helper()
+	for _, row := range rows {
+		if err := r.Add(coloured(row...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestColouredTable(t *testing.T) {
 	rows := [][]string{{"Delivered", "1", "Failed"}, {"x", "22", "Delivered"}, {"Failed", "", ""}}
 	plainOut, plain := screen(80, plainly)
-	fill(t, NewTable(plainOut, colouredColumns()...), rows...)
+	fillColoured(t, NewTable(plainOut, colouredColumns()...), rows...)
 	out, got := screen(80, nil)
-	fill(t, NewTable(out, colouredColumns()...), rows...)
+	fillColoured(t, NewTable(out, colouredColumns()...), rows...)
 	for _, part := range []string{"\x1b[32mDelivered\x1b[0m  ", "\x1b[31mFailed\x1b[0m\n", "\x1b[2m22\x1b[0m", "\x1b[32mDelivered\x1b[0m\n", "\x1b[1mSTATUS\x1b[0m"} {
 		if !strings.Contains(got.String(), part) {
 			t.Errorf("%q is missing in %q", part, got)
@@ -181,13 +204,13 @@ func uncoloured(s string) string {
 func TestForcedColourWithoutTerminal(t *testing.T) {
 	var got bytes.Buffer
 	out := term.New(nil, &got, new(bytes.Buffer), term.Facts{Env: map[string]string{"CLICOLOR_FORCE": "1"}}).Out
-	fill(t, NewTable(out, Column{Name: "S", Style: statusStyle}), []string{"Delivered"})
+	fillColoured(t, NewTable(out, Column{Name: "S"}), []string{"Delivered"})
 	if want := "\x1b[1mS\x1b[0m\n\x1b[32mDelivered\x1b[0m\n"; got.String() != want {
 		t.Errorf("got %q; want %q", got.String(), want)
 	}
 }
 
-func TestLongTableStreamsAndCutsNothing(t *testing.T) {
+func TestLongTableStreams(t *testing.T) {
 	out, got := screen(30, plainly)
 	r := NewTable(out, Column{Name: "ID"}, Column{Name: "N", Right: true}, Column{Name: "TEXT", Flex: true}, Column{Name: "END"})
 	const rows = 5000
@@ -215,13 +238,12 @@ func TestLongTableStreamsAndCutsNothing(t *testing.T) {
 	if len(lines) != rows+1 {
 		t.Fatalf("%d lines; want %d", len(lines), rows+1)
 	}
-	pad := strings.Repeat(" ", 76)
 	for i, want := range map[int]string{
-		0:        "ID       N  TEXT" + pad + "  END",
-		1:        "id0      0  text" + pad + "  e",
-		4:        "id3      3  " + long + "  e",
-		4001:     "id4000  4000  " + long + "  e",
-		rows + 0: "id4999  4999  text" + pad + "  e",
+		0:        "ID       N  TEXT           END",
+		1:        "id0      0  text           e",
+		4:        "id3      3  longlonglong…  e",
+		4001:     "id4000  4000  longlonglong…  e",
+		rows + 0: "id4999  4999  text           e",
 	} {
 		if lines[i] != want {
 			t.Errorf("line %d: %q; want %q", i, lines[i], want)
@@ -297,15 +319,15 @@ func FuzzTable(f *testing.F) {
 	f.Add("a", "b\x1b", "日本語", " x ", "é́", "\ufe0f", true)
 	f.Add("", " ", "", "\u202e", "❤\ufe0f", "👍🏽", false)
 	f.Fuzz(func(t *testing.T, a, b, c, d, e, g string, right bool) {
-		columns := []Column{{Name: "ONE", Right: right}, {Name: "TWO", Style: statusStyle}, {Name: "THREE"}}
+		columns := []Column{{Name: "ONE", Right: right}, {Name: "TWO"}, {Name: "THREE"}}
 		rows := [][]string{{a, b, c}, {d, e, g}, {c, "Delivered", a}}
 		for _, env := range []map[string]string{plainly, nil} {
 			out, laidOut := screen(10, env)
-			fill(t, NewTable(out, columns...), rows...)
+			fillColoured(t, NewTable(out, columns...), rows...)
 			out, streamed := screen(10, env)
 			s := NewTable(out, columns...)
 			for _, row := range rows {
-				if err := s.Row(row...); err != nil {
+				if err := s.Add(coloured(row...)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -343,5 +365,47 @@ func BenchmarkTable(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+func TestNarrowTableLeavesOutByRank(t *testing.T) {
+	columns := []Column{
+		{Name: "INPUT", Rank: 2}, {Name: "REFERENCE", ID: true}, {Name: "LATEST EVENT", Flex: true, Rank: 3}, {Name: "STATUS"}, {Name: "UPDATED", Rank: 1}, {Name: "CARRIER", Rank: 3},
+	}
+	row := []string{"orders.csv:12", "order-1001", "Departed from the sorting centre", "InTransit", "2026-11-22 14:03 +01:00", "dhl"}
+	for _, tt := range []struct {
+		columns int
+		want    string // the header
+	}{
+		{200, "INPUT REFERENCE LATEST EVENT STATUS UPDATED CARRIER"},
+		{90, "INPUT REFERENCE LATEST EVENT STATUS UPDATED CARRIER"},
+		{83, "INPUT REFERENCE LATEST EVENT STATUS UPDATED"},
+		{61, "INPUT REFERENCE STATUS UPDATED"},
+		{60, "REFERENCE STATUS UPDATED"},
+		{46, "REFERENCE STATUS UPDATED"},
+		{45, "REFERENCE STATUS"},
+		{5, "REFERENCE STATUS"},
+	} {
+		for _, rows := range []int{1, pageRows + 5} {
+			out, got := screen(tt.columns, plainly)
+			r := NewTable(out, columns...)
+			for range rows {
+				if err := r.Row(row...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			header, _, _ := strings.Cut(got.String(), "\n")
+			if shown := strings.Join(strings.Fields(header), " "); shown != tt.want {
+				t.Errorf("%d columns: %q; want %q", tt.columns, shown, tt.want)
+			}
+			for line := range strings.Lines(got.String()) {
+				if w := term.DisplayWidth(strings.TrimSuffix(line, "\n")); w > max(tt.columns, len("order-1001  InTransit")) {
+					t.Fatalf("%d columns, %d rows: %d columns: %q", tt.columns, rows, w, line)
+				}
+			}
+		}
 	}
 }

@@ -45,8 +45,8 @@ func shown(t *testing.T, columns int, env map[string]string, write func(*term.Wr
 func TestTableFollowsTheTerminal(t *testing.T) {
 	hostile := "\x1b[2J\u202e\x9b\r" + strings.Repeat("x", 100)
 	write := func(out *term.Writer) error {
-		r := NewTable(out, Column{Name: "NUMBER"}, Column{Name: "EVENT", Flex: true}, Column{Name: "STATUS", Style: statusStyle})
-		if err := r.Row("1Z999AA10123456784", hostile, "Delivered"); err != nil {
+		r := NewTable(out, Column{Name: "NUMBER"}, Column{Name: "EVENT", Flex: true}, Column{Name: "STATUS"})
+		if err := r.Add([]Cell{{Text: "1Z999AA10123456784"}, {Text: hostile}, {"Delivered", term.Good}}); err != nil {
 			return err
 		}
 		return r.Flush()

@@ -2,33 +2,51 @@ package render
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Column is one column of a table.
 type Column struct {
-	Name  string                       // as it stands in the header
-	Flex  bool                         // may be cut to fit a terminal; of several the first ones are first
-	Right bool                         // aligned to the right
-	ID    bool                         // identifies something: CSV keeps a spreadsheet from changing it
-	From  int                          // width of the narrowest terminal that shows it; 0 for any
-	Style func(cell string) term.Style // how a cell stands out; nil for not
+	Name  string // as it stands in the header
+	CSV   string // its header in CSV; empty for Name, "-" if CSV has it only where it is asked for
+	Flex  bool   // may be cut to fit a terminal; of several the first ones are first
+	Right bool   // aligned to the right
+	ID    bool   // identifies something: CSV keeps a spreadsheet from changing it
+	Rank  int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
+	Extra bool   // shown only where it is asked for; in CSV also if CSV names it
+}
+
+// Key returns the name by which users choose the column.
+func (c Column) Key() string { return strings.ReplaceAll(strings.ToLower(c.Name), " ", "-") }
+
+// CSVName returns its header in CSV.
+func (c Column) CSVName() string {
+	if c.CSV == "" || c.CSV == "-" {
+		return c.Name
+	}
+	return c.CSV
+}
+
+// Cell is a cell of a row.
+type Cell struct {
+	Text  string // foreign or not
+	Style term.Style
 }
 
 // Rows writes the rows of a table or of CSV as they come, in constant memory.
 // It is not safe for concurrent use.
 //
-// On a terminal a table is aligned. Up to [pageRows] rows are laid out
-// together, and if they are too wide flexible columns are cut; beyond, the
-// columns are as wide as the first rows need, and none is cut. Identifiers are
-// cut where they are too long to be any. Elsewhere cells are whole and
-// separated by tabs.
+// On a terminal a table is aligned. Where the first [pageRows] rows are too wide,
+// flexible columns are cut and then columns are left out, see [Column]. Further
+// rows have the same columns; a cell that is wider than its column is cut if that
+// is flexible, else it moves the rest of its line. Identifiers are cut where
+// they are too long to be any. Elsewhere cells are whole and separated by tabs.
 type Rows struct {
 	sink    sink
 	columns []Column
-	places  []int // of the columns shown, where their cells stand in a row
-	given   int   // columns, shown or not
 	form    form
 	begun   bool
 	err     error
@@ -38,54 +56,45 @@ type Rows struct {
 type form interface {
 	// begin writes the header.
 	begin(r *Rows) error
-	// row takes one row. The slice is its own.
-	row(r *Rows, cells []string) error
+	// row takes one row. It does not keep the slice.
+	row(r *Rows, cells []Cell) error
 	// end writes what is left.
 	end(r *Rows) error
 }
 
 // NewTable begins a table.
 func NewTable(out *term.Writer, columns ...Column) *Rows {
-	r := &Rows{sink: sink{out: out, styled: true}}
-	r.choose(columns, out.Width())
+	r := &Rows{sink: sink{out: out, styled: true}, columns: columns, form: tabbed{}}
 	if out.IsTerminal() {
-		r.form = &page{}
-	} else {
-		r.form = tabbed{}
+		r.form = newPage(columns)
 	}
 	return r
 }
 
-// choose takes the columns that a terminal of that width shows; all of them if
-// it is 0.
-func (r *Rows) choose(columns []Column, width int) {
-	r.given = len(columns)
-	for i, c := range columns {
-		if width == 0 || c.From <= width {
-			r.columns = append(r.columns, c)
-			r.places = append(r.places, i)
-		}
+// Row writes a row of plain cells, see [Rows.Add].
+func (r *Rows) Row(texts ...string) error {
+	cells := make([]Cell, len(texts))
+	for i, text := range texts {
+		cells[i].Text = text
 	}
+	return r.Add(cells)
 }
 
-// Row writes a row, or keeps it until the next ones have been seen. Missing
+// Add writes a row, or keeps a copy until the next ones have been seen. Missing
 // cells are empty; too many are an error. After an error it returns the same
 // one.
-func (r *Rows) Row(cells ...string) error {
+func (r *Rows) Add(cells []Cell) error {
 	if r.err != nil {
 		return r.err
 	}
-	if len(cells) > r.given {
-		return fmt.Errorf("row of %d cells for %d columns", len(cells), r.given)
+	if len(cells) > len(r.columns) {
+		return fmt.Errorf("row of %d cells for %d columns", len(cells), len(r.columns))
 	}
-	row := make([]string, len(r.columns))
-	for i, place := range r.places {
-		if place < len(cells) {
-			row[i] = cells[place]
-		}
+	if len(cells) < len(r.columns) {
+		cells = append(slices.Clip(cells), make([]Cell, len(r.columns)-len(cells))...)
 	}
 	if r.start() == nil {
-		r.err = r.form.row(r, row)
+		r.err = r.form.row(r, cells)
 	}
 	return r.err
 }
@@ -111,13 +120,6 @@ func (r *Rows) start() error {
 	return r.err
 }
 
-func (r *Rows) style(i int, cell string) term.Style {
-	if f := r.columns[i].Style; f != nil {
-		return f(cell)
-	}
-	return term.Normal
-}
-
 // add appends styled text to what is to be written.
 func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
 
@@ -140,9 +142,9 @@ func (tabbed) begin(r *Rows) error {
 	return r.sink.ended()
 }
 
-func (tabbed) row(r *Rows, cells []string) error {
+func (tabbed) row(r *Rows, cells []Cell) error {
 	for i, c := range cells {
-		r.cell(i, string(r.sink.out.Style(r.style(i, c), c)), '\t')
+		r.cell(i, string(r.sink.out.Style(c.Style, c.Text)), '\t')
 	}
 	return r.sink.ended()
 }

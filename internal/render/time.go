@@ -12,3 +12,11 @@ func timeIn(t time.Time, zone *time.Location) string {
 	}
 	return t.In(zone).Format("2006-01-02 15:04:05 -07:00")
 }
+
+// LocalMinute is [LocalTime] without seconds.
+func LocalMinute(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(time.Local).Format("2006-01-02 15:04 -07:00")
+}

@@ -20,6 +20,8 @@ type Output struct {
 
 	ctx  context.Context //nolint:containedctx // ends an endless --jq
 	file *AtomicFile     // nil for standard output
+
+	columns []string // of --columns; nil for those of the format
 }
 
 // runsUntilStopped reports whether a command runs until it is stopped, and prints as things
@@ -70,7 +72,11 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{ctx: cmd.Context()}
+	columns, err := chosenColumns(cmd, machine(format) || jq != "")
+	if err != nil {
+		return nil, err
+	}
+	o := &Output{ctx: cmd.Context(), columns: columns}
 	if a.Hard != nil {
 		o.ctx = a.Hard
 	}
@@ -150,8 +156,7 @@ func (o *Output) Fields(fs []render.Field) error {
 type Listing[T any] struct {
 	Out     *Output
 	Empty   string // note for a table without rows; empty for none
-	Columns []render.Column
-	Cells   func(T) []string
+	Columns []Column[T]
 	JSON    func(T) any
 }
 
@@ -174,11 +179,14 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	if l.Out.Machine() {
 		return l.printJSON(seq)
 	}
-	rows := l.Out.Table(l.Columns...)
+	rows, err := BeginTable(l.Out, l.Columns)
+	if err != nil {
+		return err
+	}
 	n := 0
-	err := Each(seq, func(v T) error {
+	err = Each(seq, func(v T) error {
 		n++
-		return rows.Row(l.Cells(v)...)
+		return rows.Add(v)
 	})
 	if n == 0 && !l.Out.IsCSV() {
 		if err == nil && l.Empty != "" {

@@ -71,6 +71,7 @@ differs, and 0 if all rows agree.`,
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
 	flags.BoolVar(&o.Skip, "skip-invalid", false, "leave bad rows out instead of refusing the input")
 	flags.BoolVar(&o.Odd, "accept-odd-values", false, "read values that look like spreadsheet damage or placeholders")
+	command.ColumnsFlag(cmd, columns(nil))
 	return cmd
 }
 

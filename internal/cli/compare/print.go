@@ -51,56 +51,46 @@ func (c *comparison) json(d difference) differenceJSON {
 
 // print prints the differences as they are found, and for people their counts.
 func (c *comparison) print(ctx context.Context) error {
-	out := c.call.Out
 	l := command.Listing[difference]{
-		Out: out, JSON: func(d difference) any { return c.json(d) },
-		Columns: []render.Column{
-			{Name: "INPUT", From: 100},
-			{Name: "REFERENCE", ID: true},
-			{Name: "NUMBER", ID: true},
-			{Name: "DIFFERENCE"},
-			{Name: "FILE"},
-			{Name: "STORE"},
-			{Name: "SERVICE"},
-			{Name: "EVENTS", From: 80},
-		},
-		Cells: func(d difference) []string {
-			place, what := "", d.kind.words()
-			if d.row.File != "" {
-				place = fmt.Sprintf("%s:%d", d.row.File, d.row.Line)
-			}
-			if d.field != "" {
-				what += ": " + d.field
-			}
-			return []string{place, d.row.Item.ReferID, d.row.Item.Number, what, d.file, d.store, d.service, d.events}
-		},
-	}
-	if out.IsCSV() {
-		l.Columns = []render.Column{
-			{Name: "referId", ID: true},
-			{Name: "rawTrackingNumber", ID: true},
-			{Name: "carrierCode", ID: true},
-			{Name: "difference"},
-			{Name: "field"},
-			{Name: "file"},
-			{Name: "store"},
-			{Name: "service"},
-			{Name: "events"},
-			{Name: "inputFile"},
-			{Name: "line"},
-			{Name: "run"},
-			{Name: "message"},
-		}
-		l.Cells = func(d difference) []string {
-			j := c.json(d)
-			line := ""
-			if j.Line > 0 {
-				line = strconv.Itoa(j.Line)
-			}
-			return []string{j.ReferID, j.TrackingNumber, d.row.Item.CarrierCode, string(j.Difference), j.Field, d.file, d.store, d.service, d.events, j.InputFile, line, j.Run, j.Message}
-		}
+		Out: c.call.Out, Columns: columns(c),
+		JSON: func(d difference) any { return c.json(d) },
 	}
 	return l.Print(c.call.IO, c.differences(ctx))
+}
+
+// columns returns the columns of differences.
+func columns(c *comparison) []command.Column[difference] {
+	return []command.Column[difference]{
+		{Column: render.Column{Name: "INPUT", CSV: "-", Rank: 2}, Cell: func(d difference) string {
+			if d.row.File == "" {
+				return ""
+			}
+			return fmt.Sprintf("%s:%d", d.row.File, d.row.Line)
+		}},
+		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(d difference) string { return d.row.Item.ReferID }},
+		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(d difference) string { return d.row.Item.Number }},
+		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Extra: true}, Cell: func(d difference) string { return d.row.Item.CarrierCode }},
+		{Column: render.Column{Name: "DIFFERENCE", CSV: "difference"}, CSVCell: func(d difference) string { return string(d.kind) }, Cell: func(d difference) string {
+			if d.field != "" {
+				return d.kind.words() + ": " + d.field
+			}
+			return d.kind.words()
+		}},
+		{Column: render.Column{Name: "FIELD", CSV: "field", Extra: true}, Cell: func(d difference) string { return d.field }},
+		{Column: render.Column{Name: "FILE", CSV: "file"}, Cell: func(d difference) string { return d.file }},
+		{Column: render.Column{Name: "STORE", CSV: "store"}, Cell: func(d difference) string { return d.store }},
+		{Column: render.Column{Name: "SERVICE", CSV: "service"}, Cell: func(d difference) string { return d.service }},
+		{Column: render.Column{Name: "EVENTS", CSV: "events", Rank: 1}, Cell: func(d difference) string { return d.events }},
+		{Column: render.Column{Name: "INPUT FILE", CSV: "inputFile", Extra: true}, Cell: func(d difference) string { return d.row.File }},
+		{Column: render.Column{Name: "LINE", CSV: "line", Right: true, Extra: true}, Cell: func(d difference) string {
+			if d.row.Line == 0 {
+				return ""
+			}
+			return strconv.Itoa(d.row.Line)
+		}},
+		{Column: render.Column{Name: "RUN", CSV: "run", Extra: true}, Cell: func(d difference) string { return c.json(d).Run }},
+		{Column: render.Column{Name: "MESSAGE", CSV: "message", Extra: true}, Cell: func(d difference) string { return d.reason }},
+	}
 }
 
 // words returns a kind for people.

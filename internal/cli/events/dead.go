@@ -46,21 +46,8 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	}
 	sinks := map[int64]inbox.Sink{}
 	w := command.Listing[inbox.OutboxEntry]{
-		Out: c.Out, Empty: "nothing was given up",
+		Out: c.Out, Empty: "nothing was given up", Columns: deadColumns(sinks),
 		JSON: func(l inbox.OutboxEntry) any { return newDeadJSON(l, sinks[l.Sink]) },
-		Columns: []render.Column{
-			{Name: "DELIVERY", Right: true},
-			{Name: "TARGET"},
-			{Name: "TRIES", Right: true},
-			{Name: "FAILING SINCE", From: 100},
-			{Name: "GIVEN UP", From: 130},
-			{Name: "PROBLEM", Flex: true},
-		},
-		Cells: func(l inbox.OutboxEntry) []string {
-			return []string{
-				fmt.Sprint(l.Delivery), view.Sink(sinks[l.Sink]), fmt.Sprint(l.Attempt), render.LocalTime(l.FirstFailure), render.LocalTime(l.GivenUpAt), l.Problem,
-			}
-		},
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)
@@ -84,4 +71,16 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}
 	return err
+}
+
+// deadColumns returns the columns of dead entries.
+func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry] {
+	return []command.Column[inbox.OutboxEntry]{
+		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Delivery) }},
+		{Column: render.Column{Name: "TARGET"}, Cell: func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) }},
+		{Column: render.Column{Name: "TRIES", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Attempt) }},
+		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(l inbox.OutboxEntry) time.Time { return l.FirstFailure }},
+		{Column: render.Column{Name: "GIVEN UP", Rank: 3}, Time: func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt }},
+		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: func(l inbox.OutboxEntry) string { return l.Problem }},
+	}
 }

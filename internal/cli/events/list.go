@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -57,6 +58,8 @@ often it was tried and why it failed last.`,
 	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
+	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}))
+	command.ColumnsFlag(cmd, deadColumns(nil))
 	return cmd
 }
 
@@ -132,25 +135,23 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 
 // eventListing prints events, one line each.
 func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
-	names, hide := view.NewStatusNames(c.Config.Statuses), c.SecretMasker()
+	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Empty: empty,
+		Out: c.Out, Empty: empty, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses)),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
-		Columns: []render.Column{
-			{Name: "SEQ", Right: true},
-			{Name: "DELIVERY", Right: true, From: 100},
-			{Name: "RECEIVED", From: 130},
-			{Name: "NUMBER", ID: true},
-			{Name: "LATEST EVENT", Flex: true, From: 110},
-			{Name: "STATUS", Flex: true, From: 90},
-			{Name: "EVENT", Flex: true},
-			{Name: "VERIFIED"},
-		},
-		Cells: func(e inbox.Event) []string {
-			return []string{
-				fmt.Sprint(e.Seq), fmt.Sprint(e.Delivery), render.LocalTime(e.ReceivedAt), e.TrackingNumber, e.LatestEvent,
-				names.Status(e.Status, e.StatusLabel, e.StatusTrack), e.Kind, view.VerifiedMark(e),
-			}
-		},
+	}
+}
+
+// eventColumns returns the columns of events.
+func eventColumns(names view.StatusNames) []command.Column[inbox.Event] {
+	return []command.Column[inbox.Event]{
+		{Column: render.Column{Name: "SEQ", Right: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Seq) }},
+		{Column: render.Column{Name: "DELIVERY", Right: true, Rank: 3}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
+		{Column: render.Column{Name: "RECEIVED", Rank: 5}, Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
+		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(e inbox.Event) string { return e.TrackingNumber }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.LatestEvent }},
+		{Column: render.Column{Name: "STATUS", Flex: true, Rank: 2}, Cell: func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) }},
+		{Column: render.Column{Name: "EVENT", Flex: true}, Cell: func(e inbox.Event) string { return e.Kind }},
+		{Column: render.Column{Name: "VERIFIED"}, Cell: view.VerifiedMark},
 	}
 }

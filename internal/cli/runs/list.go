@@ -2,8 +2,9 @@ package runs
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ func newList(f *command.Factory) *cobra.Command {
 		}),
 	}
 	cmd.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
+	command.ColumnsFlag(cmd, runColumns())
 	return cmd
 }
 
@@ -33,27 +35,8 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 	}
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
-		JSON: func(s ledger.RunSummary) any { return newRunJSON(s) },
-		Columns: []render.Column{
-			{Name: "RUN", ID: true},
-			{Name: "CREATED", From: 100},
-			{Name: "INPUT", Flex: true},
-			{Name: "ACCEPTED", Right: true},
-			{Name: "REJECTED", Right: true},
-			{Name: "UNKNOWN", Right: true},
-			{Name: "PENDING", Right: true},
-			{Name: "CALLS", Right: true, From: 100},
-			{Name: "ACCOUNT", Flex: true, From: 80},
-			{Name: "SUPERSEDED", Right: true, From: 120},
-			{Name: "DISMISSED", Right: true, From: 120},
-		},
-		Cells: func(s ledger.RunSummary) []string {
-			return []string{
-				fmt.Sprint(s.ID), render.LocalTime(s.Created), strings.Join(s.Plan.Files, " "), fmt.Sprint(s.Counts.Accepted),
-				fmt.Sprint(s.Rejected()), fmt.Sprint(s.Counts.Unknown), fmt.Sprint(s.Counts.Pending + s.Counts.Sending), fmt.Sprint(s.Requests), s.Plan.Account,
-				fmt.Sprint(s.Superseded), fmt.Sprint(s.Dismissed),
-			}
-		},
+		JSON:    func(s ledger.RunSummary) any { return newRunJSON(s) },
+		Columns: runColumns(),
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
@@ -63,4 +46,24 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 		return w.Print(c.IO, nil)
 	}
 	return w.Print(c.IO, db.History.Runs(ctx, "", limit))
+}
+
+// runColumns returns the columns of runs.
+func runColumns() []command.Column[ledger.RunSummary] {
+	count := func(of func(ledger.RunSummary) int64) func(ledger.RunSummary) string {
+		return func(s ledger.RunSummary) string { return strconv.FormatInt(of(s), 10) }
+	}
+	return []command.Column[ledger.RunSummary]{
+		{Column: render.Column{Name: "RUN", ID: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.ID })},
+		{Column: render.Column{Name: "CREATED", Rank: 3}, Time: func(s ledger.RunSummary) time.Time { return s.Created }},
+		{Column: render.Column{Name: "INPUT", Flex: true}, Cell: func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") }},
+		{Column: render.Column{Name: "ACCEPTED", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Accepted })},
+		{Column: render.Column{Name: "REJECTED", Right: true}, Cell: count(ledger.RunSummary.Rejected)},
+		{Column: render.Column{Name: "UNKNOWN", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Unknown })},
+		{Column: render.Column{Name: "PENDING", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending })},
+		{Column: render.Column{Name: "CALLS", Right: true, Rank: 4}, Cell: count(func(s ledger.RunSummary) int64 { return s.Requests })},
+		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 2}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
+		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Superseded })},
+		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Dismissed })},
+	}
 }

@@ -44,6 +44,7 @@ that create reads, and others that create passes over.`,
 		}),
 	}
 	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE,...`", rowStates()...)
+	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }
 

@@ -194,9 +194,9 @@ func describePartial(s ledger.RunSummary) string {
 
 func printBatches(out *command.Output, batches []numberedBatch) error {
 	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
-		render.Column{Name: "ACCEPTED", Right: true, From: 120}, render.Column{Name: "REJECTED", Right: true, From: 120},
-		render.Column{Name: "UNKNOWN", Right: true, From: 120}, render.Column{Name: "PENDING", Right: true, From: 120},
-		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", From: 150}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
+		render.Column{Name: "ACCEPTED", Right: true, Rank: 1}, render.Column{Name: "REJECTED", Right: true, Rank: 1},
+		render.Column{Name: "UNKNOWN", Right: true, Rank: 1}, render.Column{Name: "PENDING", Right: true, Rank: 1},
+		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", Rank: 2}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
 	for _, b := range batches {
 		status, sent, took := "", "", ""
 		if b.HTTPStatus != 0 {

@@ -53,6 +53,7 @@ that over .waybill.yaml of this folder, that over your own file. Secrets show as
 		}),
 	}
 	cmd.Flags().BoolVar(&o.Origin, "origin", false, "show where each value comes from")
+	command.ColumnsFlag(cmd, settingColumns(true))
 	return cmd
 }
 
@@ -60,18 +61,22 @@ func runConfigList(c *command.Call, o configListOptions) error {
 	w := command.Listing[config.Entry]{
 		Out:     c.Out,
 		JSON:    func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} },
-		Columns: []render.Column{{Name: "KEY"}, {Name: "VALUE", Flex: true}},
-		Cells:   func(e config.Entry) []string { return []string{e.Key, e.Text} },
-	}
-	if o.Origin {
-		w.Columns = append(w.Columns, render.Column{Name: "ORIGIN"})
-		w.Cells = func(e config.Entry) []string { return []string{e.Key, e.Text, e.Origin.String()} }
+		Columns: settingColumns(o.Origin),
 	}
 	return w.PrintAll(c.IO, c.Config.List())
 }
 
+// settingColumns returns the columns of settings.
+func settingColumns(origin bool) []command.Column[config.Entry] {
+	return []command.Column[config.Entry]{
+		{Column: render.Column{Name: "KEY"}, Cell: func(e config.Entry) string { return e.Key }},
+		{Column: render.Column{Name: "VALUE", Flex: true}, Cell: func(e config.Entry) string { return e.Text }},
+		{Column: render.Column{Name: "ORIGIN", Extra: !origin}, Cell: func(e config.Entry) string { return e.Origin.String() }},
+	}
+}
+
 func newConfigPath(f *command.Factory) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:     "path",
 		Short:   "Show where the configuration files are",
 		Example: command.Example("waybill config path"),
@@ -81,6 +86,8 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 			return runConfigPath(f, cmd)
 		},
 	}
+	command.ColumnsFlag(cmd, pathColumns())
+	return cmd
 }
 
 // runConfigPath works even when the files can't be read: it is how one finds them.
@@ -97,14 +104,21 @@ func runConfigPath(f *command.Factory, cmd *cobra.Command) error {
 	w := command.Listing[pathJSON]{
 		Out:     out,
 		JSON:    func(p pathJSON) any { return p },
-		Columns: []render.Column{{Name: "KIND"}, {Name: "PATH"}, {Name: "EXISTS"}},
-		Cells: func(p pathJSON) []string {
-			exists := "no"
-			if p.Exists {
-				exists = "yes"
-			}
-			return []string{p.Kind, p.Path, exists}
-		},
+		Columns: pathColumns(),
 	}
 	return out.End(w.PrintAll(f.App.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}}))
+}
+
+// pathColumns returns the columns of configuration files.
+func pathColumns() []command.Column[pathJSON] {
+	return []command.Column[pathJSON]{
+		{Column: render.Column{Name: "KIND"}, Cell: func(p pathJSON) string { return p.Kind }},
+		{Column: render.Column{Name: "PATH"}, Cell: func(p pathJSON) string { return p.Path }},
+		{Column: render.Column{Name: "EXISTS"}, Cell: func(p pathJSON) string {
+			if p.Exists {
+				return "yes"
+			}
+			return "no"
+		}},
+	}
 }

@@ -434,7 +434,7 @@ func (d *demonstration) printEvents() error {
 		d.say("(%d events, the last %d of them:)", len(events), demoEvents)
 		events = events[more:]
 	}
-	rows := d.out.Table(render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
+	rows := d.out.Table(render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, Rank: 1},
 		render.Column{Name: "EVENT", Flex: true}, render.Column{Name: "VERIFIED"})
 	for _, e := range events {
 		if err := rows.Row(e.TrackingNumber, e.LatestEvent, e.Event, string(e.Verified)); err != nil {

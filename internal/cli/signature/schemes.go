@@ -45,6 +45,7 @@ func newSchemes(f *command.Factory) *cobra.Command {
 			return runList(c)
 		}),
 	}
+	command.ColumnsFlag(list, schemeColumns(nil))
 	show := &cobra.Command{
 		Use:     "show NAME",
 		Short:   "Show a scheme as it is configured",
@@ -116,23 +117,26 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 func runList(c *command.Call) error {
 	w := command.Listing[schemeJSON]{
 		Out: c.Out, Empty: "no schemes",
-		JSON: func(j schemeJSON) any { return j },
-		Columns: []render.Column{
-			{Name: "NAME"},
-			{Name: "ORIGIN", From: 100},
-			{Name: "IN FORCE", From: 120},
-			{Name: "PROVES", From: 90},
-			{Name: "ABOUT", Flex: true},
-		},
-		Cells: func(j schemeJSON) []string {
-			inForce := ""
-			if j.InForce {
-				inForce = c.Config.Webhook.Verify
-			}
-			return []string{j.Name, j.Origin, inForce, string(j.Strength), j.About}
-		},
+		JSON:    func(j schemeJSON) any { return j },
+		Columns: schemeColumns(c),
 	}
 	return w.PrintAll(c.IO, schemesOf(c.Session))
+}
+
+// schemeColumns returns the columns of schemes.
+func schemeColumns(c *command.Call) []command.Column[schemeJSON] {
+	return []command.Column[schemeJSON]{
+		{Column: render.Column{Name: "NAME"}, Cell: func(j schemeJSON) string { return j.Name }},
+		{Column: render.Column{Name: "ORIGIN", Rank: 2}, Cell: func(j schemeJSON) string { return j.Origin }},
+		{Column: render.Column{Name: "IN FORCE", Rank: 3}, Cell: func(j schemeJSON) string {
+			if j.InForce {
+				return c.Config.Webhook.Verify
+			}
+			return ""
+		}},
+		{Column: render.Column{Name: "PROVES", Rank: 1}, Cell: func(j schemeJSON) string { return string(j.Strength) }},
+		{Column: render.Column{Name: "ABOUT", Flex: true}, Cell: func(j schemeJSON) string { return j.About }},
+	}
 }
 
 func runShow(c *command.Call, name string) error {

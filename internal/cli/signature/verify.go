@@ -81,6 +81,7 @@ receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none
 	cmd.Flags().StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "verify by scheme `NAME`: a preset, or one of webhook.schemes")
 	command.SettingFlags(cmd, "secret-from")
+	command.ColumnsFlag(cmd, verdictColumns())
 	return cmd
 }
 
@@ -158,20 +159,23 @@ func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
 	}
 	w := command.Listing[verdictJSON]{
 		Out: c.Out, Empty: "no deliveries",
-		JSON: func(j verdictJSON) any { return j },
-		Columns: []render.Column{
-			{Name: "DELIVERY", ID: true},
-			{Name: "RECEIVED", From: 90},
-			{Name: "VERIFIED", Flex: true},
-			{Name: "SECRET", From: 110},
-		},
-		Cells: func(j verdictJSON) []string {
-			received := ""
-			if j.ReceivedAt != nil {
-				received = render.LocalTime(*j.ReceivedAt)
-			}
-			return []string{j.Delivery, received, j.words(), j.Secret}
-		},
+		JSON:    func(j verdictJSON) any { return j },
+		Columns: verdictColumns(),
 	}
 	return w.PrintAll(c.IO, all)
+}
+
+// verdictColumns returns the columns of verdicts.
+func verdictColumns() []command.Column[verdictJSON] {
+	return []command.Column[verdictJSON]{
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j verdictJSON) string { return j.Delivery }},
+		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(j verdictJSON) time.Time {
+			if j.ReceivedAt == nil {
+				return time.Time{}
+			}
+			return *j.ReceivedAt
+		}},
+		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: verdictJSON.words},
+		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j verdictJSON) string { return j.Secret }},
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
@@ -54,6 +53,7 @@ is "not checked yet" (phase "notAsked" in JSON).`,
 	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
 	command.SettingFlags(cmd, "concurrency", "rate")
+	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(0))
 	return cmd
 }
 
@@ -102,21 +102,9 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 		return err
 	}
 	n := view.NewStatusNames(c.Config.Statuses)
-	width := c.Out.Out().Width()
-	narrow := width > 0 && width < view.StateColumnFrom
 	w := command.Listing[ledger.TrackingStatus]{
-		Out:  c.Out,
+		Out: c.Out, Columns: n.Columns(c.Out.Out().Width()),
 		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatus(st) },
-		Columns: []render.Column{
-			{Name: "REFERENCE", ID: true},
-			{Name: "NUMBER", ID: true},
-			{Name: "STATE", From: view.StateColumnFrom},
-			{Name: "LATEST EVENT", Flex: true, From: 80},
-			{Name: "STATUS", Flex: true},
-			{Name: "LEARNT", From: 130},
-			{Name: "FROM", From: 140},
-		},
-		Cells: func(st ledger.TrackingStatus) []string { return n.Cells(st, narrow) },
 	}
 	if db == nil {
 		w.Empty = nothingListed(c.Account(ctx))

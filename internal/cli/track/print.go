@@ -83,11 +83,11 @@ func printTimeline(out *command.Output, entries []tracking.Entry) error {
 	}
 	if notes == nil {
 		return printEntries(out, entries, []render.Column{
-			{Name: "LOCAL TIME"}, {Name: "UTC", From: 80}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", From: 66}, {Name: "ZIP", From: 74},
+			{Name: "LOCAL TIME"}, {Name: "UTC", Rank: 3}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", Rank: 1}, {Name: "ZIP", Rank: 2},
 		})
 	}
 	return errors.Join(printEntries(out, entries, []render.Column{
-		{Name: "LOCAL TIME"}, {Name: "UTC", From: 110}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", From: 90}, {Name: "ZIP", From: 110}, {Name: "NOTE", Flex: true},
+		{Name: "LOCAL TIME"}, {Name: "UTC", Rank: 3}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", Rank: 1}, {Name: "ZIP", Rank: 2}, {Name: "NOTE", Flex: true},
 	}), out.Line(""), out.Fields(notes))
 }
 
@@ -104,8 +104,8 @@ func printEntries(out *command.Output, entries []tracking.Entry, columns []rende
 
 func newRows(out *command.Output) *render.Rows {
 	return out.Table(
-		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, From: 80},
-		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", From: 110})
+		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, Rank: 2},
+		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", Rank: 1})
 }
 
 // addRows adds a row for each tracking of a result.

@@ -67,37 +67,25 @@ func NewRow(row ledger.Row) Row {
 	return r
 }
 
-// PrintRows prints rows as they come. The columns of CSV are named as create
-// reads them.
+// RowColumns returns the columns of rows. In CSV they are named as create reads them.
+func RowColumns() []command.Column[ledger.Row] {
+	return []command.Column[ledger.Row]{
+		{Column: render.Column{Name: "INPUT", CSV: "-", Rank: 2}, Cell: func(row ledger.Row) string { return fmt.Sprintf("%s:%d", row.File, row.Line) }},
+		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
+		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
+		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
+		{Column: render.Column{Name: "STATE", CSV: "state"}, Cell: RowState},
+		{Column: render.Column{Name: "REASON", CSV: "reason", Flex: true, Rank: 1}, Cell: func(row ledger.Row) string { return row.Reason }},
+		{Column: render.Column{Name: "FILE", CSV: "file", Extra: true}, Cell: func(row ledger.Row) string { return row.File }},
+		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
+	}
+}
+
+// PrintRows prints rows as they come.
 func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 	w := command.Listing[ledger.Row]{
-		Out: c.Out, Empty: "no such rows",
+		Out: c.Out, Empty: "no such rows", Columns: RowColumns(),
 		JSON: func(row ledger.Row) any { return NewRow(row) },
-		Columns: []render.Column{
-			{Name: "INPUT"},
-			{Name: "REFERENCE", ID: true},
-			{Name: "NUMBER", ID: true},
-			{Name: "CARRIER", From: 120},
-			{Name: "STATE"},
-			{Name: "REASON", Flex: true},
-		},
-		Cells: func(row ledger.Row) []string {
-			return []string{fmt.Sprintf("%s:%d", row.File, row.Line), row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, RowState(row), row.Reason}
-		},
-	}
-	if c.Out.IsCSV() {
-		w.Columns = []render.Column{
-			{Name: "referId", ID: true},
-			{Name: "rawTrackingNumber", ID: true},
-			{Name: "carrierCode", ID: true},
-			{Name: "state"},
-			{Name: "reason"},
-			{Name: "file"},
-			{Name: "line"},
-		}
-		w.Cells = func(row ledger.Row) []string {
-			return []string{row.Item.ReferID, row.Item.Number, row.Item.CarrierCode, RowState(row), row.Reason, row.File, strconv.Itoa(row.Line)}
-		}
 	}
 	return w.Print(c.IO, rows)
 }

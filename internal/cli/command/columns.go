@@ -1,0 +1,193 @@
+package command
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Column is a column of a table of T: how it is shown, and what makes its cells. Cell
+// or Time must be set.
+type Column[T any] struct {
+	render.Column
+
+	Cell    func(T) string
+	CSVCell func(T) string     // in CSV, if that differs
+	Time    func(T) time.Time  // a time of ours; with Cell, which is then for terminals alone
+	Style   func(T) term.Style // how the cell stands out; nil for not
+}
+
+// text returns what makes the cells in the form of an output.
+func (c Column[T]) text(o *Output) func(T) string {
+	switch {
+	case o.IsCSV() && c.CSVCell != nil:
+		return c.CSVCell
+	case c.Time == nil || c.Cell != nil && o.Out().IsTerminal() && !o.IsCSV():
+		return c.Cell
+	}
+	return func(v T) string { return o.time(c.Time(v)) }
+}
+
+// time returns one of our times as a cell.
+func (o *Output) time(t time.Time) string {
+	if o.Out().IsTerminal() && !o.IsCSV() {
+		return render.LocalMinute(t)
+	}
+	return render.LocalTime(t)
+}
+
+// columnsAnnotation holds the columns of the tables that a command prints: the keys,
+// each followed by a space and its header in CSV, and a newline.
+const columnsAnnotation = "waybill/columns"
+
+// ColumnsFlag adds --columns to a command that prints a table of those columns. It may
+// be called for each of several tables.
+func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) {
+	if cmd.Flags().Lookup("columns") == nil {
+		cmd.Flags().StringArray("columns", nil, "show only the columns `NAMES`, in that order (see `waybill help output`)")
+	}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	known := columnsOf(cmd)
+	for _, c := range columns {
+		if name := (columnName{c.Key(), c.CSVName()}); !slices.Contains(known, name) {
+			known = append(known, name)
+			cmd.Annotations[columnsAnnotation] += name.key + " " + name.csv + "\n"
+		}
+	}
+}
+
+// columnName is what a column is called by --columns and in CSV.
+type columnName struct{ key, csv string }
+
+func (n columnName) is(word string) bool {
+	return strings.EqualFold(n.key, word) || strings.EqualFold(n.csv, word)
+}
+
+func columnsOf(cmd *cobra.Command) []columnName {
+	var all []columnName
+	for line := range strings.Lines(cmd.Annotations[columnsAnnotation]) {
+		key, csv, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		all = append(all, columnName{key, csv})
+	}
+	return all
+}
+
+// ColumnNames returns the names that --columns of a command takes; none if it prints no
+// table.
+func ColumnNames(cmd *cobra.Command) []string {
+	var names []string
+	for _, n := range columnsOf(cmd) {
+		if !slices.Contains(names, n.key) {
+			names = append(names, n.key)
+		}
+	}
+	return names
+}
+
+// chosenColumns reads and checks --columns; nil if it was not given.
+func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
+	f := cmd.Flags().Lookup("columns")
+	if f == nil || !f.Changed {
+		return nil, nil
+	}
+	words := strings.Split(strings.Join(FlagValues(f), ","), ",")
+	if machine {
+		return nil, Usagef("in JSON choose members with --jq, such as --jq '.[] | {referId}'", "--columns goes with tables and CSV")
+	}
+	for i, word := range words {
+		words[i] = strings.TrimSpace(word)
+		if err := checkColumn(columnsOf(cmd), words[i]); err != nil {
+			return nil, err
+		}
+	}
+	return words, nil
+}
+
+func checkColumn(known []columnName, word string) error {
+	if slices.ContainsFunc(known, func(n columnName) bool { return n.is(word) }) {
+		return nil
+	}
+	var names []string
+	for _, n := range known {
+		if !slices.Contains(names, n.key) {
+			names = append(names, n.key)
+		}
+	}
+	hint := "columns: " + strings.Join(names, ", ")
+	if near := config.Nearest(word, names); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return Usagef(hint, "--columns: no column %s", Quoted(word))
+}
+
+// shownColumns returns the columns that an output shows: those that were asked for, in
+// that order, each of which stays on every terminal, or those of its format.
+func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
+	var shown []Column[T]
+	names := make([]columnName, len(all))
+	for i, c := range all {
+		names[i] = columnName{c.Key(), c.CSVName()}
+		if o.columns == nil && (o.IsCSV() && c.CSV != "-" && (!c.Extra || c.CSV != "") || !o.IsCSV() && !c.Extra) {
+			shown = append(shown, c)
+		}
+	}
+	for _, word := range o.columns {
+		i := slices.IndexFunc(names, func(n columnName) bool { return o.IsCSV() && strings.EqualFold(n.csv, word) })
+		if i < 0 {
+			i = slices.IndexFunc(names, func(n columnName) bool { return n.is(word) })
+		}
+		if i < 0 {
+			return nil, checkColumn(names, word)
+		}
+		c := all[i]
+		c.Rank = 0
+		shown = append(shown, c)
+	}
+	return shown, nil
+}
+
+// Table prints values as rows as they come.
+type Table[T any] struct {
+	rows    *render.Rows
+	columns []Column[T]
+	text    []func(T) string
+	cells   []render.Cell
+}
+
+// BeginTable begins a table of those columns, or CSV if that is the format.
+func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
+	shown, err := shownColumns(o, columns)
+	if err != nil {
+		return nil, err
+	}
+	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown))}
+	headers := make([]render.Column, len(shown))
+	for i, c := range shown {
+		headers[i] = c.Column
+		t.text = append(t.text, c.text(o))
+	}
+	t.rows = o.Table(headers...)
+	return t, nil
+}
+
+// Add prints the row of v, or keeps it until the next ones have been seen.
+func (t *Table[T]) Add(v T) error {
+	for i, c := range t.columns {
+		t.cells[i] = render.Cell{Text: t.text[i](v)}
+		if c.Style != nil {
+			t.cells[i].Style = c.Style(v)
+		}
+	}
+	return t.rows.Add(t.cells)
+}
+
+// Flush prints what is left; it must be called after the last row.
+func (t *Table[T]) Flush() error { return t.rows.Flush() }
