@@ -43,6 +43,9 @@ receives the service's webhooks.`,
 	root.SetCompletionCommandGroupID(command.GroupRest)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Short = "Print a script that makes the shell complete commands"
+	}
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -98,7 +101,7 @@ func commands(f *command.Factory) []*cobra.Command {
 }
 
 // strict makes every group without an action of its own print its help, and
-// fail on a word it does not know.
+// fail on a word it does not know, and commands without arguments refuse them.
 func strict(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
 	for _, c := range cmd.Commands() {
@@ -108,7 +111,17 @@ func strict(cmd *cobra.Command) {
 		cmd.Use = cmd.Name() + " COMMAND"
 		cmd.Args = unknownWord
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	} else if len(command.Arguments(cmd)) == 0 {
+		cmd.Args = noArguments
 	}
+}
+
+// noArguments refuses arguments of a command that takes none.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return command.Usagef("run `"+cmd.CommandPath()+" --help` for its flags", "%s takes no arguments: %s", cmd.CommandPath(), command.Quoted(args[0]))
 }
 
 // unknownWord refuses what follows a group and names no command of it.

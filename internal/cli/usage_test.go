@@ -104,3 +104,16 @@ func TestFlagsNameTheirValues(t *testing.T) {
 		})
 	})
 }
+
+// Commands whose usage line has no argument refuse one, and say so.
+func TestArgumentsThatAreNotTaken(t *testing.T) {
+	walk(tree(), func(cmd *cobra.Command) {
+		if cmd.HasSubCommands() || len(command.Arguments(cmd)) > 0 {
+			return
+		}
+		code, stdout, stderr := run(t, nil, append(words(cmd), "extra")...)
+		if code != command.Usage || stdout != "" || !strings.Contains(stderr, cmd.CommandPath()+` takes no arguments: "extra"`) {
+			t.Errorf("%s extra: status %d, stdout %q, stderr %q", cmd.CommandPath(), code, stdout, stderr)
+		}
+	})
+}

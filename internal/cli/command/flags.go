@@ -60,6 +60,41 @@ func CheckLimit(n int) error {
 	return nil
 }
 
+// AtLeastOne accepts one argument or more; what names them in the error.
+func AtLeastOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return Usagef("needed: "+what, "no arguments given, at least 1 needed")
+		}
+		return nil
+	}
+}
+
+// AtMostOne accepts one argument or none; what names it in the error.
+func AtMostOne(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return Usagef("possible: "+what, "%d arguments given, at most 1 possible", len(args))
+		}
+		return nil
+	}
+}
+
+// Arguments returns the names of the arguments that a command takes, as its usage
+// line has them: FILE, REF.
+func Arguments(cmd *cobra.Command) []string {
+	line := strings.NewReplacer("[", " ", "]", " ", "...", " ", "|", " | ").Replace(cmd.Use)
+	words := strings.Fields(line)[1:]
+	var names []string
+	for i, word := range words {
+		value := i > 0 && strings.HasPrefix(words[i-1], "--") // of a flag
+		if !value && !strings.HasPrefix(word, "-") && word != "|" {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
 // InputFormats are the words of --format of commands that read rows.
 func InputFormats() []string {
 	return []string{string(intake.Auto), string(intake.CSV), string(intake.TSV), string(intake.JSON), string(intake.JSONL)}

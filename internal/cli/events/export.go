@@ -28,7 +28,7 @@ type exportOptions struct {
 func newExport(f *command.Factory) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
-		Use:   "export [ID…]",
+		Use:   "export [ID...]",
 		Short: "Write deliveries as JSON Lines, to be imported or learnt from",
 		Long: `export writes stored deliveries, oldest first, one JSON object a line: when
 each was received, its method, path, query, headers in their order and body;

@@ -23,7 +23,7 @@ type importedJSON struct {
 
 func newImport(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import FILE…",
+		Use:   "import FILE|-...",
 		Short: "Read exported deliveries into the store",
 		Long: `import reads what "waybill events export" wrote, or captures of the same form:
 one JSON object a line, {"receivedAt": TIME, "method", "path", "query",
@@ -35,7 +35,7 @@ your scheme and secrets of now, at the time of its receipt. What verifies
 counts like any other: it is forwarded and ends waiting. A delivery that is
 there already is not stored again, and no event counts twice.`,
 		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
-		Args:    cobra.MinimumNArgs(1),
+		Args:    command.AtLeastOne("files, or - for standard input"),
 		RunE:    f.RunE(runImport),
 	}
 	command.SettingFlags(cmd, "max-input")

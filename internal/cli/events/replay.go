@@ -27,7 +27,7 @@ type replayOptions struct {
 func newReplay(f *command.Factory) *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
-		Use:   "replay [ID…]",
+		Use:   "replay ID...|--since TIME|--filter FILTER|--dead",
 		Short: "Send stored deliveries again",
 		Long: `replay sends stored deliveries once more, whole and byte for byte, in the order in
 which they were received, with their headers, ` + forward.HeaderSeq + ` and ` + forward.HeaderAttempt + `

@@ -37,7 +37,7 @@ type explainOptions struct {
 func newExplain(f *command.Factory) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
-		Use:   "explain [ID]",
+		Use:   "explain [ID|--body FILE]",
 		Short: "Say why a delivery did not verify",
 		Long: `explain tries what usually goes wrong, and says which of it makes the delivery
 verify: another secret or form of it, a body that was rewritten on its way, a
@@ -46,7 +46,7 @@ received last that is not verified. It ends with 9 if the delivery does not veri
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
-		Args:    cobra.MaximumNArgs(1),
+		Args:    command.AtMostOne("the ID of a delivery"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.IDs = args
 			return runExplain(ctx, c, o)

@@ -65,7 +65,7 @@ type learnJSON struct {
 func newLearn(f *command.Factory) *cobra.Command {
 	var o learnOptions
 	cmd := &cobra.Command{
-		Use:   "learn [ID…]",
+		Use:   "learn [ID...|--from FILE]",
 		Short: "Find out how deliveries are signed",
 		Long: fmt.Sprintf(`learn takes stored deliveries, or those of --from, and the webhook secret and finds the
 scheme that all of them match. %d deliveries with different bodies are needed to pin

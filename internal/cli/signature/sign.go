@@ -29,7 +29,7 @@ type signOptions struct {
 func newSign(f *command.Factory) *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
-		Use:   "sign",
+		Use:   "sign --body FILE",
 		Short: "Show the headers that a scheme would carry",
 		Long: `sign signs a body with the first webhook secret, as a sender using the scheme would,
 and prints the headers to send with it. A token in clear shows as *** without --reveal.`,

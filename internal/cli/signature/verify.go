@@ -63,7 +63,7 @@ type verifyOptions struct {
 func newVerify(f *command.Factory) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
-		Use:   "verify [ID…]",
+		Use:   "verify [ID...|--body FILE|--from FILE]",
 		Short: "Verify deliveries against a scheme",
 		Long: `verify checks stored deliveries, all without an ID, or one from a file, against the
 configured scheme or --scheme. The time of a stored delivery is judged as at its

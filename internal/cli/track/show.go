@@ -22,7 +22,7 @@ type showOptions struct {
 func NewShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:     "show REF...",
+		Use:     "show REF...|--from FILE|--run ID",
 		GroupID: command.GroupOps,
 		Short:   "Show status and timeline of trackings",
 		Long: `show asks the service about each REF: your own identifier of the shipment, or a

@@ -26,7 +26,7 @@ type waitOptions struct {
 func NewWait(f *command.Factory) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
-		Use:     "wait REF...",
+		Use:     "wait REF...|--from FILE|--run ID",
 		GroupID: command.GroupOps,
 		Short:   "Wait until trackings are processed or have a status",
 		Long: `wait asks about each REF again and again, with growing pauses, until it meets a
