@@ -64,6 +64,9 @@ type Options struct {
 	// nothing, so that the request is repeated after a pause.
 	Unprocessed []int
 
+	// InFlight counts requests under way; nil for not.
+	InFlight *atomic.Int64
+
 	// Trace is called with every request and answer, without the key; nil for
 	// none.
 	Trace func(Exchange)
@@ -97,6 +100,9 @@ func New(o Options) (*Client, error) {
 	roots, err := Certificates(o.CAFile)
 	if err != nil {
 		return nil, err
+	}
+	if o.InFlight == nil {
+		o.InFlight = new(atomic.Int64)
 	}
 	c := &Client{opts: o, base: base}
 	workers := max(o.Workers, 1)

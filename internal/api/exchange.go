@@ -38,6 +38,8 @@ const maxRetryAfter = time.Hour
 func (c *Client) do(ctx context.Context, method, target string, body []byte, limit time.Duration) exchange {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	c.opts.InFlight.Add(1)
+	defer c.opts.InFlight.Add(-1)
 	x := exchange{began: time.Now()}
 	var conn connTrace
 	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), method, target, body)

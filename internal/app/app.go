@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
@@ -37,6 +38,9 @@ type Session struct {
 
 	// Gate is what every request of the command passes.
 	Gate *pace.Gate
+
+	inFlight  atomic.Int64 // requests to the service or to targets
+	finishing atomic.Bool  // requests under way are finished after a first signal
 
 	app     *App
 	sources config.Sources
@@ -79,11 +83,23 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 
 // Hard returns the context that ends requests under way.
 func (s *Session) Hard(ctx context.Context) context.Context {
+	s.finishing.Store(true)
 	if s.app.Hard != nil {
 		return s.app.Hard
 	}
 	return ctx
 }
+
+// InFlight returns how many requests are under way that a first signal lets end.
+func (s *Session) InFlight() int64 {
+	if !s.finishing.Load() {
+		return 0
+	}
+	return s.inFlight.Load()
+}
+
+// InFlightCounter counts requests under way, for clients other than that of the service.
+func (s *Session) InFlightCounter() *atomic.Int64 { return &s.inFlight }
 
 // Close closes what was made.
 func (s *Session) Close() error {
@@ -131,6 +147,7 @@ func (s *Session) apiOptions(base, key string) api.Options {
 		Unprocessed: c.AssumeUnprocessed,
 		Absent:      c.Query.Absent,
 		Accepted:    c.Create.Accepted,
+		InFlight:    &s.inFlight,
 	}
 	if c.Debug {
 		o.Trace = s.trace

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -41,6 +42,7 @@ type ClientOptions struct {
 	Timeout        time.Duration  // of a whole exchange; 0 is [DefaultTimeout]
 	Roots          *x509.CertPool // nil for the system's authorities
 	AllowForbidden bool           // addresses that are otherwise forbidden, see [ErrForbidden], are dialled too
+	InFlight       *atomic.Int64  // counts requests under way; nil for not
 }
 
 // Client sends requests as they are: header names keep their letters and their
@@ -68,6 +70,9 @@ type targetConn struct {
 func NewClient(o ClientOptions) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.InFlight == nil {
+		o.InFlight = new(atomic.Int64)
 	}
 	c := &Client{o: o, dialer: net.Dialer{Timeout: dialTimeout}}
 	if !o.AllowForbidden {
@@ -104,6 +109,8 @@ func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answ
 	if err != nil {
 		return Answer{}, err
 	}
+	c.o.InFlight.Add(1)
+	defer c.o.InFlight.Add(-1)
 	ctx, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	for {

@@ -97,9 +97,10 @@ func (p *Progress) spin() func() {
 	s.HideCursor = false // it would stay hidden after a kill
 	s.Writer = spinnerOutput{w, p}
 	s.PreUpdate = func(s *spinner.Spinner) { // called with s locked
-		// One column is the spinner's, one a space, and the last stays free:
-		// a terminal may go to the next line after it.
-		s.Suffix = " " + Truncate(p.text(), w.Width()-3)
+		// One column is the spinner's, one a space, and the last stays free: a
+		// terminal may go to the next line after it. Two are for the ^C that a
+		// terminal shows: in the next line it would stay.
+		s.Suffix = " " + Truncate(p.text(), w.Width()-5)
 	}
 	w.screen.show(p)
 	s.Start()

@@ -47,7 +47,27 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 		}
 		defer out.Discard()
 		defer func() { err = out.End(errors.Join(err, s.Close())) }()
+		if !runsUntilStopped(cmd) {
+			defer noteSignal(cmd.Context(), s)()
+		}
 		return do(cmd.Context(), &Call{Session: s, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}, args)
+	}
+}
+
+// noteSignal says, as soon as a signal comes, how many requests the command lets
+// end first. Nothing is said after the returned function.
+func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(done)
+		if n := s.InFlight(); n > 0 && As[*SignalError](context.Cause(ctx)) {
+			s.IO.Note("Finishing %s; Ctrl-C again to stop now", Plural(n, "request"))
+		}
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow}), nil
+	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow, InFlight: s.InFlightCounter()}), nil
 }
 
 // WarnUnencrypted warns of targets that get deliveries unencrypted.
