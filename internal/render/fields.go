@@ -35,7 +35,7 @@ func Fields(out *term.Writer, fields ...Field) error {
 		name := term.Visible(f.Name)
 		s.buf = append(s.buf, out.Style(term.Heading, name+":")...)
 		space := width - term.DisplayWidth(name) - len(":")
-		for _, line := range wrapped(term.Visible(f.Value), room) {
+		for _, line := range Wrap(term.Visible(f.Value), room) {
 			s.buf = append(s.buf, strings.Repeat(" ", space)...)
 			s.buf = append(s.buf, out.Style(f.Style, line)...)
 			s.buf = append(s.buf, '\n')
@@ -45,9 +45,9 @@ func Fields(out *term.Writer, fields ...Field) error {
 	return s.flush()
 }
 
-// wrapped breaks text at spaces so that each line takes at most room columns
+// Wrap breaks visible text at spaces so that each line takes at most room columns
 // if its words allow. With too little room it is one line.
-func wrapped(text string, room int) []string {
+func Wrap(text string, room int) []string {
 	if room < minWrap || term.DisplayWidth(text) <= room {
 		return []string{text}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // newHistory returns what adds to a result what was said of its trackings before,
@@ -52,11 +53,11 @@ func printHistory(out *command.Output, n view.StatusNames, res query.Result) err
 				return err
 			}
 		}
-		if err := out.Fields(header(n, res, t)); err != nil {
+		if err := printHeader(out, n, res, t); err != nil {
 			return err
 		}
 		for _, v := range slices.Backward(t.Versions) {
-			if err := errors.Join(out.Line(""), out.Fields(versionFields(n, v))); err != nil {
+			if err := errors.Join(out.Line(""), printVersion(out, n, v)); err != nil {
 				return err
 			}
 		}
@@ -64,18 +65,37 @@ func printHistory(out *command.Output, n view.StatusNames, res query.Result) err
 	return nil
 }
 
-// versionFields is what is shown of a version: when it was learnt, its status,
-// and each change.
-func versionFields(n view.StatusNames, v query.Version) []render.Field {
-	learnt := render.LocalTime(v.Learnt) + ", " + view.VersionSource(v)
-	if v.Last.After(v.Learnt) {
-		learnt += ", the same until " + render.LocalTime(v.Last)
+// printVersion prints when a version was received, its status, and each change.
+func printVersion(out *command.Output, n view.StatusNames, v query.Version) error {
+	if out.Out().IsTerminal() {
+		return drawVersion(out, n, v)
 	}
-	fields := []render.Field{{Name: "Learnt", Value: learnt}, {Name: "Status", Value: n.VersionStatus(v)}}
-	for _, change := range n.Changes(v) {
+	received := render.LocalTime(v.Learnt) + ", " + view.VersionSource(v)
+	if v.Last.After(v.Learnt) {
+		received += ", the same until " + render.LocalTime(v.Last)
+	}
+	fields := []render.Field{{Name: "Received", Value: received}, {Name: "Status", Value: n.VersionStatus(v)}}
+	for _, change := range n.Changes(v, view.Checkpoint) {
 		fields = append(fields, render.Field{Name: "Change", Value: change})
 	}
-	return fields
+	return out.Fields(fields)
+}
+
+// drawVersion prints a version on a terminal.
+func drawVersion(out *command.Output, n view.StatusNames, v query.Version) error {
+	source := view.VersionSource(v)
+	if v.Last.After(v.Learnt) {
+		source += ", the same until " + render.LocalMinute(v.Last)
+	}
+	t := query.Tracking{Tracking: v.Tracking, Phase: v.Phase}
+	err := printParts(out, "  ", part{render.LocalMinute(v.Learnt), term.Heading}, part{n.Phase(t), n.PhaseStyle(t)}, part{source, term.Faint})
+	const indent = "  "
+	for _, change := range n.Changes(v, view.LocalCheckpoint) {
+		for _, line := range render.Wrap(term.Visible(change), out.Out().Width()-len(indent)) {
+			err = errors.Join(err, out.Line(indent+"%s", line))
+		}
+	}
+	return err
 }
 
 func printVersions(out *command.Output, res query.Result) error {
@@ -92,11 +112,11 @@ func printVersions(out *command.Output, res query.Result) error {
 
 // printChanges prints one row for each change.
 func printChanges(out *command.Output, n view.StatusNames, res query.Result) error {
-	rows := out.Table(render.Column{Name: "LEARNT"}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "FROM"},
+	rows := out.Table(render.Column{Name: "RECEIVED"}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "SOURCE"},
 		render.Column{Name: "STATUS"}, render.Column{Name: "CHANGE"})
 	for _, t := range res.Trackings {
 		for _, v := range slices.Backward(t.Versions) {
-			for _, change := range n.Changes(v) {
+			for _, change := range n.Changes(v, view.Checkpoint) {
 				if err := rows.Row(render.LocalTime(v.Learnt), t.Number, view.VersionSource(v), n.VersionStatus(v), change); err != nil {
 					return err
 				}

@@ -3,6 +3,7 @@ package track
 import (
 	"cmp"
 	"errors"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -20,7 +21,7 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 				return err
 			}
 		}
-		if err := out.Fields(header(n, res, t)); err != nil {
+		if err := printHeader(out, n, res, t); err != nil {
 			return err
 		}
 		timeline := t.Timeline()
@@ -37,7 +38,17 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 	return nil
 }
 
-// header is what is shown of a tracking above its timeline.
+// printHeader shows a tracking above its timeline: on a terminal for people, else
+// as fields that are stable for scripts.
+func printHeader(out *command.Output, n view.StatusNames, res query.Result, t query.Tracking) error {
+	if out.Out().IsTerminal() && !out.IsCSV() {
+		return printLabel(out, n, t, time.Now())
+	}
+	return out.Fields(header(n, res, t))
+}
+
+// header is what scripts read of a tracking above its timeline: times and values
+// as sent.
 func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
 	var fields []render.Field
 	add := func(name, value string) {
@@ -54,14 +65,14 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Latest event", t.LatestEvent)
 	add("Created", t.Created)
 	add("Updated", t.Updated)
-	if t.TransitTime != "" {
-		add("Transit time", view.Unquote(t.TransitTime)+" (unit not documented)")
+	if d := t.Transit(); d > 0 {
+		add("Transit time", view.Duration(d))
 	}
 	if t.Error != "" {
 		add("Error", t.Error)
 	}
 	if t.Source == ledger.FromEvent {
-		add("Learnt", "from a verified event, received "+render.LocalTime(t.Learnt))
+		add("Source", "verified event, received "+render.LocalTime(t.Learnt))
 	}
 	if !res.Asked.IsZero() && t.Phase != query.Rejected && t.Phase != query.NotSent {
 		add("Asked", render.LocalTime(res.Asked))
@@ -75,6 +86,9 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 // printTimeline prints checkpoints. Where something in them cannot be right, a
 // column says what, and lines below the table say more.
 func printTimeline(out *command.Output, entries []tracking.Entry) error {
+	if out.Out().IsTerminal() {
+		return drawTimeline(out, entries)
+	}
 	var notes []render.Field
 	for _, e := range entries {
 		if len(e.Anomalies) > 0 {
@@ -83,11 +97,11 @@ func printTimeline(out *command.Output, entries []tracking.Entry) error {
 	}
 	if notes == nil {
 		return printEntries(out, entries, []render.Column{
-			{Name: "LOCAL TIME"}, {Name: "UTC", Rank: 3}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", Rank: 1}, {Name: "ZIP", Rank: 2},
+			{Name: "LOCAL TIME"}, {Name: "UTC"}, {Name: "EVENT"}, {Name: "CITY"}, {Name: "STATE"}, {Name: "ZIP"},
 		})
 	}
 	return errors.Join(printEntries(out, entries, []render.Column{
-		{Name: "LOCAL TIME"}, {Name: "UTC", Rank: 3}, {Name: "EVENT", Flex: true}, {Name: "CITY"}, {Name: "STATE", Rank: 1}, {Name: "ZIP", Rank: 2}, {Name: "NOTE", Flex: true},
+		{Name: "LOCAL TIME"}, {Name: "UTC"}, {Name: "EVENT"}, {Name: "CITY"}, {Name: "STATE"}, {Name: "ZIP"}, {Name: "NOTE"},
 	}), out.Line(""), out.Fields(notes))
 }
 

@@ -5,20 +5,9 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-// minuteForm is how a terminal shows a time: to the minute, with its offset.
-const minuteForm = "2006-01-02 15:04 -07:00"
-
-// Minute shows a time of ours on a terminal, in the zone of this computer; empty
-// for the zero time.
-func Minute(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.Local().Format(minuteForm)
-}
 
 // nowFor is how long a moment counts as now.
 const nowFor = 5 * time.Second
@@ -30,29 +19,31 @@ func Ago(t, now time.Time) string {
 	case t.IsZero():
 		return ""
 	case age < -time.Minute:
-		return Minute(t)
+		return render.LocalMinute(t)
 	case age < nowFor:
 		return "now"
 	default:
-		return Duration(age) + " ago"
+		return inUnit(age, time.Duration.Truncate) + " ago"
 	}
 }
 
 // day is how long a day is where no zone is known.
 const day = 24 * time.Hour
 
-// Duration shows a duration in its largest unit, rounded down; hours up to two
-// days.
-func Duration(d time.Duration) string {
+// Duration shows a duration in its largest unit, rounded; hours up to two days.
+func Duration(d time.Duration) string { return inUnit(d, time.Duration.Round) }
+
+// inUnit shows a duration in its largest unit.
+func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) string {
 	switch {
 	case d < time.Minute:
-		return fmt.Sprintf("%d s", d/time.Second)
+		return fmt.Sprintf("%d s", rounded(d, time.Second)/time.Second)
 	case d < time.Hour:
-		return fmt.Sprintf("%d min", d/time.Minute)
+		return fmt.Sprintf("%d min", rounded(d, time.Minute)/time.Minute)
 	case d < 2*day:
-		return fmt.Sprintf("%d h", d/time.Hour)
+		return fmt.Sprintf("%d h", rounded(d, time.Hour)/time.Hour)
 	default:
-		return Number(int64(d/day)) + " days"
+		return Number(int64(rounded(d, day)/day)) + " days"
 	}
 }
 
@@ -79,7 +70,7 @@ func CheckpointTime(c tracking.Checkpoint) string {
 	at, zoned := c.Time()
 	switch {
 	case zoned:
-		return at.Format(minuteForm)
+		return at.Format("2006-01-02 15:04 -07:00")
 	case !at.IsZero():
 		return at.Format("2006-01-02 15:04")
 	case c.Local != "":
@@ -92,7 +83,16 @@ func CheckpointTime(c tracking.Checkpoint) string {
 // computer; what is no time as sent.
 func ServiceTime(s string) string {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return Minute(t)
+		return render.LocalMinute(t)
+	}
+	return s
+}
+
+// UTCMinute shows a time of the service's as UTC to the minute; what is no time as
+// sent.
+func UTCMinute(s string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t.UTC().Format("2006-01-02 15:04")
 	}
 	return s
 }

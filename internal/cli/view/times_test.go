@@ -6,6 +6,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -28,7 +29,7 @@ func TestAgo(t *testing.T) {
 			t.Errorf("%v: %q; want %q", c.age, got, c.want)
 		}
 	}
-	if got, want := view.Ago(now.Add(time.Hour), now), view.Minute(now.Add(time.Hour)); got != want {
+	if got, want := view.Ago(now.Add(time.Hour), now), render.LocalMinute(now.Add(time.Hour)); got != want {
 		t.Errorf("a time ahead is %q; want %q", got, want)
 	}
 	if got := view.Ago(time.Time{}, now); got != "" {
@@ -39,6 +40,18 @@ func TestAgo(t *testing.T) {
 	}
 }
 
+func TestDuration(t *testing.T) {
+	const day = 24 * time.Hour
+	for d, want := range map[time.Duration]string{
+		1400 * time.Millisecond: "1 s", 90 * time.Second: "2 min", 3 * time.Hour: "3 h", 47 * time.Hour: "47 h",
+		3*day + 21*time.Hour: "4 days", 54 * time.Hour: "2 days",
+	} {
+		if got := view.Duration(d); got != want {
+			t.Errorf("%v: %q; want %q", d, got, want)
+		}
+	}
+}
+
 func TestCheckpointTime(t *testing.T) {
 	for _, c := range []struct{ local, utc, want string }{
 		{"2026-11-23T17:32:00", "2026-11-24T01:32:00Z", "2026-11-23 17:32 -08:00"},
@@ -46,7 +59,7 @@ func TestCheckpointTime(t *testing.T) {
 		{"2026-11-23T17:32:00", "", "2026-11-23 17:32"},
 		{"2026-11-23T17:32:00", "2026-11-20T01:32:00Z", "2026-11-23 17:32"}, // no zone's offset
 		{"soon", "2026-11-24T01:32:00Z", "soon"},
-		{"", "2026-11-24T01:32:00Z", view.Minute(time.Date(2026, 11, 24, 1, 32, 0, 0, time.UTC))},
+		{"", "2026-11-24T01:32:00Z", render.LocalMinute(time.Date(2026, 11, 24, 1, 32, 0, 0, time.UTC))},
 		{"", "soon", "soon"},
 		{"", "", ""},
 	} {

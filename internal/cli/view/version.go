@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,8 +99,8 @@ func VersionSource(v query.Version) string {
 }
 
 // Changes shows what a version changed, one text for each change, and what cannot
-// be right in what it brought.
-func (n StatusNames) Changes(v query.Version) []string {
+// be right in what it brought. show shows a checkpoint in a line.
+func (n StatusNames) Changes(v query.Version, show func(tracking.Checkpoint) string) []string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	c := v.Change
@@ -122,17 +123,17 @@ func (n StatusNames) Changes(v query.Version) []string {
 	}
 	if !c.First {
 		for _, added := range tracking.Timeline(c.Added) {
-			add("added: %s", Checkpoint(added))
+			add("added: %s", show(added))
 		}
 	}
 	for _, r := range c.Removed {
-		add("removed: %s", Checkpoint(r))
+		add("removed: %s", show(r))
 	}
 	for _, r := range c.Rewritten {
-		add("rewritten: %s, was: %s", Checkpoint(r.Is), r.Difference())
+		add("rewritten: %s, was: %s", show(r.Is), r.Difference())
 	}
 	for _, e := range c.Marked {
-		add("%s: %s", Anomalies(e.Anomalies), Checkpoint(e.Checkpoint))
+		add("%s: %s", Anomalies(e.Anomalies), show(e.Checkpoint))
 	}
 	return all
 }
@@ -149,16 +150,22 @@ func (n StatusNames) statusBefore(t tracking.Tracking) string {
 	return cmp.Or(n.Phase(query.Tracking{Tracking: t, Phase: phase}), "not reported")
 }
 
-// Checkpoint shows a checkpoint in a line: when, what and where.
+// Checkpoint shows a checkpoint in a line: when, as sent, what and where.
 func Checkpoint(c tracking.Checkpoint) string {
-	var parts []string
-	for _, s := range []string{c.UTC, c.Event, c.City, c.State, c.ZIP} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	if c.UTC == "" && c.Local != "" {
-		parts = append([]string{c.Local}, parts...)
-	}
-	return strings.Join(parts, ", ")
+	return joined(cmp.Or(c.UTC, c.Local), c.Event, c.City, c.State, c.ZIP)
+}
+
+// LocalCheckpoint shows a checkpoint in a line, by its own clock.
+func LocalCheckpoint(c tracking.Checkpoint) string {
+	return joined(CheckpointTime(c), c.Event, Place(c))
+}
+
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
+}
+
+// Place shows where a checkpoint was, such as "Munich, BY 80331".
+func Place(c tracking.Checkpoint) string {
+	return joined(c.City, strings.TrimSpace(c.State+" "+c.ZIP))
 }

@@ -1,0 +1,114 @@
+package track
+
+import (
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// stop is a checkpoint as a terminal shows it, in visible texts.
+type stop struct{ when, utc, event, place, note string }
+
+// Widths of a timeline on a terminal, in columns.
+const (
+	timelineGap = 2  // between columns
+	minEvent    = 16 // that an event keeps, however narrow the terminal is
+	minPlace    = 16 // likewise
+)
+
+// drawTimeline prints a timeline on a terminal, below each checkpoint what cannot
+// be right in it. Where that is too wide UTC goes first; then events and places go
+// on in further lines.
+func drawTimeline(out *command.Output, entries []tracking.Entry) error {
+	stops := []stop{{when: "LOCAL TIME", utc: "UTC", event: "EVENT", place: "PLACE"}}
+	for _, e := range entries {
+		s := stop{
+			when: term.Visible(view.CheckpointTime(e.Checkpoint)), utc: term.Visible(view.UTCMinute(e.UTC)),
+			event: term.Visible(e.Event), place: term.Visible(view.Place(e.Checkpoint)),
+		}
+		if len(e.Anomalies) > 0 {
+			s.note = term.Visible("! " + view.Anomalies(e.Anomalies))
+		}
+		stops = append(stops, s)
+	}
+	widths := widthsOf(stops, out.Out().Width())
+	for i, s := range stops {
+		styles := [...]term.Style{term.Normal, term.Faint, term.Normal, term.Normal}
+		if i == 0 {
+			styles = [...]term.Style{term.Heading, term.Heading, term.Heading, term.Heading}
+		}
+		var cells [len(widths)][]part
+		for j, text := range [...]string{s.when, s.utc, s.event, s.place} {
+			cells[j] = lines(text, widths[j], styles[j])
+		}
+		cells[2] = append(cells[2], lines(s.note, widths[2], term.Caution)...)
+		if err := drawCells(out, cells[:], widths[:]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// widthsOf returns how wide the columns of a timeline are on a terminal of so many
+// columns; 0 for one that is not shown.
+func widthsOf(stops []stop, room int) [4]int {
+	var when, utc, event, place, note int
+	for _, s := range stops {
+		when, utc = max(when, term.DisplayWidth(s.when)), max(utc, term.DisplayWidth(s.utc))
+		event, place = max(event, term.DisplayWidth(s.event)), max(place, term.DisplayWidth(s.place))
+		note = max(note, term.DisplayWidth(s.note))
+	}
+	room -= when + 2*timelineGap // left for events and places
+	if withUTC := room - utc - timelineGap; event+place <= withUTC {
+		room = withUTC
+	} else {
+		utc = 0
+	}
+	place = min(place, max(room-event, room*2/5, minPlace))
+	event = min(max(event, note), max(room-place, minEvent))
+	return [...]int{when, utc, event, place}
+}
+
+// lines breaks a text into lines of at most so many columns.
+func lines(text string, width int, style term.Style) []part {
+	if text == "" || width == 0 {
+		return nil
+	}
+	var parts []part
+	for _, line := range render.Wrap(text, width) {
+		parts = append(parts, part{term.Truncate(line, width), style})
+	}
+	return parts
+}
+
+// drawCells prints cells of several lines side by side.
+func drawCells(out *command.Output, cells [][]part, widths []int) error {
+	height := 0
+	for _, c := range cells {
+		height = max(height, len(c))
+	}
+	for i := range height {
+		var line term.Styled
+		space := 0
+		for j, c := range cells {
+			if widths[j] == 0 {
+				continue
+			}
+			own := 0
+			if i < len(c) {
+				own = term.DisplayWidth(c[i].text)
+				line += term.Styled(strings.Repeat(" ", space)) + out.Out().Style(c[i].style, c[i].text)
+				space = 0
+			}
+			space += widths[j] - own + timelineGap
+		}
+		if err := out.Line("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
