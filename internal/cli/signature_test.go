@@ -47,7 +47,7 @@ func storedLate(t *testing.T, s webhook.Scheme, secret string, n int, refused bo
 		d := inbox.Delivery{ReceivedAt: at.Add(late), Method: r.Method, Path: r.Path, Header: out.Header, Body: r.Body, Verified: inbox.Unknown}
 		if refused {
 			d.Verified, d.Reason = inbox.No, webhook.ReasonSignatureMismatch
-			err = db.PutRefused(t.Context(), d)
+			_, err = db.PutRefused(t.Context(), d)
 		} else {
 			_, err = db.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body)))
 		}

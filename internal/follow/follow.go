@@ -91,7 +91,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	n, to := 0, last
 	var seen []ledger.Sighting
 	index := map[[2]string]int{} // in seen, by number and routerId
-	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}}
+	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Yes, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
 	for e, err := range f.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
@@ -117,8 +117,8 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 }
 
 // Sighting returns what an event says of the tracking with its number or
-// routerId, and false if nothing may be learnt from it: it did not verify, does
-// not stand, or says nothing of a shipment.
+// routerId, and false if nothing may be learnt from it: it did not verify, is
+// synthetic, does not stand, or says nothing of a shipment.
 //
 // Interface: Events.
 // Assumed: eventTime is when what an event says became so, by a clock that
@@ -126,7 +126,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 // receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
-	if e.Verified != inbox.Yes || e.Mark != inbox.Current || !t.Known() || (t.Number == "" && t.RouterID == "") {
+	if e.Verified != inbox.Yes || e.Synthetic || e.Mark != inbox.Current || !t.Known() || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
 	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)

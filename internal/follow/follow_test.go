@@ -165,7 +165,7 @@ func TestRejudgedAndReadmittedCount(t *testing.T) {
 	}
 	w.want("rejudged", "R1/N1 moving")
 	d := inbox.Delivery{ReceivedAt: at, Body: []byte("[" + event("2", "N2", 2, "held") + "]"), Verified: inbox.No}
-	if err := w.db.PutRefused(t.Context(), d); err != nil {
+	if _, err := w.db.PutRefused(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	d.Verified = inbox.Yes

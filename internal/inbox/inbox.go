@@ -9,6 +9,10 @@ package inbox
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -82,7 +86,8 @@ func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
 // Mark says how an event relates to those that were stored before.
 type Mark string
 
-// The marks. Of all events with one key exactly one has the mark Current.
+// The marks. Of all events with one key exactly one has the mark Current, and so
+// has one of the synthetic ones with that key.
 const (
 	// Current is the event that counts.
 	Current Mark = ""
@@ -123,11 +128,31 @@ type Event struct {
 	Verified          Verified
 	Reason            webhook.Reason // of its delivery
 	BodyAuthenticated bool           // of its delivery
+	Synthetic         bool           // made up by waybill: its delivery says so, see [HeaderSynthetic]
 	Mark              Mark
 	Anomaly           string // what is odd about it, empty if nothing
 
 	Data json.RawMessage // its data member; nil if it had none, or once pruned
 	Raw  json.RawMessage // its bytes as received; nil once pruned
+}
+
+// ID is the number of the event: that of its delivery, and from the second event
+// on its place in it, such as 12.2. It stays when the delivery is verified again.
+func (e Event) ID() string {
+	if e.Index == 0 {
+		return strconv.FormatInt(e.Delivery, 10)
+	}
+	return fmt.Sprintf("%d.%d", e.Delivery, e.Index+1)
+}
+
+// HeaderSynthetic is the header of a delivery that waybill made up, whatever its
+// value. Anybody may add it to a delivery, so that its events count for less than
+// those of others, and never for more.
+const HeaderSynthetic = "Waybill-Synthetic"
+
+// IsSynthetic reports whether the delivery says that waybill made it up.
+func (d Delivery) IsSynthetic() bool {
+	return slices.ContainsFunc(d.Header, func(f webhook.Field) bool { return strings.EqualFold(f.Name, HeaderSynthetic) })
 }
 
 // Decode reads d's body. It returns d with Single and Anomaly set, and its rows,
@@ -156,6 +181,11 @@ func Prepare(d Delivery, b webhook.Batch) []Event {
 	}
 	for _, f := range odd {
 		rows = append(rows, anomaly(d, f))
+	}
+	if d.IsSynthetic() {
+		for i := range rows {
+			rows[i].Synthetic = true
+		}
 	}
 	return rows
 }

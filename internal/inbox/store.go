@@ -24,8 +24,8 @@ type Store interface {
 	// d.Seq and the rows' Seq, Delivery and marks are not read, but for the
 	// mark [Anomaly], which is kept as it is and never compared with others.
 	//
-	// Each other row is compared with the current one of the same Key, rows
-	// of the same delivery in their order:
+	// Each other row is compared with the current one of the same Key that is as
+	// synthetic as it is, rows of the same delivery in their order:
 	//   - there is none: it is current;
 	//   - it is verified and the other is not: it is current, and the other
 	//     becomes Superseded;
@@ -43,8 +43,8 @@ type Store interface {
 	Put(ctx context.Context, d Delivery, rows []Event) (Receipt, error)
 
 	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and
-	// [MaxRefusedBytes]. Refused deliveries have numbers of their own and no
-	// events. It need not be on disk when it returns.
+	// [MaxRefusedBytes], and returns its number. Refused deliveries have numbers
+	// of their own and no events. It need not be on disk when it returns.
 	//
 	// Anybody may send what is refused, so a flood of it must not evict genuine
 	// deliveries. There are three classes: no well-formed signature (see
@@ -53,7 +53,7 @@ type Store interface {
 	// the largest class loses its oldest delivery from the remote address or
 	// the minute of receipt, whichever has most of that class. In that address
 	// it is the minute that has most, and the other way round.
-	PutRefused(ctx context.Context, d Delivery) error
+	PutRefused(ctx context.Context, d Delivery) (int64, error)
 
 	// Refused yields refused deliveries whose Seq is greater than after, in
 	// order, with bodies and headers. An error ends it.
@@ -68,6 +68,10 @@ type Store interface {
 
 	// Delivery returns one delivery with its body and headers, or [ErrNoDelivery].
 	Delivery(ctx context.Context, seq int64) (Delivery, error)
+
+	// Readmitted returns the number of the delivery that a refused one became,
+	// see [Verdicts.Readmit], or [ErrNoDelivery].
+	Readmitted(ctx context.Context, refused int64) (int64, error)
 
 	// Counts returns how much there is.
 	Counts(ctx context.Context) (Counts, error)
@@ -159,11 +163,13 @@ type Query struct {
 
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
+	EventIDPrefix  string // rows whose EventID begins so; of UUIDs however cased
 	Kind           string
 	TrackingNumber string        // compared as sent
 	Trackings      *TrackingKeys // about one of these trackings; nil for any
 	Since          time.Time
 	Verified       Verified
+	Genuine        bool   // leaves out synthetic events
 	Marks          []Mark // any of these; nil for all, anomalies too
 }
 

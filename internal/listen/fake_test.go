@@ -81,15 +81,17 @@ func (m *memory) mark(row inbox.Event) inbox.Mark {
 	return row.Mark
 }
 
-func (m *memory) PutRefused(ctx context.Context, d inbox.Delivery) error {
+func (m *memory) PutRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	if err := m.begin(ctx, "PutRefused"); err != nil {
-		return err
+		return 0, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.refused = append(m.refused, d)
-	return nil
+	return int64(len(m.refused)), nil
 }
+
+func (m *memory) Readmitted(context.Context, int64) (int64, error) { return 0, inbox.ErrNoDelivery }
 
 func (m *memory) Refused(context.Context, int64) iter.Seq2[inbox.Delivery, error] {
 	return func(func(inbox.Delivery, error) bool) {}

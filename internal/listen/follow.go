@@ -23,7 +23,7 @@ const (
 type Notification struct {
 	Type       Type
 	Event      inbox.Event    // of all types but Refused
-	Refused    inbox.Delivery // of Refused: without Seq, Header and Body
+	Refused    inbox.Delivery // of Refused: without Header and Body; Seq is 0 if no evidence was kept
 	Unreported int64          // of Refused: how many refusals before this one were not reported, because fn was too slow
 }
 

@@ -186,7 +186,8 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	slots := r.evidenceSlots[d.Reason.WellFormed()]
 	select {
 	case slots <- struct{}{}:
-		if err := r.o.Store.PutRefused(ctx, d); err != nil {
+		var err error
+		if d.Seq, err = r.o.Store.PutRefused(ctx, d); err != nil {
 			r.o.Log.Warn("evidence of a refused delivery not stored", "err", err, "reason", string(d.Reason))
 		}
 		<-slots

@@ -181,7 +181,7 @@ func (h *History) events(ctx context.Context, number string) ([]Version, error) 
 		return nil, nil
 	}
 	var all []Version
-	q := inbox.Query{TrackingNumber: number, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}, Newest: true, Limit: maxEvents}
+	q := inbox.Query{TrackingNumber: number, Verified: inbox.Yes, Genuine: true, Marks: []inbox.Mark{inbox.Current}, Newest: true, Limit: maxEvents}
 	for e, err := range h.Inbox.Events(ctx, q) {
 		if err != nil {
 			return nil, err

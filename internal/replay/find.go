@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type Inbox interface {
 	Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error]
 	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 	Counts(ctx context.Context) (inbox.Counts, error)
+	Readmitted(ctx context.Context, refused int64) (int64, error)
 }
 
 // Empty is an [Inbox] without deliveries.
@@ -41,6 +43,9 @@ func (Empty) Refused(context.Context, int64) iter.Seq2[inbox.Delivery, error] {
 func (Empty) Events(context.Context, inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(func(inbox.Event, error) bool) {}
 }
+
+// Readmitted returns [inbox.ErrNoDelivery].
+func (Empty) Readmitted(context.Context, int64) (int64, error) { return 0, inbox.ErrNoDelivery }
 
 // Counts returns zeros.
 func (Empty) Counts(context.Context) (inbox.Counts, error) { return inbox.Counts{}, nil }
@@ -73,11 +78,41 @@ func (d Delivery) Sample() webhook.Sample {
 	return webhook.Sample{Request: d.Request(), At: d.ReceivedAt}
 }
 
-// Find returns the delivery with an ID: a number, refused:NUMBER, or the eventId
-// of an event that came with it. Its bytes may be gone. Errors are
-// [inbox.ErrNoDelivery] and [inbox.ErrNoEvent].
+// AmbiguousError says that several eventIds begin with an ID.
+type AmbiguousError struct {
+	ID       string
+	EventIDs []string // the first of them
+	More     bool     // there are others
+}
+
+func (e *AmbiguousError) Error() string {
+	names := strings.Join(e.EventIDs, ", ")
+	if e.More {
+		names += ", …"
+	}
+	return fmt.Sprintf("%q is the beginning of several eventIds: %s", e.ID, names)
+}
+
+// maxCandidates is how many eventIds an [AmbiguousError] names.
+const maxCandidates = 5
+
+// Find returns the delivery that an ID names: the number of a delivery or of an
+// event in it (12, 12.2), the number of a refused one (refused:3), also once it
+// was readmitted, or an eventId or its beginning. The delivery's bytes may be
+// gone. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [AmbiguousError].
 func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
-	d, err := find(ctx, in, id)
+	at, err := locate(ctx, in, id)
+	var d Delivery
+	switch {
+	case err != nil:
+	case at.refused != 0:
+		d, err = findRefused(ctx, in, at.refused)
+	default:
+		d.Delivery, err = in.Delivery(ctx, at.delivery)
+		if err == nil && at.event == nil && at.place > 0 {
+			_, err = at.find(ctx, in)
+		}
+	}
 	if errors.Is(err, inbox.ErrNoDelivery) {
 		err = inbox.ErrNoDelivery // without the number, which the ID shows
 	}
@@ -97,54 +132,116 @@ func FindWhole(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	return d, err
 }
 
-func find(ctx context.Context, in Inbox, id string) (Delivery, error) {
-	if number, refused := strings.CutPrefix(id, RefusedPrefix); refused {
-		seq, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
-			return Delivery{}, inbox.ErrNoDelivery
-		}
-		for d, err := range in.Refused(ctx, seq-1) {
-			if err != nil || d.Seq == seq {
-				return Delivery{d, true}, err
-			}
-			break
-		}
-		return Delivery{}, inbox.ErrNoDelivery
+// FindEvent returns the event that an ID names, see [Find]: of a delivery the
+// first one, of an eventId the current one. The error is [inbox.ErrNoEvent] if
+// there is none.
+func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
+	at, err := locate(ctx, in, id)
+	var e inbox.Event
+	switch {
+	case err == nil && at.refused != 0, errors.Is(err, inbox.ErrNoDelivery):
+		err = inbox.ErrNoEvent
+	case err == nil:
+		e, err = at.find(ctx, in)
 	}
-	seq, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
-		for e, err := range in.Events(ctx, inbox.Query{EventID: id, Newest: true, Limit: 1}) {
-			if err != nil {
-				return Delivery{}, err
-			}
-			seq = e.Delivery
-		}
-		if seq == 0 {
-			return Delivery{}, inbox.ErrNoEvent
-		}
+		return inbox.Event{}, fmt.Errorf("event %q: %w", id, err)
 	}
-	d, err := in.Delivery(ctx, seq)
-	return Delivery{d, false}, err
+	return e, nil
 }
 
-// FindEvent returns the event with that number, or the standing one with that
-// eventId. The error is [inbox.ErrNoEvent] if there is none.
-func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
-	q := inbox.Query{EventID: id, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
-	seq, err := strconv.ParseInt(id, 10, 64)
-	byNumber := err == nil
-	if byNumber {
-		q = inbox.Query{After: seq - 1, Limit: 1}
+// location is what an ID names.
+type location struct {
+	refused  int64 // number of a refused delivery, else 0
+	delivery int64
+	place    int          // of the event, from 0
+	event    *inbox.Event // if it was found by its eventId
+}
+
+// locate reads an ID. Digits are a number, even if an eventId begins with them.
+func locate(ctx context.Context, in Inbox, id string) (location, error) {
+	if number, ok := strings.CutPrefix(id, RefusedPrefix); ok {
+		seq, err := strconv.ParseInt(number, 10, 64)
+		if err != nil || seq < 1 {
+			return location{}, inbox.ErrNoDelivery
+		}
+		switch delivery, err := in.Readmitted(ctx, seq); {
+		case err == nil:
+			return location{delivery: delivery}, nil
+		case !errors.Is(err, inbox.ErrNoDelivery):
+			return location{}, err
+		}
+		return location{refused: seq}, nil
 	}
-	for e, err := range in.Events(ctx, q) {
+	number, place, hasPlace := strings.Cut(id, ".")
+	if seq, err := strconv.ParseInt(number, 10, 64); err == nil && seq >= 0 {
+		n, err := strconv.Atoi(place)
 		switch {
-		case err != nil:
-			return inbox.Event{}, fmt.Errorf("event %q: %w", id, err)
-		case !byNumber || e.Seq == seq:
-			return e, nil
+		case !hasPlace:
+			return location{delivery: seq}, nil
+		case err == nil && n > 0:
+			return location{delivery: seq, place: n - 1}, nil
 		}
 	}
-	return inbox.Event{}, fmt.Errorf("event %q: %w", id, inbox.ErrNoEvent)
+	e, err := findByEventID(ctx, in, id)
+	return location{delivery: e.Delivery, event: &e}, err
+}
+
+// find returns the event; if its delivery was verified again, as it is since then.
+func (at location) find(ctx context.Context, in Inbox) (inbox.Event, error) {
+	if at.event != nil {
+		return *at.event, nil
+	}
+	for e, err := range in.Events(ctx, inbox.Query{Delivery: at.delivery, Newest: true}) {
+		if err != nil || e.Index == at.place {
+			return e, err
+		}
+	}
+	return inbox.Event{}, inbox.ErrNoEvent
+}
+
+// findByEventID returns the current event with an eventId, else the one whose
+// eventId alone begins so. Of two a genuine one goes before a synthetic one.
+func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
+	if id == "" {
+		return inbox.Event{}, inbox.ErrNoEvent
+	}
+	var found inbox.Event
+	var names []string
+	for _, q := range []inbox.Query{{EventID: id}, {EventIDPrefix: id}} {
+		q.Marks = []inbox.Mark{inbox.Current}
+		for e, err := range in.Events(ctx, q) {
+			switch {
+			case err != nil:
+				return inbox.Event{}, err
+			case len(names) == 0, bytes.Equal(e.Key, found.Key) && found.Synthetic:
+				found, names = e, []string{e.EventID}
+			case bytes.Equal(e.Key, found.Key), slices.Contains(names, e.EventID):
+			case len(names) == maxCandidates:
+				return inbox.Event{}, &AmbiguousError{ID: id, EventIDs: names, More: true}
+			default:
+				names = append(names, e.EventID)
+			}
+		}
+		if len(names) == 1 {
+			return found, nil
+		}
+	}
+	if len(names) > 0 {
+		return inbox.Event{}, &AmbiguousError{ID: id, EventIDs: names}
+	}
+	return inbox.Event{}, inbox.ErrNoEvent
+}
+
+// findRefused returns a refused delivery that is still kept.
+func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
+	for d, err := range in.Refused(ctx, seq-1) {
+		if err != nil || d.Seq == seq {
+			return Delivery{d, true}, err
+		}
+		break
+	}
+	return Delivery{}, inbox.ErrNoDelivery
 }
 
 // Deliveries yields the stored deliveries, oldest or newest first, those whose

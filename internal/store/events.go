@@ -6,6 +6,7 @@ import (
 	"iter"
 	"math"
 	"strings"
+	"unicode"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -13,7 +14,7 @@ import (
 )
 
 const eventList = `seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
-	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly`
+	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, synthetic, mark, anomaly`
 
 // eventColumns begins a query for events.
 const eventColumns = "SELECT " + eventList + " FROM events "
@@ -32,7 +33,7 @@ func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	err := s.Scan(append([]any{
 		&e.Seq, &e.Delivery, &received, &e.Index, &e.Offset, &e.Length, &e.Key, &e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber,
 		&e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, (*string)(&e.Verified), (*string)(&e.Reason), &e.BodyAuthenticated,
-		(*string)(&e.Mark), &e.Anomaly,
+		&e.Synthetic, (*string)(&e.Mark), &e.Anomaly,
 	}, more...)...)
 	e.ReceivedAt = instant(received)
 	return e, err
@@ -69,6 +70,12 @@ func matching(q inbox.Query) *conditions {
 	if q.EventID != "" {
 		c.add("event_key = %s", webhook.IDKey(q.EventID))
 	}
+	if q.EventIDPrefix != "" {
+		c.addIDPrefix(q.EventIDPrefix)
+	}
+	if q.Genuine {
+		c.terms = append(c.terms, "synthetic = 0")
+	}
 	if q.Kind != "" {
 		c.add("kind = %s", q.Kind)
 	}
@@ -99,6 +106,19 @@ func matching(q inbox.Query) *conditions {
 		})
 	}
 	return c
+}
+
+// addIDPrefix adds that the eventId begins with prefix. Keys hold UUIDs as they
+// are; other eventIds have an index of their own.
+func (c *conditions) addIDPrefix(prefix string) {
+	n := len(c.args)
+	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
+	found := fmt.Sprintf("SELECT seq FROM events INDEXED BY events_by_other_id WHERE length(event_key) > 16 AND event_id <> '' AND event_id >= $%d AND event_id <= $%d", n+1, n+2)
+	if least, greatest, ok := webhook.IDKeyRange(prefix); ok {
+		c.args = append(c.args, least, greatest)
+		found += fmt.Sprintf(" UNION ALL SELECT seq FROM events INDEXED BY events_by_key WHERE event_key >= $%d AND event_key <= $%d AND length(event_key) = 16", n+3, n+4)
+	}
+	c.terms = append(c.terms, "seq IN ("+found+")")
 }
 
 // Events yields rows of the inbox, see [inbox.Store].

@@ -67,7 +67,7 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 	var key any
 	if e.Mark != inbox.Anomaly {
 		var err error
-		if p.Mark, err = t.mark(ctx, e.Key, d.Verified, sum); err != nil {
+		if p.Mark, err = t.mark(ctx, e, d.Verified, sum); err != nil {
 			return p, err
 		}
 		key = e.Key
@@ -77,20 +77,20 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 		return p, err
 	}
 	_, err = t.exec(ctx, `INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
-			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)`,
+			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded, synthetic)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 		p.Seq, delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
 		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
-		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), tracking.FoldNumber(clean(e.TrackingNumber)))
+		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), tracking.FoldNumber(clean(e.TrackingNumber)), flag(e.Synthetic))
 	return p, err
 }
 
-// mark compares an event with the current one of its key.
-func (t *tx) mark(ctx context.Context, key []byte, verified inbox.Verified, sum []byte) (inbox.Mark, error) {
+// mark compares an event with the current one of its key that is as synthetic.
+func (t *tx) mark(ctx context.Context, e inbox.Event, verified inbox.Verified, sum []byte) (inbox.Mark, error) {
 	var seq int64
 	var stands string
 	var same []byte
-	ok, err := t.row(ctx, []any{&seq, &stands, &same}, "SELECT seq, verified, sum FROM events WHERE event_key = $1 AND mark = ''", key)
+	ok, err := t.row(ctx, []any{&seq, &stands, &same}, "SELECT seq, verified, sum FROM events WHERE event_key = $1 AND mark = '' AND synthetic = $2", e.Key, flag(e.Synthetic))
 	switch {
 	case err != nil || !ok:
 		return inbox.Current, err
@@ -152,8 +152,22 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 		if err != nil {
 			return inbox.Receipt{}, err
 		}
-		return t.put(ctx, delivery, rows, sums)
+		receipt, err := t.put(ctx, delivery, rows, sums)
+		if err == nil {
+			_, err = t.exec(ctx, "INSERT INTO readmitted (refused, delivery) VALUES ($1, $2)", refused, receipt.Delivery)
+		}
+		return receipt, err
 	})
+}
+
+// Readmitted returns what a refused delivery became, see [inbox.Store].
+func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
+	var delivery int64
+	found, err := d.row(ctx, []any{&delivery}, "SELECT delivery FROM readmitted WHERE refused = $1", refused)
+	if err == nil && !found {
+		err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
+	}
+	return delivery, err
 }
 
 // release adds the events of a delivery that became verified a second time.

@@ -50,20 +50,20 @@ type refusedSums struct {
 }
 
 // PutRefused keeps evidence of a refusal, see [inbox.Store].
-func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error { return t.putRefused(ctx, delivery) })
+func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) (int64, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.putRefused(ctx, delivery) })
 }
 
-func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
+func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	sums := &t.w.refused
 	if err := sums.update(ctx, t); err != nil {
-		return err
+		return 0, err
 	}
 	group := refusedGroup{class: unsigned, source: refusedSource(d.RemoteAddr), minute: millis(d.ReceivedAt) / time.Minute.Milliseconds()}
 	if d.Reason.WellFormed() {
 		known, err := t.verifiedFrom(ctx, d.RemoteAddr)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		group.class = signed + flag(known)
 	}
@@ -72,19 +72,20 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) error {
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
 	if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute) VALUES "+tuples(1, len(values)+4),
 		append(values, size, group.class, group.source, group.minute)...); err != nil {
-		return err
+		return 0, err
 	}
 	if _, err := t.row(ctx, []any{&sums.last}, "SELECT MAX(seq) FROM refused"); err != nil {
-		return err
+		return 0, err
 	}
 	sums.rows++
 	sums.add(group, size, sums.last)
+	seq := sums.last
 	for sums.bytes() > inbox.MaxRefusedBytes {
 		if err := t.evict(ctx, sums); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return seq, nil
 }
 
 // evict deletes the oldest refused delivery of the group that must give way.

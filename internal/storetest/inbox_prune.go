@@ -23,7 +23,7 @@ func prunesBytesAndNothingElse(w *world) {
 		d := delivery("["+event(uuid(i), "")+", 7]", inbox.Yes)
 		d.ReceivedAt = sent.Add(time.Duration(i) * time.Hour)
 		w.putInto(w.Store, d)
-		w.must(w.PutRefused(w.Context(), d))
+		w.refuse(d)
 		if i < 2 {
 			bytes += bytesOf(d)
 		}
@@ -74,7 +74,7 @@ func countsUnverifiedBytes(w *world) {
 	w.putInto(w.Store, no)
 	unknown.ReceivedAt = sent.Add(time.Hour)
 	w.putInto(w.Store, unknown)
-	w.must(w.PutRefused(w.Context(), no))
+	w.refuse(no)
 	want("not verified", no, unknown)
 	_, err := w.Prune(w.Context(), sent.Add(time.Minute))
 	w.must(err)
@@ -85,8 +85,8 @@ func readmitsOnce(w *world) {
 	forged := delivery("["+event(uuid(1), `,"a":1`)+"]", inbox.Unknown)
 	w.putInto(w.Store, forged)
 	d := delivery("["+event(uuid(1), "")+", 7]", inbox.No)
-	w.must(w.PutRefused(w.Context(), d))
-	w.must(w.PutRefused(w.Context(), forged))
+	w.refuse(d)
+	w.refuse(forged)
 	refused := collect(w, w.Refused(w.Context(), 0))
 	w.same("refused", len(refused), 2)
 	genuine := delivery(string(d.Body), inbox.Yes)
@@ -104,4 +104,9 @@ func readmitsOnce(w *world) {
 	got, err := w.Delivery(w.Context(), 2)
 	w.must(err)
 	w.same("body", string(got.Body), string(d.Body))
+	became, err := w.Readmitted(w.Context(), refused[0].Seq)
+	w.must(err)
+	w.same("became", became, int64(2))
+	_, err = w.Readmitted(w.Context(), refused[1].Seq)
+	w.is("not readmitted", err, inbox.ErrNoDelivery)
 }

@@ -95,14 +95,14 @@ func queriesPageByPage(w *world) {
 
 func bodyOfLoopMayCallTheStore(w *world) {
 	w.put("["+event(uuid(1), "")+","+event(uuid(2), "")+"]", inbox.Yes)
-	w.must(w.PutRefused(w.Context(), delivery("x", inbox.No)))
+	w.refuse(delivery("x", inbox.No))
 	rows := 0
 	for e, err := range w.Events(w.Context(), inbox.Query{Before: 10}) {
 		w.must(err)
 		rows++
 		for d, err := range w.Refused(w.Context(), 0) {
 			w.must(err)
-			w.must(w.PutRefused(w.Context(), d))
+			w.refuse(d)
 			break
 		}
 		w.put("["+event(fmt.Sprint("again ", e.Seq), "")+"]", inbox.Yes)
@@ -126,7 +126,7 @@ func countsWhatThereIs(w *world) {
 	w.put("["+event(uuid(1), "")+","+event(uuid(2), "")+",9]", inbox.Unknown)
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	w.put("["+event(uuid(1), "")+","+event(uuid(1), `,"a":1`)+"]", inbox.No)
-	w.must(w.PutRefused(w.Context(), delivery("x", inbox.No)))
+	w.refuse(delivery("x", inbox.No))
 	count(inbox.Counts{
 		Deliveries: 3, Unverified: 1, Refused: 1, LastEvent: 6,
 		Rows: map[inbox.Mark]int64{inbox.Current: 2, inbox.Superseded: 1, inbox.Duplicate: 1, inbox.Conflict: 1, inbox.Anomaly: 1},

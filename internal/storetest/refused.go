@@ -12,15 +12,23 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
+// refuse puts a refused delivery and returns its number.
+func (w *world) refuse(d inbox.Delivery) int64 {
+	w.Helper()
+	seq, err := w.PutRefused(w.Context(), d)
+	w.must(err)
+	return seq
+}
+
 func refusedHaveTheirOwnNumbers(w *world) {
 	first, second := delivery("\x00\xff", inbox.No), delivery("", inbox.No)
 	second.Body, second.Anomaly = []byte{}, "odd"
-	w.must(w.PutRefused(w.Context(), first))
-	w.must(w.PutRefused(w.Context(), second))
+	numbers := []int64{w.refuse(first), w.refuse(second)}
 	got := collect(w, w.Refused(w.Context(), 0))
 	if len(got) != 2 || got[0].Seq >= got[1].Seq || got[0].Seq < 1 {
 		w.Fatalf("refused: %v", got)
 	}
+	w.same("numbers", numbers, []int64{got[0].Seq, got[1].Seq})
 	first.Seq, second.Seq = got[0].Seq, got[1].Seq
 	w.same("refused", got, []inbox.Delivery{first, second})
 	w.same("after the first", collect(w, w.Refused(w.Context(), first.Seq)), []inbox.Delivery{second})
@@ -35,7 +43,7 @@ func refusedAreBoundInNumber(w *world) {
 	for range 8 {
 		wg.Go(func() {
 			for range (inbox.MaxRefused + 80) / 8 {
-				if err := w.PutRefused(w.Context(), delivery("x", inbox.No)); err != nil {
+				if _, err := w.PutRefused(w.Context(), delivery("x", inbox.No)); err != nil {
 					w.Errorf("put: %v", err)
 				}
 			}
@@ -50,7 +58,7 @@ func refusedAreBoundInNumber(w *world) {
 func refusedAreBoundInBytes(w *world) {
 	big := delivery(strings.Repeat("x", inbox.MaxRefusedBytes/4), inbox.No)
 	for range 6 {
-		w.must(w.PutRefused(w.Context(), big))
+		w.refuse(big)
 	}
 	kept := 0
 	last := int64(0)
@@ -63,7 +71,7 @@ func refusedAreBoundInBytes(w *world) {
 		}
 	}
 	w.same("kept bytes", kept, 3*len(big.Body)) // the headers need room too
-	w.must(w.PutRefused(w.Context(), delivery("small", inbox.No)))
+	w.refuse(delivery("small", inbox.No))
 	got := collect(w, w.Refused(w.Context(), last))
 	w.same("newest", string(got[0].Body), "small")
 }
@@ -90,7 +98,10 @@ func allWritersConcurrently(w *world) {
 				}
 				return nil
 			},
-			"refused": func(int) error { return s.PutRefused(w.Context(), delivery("x", inbox.No)) },
+			"refused": func(int) error {
+				_, err := s.PutRefused(w.Context(), delivery("x", inbox.No))
+				return err
+			},
 			"learn": func(n int) error {
 				return s.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: sightings(n)}})
 			},

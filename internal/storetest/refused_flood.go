@@ -38,7 +38,7 @@ func (w *world) flood(n int, next func(n int) inbox.Delivery) {
 	for range 512 {
 		wg.Go(func() {
 			for i := int(done.Add(1)); i <= n; i = int(done.Add(1)) {
-				if err := w.PutRefused(w.Context(), next(i)); err != nil {
+				if _, err := w.PutRefused(w.Context(), next(i)); err != nil {
 					w.Errorf("put: %v", err)
 					return
 				}
@@ -112,8 +112,9 @@ func refusedSurviveJunk(w *world) {
 	w.flood(600, more)
 	other := w.open()
 	for n := range 20 {
-		w.must(other.PutRefused(w.Context(), more(n)))
-		w.must(w.PutRefused(w.Context(), more(n)))
+		_, err := other.PutRefused(w.Context(), more(n))
+		w.must(err)
+		w.refuse(more(n))
 	}
 	c, err := w.Counts(w.Context())
 	w.must(err)

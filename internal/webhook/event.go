@@ -58,6 +58,18 @@ func IDKey(id string) []byte {
 	return sum[:]
 }
 
+// IDKeyRange returns the least and the greatest key of the UUIDs that begin with
+// prefix, and false if none can.
+func IDKeyRange(prefix string) (least, greatest []byte, ok bool) {
+	const low, high = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
+	if len(prefix) > len(low) {
+		return nil, nil, false
+	}
+	least, ok = uuid(prefix + low[len(prefix):])
+	greatest, _ = uuid(prefix + high[len(prefix):])
+	return least, greatest, ok
+}
+
 func uuid(s string) ([]byte, bool) {
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
 		return nil, false

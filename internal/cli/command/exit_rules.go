@@ -54,6 +54,7 @@ func exitRules() []exitRule {
 		{is(ledger.ErrNoRun), NotFound, "`waybill runs list` shows the runs"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
+		{As[*replay.AmbiguousError], Usage, "write more of the eventId, or the event's number; `waybill events list` shows both"},
 		{is(replay.ErrPruned), NotFound, "choose a delivery that is still whole: `waybill signature verify` lists them"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; `waybill list` shows what was created from here"},
 		{is(query.ErrRejected), Refused, "`waybill runs rows ID --state rejected -o csv` writes rejected rows to fix and create again"},

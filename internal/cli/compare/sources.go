@@ -169,7 +169,7 @@ func (c *comparison) orders(ctx context.Context, rows []ledger.Row) (map[string]
 // lastEvent returns the last verified event about a number.
 func (c *comparison) lastEvent(ctx context.Context, number string) (inbox.Event, bool, error) {
 	for e, err := range c.store.Inbox.Events(ctx, inbox.Query{
-		Trackings: &inbox.TrackingKeys{Numbers: []string{number}}, Verified: inbox.Yes, Marks: []inbox.Mark{inbox.Current}, Newest: true, Limit: 1,
+		Trackings: &inbox.TrackingKeys{Numbers: []string{number}}, Verified: inbox.Yes, Genuine: true, Marks: []inbox.Mark{inbox.Current}, Newest: true, Limit: 1,
 	}) {
 		return e, err == nil, err
 	}
