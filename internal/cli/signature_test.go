@@ -170,7 +170,7 @@ func TestBodyNotAuthenticatedIsSaid(t *testing.T) {
 	env := []string{"WAYBILL_STORE=" + stored(t, weak.Scheme, "right-secret", 3, false), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
 	for _, line := range []string{
 		"signature learn", "signature learn --pin weak", "signature verify", "signature verify 1", "signature explain 1", "signature promote",
-		"events list", "events show 4", "listen --addr 127.0.0.1:0 --timeout 50ms",
+		"events list", "events show 1", "listen --addr 127.0.0.1:0 --timeout 50ms",
 	} {
 		code, stdout, stderr := run(t, env, strings.Fields(line)...)
 		if code != command.OK || !strings.Contains(stdout+stderr, "body not authenticated") {

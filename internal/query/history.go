@@ -26,6 +26,7 @@ type Version struct {
 	Phase ledger.Phase
 	Last  time.Time // when the last answer came that said the same; zero for an event
 	Seq   int64     // of the event; 0 for an answer
+	ID    string    // likewise its number; empty
 	Raw   []byte    // the whole answer, or the event, as received; nil if the event was pruned
 	// Change is what it changed against the versions before.
 	Change tracking.Change
@@ -192,7 +193,7 @@ func (h *History) events(ctx context.Context, number string) ([]Version, error) 
 		if t := follow.Tracking(e); t.Known() {
 			all = append(all, Version{
 				Version: tracking.Version{Tracking: t, Learnt: e.ReceivedAt, Event: true},
-				Phase:   ledger.Processed, Seq: e.Seq, Raw: e.Raw,
+				Phase:   ledger.Processed, Seq: e.Seq, ID: e.ID(), Raw: e.Raw,
 			})
 		}
 	}

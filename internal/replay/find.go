@@ -80,17 +80,16 @@ func (d Delivery) Sample() webhook.Sample {
 
 // AmbiguousError says that several eventIds begin with an ID.
 type AmbiguousError struct {
-	ID       string
-	EventIDs []string // the first of them
+	EventIDs []string // some of them
 	More     bool     // there are others
 }
 
 func (e *AmbiguousError) Error() string {
-	names := strings.Join(e.EventIDs, ", ")
+	names := strings.Join(slices.Sorted(slices.Values(e.EventIDs)), ", ")
 	if e.More {
 		names += ", …"
 	}
-	return fmt.Sprintf("%q is the beginning of several eventIds: %s", e.ID, names)
+	return "several eventIds begin with it: " + names
 }
 
 // maxCandidates is how many eventIds an [AmbiguousError] names.
@@ -218,7 +217,7 @@ func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error
 				found, names = e, []string{e.EventID}
 			case bytes.Equal(e.Key, found.Key), slices.Contains(names, e.EventID):
 			case len(names) == maxCandidates:
-				return inbox.Event{}, &AmbiguousError{ID: id, EventIDs: names, More: true}
+				return inbox.Event{}, &AmbiguousError{EventIDs: names, More: true}
 			default:
 				names = append(names, e.EventID)
 			}
@@ -228,7 +227,7 @@ func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error
 		}
 	}
 	if len(names) > 0 {
-		return inbox.Event{}, &AmbiguousError{ID: id, EventIDs: names}
+		return inbox.Event{}, &AmbiguousError{EventIDs: names}
 	}
 	return inbox.Event{}, inbox.ErrNoEvent
 }

@@ -145,13 +145,15 @@ func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
 // eventColumns returns the columns of events.
 func eventColumns(names view.StatusNames) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
-		{Column: render.Column{Name: "SEQ", Right: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Seq) }},
-		{Column: render.Column{Name: "DELIVERY", Right: true, Rank: 3}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
+		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
 		{Column: render.Column{Name: "RECEIVED", Rank: 5}, Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(e inbox.Event) string { return e.TrackingNumber }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.LatestEvent }},
 		{Column: render.Column{Name: "STATUS", Flex: true, Rank: 2}, Cell: func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) }},
 		{Column: render.Column{Name: "EVENT", Flex: true}, Cell: func(e inbox.Event) string { return e.Kind }},
-		{Column: render.Column{Name: "VERIFIED"}, Cell: view.VerifiedMark},
+		{Column: render.Column{Name: "VERIFIED"}, Cell: view.Trust},
+		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
+		{Column: render.Column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e inbox.Event) string { return e.EventID }},
+		{Column: render.Column{Name: "EVENT TIME", Extra: true}, Cell: func(e inbox.Event) string { return e.EventTime }},
 	}
 }

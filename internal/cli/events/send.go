@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,6 +43,10 @@ signed by the configured scheme or --scheme with the first webhook secret; witho
 a scheme they go unsigned. With the same --seed and --at they are the same, byte
 for byte. The interface shows router.delivered only: what events of another kind
 hold is invented, and --set puts what you expect in its place.
+
+What send sends has the header ` + inbox.HeaderSynthetic + `, also with --file. A waybill that
+receives it lists its events as made up: they change nothing that is known of
+trackings, and neither wait nor events wait counts them.
 
 --file sends the bytes of a file instead: one body, or captured deliveries as JSON
 Lines, which go with their headers and are signed anew if there is a scheme.
@@ -216,6 +221,9 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 		if d.Body, err = p.synthetic.Body(step.Index); err != nil {
 			return r, err
 		}
+	}
+	if !d.IsSynthetic() {
+		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: inbox.HeaderSynthetic, Value: "1"})
 	}
 	p.eventID = ""
 	if b := webhook.Decode(d.Body); len(b.Events) > 0 {

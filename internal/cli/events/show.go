@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +24,16 @@ func newShow(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one event with all its data",
-		Long: `ID is an event's seq or eventId, as events list shows them. A text of the event
+		Long: `show prints one event and its data. ID is its number (12, 12.2), as listen and
+events list print it, or its eventId or the beginning of it. A text of the event
 that holds a webhook secret shows as *** without --reveal.
 
 --raw writes the body of the delivery it came with, byte for byte; to a
 terminal with control characters made visible. --headers writes the delivery's
 headers in their order; credentials show as *** without --reveal. With these
-two, refused:N names a refused delivery.`,
+two, refused:3 names a refused delivery.`,
 		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
-		Args:    command.Exactly(1, "an event's seq or eventId; `waybill events list` shows them"),
+		Args:    command.Exactly(1, "an event's number or eventId; `waybill events list` shows them"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.ID = args[0]
 			return runShow(ctx, c, o)
@@ -66,18 +66,11 @@ func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery,
 	if err != nil {
 		return replay.Delivery{}, err
 	}
-	if strings.HasPrefix(id, replay.RefusedPrefix) {
-		return replay.Find(ctx, in, id)
-	}
-	e, err := replay.FindEvent(ctx, in, id)
-	if err != nil {
-		return replay.Delivery{}, err
-	}
-	d, err := in.Delivery(ctx, e.Delivery)
+	d, err := replay.Find(ctx, in, id)
 	if err == nil && d.Body == nil {
-		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show` tells what was kept"}
+		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show ID` shows what was kept"}
 	}
-	return replay.Delivery{Delivery: d}, err
+	return d, err
 }
 
 func showBody(ctx context.Context, c *command.Call, id string) error {
@@ -127,15 +120,14 @@ func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) err
 		return eventListing(c, "").Print(c.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
 	}
 	err = c.Out.Fields([]render.Field{
-		{Name: "Seq", Value: fmt.Sprint(e.Seq)},
-		{Name: "Delivery", Value: fmt.Sprint(e.Delivery)},
+		{Name: "ID", Value: e.ID()},
 		{Name: "Event ID", Value: e.EventID},
 		{Name: "Event", Value: e.Kind},
 		{Name: "Number", Value: e.TrackingNumber},
 		{Name: "Status", Value: view.NewStatusNames(c.Config.Statuses).Status(e.Status, e.StatusLabel, e.StatusTrack)},
 		{Name: "Event time", Value: e.EventTime},
 		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
-		{Name: "Verified", Value: view.VerifiedMark(e)},
+		{Name: "Verified", Value: view.Trust(e)},
 		{Name: "Mark", Value: view.EventType(e.Mark)},
 		{Name: "Anomaly", Value: e.Anomaly},
 	})

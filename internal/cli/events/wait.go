@@ -23,6 +23,7 @@ type waitOptions struct {
 	Count         int64
 	Filter, Since string
 	Unverified    bool
+	MadeUp        bool // counts synthetic events too
 }
 
 func newWait(f *command.Factory) *cobra.Command {
@@ -32,8 +33,8 @@ func newWait(f *command.Factory) *cobra.Command {
 		Short: "Wait for events to arrive",
 		Long: `wait ends once so many events have arrived, and prints them; when the time is
 up it prints those there are and ends with status 8. It counts events that are
-new and verified and that a listener stores from now on, or stored --since. The
-listener may be another process, begun before or after.`,
+new, verified and not made up, and that a listener stores from now on, or stored
+--since. The listener may be another process, begun before or after.`,
 		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -45,6 +46,7 @@ listener may be another process, begun before or after.`,
 	flags.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
 	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
+	flags.BoolVar(&o.MadeUp, "made-up", false, "count events that `events send` made up too")
 	return cmd
 }
 
@@ -60,7 +62,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, madeUp: o.MadeUp, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now()
 		if err := w.fromNow(ctx); err != nil {
@@ -80,8 +82,11 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	hint := ""
-	if w.unverifiedSeen > 0 {
-		hint = fmt.Sprintf("%s came that did not verify; --unverified counts them too", command.Plural(w.unverifiedSeen, "event"))
+	switch {
+	case w.unverifiedSeen > 0:
+		hint = command.Plural(w.unverifiedSeen, "event") + " came that did not verify; --unverified counts them too"
+	case w.madeUpSeen > 0:
+		hint = command.Plural(w.madeUpSeen, "event") + " came that `waybill events send` made up; --made-up counts them too"
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
@@ -95,6 +100,9 @@ func resumeCommand(c *command.Call, o waitOptions, began time.Time) string {
 	if o.Unverified {
 		words = append(words, "--unverified")
 	}
+	if o.MadeUp {
+		words = append(words, "--made-up")
+	}
 	return c.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
 }
 
@@ -104,11 +112,13 @@ type eventWait struct {
 	filter     forward.Filter
 	count      int64
 	unverified bool
+	madeUp     bool
 	began      time.Time // events received since then count
 
 	query          inbox.Query     // its After moves on
 	counted        map[string]bool // by key: an event that is verified later is the same
 	unverifiedSeen int64           // that matched and did not count
+	madeUpSeen     int64           // likewise
 	progress       *command.Progress
 }
 
@@ -177,6 +187,9 @@ func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
 func (w *eventWait) counts(e inbox.Event) bool {
 	switch {
 	case !w.filter.Match(e) || w.counted[string(e.Key)]:
+		return false
+	case e.Synthetic && !w.madeUp:
+		w.madeUpSeen++
 		return false
 	case e.Verified != inbox.Yes && !w.unverified:
 		w.unverifiedSeen++

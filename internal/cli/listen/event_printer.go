@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -115,7 +117,7 @@ func (p *eventPrinter) printNotification(n listen.Notification) error {
 		return p.out.Object(j)
 	case n.Type == listen.Refused:
 		d := n.Refused
-		return p.out.Line("%s  %s  %-24s  from %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), d.RemoteAddr)
+		return p.out.Line("%s  %s  %-24s  %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), strings.TrimPrefix(refusedID(d)+" ", " ")+"from "+d.RemoteAddr)
 	default:
 		return p.printEvent(n)
 	}
@@ -136,7 +138,7 @@ func (p *eventPrinter) printEvent(n listen.Notification) error {
 	if e.Verified == inbox.Yes {
 		style = term.Good
 	}
-	mark := p.out.Out().Style(style, "verified: "+view.VerifiedMark(e))
+	mark := p.out.Out().Style(style, "verified: "+view.Trust(e))
 	status := p.names.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	would := ""
 	if p.observe && e.Verified == inbox.No {
@@ -162,10 +164,18 @@ func (p *eventPrinter) printSummary() error {
 	return nil
 }
 
+// refusedID is the number of a refused delivery, empty if no evidence of it is kept.
+func refusedID(d inbox.Delivery) string {
+	if d.Seq == 0 {
+		return ""
+	}
+	return replay.Delivery{Delivery: d, Refused: true}.ID()
+}
+
 // refusedJSON is a refused delivery in the form of events.
 func refusedJSON(d inbox.Delivery) view.Event {
 	return view.Event{
-		Type: string(listen.Refused), Status: view.JSONOrNull(""), Data: view.JSONOrNull(""),
+		Type: string(listen.Refused), ID: refusedID(d), Status: view.JSONOrNull(""), Data: view.JSONOrNull(""),
 		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
 	}
 }

@@ -47,8 +47,8 @@ learn finds it out from deliveries that were received and the webhook secret;
 }
 
 // DeliveryHelp explains the IDs of deliveries.
-const DeliveryHelp = `ID is the number of a delivery, as events list tells it, refused:N for one that was
-refused, or the eventId of an event in it.`
+const DeliveryHelp = `ID is the number of a delivery or of an event in it (12, 12.2), as listen and events
+list print it, refused:3 for a refused delivery, or an eventId or its beginning.`
 
 // givenDelivery is a delivery given by flags and a file.
 type givenDelivery struct {

@@ -56,6 +56,7 @@ type olderJSON struct {
 // unverifiedJSON is the latest event about a tracking number if it did not verify.
 // It changes nothing.
 type unverifiedJSON struct {
+	ID          string          `json:"id"`
 	Seq         int64           `json:"seq"`
 	Event       string          `json:"event"`
 	EventTime   string          `json:"eventTime"`
@@ -70,7 +71,7 @@ type unverifiedJSON struct {
 
 func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
 	return &unverifiedJSON{
-		Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+		ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
 	}
 }

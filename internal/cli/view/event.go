@@ -14,6 +14,7 @@ import (
 // Event is one event in our output; `listen` prints the same with its type.
 type Event struct {
 	Type           string          `json:"type"` // event, duplicate, conflict, anomaly or refused
+	ID             string          `json:"id"`   // DELIVERY or DELIVERY.N; refused:N of a refused delivery
 	Seq            int64           `json:"seq"`
 	Delivery       int64           `json:"delivery"`
 	EventID        string          `json:"eventId"`
@@ -25,6 +26,7 @@ type Event struct {
 	Verified       inbox.Verified  `json:"verified"`
 	Authenticated  bool            `json:"bodyAuthenticated"` // verified, and the signature covers the body
 	Reason         webhook.Reason  `json:"reason"`
+	Synthetic      bool            `json:"synthetic"` // made up by `events send`
 	ReceivedAt     time.Time       `json:"receivedAt"`
 	Data           json.RawMessage `json:"data"`
 
@@ -57,13 +59,24 @@ func NewEvent(e inbox.Event) Event {
 		data = JSONOrNull("")
 	}
 	return Event{
-		Type: EventType(e.Mark), Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
+		Type: EventType(e.Mark), ID: e.ID(), Synthetic: e.Synthetic, Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
 		TrackingNumber: e.TrackingNumber, Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
 	}
 }
 
-// VerifiedMark shows in few words whether an event can be trusted.
+// MadeUp marks what `events send` made up.
+const MadeUp = "made up"
+
+// Trust is [VerifiedMark], and whether the event was made up.
+func Trust(e inbox.Event) string {
+	if e.Synthetic {
+		return MadeUp + "; " + VerifiedMark(e)
+	}
+	return VerifiedMark(e)
+}
+
+// VerifiedMark shows in few words whether an event's delivery verified.
 func VerifiedMark(e inbox.Event) string {
 	switch {
 	case e.Verified == inbox.Yes && !e.BodyAuthenticated:

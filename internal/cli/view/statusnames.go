@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -85,7 +84,7 @@ func phaseWord(p ledger.Phase) string {
 func (n StatusNames) Unverified(e inbox.Event) string {
 	kind, what := e.Kind, n.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	if kind == "" {
-		kind = "event " + strconv.FormatInt(e.Seq, 10)
+		kind = "event " + e.ID()
 	}
 	if what == "" {
 		what = e.LatestEvent

@@ -22,6 +22,7 @@ type Version struct {
 	LastAt               *time.Time      `json:"lastAt,omitempty"` // of an answer: when the last one came that said the same
 	LearntFrom           ledger.Source   `json:"learntFrom"`       // query or event
 	Seq                  int64           `json:"seq,omitempty"`    // of the event
+	ID                   string          `json:"id,omitempty"`     // likewise
 	State                ledger.Phase    `json:"state"`
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`
@@ -53,7 +54,7 @@ type rewriteJSON struct {
 // NewVersion returns a version of a tracking.
 func NewVersion(t query.Tracking, v query.Version) Version {
 	j := Version{
-		ReferID: t.ReferID, TrackingNumber: t.Number, LearntAt: TimeOrNull(v.Learnt), LastAt: TimeOrNull(v.Last), LearntFrom: ledger.FromQuery, Seq: v.Seq,
+		ReferID: t.ReferID, TrackingNumber: t.Number, LearntAt: TimeOrNull(v.Learnt), LastAt: TimeOrNull(v.Last), LearntFrom: ledger.FromQuery, Seq: v.Seq, ID: v.ID,
 		State: v.Phase, Status: JSONOrNull(v.Status), StatusLabel: v.StatusLabel, StatusTrack: v.StatusTrack,
 		LatestEvent: v.LatestEvent, LatestCheckpointTime: v.LatestTime, Older: v.Change.Older,
 		Added: rawCheckpoints(v.Change.Added), Removed: rawCheckpoints(v.Change.Removed), Rewritten: []rewriteJSON{}, Raw: JSONOrNull(""),
@@ -93,7 +94,7 @@ func (n StatusNames) VersionStatus(v query.Version) string {
 // VersionSource shows where a version is from.
 func VersionSource(v query.Version) string {
 	if v.Event {
-		return fmt.Sprintf("event %d", v.Seq)
+		return "event " + v.ID
 	}
 	return "answer"
 }
