@@ -16,10 +16,13 @@ import (
 
 const (
 	pageRows = 1000 // rows that are laid out together
-	gap      = 2    // columns of space between columns
-	minFlex  = 8    // columns that a flexible column keeps
+	wantFlex = 20   // columns that a flexible column keeps while others can be left out
+	minFlex  = 8    // columns that it keeps at all
 	maxID    = 64   // columns that an identifier takes; a longer one is none that a person could use
 )
+
+// Gap is how many columns of space are between columns.
+const Gap = 2
 
 // page is a table on a terminal. Its rows are held until there are more than
 // go on a page.
@@ -78,21 +81,23 @@ func (p *page) startStreaming(r *Rows) error {
 	return nil
 }
 
-// line writes one row in columns of fixed widths. A cell that is wider moves
-// the rest of its line.
+// line writes one row in columns of fixed widths. A cell that is wider moves what
+// follows, as far as there is no space to make up for it.
 func (p *page) line(r *Rows, row []Cell) error {
-	space := 0
+	start, at := 0, 0 // of the column, and where the line ends so far
 	for i, c := range row {
-		free := max(p.widths[i]-term.DisplayWidth(c.Text), 0)
-		if p.columns[i].Right {
-			space, free = space+free, 0
-		}
 		if c.Text != "" {
+			width := term.DisplayWidth(c.Text)
+			space := start - at
+			if p.columns[i].Right {
+				space += p.widths[i] - width
+			}
+			space = max(space, min(at, 1))
 			r.add(term.Styled(strings.Repeat(" ", space)))
 			r.add(r.sink.out.Style(c.Style, c.Text))
-			space = 0
+			at += space + width
 		}
-		space += free + gap
+		start += p.widths[i] + Gap
 	}
 	r.add("\n")
 	return r.sink.ended()
@@ -136,19 +141,25 @@ func (p *page) fit(room int) []int {
 			p.rows[i] = slices.Delete(row, last, last+1)
 		}
 	}
-	over := -gap - room
+	over := -Gap - room
 	for _, w := range widths {
-		over += w + gap
+		over += w + Gap
 	}
-	for i, c := range p.columns {
-		if !c.Flex || over <= 0 {
-			continue
+	if over <= 0 {
+		return widths
+	}
+	for _, least := range []int{wantFlex, minFlex} {
+		for i, c := range p.columns {
+			width := max(widths[i]-max(over, 0), c.leastWidth(widths[i], least))
+			over -= widths[i] - width
+			widths[i] = width
 		}
-		width := max(widths[i]-over, c.leastWidth(widths[i]))
-		over -= widths[i] - width
-		widths[i] = width
-		for _, row := range p.rows {
-			row[i].Text = term.Truncate(row[i].Text, width)
+	}
+	for _, row := range p.rows {
+		for i, c := range p.columns {
+			if c.Flex {
+				row[i].Text = term.Truncate(row[i].Text, widths[i])
+			}
 		}
 	}
 	return widths
@@ -156,19 +167,20 @@ func (p *page) fit(room int) []int {
 
 // leastWidth returns how wide the page is with its flexible columns cut.
 func (p *page) leastWidth(widths []int) int {
-	total := -gap
+	total := -Gap
 	for i, c := range p.columns {
-		total += c.leastWidth(widths[i]) + gap
+		total += c.leastWidth(widths[i], wantFlex) + Gap
 	}
 	return total
 }
 
-// leastWidth returns to how much a column of so much may be cut.
-func (c Column) leastWidth(width int) int {
+// leastWidth returns to how much a column of some width may be cut, if flexible ones
+// keep so much.
+func (c Column) leastWidth(width, least int) int {
 	if !c.Flex {
 		return width
 	}
-	return min(width, max(term.DisplayWidth(term.Visible(c.Name)), minFlex))
+	return min(width, max(term.DisplayWidth(term.Visible(c.Name)), least))
 }
 
 // lastRank returns the column that is the next to be left out, -1 if all must stay.

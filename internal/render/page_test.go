@@ -242,8 +242,8 @@ func TestLongTableStreams(t *testing.T) {
 		0:        "ID       N  TEXT           END",
 		1:        "id0      0  text           e",
 		4:        "id3      3  longlonglong…  e",
-		4001:     "id4000  4000  longlonglong…  e",
-		rows + 0: "id4999  4999  text           e",
+		4001:     "id4000 4000 longlonglong…  e",
+		rows + 0: "id4999 4999 text           e",
 	} {
 		if lines[i] != want {
 			t.Errorf("line %d: %q; want %q", i, lines[i], want)
@@ -378,7 +378,7 @@ func TestNarrowTableLeavesOutByRank(t *testing.T) {
 		want    string // the header
 	}{
 		{200, "INPUT REFERENCE LATEST EVENT STATUS UPDATED CARRIER"},
-		{90, "INPUT REFERENCE LATEST EVENT STATUS UPDATED CARRIER"},
+		{92, "INPUT REFERENCE LATEST EVENT STATUS UPDATED CARRIER"},
 		{83, "INPUT REFERENCE LATEST EVENT STATUS UPDATED"},
 		{61, "INPUT REFERENCE STATUS UPDATED"},
 		{60, "REFERENCE STATUS UPDATED"},

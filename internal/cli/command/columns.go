@@ -154,6 +154,31 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	return shown, nil
 }
 
+// HasColumns reports whether columns were chosen.
+func (o *Output) HasColumns() bool { return o.columns != nil }
+
+// WithoutColumns returns the output for a further table, to which the choice of columns
+// does not apply.
+func (o *Output) WithoutColumns() *Output {
+	further := *o
+	further.columns = nil
+	return &further
+}
+
+// PrintTable prints a table of a few values.
+func PrintTable[T any](o *Output, columns []Column[T], all ...T) error {
+	t, err := BeginTable(o, columns)
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		if err := t.Add(v); err != nil {
+			return err
+		}
+	}
+	return t.Flush()
+}
+
 // Table prints values as rows as they come.
 type Table[T any] struct {
 	rows    *render.Rows

@@ -71,6 +71,7 @@ for more of that, and "waybill help input" for what is read.`,
 	o.Flags(cmd)
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
 	flags.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, before it is sent")
+	command.ColumnsFlag(cmd, send.CountColumns())
 	return cmd
 }
 

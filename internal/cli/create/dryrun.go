@@ -104,6 +104,28 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 	if out.Machine() {
 		return out.Object(res)
 	}
+	if out.IsCSV() || out.HasColumns() {
+		counts := slices.DeleteFunc(send.CountColumns(), func(c command.Column[send.Result]) bool {
+			return !out.HasColumns() && !slices.Contains(dryRunCounts, c.Name)
+		})
+		if err := command.PrintTable(out, counts, send.Result{
+			Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Pending: res.Rows, Batches: res.Batches,
+		}); err != nil {
+			return err
+		}
+	} else if err := printFirstRows(out, res); err != nil {
+		return err
+	}
+	c.IO.Note("dry run: nothing was sent and nothing recorded")
+	return nil
+}
+
+// dryRunCounts are the counts that a dry run knows. Pending are the rows that would be
+// sent.
+var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "PENDING", "REQUESTS"}
+
+// printFirstRows shows the counts and the first rows for people.
+func printFirstRows(out *command.Output, res dryRunResult) error {
 	err := out.Fields([]render.Field{
 		{Name: "Input", Value: fmt.Sprintf("%s read: %d new, %d already there, %d duplicates, %d bad", command.Plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
 		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "call"), res.BatchSize, res.Operation)},
@@ -115,17 +137,12 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 	if err := out.Line(""); err != nil {
 		return err
 	}
-	rows := out.Table(render.Column{Name: "FILE", Flex: true}, render.Column{Name: "LINE", Right: true}, render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true})
-	for _, r := range res.FirstRows {
-		if err := rows.Row(r.File, fmt.Sprint(r.Line), r.ReferID, r.RawTrackingNumber); err != nil {
-			return err
-		}
-	}
-	if err := rows.Flush(); err != nil {
-		return err
-	}
-	c.IO.Note("dry run: nothing was sent and nothing recorded; %s shown", command.Plural(len(res.FirstRows), "row"))
-	return nil
+	return command.PrintTable(out, []command.Column[view.Row]{
+		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(r view.Row) string { return r.File }},
+		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(r view.Row) string { return fmt.Sprint(r.Line) }},
+		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(r view.Row) string { return r.ReferID }},
+		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(r view.Row) string { return r.RawTrackingNumber }},
+	}, res.FirstRows...)
 }
 
 // carrierCounts lists carrier codes, most rows first.

@@ -61,6 +61,7 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 	cmd.Flags().SortFlags = false
 	command.SettingFlags(cmd, "concurrency", "rate")
 	o.Flags(cmd)
+	command.ColumnsFlag(cmd, send.CountColumns())
 	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 		o.Run = args[0]
 		return runResume(ctx, c, *o)

@@ -43,6 +43,7 @@ again"; one whose unknown rows were all settled since is "settled".`,
 	}
 	cmd.Flags().BoolVar(&o.All, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
 	cmd.Flags().BoolVar(&o.Answers, "answers", false, "show what the service answered to each batch listed")
+	command.ColumnsFlag(cmd, batchColumns())
 	return cmd
 }
 
@@ -125,7 +126,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 
 func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch, answers bool) error {
 	if out.IsCSV() {
-		return printBatches(out, batches)
+		return command.PrintTable(out, batchColumns(), batches...)
 	}
 	sent := "never"
 	if !s.LastSent.IsZero() {
@@ -135,13 +136,13 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 		{Name: "Run", Value: fmt.Sprint(s.ID)},
 		{Name: "Account", Value: s.Plan.Account},
 		{Name: "Input", Value: strings.Join(s.Plan.Files, " ")},
-		{Name: "Operation", Value: fmt.Sprintf("%s, up to %d rows a call", s.Plan.Mode, s.Plan.BatchSize)},
+		{Name: "Operation", Value: fmt.Sprintf("%s, up to %d rows a request", s.Plan.Mode, s.Plan.BatchSize)},
 		{Name: "Created", Value: render.LocalTime(s.Created)},
 		{Name: "Last sent", Value: sent},
 		{Name: "State", Value: describeState(s)},
 		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already there, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
 		{Name: "Outcome", Value: view.Counts(s)},
-		{Name: "Calls", Value: fmt.Sprint(s.Requests)},
+		{Name: "Requests", Value: fmt.Sprint(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {
 		return err
@@ -149,7 +150,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 	if err := out.Line(""); err != nil {
 		return err
 	}
-	if err := printBatches(out, batches); err != nil || !answers {
+	if err := command.PrintTable(out, batchColumns(), batches...); err != nil || !answers {
 		return err
 	}
 	for _, b := range batches {
@@ -192,26 +193,34 @@ func describePartial(s ledger.RunSummary) string {
 	return "; the input was not read to its end, create it again to send the rest"
 }
 
-func printBatches(out *command.Output, batches []numberedBatch) error {
-	t := out.Table(render.Column{Name: "BATCH", Right: true}, render.Column{Name: "STATE"}, render.Column{Name: "ROWS", Right: true},
-		render.Column{Name: "ACCEPTED", Right: true, Rank: 1}, render.Column{Name: "REJECTED", Right: true, Rank: 1},
-		render.Column{Name: "UNKNOWN", Right: true, Rank: 1}, render.Column{Name: "PENDING", Right: true, Rank: 1},
-		render.Column{Name: "HTTP", Right: true}, render.Column{Name: "SENT", Rank: 2}, render.Column{Name: "TOOK", Right: true}, render.Column{Name: "REASON", Flex: true})
-	for _, b := range batches {
-		status, sent, took := "", "", ""
-		if b.HTTPStatus != 0 {
-			status = fmt.Sprint(b.HTTPStatus)
-		}
-		if !b.Began.IsZero() {
-			sent, took = render.LocalTime(b.Began), b.Took.Round(time.Millisecond).String()
-		}
-		c := b.Counts
-		if err := t.Row(fmt.Sprint(b.number), batchState(b.BatchSummary), fmt.Sprint(b.Rows), fmt.Sprint(c.Accepted), fmt.Sprint(c.Rejected), fmt.Sprint(c.Unknown),
-			fmt.Sprint(c.Pending+c.Sending), status, sent, took, b.Reason); err != nil {
-			return err
-		}
+// batchColumns returns the columns of batches.
+func batchColumns() []command.Column[numberedBatch] {
+	count := func(of func(numberedBatch) int64) func(numberedBatch) string {
+		return func(b numberedBatch) string { return strconv.FormatInt(of(b), 10) }
 	}
-	return t.Flush()
+	return []command.Column[numberedBatch]{
+		{Column: render.Column{Name: "BATCH", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
+		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }},
+		{Column: render.Column{Name: "ROWS", Right: true}, Cell: count(func(b numberedBatch) int64 { return b.Rows })},
+		{Column: render.Column{Name: "ACCEPTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Accepted })},
+		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Rejected })},
+		{Column: render.Column{Name: "UNKNOWN", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Unknown })},
+		{Column: render.Column{Name: "PENDING", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Pending + b.Counts.Sending })},
+		{Column: render.Column{Name: "HTTP", Right: true, Rank: 1}, Cell: func(b numberedBatch) string {
+			if b.HTTPStatus == 0 {
+				return ""
+			}
+			return strconv.Itoa(b.HTTPStatus)
+		}},
+		{Column: render.Column{Name: "SENT", Rank: 2}, Time: func(b numberedBatch) time.Time { return b.Began }},
+		{Column: render.Column{Name: "TOOK", Right: true, Rank: 3}, Cell: func(b numberedBatch) string {
+			if b.Began.IsZero() {
+				return ""
+			}
+			return b.Took.Round(time.Millisecond).String()
+		}},
+		{Column: render.Column{Name: "REASON", Flex: true}, Cell: func(b numberedBatch) string { return b.Reason }},
+	}
 }
 
 // batchState is the state of a batch in a word: that of its rows where it is no

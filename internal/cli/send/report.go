@@ -91,7 +91,9 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 			return err
 		}
 		if answers && !many {
-			if err := errors.Join(out.Line(""), track.PrintList(ctx, k.Call, k.Run.ID)); err != nil {
+			further := *k.Call
+			further.Out = out.WithoutColumns()
+			if err := errors.Join(out.Line(""), track.PrintList(ctx, &further, k.Run.ID)); err != nil {
 				return err
 			}
 		}
@@ -109,51 +111,54 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	return nil
 }
 
-// The narrowest terminal that shows the counts side by side, and by how much each
-// that is there only at times widens it.
-const (
-	wideCounts = 98
-	wideCount  = 12
-)
+// CountColumns returns the columns of the counts of a result.
+func CountColumns() []command.Column[Result] {
+	columns := []command.Column[Result]{{Column: render.Column{Name: "RUN", ID: true}, Cell: func(r Result) string { return r.Run }}}
+	for _, count := range []struct {
+		name, csv string
+		of        func(Result) int64
+	}{
+		{"READ", "", func(r Result) int64 { return r.Read }},
+		{"NEW", "", func(r Result) int64 { return r.New }},
+		{"ALREADY", "", func(r Result) int64 { return r.Already }},
+		{"DUPLICATES", "", func(r Result) int64 { return r.Duplicates }},
+		{"INVALID", "", func(r Result) int64 { return r.Invalid }},
+		{"ACCEPTED", "", func(r Result) int64 { return r.Accepted }},
+		{"REJECTED", "", func(r Result) int64 { return r.Rejected }},
+		{"UNKNOWN", "", func(r Result) int64 { return r.Unknown }},
+		{"PENDING", "", func(r Result) int64 { return r.Pending }},
+		{"REQUESTS", "CALLS", func(r Result) int64 { return r.Batches }},
+		{"SENT", "", func(r Result) int64 { return r.Sent }},
+		{"SUPERSEDED", "", func(r Result) int64 { return r.Superseded }},
+		{"DISMISSED", "", func(r Result) int64 { return r.Dismissed }},
+	} {
+		columns = append(columns, command.Column[Result]{
+			Column: render.Column{Name: count.name, CSV: count.csv, Right: true},
+			Cell:   func(r Result) string { return strconv.FormatInt(count.of(r), 10) },
+		})
+	}
+	return columns
+}
 
 // printCounts prints the counts in a row, or on a narrow terminal one by one.
 // Terminals are spared superseded and dismissed rows where there are none.
 func printCounts(out *command.Output, res Result) error {
-	fields, columns, cells := []render.Field{{Name: "Run", Value: res.Run}}, []render.Column{{Name: "RUN", ID: true}}, []string{res.Run}
-	width, wide := out.Out().Width(), wideCounts
-	for _, count := range []struct {
-		name string
-		n    int64
-	}{
-		{"Read", res.Read},
-		{"New", res.New},
-		{"Already", res.Already},
-		{"Duplicates", res.Duplicates},
-		{"Invalid", res.Invalid},
-		{"Accepted", res.Accepted},
-		{"Rejected", res.Rejected},
-		{"Unknown", res.Unknown},
-		{"Pending", res.Pending},
-		{"Calls", res.Batches},
-		{"Sent", res.Sent},
-		{"Superseded", res.Superseded},
-		{"Dismissed", res.Dismissed},
-	} {
-		if settled := count.name == "Superseded" || count.name == "Dismissed"; settled && width > 0 && count.n == 0 {
+	var shown []command.Column[Result]
+	var fields []render.Field
+	width, wide := out.Out().Width(), 0
+	for _, c := range CountColumns() {
+		value := c.Cell(res)
+		if width > 0 && !out.HasColumns() && value == "0" && (c.Name == "SUPERSEDED" || c.Name == "DISMISSED") {
 			continue
-		} else if settled {
-			wide += wideCount
 		}
-		cell := strconv.FormatInt(count.n, 10)
-		fields = append(fields, render.Field{Name: count.name, Value: cell})
-		columns = append(columns, render.Column{Name: strings.ToUpper(count.name), Right: true})
-		cells = append(cells, cell)
+		shown = append(shown, c)
+		fields = append(fields, render.Field{Name: c.Name[:1] + strings.ToLower(c.Name[1:]), Value: value})
+		wide += max(len(c.Name), len(value)) + render.Gap
 	}
-	if width > 0 && width < wide {
+	if width > 0 && width < wide-render.Gap && !out.HasColumns() && !out.IsCSV() {
 		return out.Fields(fields)
 	}
-	rows := out.Table(columns...)
-	return errors.Join(rows.Row(cells...), rows.Flush())
+	return command.PrintTable(out, shown, res)
 }
 
 // waitProcessed waits until the accepted rows are processed, and counts them.
