@@ -135,7 +135,7 @@ func TestSpinnerLeavesNothingBehind(t *testing.T) {
 	if code != 0 || !colours.MatchString(raw) {
 		t.Fatalf("exit status %d, or no colour: %q", code, raw)
 	}
-	frame := regexp.MustCompile(`\r[-|/\\] creating: \d+ of 500 `)
+	frame := regexp.MustCompile(`\r[-|/\\] Creating: \d+ of 500 `)
 	if n := len(frame.FindAllString(raw, -1)); n < 3 {
 		t.Errorf("%d frames of a spinner in %q", n, raw)
 	}
@@ -144,7 +144,7 @@ func TestSpinnerLeavesNothingBehind(t *testing.T) {
 	if column != 0 || lines[len(lines)-1] != "" {
 		t.Errorf("the cursor is left in column %d of line %q", column, lines[len(lines)-1])
 	}
-	if strings.Contains(shown, "creating") {
+	if strings.Contains(shown, "Creating") {
 		t.Errorf("something of the spinner is left:\n%s", shown)
 	}
 	if !regexp.MustCompile(`(?m)^RUN +READ +NEW .*\n1 +500 +500 +0 +0 +0 +500 `).MatchString(shown) {
@@ -188,7 +188,7 @@ func TestPipeBesideTerminal(t *testing.T) {
 	if want := "\n1\t500\t500\t"; !strings.Contains(stdout.String(), want) {
 		t.Errorf("stdout %q; want %q in it", stdout, want)
 	}
-	if lines, column := drawn(t, raw); column != 0 || strings.Contains(strings.Join(lines, ""), "creating") {
+	if lines, column := drawn(t, raw); column != 0 || strings.Contains(strings.Join(lines, ""), "Creating") {
 		t.Errorf("the terminal shows %q, cursor in column %d", lines, column)
 	}
 }

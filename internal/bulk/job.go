@@ -90,6 +90,10 @@ type Observer struct {
 	Settled func(ledger.Batch, *tracking.Reply)
 	// Resolved is called with the number of unknown rows that got that state.
 	Resolved func(state ledger.State, rows int64)
+	// Checking is called before the service is queried for so many unknown rows, and
+	// with 0 after it; Checked with each of them, by several goroutines.
+	Checking func(rows int64)
+	Checked  func()
 	// Note is called with a message about what is going to take time.
 	Note func(format string, args ...any)
 	// Detail is called with a message that only a maintainer needs.
@@ -336,6 +340,20 @@ func (j *Job) outOfPatience(retryAfter time.Duration) bool {
 		waited = time.Since(since)
 	}
 	return waited+retryAfter >= j.GiveUpAfter
+}
+
+// checking reports the start and, with 0, the end of queries for unknown rows.
+func (j *Job) checking(rows int64) {
+	if j.Checking != nil {
+		j.Checking(rows)
+	}
+}
+
+// checked reports an unknown row for which the service was queried.
+func (j *Job) checked() {
+	if j.Checked != nil {
+		j.Checked()
+	}
 }
 
 func (j *Job) note(format string, args ...any) {

@@ -55,6 +55,7 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	if !j.Unknown.Queries() {
 		return p, nil
 	}
+	defer p.end()
 	var page []ledger.UnknownRow
 	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
 		if err != nil {
@@ -63,6 +64,9 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 		if !x.AbsentSince.IsZero() {
 			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
 				p.keepAbsent(due)
+				if p.announced {
+					p.checked()
+				}
 				continue
 			}
 		}
@@ -78,6 +82,13 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	}
 	err := p.resolvePage(ctx, page)
 	return p, err
+}
+
+// end says that the rows of the pass were queried.
+func (p *reconcilePass) end() {
+	if p.announced {
+		p.checking(0)
+	}
 }
 
 // absentSince returns when a row's absence was first proven, by the monotonic
@@ -114,6 +125,11 @@ func (p *reconcilePass) keepAbsent(due time.Time) {
 func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) error {
 	if !p.announced {
 		p.announced = true
+		rows, err := p.Ledger.CountRows(ctx, p.Run.ID)
+		if err != nil {
+			return err
+		}
+		p.checking(max(rows.Unknown-p.unknown, int64(len(page))))
 		p.note("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
 	}
 	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, maxControls)
@@ -129,6 +145,7 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
 			proofs[i] = &found
+			p.checked()
 		}
 		return err
 	})

@@ -2,7 +2,9 @@ package term
 
 import (
 	"maps"
+	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,15 +25,64 @@ const (
 type Progress struct {
 	io    *IO
 	label string
-	last  atomic.Pointer[update]
+	last  atomic.Pointer[func() Report]
 
 	once sync.Once
 	end  func() // undoes the start; nil if nothing is shown
 }
 
-type update struct {
-	text   string
-	fields map[string]any
+// Report is what a progress shows at one moment. Texts may be foreign.
+type Report struct {
+	Parts  []Part         // one line
+	Fields map[string]any // members of the JSON form, nil for none
+}
+
+// Part is a part of a line that is no wider than the terminal.
+type Part struct {
+	Text string
+	Next bool // set off from the part before by ` · `; else by a comma
+	// Rank is 0 for what stays and may be cut; of the others the highest is the
+	// first to go.
+	Rank int
+	// Ticking says that it changes with time alone, which is no reason for a new
+	// line where lines are written.
+	Ticking bool
+}
+
+// unlimited is the width of lines that may have any.
+const unlimited = math.MaxInt
+
+// line joins parts to a line of at most width columns.
+func line(parts []Part, width int) string {
+	parts = slices.Clone(parts)
+	for {
+		var b strings.Builder
+		least := 0
+		for i, p := range parts {
+			switch {
+			case i > 0 && p.Next:
+				b.WriteString(" · ")
+			case i > 0:
+				b.WriteString(", ")
+			}
+			b.WriteString(p.Text)
+			if p.Rank > 0 && p.Rank >= parts[least].Rank {
+				least = i
+			}
+		}
+		if width == unlimited || DisplayWidth(b.String()) <= width {
+			return b.String()
+		}
+		if len(parts) == 0 || parts[least].Rank == 0 {
+			return Truncate(b.String(), width)
+		}
+		parts = slices.Delete(parts, least, least+1)
+	}
+}
+
+// lasting returns the parts that do not tick.
+func lasting(parts []Part) []Part {
+	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Ticking })
 }
 
 // Progress begins to show progress under a label, such as "sending". With
@@ -39,7 +90,7 @@ type update struct {
 // begun, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{io: t, label: label}
-	p.last.Store(&update{})
+	p.Set("", nil)
 	switch {
 	case t.options.Quiet, t.options.JSON && !t.options.Verbose:
 		return p
@@ -57,11 +108,14 @@ func (t *IO) Progress(label string) *Progress {
 }
 
 // Set replaces what is shown. It costs little and may be called for every
-// row. Text may be foreign. Fields are members of the JSON form, nil for none;
-// the map must not be changed afterwards.
+// row. The fields must not be changed afterwards.
 func (p *Progress) Set(text string, fields map[string]any) {
-	p.last.Store(&update{text, fields})
+	p.Show(func() Report { return Report{Parts: []Part{{Text: text}}, Fields: fields} })
 }
+
+// Show replaces what is shown by what report returns. It is called each time
+// something is written, by another goroutine.
+func (p *Progress) Show(report func() Report) { p.last.Store(&report) }
 
 // Stop ends it: nothing more is written for it, and nothing of it stays on
 // the terminal. It may be called more than once.
@@ -77,16 +131,33 @@ func (p *Progress) Stop() {
 	})
 }
 
-// text is label and text in one visible line.
-func (p *Progress) text() string {
-	text := p.last.Load().text
-	switch {
-	case text == "":
-		return Visible(p.label)
-	case p.label == "":
-		return Visible(text)
+// report returns what is to be shown now, under its label.
+func (p *Progress) report() Report {
+	r := (*p.last.Load())()
+	if len(r.Parts) == 0 {
+		r.Parts = []Part{{}}
 	}
-	return Visible(p.label + ": " + text)
+	return r
+}
+
+// Line returns what a terminal of that width shows beside the spinner, which takes two
+// columns. The last stays free: a terminal may go to the next line after it. Two
+// more are for the ^C that a terminal shows: in the next line it would stay.
+func (p *Progress) Line(width int) string { return line(p.labelled(p.report().Parts), width-5) }
+
+// labelled returns parts under the label, made visible.
+func (p *Progress) labelled(parts []Part) []Part {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		parts[i].Text = Visible(parts[i].Text)
+	}
+	switch first := &parts[0]; {
+	case first.Text == "":
+		first.Text = Visible(p.label)
+	case p.label != "":
+		first.Text = Visible(p.label) + ": " + first.Text
+	}
+	return parts
 }
 
 // spin starts a spinner and returns what ends it. The goroutine of the
@@ -97,10 +168,7 @@ func (p *Progress) spin() func() {
 	s.HideCursor = false // it would stay hidden after a kill
 	s.Writer = spinnerOutput{w, p}
 	s.PreUpdate = func(s *spinner.Spinner) { // called with s locked
-		// One column is the spinner's, one a space, and the last stays free: a
-		// terminal may go to the next line after it. Two are for the ^C that a
-		// terminal shows: in the next line it would stay.
-		s.Suffix = " " + Truncate(p.text(), w.Width()-5)
+		s.Suffix = " " + p.Line(w.Width())
 	}
 	w.screen.show(p)
 	s.Start()
@@ -112,21 +180,22 @@ func (p *Progress) spin() func() {
 
 // lines starts to write what has changed, now and then, and returns what ends
 // it.
-func (p *Progress) lines(write func(*update)) func() {
+func (p *Progress) lines(write func(Report)) func() {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(lineEvery)
 		defer tick.Stop()
-		var last *update
-		for {
+		var last string
+		for first := true; ; {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
-				if now := p.last.Load(); last == nil || now.text != last.text {
+				now := p.report()
+				if text := line(lasting(now.Parts), unlimited); first || text != last {
 					write(now)
-					last = now
+					first, last = false, text
 				}
 			}
 		}
@@ -137,17 +206,17 @@ func (p *Progress) lines(write func(*update)) func() {
 	}
 }
 
-func (p *Progress) line(*update) { p.io.human(p.text() + "\n") }
+func (p *Progress) line(r Report) { p.io.human(line(p.labelled(r.Parts), unlimited) + "\n") }
 
-func (p *Progress) object(n *update) {
-	o := make(map[string]any, len(n.fields)+3)
-	maps.Copy(o, n.fields)
+func (p *Progress) object(r Report) {
+	o := make(map[string]any, len(r.Fields)+3)
+	maps.Copy(o, r.Fields)
 	o["type"] = "progress"
 	if p.label != "" {
 		o["label"] = p.label
 	}
-	if n.text != "" {
-		o["message"] = n.text
+	if text := line(r.Parts, unlimited); text != "" {
+		o["message"] = text
 	}
 	p.io.object(o)
 }

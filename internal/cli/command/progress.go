@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -10,26 +11,50 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Progress shows how many of a number are done, the rate, and the time left. Its
-// methods may be called by several goroutines.
+// Progress shows how many of a number are done and left, the rate, the time it took
+// and the time left. Its methods may be called by several goroutines.
 type Progress struct {
-	bar   *term.Progress
-	unit  string
-	total int64
-	began time.Time
+	bar      *term.Progress
+	unit     string
+	total    int64
+	began    time.Time
+	deadline time.Time                                   // when it is given up; zero for never
+	extra    func() (texts []string, all map[string]any) // what else there is to say, the most important first; nil for nothing
 
-	mu    sync.Mutex
-	done  int64
-	extra func() string
+	mu      sync.Mutex
+	done    int64
+	samples []sample // of the last rateWindow
 }
+
+// sample is how much was done at a moment.
+type sample struct {
+	at   time.Time
+	done int64
+}
+
+// rateWindow is over how long the rate is measured.
+const rateWindow = 30 * time.Second
 
 // NewProgress begins to show progress; 0 is an unknown total, without a time
 // left, and shown from the first [Progress.Add] on.
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
-	p := &Progress{bar: io.Progress(label), unit: unit, total: total, began: time.Now()}
-	if total > 0 {
-		p.Add(0)
-	}
+	p := newProgress(io, label, unit, total)
+	p.bar.Show(p.report)
+	return p
+}
+
+// newProgress returns a progress that shows its label alone.
+func newProgress(io *term.IO, label, unit string, total int64) *Progress {
+	now := time.Now()
+	return &Progress{bar: io.Progress(label), unit: unit, total: total, began: now, samples: []sample{{at: now}}}
+}
+
+// NewWaitProgress begins to show progress of a wait until deadline. extra returns what
+// else there is to say, the most important first, and as members of the JSON form.
+func NewWaitProgress(io *term.IO, label, unit string, total int64, deadline time.Time, extra func() ([]string, map[string]any)) *Progress {
+	p := newProgress(io, label, unit, total)
+	p.deadline, p.extra = deadline, extra
+	p.bar.Show(p.report)
 	return p
 }
 
@@ -37,41 +62,139 @@ func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sample()
 	p.done += n
-	text, fields := fmt.Sprintf("%d %s", p.done, p.unit), map[string]any{"done": p.done}
+}
+
+// AddKnown counts n more that were done before: they are no part of the rate.
+func (p *Progress) AddKnown(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	for i := range p.samples {
+		p.samples[i].done += n
+	}
+}
+
+// sample takes a sample, once a second, and drops old ones. p is locked.
+func (p *Progress) sample() {
+	now := time.Now()
+	if now.Sub(p.samples[len(p.samples)-1].at) >= time.Second {
+		p.samples = append(p.samples, sample{now, p.done})
+	}
+	for len(p.samples) > 1 && now.Sub(p.samples[0].at) > rateWindow {
+		p.samples = p.samples[1:]
+	}
+}
+
+// perSecond returns the rate, 0 if it is not known. p is locked.
+func (p *Progress) perSecond() float64 {
+	took := time.Since(p.samples[0].at).Seconds()
+	if took < 0.5 {
+		return 0
+	}
+	return float64(p.done-p.samples[0].done) / took
+}
+
+// Ranks of parts of a progress: the higher is left out first.
+const (
+	rankTimeLeft = iota + 1
+	rankLeft
+	rankTimeout
+	rankElapsed
+	rankRate
+	rankExtra
+)
+
+// report returns what is shown now.
+func (p *Progress) report() term.Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done == 0 && p.total == 0 {
+		return term.Report{}
+	}
+	p.sample()
+	elapsed, rate := time.Since(p.began), p.perSecond()
+	fields := map[string]any{"done": p.done, "elapsedSeconds": int64(elapsed.Seconds())}
+	parts := []term.Part{{Text: Number(p.done) + " " + p.unit}}
+	add := func(part term.Part, name string, number int64) {
+		parts = append(parts, part)
+		fields[name] = number
+	}
+	left := p.total - p.done
 	if p.total > 0 {
-		text = fmt.Sprintf("%d of %d %s", p.done, p.total, p.unit)
+		parts[0].Text = Number(p.done) + " of " + Number(p.total) + " " + p.unit
 		fields["total"] = p.total
 	}
+	if left > 0 {
+		add(term.Part{Text: Number(left) + " left", Rank: rankLeft}, "left", left)
+	}
+	if rate >= 0.5 {
+		add(term.Part{Text: fmt.Sprintf("%s/s", Number(int64(rate+0.5))), Next: true, Rank: rankRate, Ticking: true}, "perSecond", int64(rate+0.5))
+	}
+	if elapsed >= time.Second {
+		parts = append(parts, term.Part{Text: Stopwatch(elapsed) + " elapsed", Next: true, Rank: rankElapsed, Ticking: true})
+	}
+	if left > 0 && rate > 0 {
+		end := time.Duration(float64(left) / rate * float64(time.Second))
+		add(term.Part{Text: "about " + roughly(end) + " left", Rank: rankTimeLeft, Ticking: true}, "leftSeconds", int64(end.Seconds()))
+	}
+	if !p.deadline.IsZero() {
+		end := max(time.Until(p.deadline), 0)
+		add(term.Part{Text: "time-out in " + Stopwatch(end), Next: true, Rank: rankTimeout, Ticking: true}, "timeoutSeconds", int64(end.Seconds()))
+	}
 	if p.extra != nil {
-		text += p.extra()
-	}
-	if took := time.Since(p.began).Seconds(); p.done > 0 && took > 0.5 {
-		rate := float64(p.done) / took
-		text += fmt.Sprintf(", %.0f/s", rate)
-		if left := p.total - p.done; left >= 0 && p.total > 0 {
-			text += fmt.Sprintf(", %s left", ShortDuration(time.Duration(float64(left)/rate*float64(time.Second))))
+		texts, more := p.extra()
+		for i, text := range texts {
+			parts = append(parts, term.Part{Text: text, Next: true, Rank: rankExtra + i})
 		}
-		fields["perSecond"] = int64(rate)
+		maps.Copy(fields, more)
 	}
-	p.bar.Set(text, fields)
+	return term.Report{Parts: parts, Fields: fields}
 }
 
 // Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }
 
-// CreateProgress shows how many rows and batches were accepted.
+// CreateProgress shows how many rows and requests were accepted, and meanwhile how
+// many rows of unknown outcome were checked.
 type CreateProgress struct {
 	*Progress
-	batches int64
+	io       *term.IO
+	requests int64
+	checking *Progress // nil while nothing is checked
 }
 
-// NewCreateProgress begins to show the progress of a run.
-func NewCreateProgress(io *term.IO, rows int64) *CreateProgress {
-	p := &CreateProgress{Progress: NewProgress(io, "creating", "rows", rows)}
-	p.extra = func() string { return ", " + Plural(p.batches, "call") }
+// NewCreateProgress begins to show the progress of a run of so many rows and requests.
+func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
+	p := &CreateProgress{Progress: newProgress(io, "Creating", "rows", rows), io: io}
+	p.extra = func() ([]string, map[string]any) {
+		text := Plural(p.requests, "request")
+		if p.requests <= requests {
+			text = Number(p.requests) + " of " + Plural(requests, "request")
+		}
+		return []string{text}, map[string]any{"requests": p.requests, "requestsTotal": max(p.requests, requests)}
+	}
+	if rows > 0 {
+		p.bar.Show(p.report)
+	}
 	return p
 }
+
+// Checking begins to show how many of so many rows of unknown outcome were checked;
+// 0 ends it.
+func (p *CreateProgress) Checking(rows int64) {
+	if p.checking != nil {
+		p.checking.Stop()
+		p.checking = nil
+	}
+	if rows > 0 {
+		p.checking = NewProgress(p.io, "Checking", "rows of unknown outcome", rows)
+	}
+}
+
+// Checked counts a row that was checked. It is called between two calls of Checking.
+func (p *CreateProgress) Checked() { p.checking.Add(1) }
 
 // Settled counts a batch whose outcome is on disk. Rows that are sent again or are
 // unknown are not done.
@@ -80,7 +203,7 @@ func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 		return
 	}
 	p.mu.Lock()
-	p.batches++
+	p.requests++
 	p.mu.Unlock()
 	p.Add(int64(len(b.Rows)))
 }

@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +26,15 @@ func Plural[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Number returns a count with commas between thousands.
+func Number(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // ElapsedSeconds returns the time since a moment, to the millisecond.
 func ElapsedSeconds(since time.Time) float64 { return float64(time.Since(since).Milliseconds()) / 1000 }
 
@@ -33,4 +44,25 @@ func ShortDuration(d time.Duration) string {
 		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Minute / 6).String()
+}
+
+// Stopwatch shows a duration to the second, from an hour on to the minute.
+func Stopwatch(d time.Duration) string {
+	if d < time.Hour {
+		return d.Truncate(time.Second).String()
+	}
+	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
+}
+
+// roughly shows a duration that is an estimate, in its largest unit, rounded up.
+func roughly(d time.Duration) string {
+	for _, u := range []struct {
+		below, unit time.Duration
+		name        string
+	}{{time.Minute, time.Second, "s"}, {time.Hour, time.Minute, "min"}, {48 * time.Hour, time.Hour, "h"}, {math.MaxInt64, 24 * time.Hour, "days"}} {
+		if n := (d + u.unit - 1) / u.unit; n*u.unit < u.below || u.name == "days" {
+			return fmt.Sprintf("%d %s", n, u.name)
+		}
+	}
+	return ""
 }

@@ -64,7 +64,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	if verifier != nil {
 		imp.Verifier = verifier
 	}
-	p := command.NewProgress(c.IO, "importing", "deliveries", total)
+	p := command.NewProgress(c.IO, "Importing", "deliveries", total)
 	j, err := importCaptures(ctx, in, imp, p)
 	p.Stop()
 	if err != nil {

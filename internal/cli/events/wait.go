@@ -75,7 +75,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
-	w.progress = command.NewProgress(c.IO, "waiting", "events", o.Count)
+	w.progress = command.NewProgress(c.IO, "Waiting", "events", o.Count)
 	err = eventListing(c, "").Print(c.IO, w.events(timed))
 	w.progress.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {

@@ -151,10 +151,10 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	if err != nil {
 		return 0, 0, err
 	}
-	progress := command.NewCreateProgress(k.Call.IO, rows)
+	progress := command.NewCreateProgress(k.Call.IO, rows, Calls(rows, k.Run.Plan.BatchSize))
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
-	job.Settled, job.Resolved = progress.Settled, progress.Resolved
+	job.Settled, job.Resolved, job.Checking, job.Checked = progress.Settled, progress.Resolved, progress.Checking, progress.Checked
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Detail = k.Call.IO.Detail
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }

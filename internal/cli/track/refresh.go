@@ -17,7 +17,7 @@ func refresh(ctx context.Context, c *command.Call, f ledger.Filter, name string)
 	if err != nil || db == nil {
 		return err
 	}
-	a, err := newAsking(ctx, c, "asking", 0, func(query.Ending) error { return nil })
+	a, err := newAsking(ctx, c, "Checking", 0, func(query.Ending) error { return nil })
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	defer all.close()
 	p := newPrinter(ctx, c, o.single(), o.Timeline)
 	p.versions = o.History
-	a, err := newAsking(ctx, c, "asking", all.total, p.add)
+	a, err := newAsking(ctx, c, "Checking", all.total, p.add)
 	if err != nil {
 		return err
 	}

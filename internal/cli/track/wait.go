@@ -134,7 +134,7 @@ var (
 // command ends with.
 func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) error) error {
 	failed := "" // which REF meets failOn
-	a, err := newAsking(ctx, w.call, "waiting", all.total, show)
+	a, err := newAsking(ctx, w.call, "Waiting", all.total, show)
 	if err != nil {
 		return err
 	}

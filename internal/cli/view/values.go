@@ -2,8 +2,9 @@ package view
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
 // TimeOrNull returns a time in UTC for JSON, null for none.
@@ -16,13 +17,7 @@ func TimeOrNull(t time.Time) *time.Time {
 }
 
 // Number shows a count with commas between thousands.
-func Number(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Number(n int64) string { return command.Number(n) }
 
 // Clock shows the time of day on this computer.
 func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
