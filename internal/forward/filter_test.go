@@ -106,10 +106,16 @@ func TestFilterRefuses(t *testing.T) {
 
 func TestTargets(t *testing.T) {
 	for text, want := range map[string]string{
-		"http://127.0.0.1:3000":                              "http://127.0.0.1:3000 ",
-		"event=x=>https://app.test/hook?a=b":                 "https://app.test/hook?a=b event=x",
-		"status=1,event=x => http://[::1]:1/":                "http://[::1]:1/ event=x,status=1",
-		"http://localhost/?odd=>1":                           "http://localhost/?odd=>1 ",
+		"http://127.0.0.1:3000":               "http://127.0.0.1:3000 ",
+		"event=x=>https://app.test/hook?a=b":  "https://app.test/hook?a=b event=x",
+		"3000":                                "http://127.0.0.1:3000 ",
+		":3000/hook?a=b":                      "http://127.0.0.1:3000/hook?a=b ",
+		"event=x=>3000/hook":                  "http://127.0.0.1:3000/hook event=x",
+		"localhost:3000":                      "http://localhost:3000 ",
+		"localhost/hook":                      "http://localhost/hook ",
+		"[::1]:3000":                          "http://[::1]:3000 ",
+		"status=1,event=x => http://[::1]:1/": "http://[::1]:1/ event=x,status=1",
+		"http://localhost/?odd=>1":            "http://localhost/?odd=>1 ",
 		"/data/summary/statusLabel=D*=>http://localhost/%2F": "http://localhost/%2F /data/summary/statusLabel=D*",
 	} {
 		target, err := forward.ParseTarget(text)
@@ -125,7 +131,7 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "127.0.0.1:3000", "localhost:3000", "ftp://x/", "http://", "http:///x", "http://:80/", "http://u:secret@x/", "http://x/#secret",
+		"", "app.test:3000", "10.0.0.1:3000", "0", "65536", ":", ":x", "localhost:", "localhost:x", "3000x", "http://x:70000/", "ftp://x/", "http://", "http:///x", "http://:80/", "http://u:secret@x/", "http://x/#secret",
 		"=>http://x/", "kind=x=>http://x/", "event=x=>", "http:x", "http://x/\x7f?secret", "event=x=>event=y=>http://x/",
 	} {
 		target, err := forward.ParseTarget(text)

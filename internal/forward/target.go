@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -40,12 +41,15 @@ func ParseTarget(text string) (Target, error) {
 	return t, err
 }
 
-// ParseURL reads the URL of a target. No error shows a password or a query.
+// ParseURL reads the URL of a target. 3000, :3000/hook and localhost:3000 are
+// short for URLs of this computer. No error shows a password or a query.
 func ParseURL(address string) (*url.URL, error) {
-	u, err := url.Parse(address)
+	u, err := url.Parse(expand(address))
 	switch {
 	case err != nil || u.Opaque != "" || u.Host == "" || u.Hostname() == "":
-		return nil, errors.New("a target is a URL such as http://127.0.0.1:3000/hook")
+		return nil, errors.New("a target is a URL such as http://127.0.0.1:3000/hook, or a port of this computer")
+	case u.Port() != "" && !isPort(u.Port()):
+		return nil, fmt.Errorf("a port is a number from 1 to 65535, not %s", u.Port())
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("a target is a URL with http or https, not %q", u.Scheme)
 	case u.User != nil:
@@ -56,6 +60,33 @@ func ParseURL(address string) (*url.URL, error) {
 		return nil, errors.New("the URL holds characters that no request line can")
 	}
 	return u, nil
+}
+
+// expand returns the URL that an address of this computer is short for: a port, or
+// a loopback host and a port, with or without a path. Any other address is
+// returned as it is.
+func expand(address string) string {
+	authority, rest := address, ""
+	if i := strings.IndexAny(address, "/?"); i >= 0 {
+		authority, rest = address[:i], address[i:]
+	}
+	if port := strings.TrimPrefix(authority, ":"); port != "" && strings.Trim(port, "0123456789") == "" {
+		return "http://127.0.0.1:" + port + rest
+	}
+	host, port, err := net.SplitHostPort(authority)
+	if err != nil {
+		host, port = authority, "80"
+	}
+	ip, err := netip.ParseAddr(host)
+	if isHere := host == "localhost" || err == nil && ip.IsLoopback(); isHere && port != "" {
+		return "http://" + authority + rest
+	}
+	return address
+}
+
+func isPort(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && n > 0
 }
 
 // Key is what the target's sink is known by.

@@ -52,7 +52,7 @@ anew. Only verified deliveries go, but for those named by ID, or with
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.To, "to", "", "send to `URL` instead of the known targets")
+	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
 	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
 	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
 	flags.Int64Var(&o.Until, "until", 0, "of these, up to delivery number `N`")

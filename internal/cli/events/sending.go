@@ -73,7 +73,7 @@ func (o *sendingOptions) target() (*url.URL, error) {
 	}
 	u, err := forward.ParseURL(o.To)
 	if err != nil {
-		return nil, command.Usagef("such as --to http://127.0.0.1:3000/hook", "--to: %w", err)
+		return nil, command.Usagef("such as --to 3000 or --to https://app.test/hook", "--to: %w", err)
 	}
 	return u, nil
 }

@@ -26,7 +26,7 @@ type forwardOptions struct {
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`; may be repeated")
+	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`, or a port of this computer; may be repeated")
 	events.TargetHeaderFlag(cmd, &o.Headers)
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
@@ -42,7 +42,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	for _, text := range o.To {
 		t, err := forward.ParseTarget(text)
 		if err != nil {
-			return nil, command.Usagef("such as --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "--forward-to: %w", err)
+			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to: %w", err)
 		}
 		if t.Forbidden() && !o.AllowTarget {
 			return nil, command.Usagef("add --allow-target if that is meant", "--forward-to %s is a link-local address or a metadata service", t.Show())
