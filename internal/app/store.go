@@ -31,6 +31,7 @@ type Store struct {
 	Verdicts  inbox.Verdicts
 	Retention inbox.Retention
 	Outbox    inbox.Outbox
+	Listeners inbox.Listeners
 
 	Path string // of its file
 	New  bool   // this process made it
@@ -45,7 +46,7 @@ type Store struct {
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Versions: db, Sweeps: db, Events: db,
-		Inbox: db, Verdicts: db, Retention: db, Outbox: db,
+		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Listeners: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }

@@ -121,6 +121,19 @@ type Retention interface {
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 }
 
+// Listeners knows which listeners take deliveries into the store.
+//
+// Every implementation must pass the suite Inbox of package storetest.
+type Listeners interface {
+	// AddListener records that deliveries are taken at url, until the store is
+	// closed or its process has died.
+	AddListener(ctx context.Context, url string) error
+
+	// RunningListeners returns the URLs at which deliveries are taken now, in any
+	// order.
+	RunningListeners(ctx context.Context) ([]string, error)
+}
+
 // PruneResult is what a prune dropped.
 type PruneResult struct {
 	Deliveries int64 // whose bytes were dropped

@@ -39,6 +39,7 @@ var (
 	_ inbox.Verdicts       = (*DB)(nil)
 	_ inbox.Retention      = (*DB)(nil)
 	_ inbox.Outbox         = (*DB)(nil)
+	_ inbox.Listeners      = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it

@@ -43,6 +43,7 @@ type Deliveries struct {
 	inbox.Verdicts
 	inbox.Retention
 	inbox.Outbox
+	inbox.Listeners
 }
 
 // Harness is how the suites get at stores.

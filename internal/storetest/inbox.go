@@ -50,6 +50,7 @@ var inboxTests = map[string]func(*world){
 	"PrunesBytesAndNothingElse":       prunesBytesAndNothingElse,
 	"CountsUnverifiedBytes":           countsUnverifiedBytes,
 	"ReadmitsOnce":                    readmitsOnce,
+	"KnowsListenersThatLive":          knowsListenersThatLive,
 	"SyntheticAreComparedApart":       syntheticAreComparedApart,
 	"FindsEventsByTheBeginning":       findsEventsByTheBeginning,
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,11 +37,12 @@ type sendOptions struct {
 func newSend(f *command.Factory) *cobra.Command {
 	var o sendOptions
 	cmd := &cobra.Command{
-		Use:   "send --to URL",
+		Use:   "send",
 		Short: "Send made-up events to an endpoint",
 		Long: `send makes up events in the service's form and sends them as deliveries of one each,
 signed by the configured scheme or --scheme with the first webhook secret; without
-a scheme they go unsigned. With the same --seed and --at they are the same, byte
+a scheme they go unsigned. They go to --to, or without it to the listener that runs
+on this store. With the same --seed and --at they are the same, byte
 for byte. The interface shows router.delivered only: what events of another kind
 hold is invented, and --set puts what you expect in its place.
 
@@ -52,7 +54,7 @@ trackings, and neither wait nor events wait counts them.
 Lines, which go with their headers and are signed anew if there is a scheme.
 
 ` + sendingHelp,
-		Example: command.Example("waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
+		Example: command.Example("waybill events send", "waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
 			"waybill events send --to http://127.0.0.1:3000/hook --count 100 --duplicate 1 --reorder --seed 7", "waybill events send --to http://127.0.0.1:3000/hook --file body.json --scheme hmac-body-hex"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -61,7 +63,7 @@ Lines, which go with their headers and are signed anew if there is a scheme.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.To, "to", "", "send to `URL`")
+	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer (default the listener that runs on this store)")
 	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
 	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
 	flags.StringArrayVar(&o.Set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
@@ -107,7 +109,9 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 		return err
 	}
 	if to == nil {
-		return command.Usagef("such as --to http://127.0.0.1:3000/hook", "there is nothing to send to")
+		if to, err = runningListener(ctx, c); err != nil {
+			return err
+		}
 	}
 	k, err := newSending(c, o.sendingOptions)
 	if err != nil {
@@ -139,6 +143,29 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	}
 	k.noteSeed(at)
 	return k.run(ctx, p.count)
+}
+
+// runningListener returns where the one listener of the store takes deliveries.
+func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	if db != nil {
+		if all, err = db.Listeners.RunningListeners(ctx); err != nil {
+			return nil, err
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil, command.Usagef("start `waybill listen` in another terminal, or give --to URL", "nothing to send to: no listener runs on this store")
+	case 1:
+		c.IO.Note("Sending to the listener at %s", all[0])
+		return forward.ParseURL(all[0])
+	}
+	slices.Sort(all)
+	return nil, command.Usagef("choose one with --to URL", "several listeners run on this store: %s", strings.Join(all, ", "))
 }
 
 // sample makes up deliveries, or takes them from a file.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -154,11 +155,27 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("what events tell is not taken in for now: %v", err) })
 		return nil
 	})
+	if err := s.db.Listeners.AddListener(until, listenerURL(l.Addr())); err != nil {
+		s.call.IO.Warning("other commands cannot find this listener: %v", err)
+	}
 	if err := s.call.AnnounceReady(until, "listen", command.ServerURL(l.Addr().String(), ""), readyFile); err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
 	return errors.Join(g.Wait(), s.printer.printSummary(), s.forwarding.printRemaining(until))
+}
+
+// listenerURL returns where this computer reaches a listener.
+func listenerURL(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return command.ServerURL(addr.String(), "")
+	}
+	host := "127.0.0.1"
+	if tcp.IP.To4() == nil {
+		host = "::1"
+	}
+	return command.ServerURL(net.JoinHostPort(host, strconv.Itoa(tcp.Port)), "")
 }
 
 // noteScheme says what is not verified with the present settings.
