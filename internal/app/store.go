@@ -86,6 +86,12 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
+// ReadOnlyStore is [Session.ExistingStore] for what must write nothing and print
+// nothing: an older store is an error. The session has no other store then.
+func (s *Session) ReadOnlyStore(ctx context.Context) (*Store, error) {
+	return s.open(ctx, store.Options{ReadOnly: true})
+}
+
 // Received returns the deliveries that were received, none if there is no store
 // yet.
 func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
@@ -111,6 +117,9 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 		return nil, err
 	}
 	s.store = newStore(db)
+	if o.ReadOnly {
+		return s.store, nil
+	}
 	if who := db.Shared(); who != "" {
 		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Path(), who)
 	}

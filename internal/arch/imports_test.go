@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"internal/cli/view":      commands("command"),
 	"internal/cli/clitest":   commands("command"), // for tests alone
 	"internal/cli/input":     commands("command"),
+	"internal/cli/complete":  commands("command", "view"),
 	"internal/cli/track":     commands("command", "input", "view"),
 	"internal/cli/send":      commands("command", "track", "view"),
 	"internal/cli/create":    commands("command", "input", "send", "track", "view"),
@@ -64,7 +65,7 @@ var rooms = map[string][]string{
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
-	"internal/cli":           commands("command", "compare", "create", "events", "listen", "runs", "setup", "signature", "track"),
+	"internal/cli":           commands("command", "compare", "complete", "create", "events", "listen", "runs", "setup", "signature", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.

@@ -52,8 +52,20 @@ func newHelp(f *command.Factory) *cobra.Command {
 			found.InitDefaultHelpFlag()
 			return found.Help()
 		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
+			parent, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			for _, c := range parent.Commands() {
+				if c.IsAvailableCommand() {
+					names = append(names, c.Name()+"\t"+c.Short)
+				}
+			}
+			if len(args) > 0 {
+				return names, cobra.ShellCompDirectiveNoFileComp
+			}
 			for _, t := range topics() {
 				names = append(names, t.name+"\t"+t.short)
 			}

@@ -6,6 +6,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/compare"
+	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/cli/create"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
@@ -53,6 +54,9 @@ receives the service's webhooks.`,
 		_, _ = f.App.IO.Out.Write([]byte(wrapText(helpText(cmd, width), width))) // help has no other place to fail
 	})
 	strict(root)
+	if completing(f) {
+		complete.Install(root, f.App)
+	}
 	group := root.RunE
 	version := f.RunE(setup.PrintVersion)
 	root.RunE = func(cmd *cobra.Command, args []string) error {
@@ -62,6 +66,11 @@ receives the service's webhooks.`,
 		return group(cmd, args)
 	}
 	return root
+}
+
+// completing reports whether the shell asks what a command line may go on with.
+func completing(f *command.Factory) bool {
+	return len(f.Args) > 0 && (f.Args[0] == cobra.ShellCompRequestCmd || f.Args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
 // commands returns the commands below the root: that which the first argument
@@ -87,8 +96,12 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"config", setup.NewConfig},
 		{"version", setup.NewVersion},
 	}
+	args := f.Args
+	if completing(f) {
+		args = args[1:]
+	}
 	for i, m := range makers {
-		if len(f.Args) > 0 && f.Args[0] == m.name {
+		if len(args) > 0 && args[0] == m.name {
 			makers = makers[i : i+1]
 			break
 		}

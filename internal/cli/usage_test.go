@@ -7,7 +7,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -114,6 +116,23 @@ func TestArgumentsThatAreNotTaken(t *testing.T) {
 		code, stdout, stderr := run(t, nil, append(words(cmd), "extra")...)
 		if code != command.Usage || stdout != "" || !strings.Contains(stderr, cmd.CommandPath()+` takes no arguments: "extra"`) {
 			t.Errorf("%s extra: status %d, stdout %q, stderr %q", cmd.CommandPath(), code, stdout, stderr)
+		}
+	})
+}
+
+// The value of every flag, and every argument, is of a kind that completion knows,
+// even if it is one that nobody but the user can know.
+func TestEveryValueHasAKindForCompletion(t *testing.T) {
+	root := tree()
+	complete.Install(root, &app.App{})
+	walk(root, func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if _, known := cmd.GetFlagCompletionFunc(f.Name); !known && f.Value.Type() != "bool" {
+				t.Errorf("%s: nothing says what completes --%s", cmd.CommandPath(), f.Name)
+			}
+		})
+		if !cmd.HasSubCommands() && cmd.ValidArgsFunction == nil {
+			t.Errorf("%s: nothing says what completes its arguments %q", cmd.CommandPath(), command.Arguments(cmd))
 		}
 	})
 }

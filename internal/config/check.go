@@ -74,6 +74,9 @@ func noURL(s string) string {
 	return ""
 }
 
+// MapFields returns the fields that `map` names columns for.
+func MapFields() []string { return fields() }
+
 func fields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
 
 // field returns the field that name means in any spelling, or nothing.

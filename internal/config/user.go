@@ -183,6 +183,16 @@ func (u userFile) profileName(flags, env layer) value {
 	return value{v: ""}
 }
 
+// Profiles returns the names of the profiles in the user file.
+func Profiles(src Sources) ([]string, error) {
+	l, err := newLoader(src)
+	if err != nil {
+		return nil, err
+	}
+	user, err := l.user()
+	return slices.Sorted(maps.Keys(user.profiles)), err
+}
+
 // profile returns the layer of the profile to use, an empty one for none.
 func (u userFile) profile(v value, file string) (layer, error) {
 	name, _ := v.v.(string)

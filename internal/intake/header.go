@@ -3,6 +3,7 @@ package intake
 import (
 	"bytes"
 	"errors"
+	"io"
 	"path"
 	"strings"
 	"unicode/utf8"
@@ -12,6 +13,24 @@ import (
 
 // delimiters are the delimiters that a header may have, the most common first.
 const delimiters = ",;\t|"
+
+// Header returns the names of the columns of delimited text, none for JSON. Errors
+// are those of [Open].
+func Header(name string, r io.Reader, o Options) ([]string, error) {
+	var names []string
+	_, err := open(name, r, o, func(r *Reader, win *window, coding charset, o Options) error {
+		t := &table{file: r.name, opt: o, coding: coding, sum: &r.sum, scan: newScanner(win)}
+		sep, err := t.preamble()
+		if err == nil {
+			names, err = t.readNames(sep)
+		}
+		return err
+	})
+	if errors.Is(err, errEnd) {
+		err = nil
+	}
+	return names, err
+}
 
 // openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
@@ -103,11 +122,11 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// readHeader reads the header and finds the columns in it.
-func (t *table) readHeader(sep byte) error {
+// readNames reads the header.
+func (t *table) readNames(sep byte) ([]string, error) {
 	line, err := t.firstLine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case sep != 0:
@@ -118,14 +137,23 @@ func (t *table) readHeader(sep byte) error {
 		t.scan.delim = guessDelimiter(line, t.file)
 	}
 	if err := t.scan.next(&t.rec); err != nil {
-		return t.wrap(err)
+		return nil, t.wrap(err)
 	}
 	if f := t.rec.fault; f != nil {
-		return &SyntaxError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
+		return nil, &SyntaxError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {
 		names[i] = string(t.cell(i).text)
+	}
+	return names, nil
+}
+
+// readHeader reads the header and finds the columns in it.
+func (t *table) readHeader(sep byte) error {
+	names, err := t.readNames(sep)
+	if err != nil {
+		return err
 	}
 	if t.opt.Refs {
 		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, t.rec.line, names, t.opt)

@@ -46,6 +46,7 @@ var (
 // where there is none.
 type Options struct {
 	MustExist bool // make nothing; Open then returns an error that matches [ErrNotThere]
+	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written, not even to update it
 }
 
 // DB is an open store. It is safe for concurrent use. Close it.
@@ -80,7 +81,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
-	path, err = resolvePath(path, o.MustExist)
+	path, err = resolvePath(path, o.MustExist || o.ReadOnly)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
@@ -94,7 +95,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		return nil, fail(path, "open", err)
 	}
 	opener := open
-	if readOnly {
+	if readOnly || o.ReadOnly {
 		opener = openReadOnly
 	}
 	d, err := opener(ctx, path, steps)

@@ -1,0 +1,178 @@
+// Package complete lets the shell complete the values of flags and arguments, from the
+// settings, the store and the files that a command line names. It writes nothing,
+// asks no service, and prints no error: what it can't find out it leaves out.
+package complete
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Bounds of one completion.
+const (
+	maxValues = 100
+	maxTime   = 300 * time.Millisecond
+)
+
+// Install adds completion to root and every command below it.
+func Install(root *cobra.Command, a *app.App) {
+	install(root, root.PersistentFlags(), a)
+	walk(root, func(cmd *cobra.Command) {
+		install(cmd, cmd.Flags(), a)
+		if names := command.Arguments(cmd); len(names) > 0 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+			if k, ok := argumentKind(cmd, names[0]); ok {
+				cmd.ValidArgsFunction = k.complete(a, nil)
+			}
+		} else if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+	})
+}
+
+func walk(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, c := range cmd.Commands() {
+		walk(c, do)
+	}
+}
+
+func install(cmd *cobra.Command, flags *pflag.FlagSet, a *app.App) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if k, ok := flagKind(cmd, f); ok && cmd.Flag(f.Name) == f {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, k.complete(a, f)) // fails for a flag that has one
+		}
+		_, f.Usage = pflag.UnquoteUsage(f) // which cobra shows as it is
+	})
+}
+
+// kind says what a value is, and so what completes it. The zero kind is one that
+// nothing is known of.
+type kind struct {
+	values func(*line) []value // nil for none
+	files  bool                // it is the name of a file
+	types  []string            // extensions of such files; nil for any
+	list   bool                // several, separated by commas
+}
+
+// value is one completion. One that ends in = goes on.
+type value struct{ text, about string }
+
+// line is a command line whose last word is being completed.
+type line struct {
+	ctx   context.Context //nolint:containedctx // of this one completion
+	app   *app.App
+	cmd   *cobra.Command
+	flag  *pflag.Flag // nil for an argument
+	args  []string    // before the word
+	word  string      // as far as it is typed
+	store *app.Store  // nil until it was asked for
+	s     *app.Session
+}
+
+// complete returns the function that cobra asks.
+func (k kind) complete(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		switch {
+		case k.files && k.types != nil:
+			return k.types, cobra.ShellCompDirectiveFilterFileExt
+		case k.files:
+			return nil, cobra.ShellCompDirectiveDefault
+		case k.values == nil:
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent(cmd)), maxTime)
+		defer cancel()
+		l := &line{ctx: ctx, app: a, cmd: cmd, flag: f, args: args, word: word}
+		defer l.close()
+		return k.matches(l)
+	}
+}
+
+func parent(cmd *cobra.Command) context.Context {
+	if ctx := cmd.Context(); ctx != nil {
+		return ctx
+	}
+	return context.Background()
+}
+
+// matches returns the values that begin as the word does.
+func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
+	before := ""
+	var used []string
+	if i := strings.LastIndexByte(l.word, ','); k.list && i >= 0 {
+		before, l.word = l.word[:i+1], l.word[i+1:]
+		used = strings.Split(before, ",")
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	var found []cobra.Completion
+	for _, v := range k.values(l) {
+		if v.text == "" || !strings.HasPrefix(v.text, l.word) || v.text != term.Visible(v.text) || slices.Contains(used, v.text) {
+			continue
+		}
+		if k.list || strings.HasSuffix(v.text, "=") {
+			directive |= cobra.ShellCompDirectiveNoSpace
+		}
+		text := before + v.text
+		if v.about != "" {
+			text += "\t" + strings.Join(strings.Fields(term.Visible(v.about)), " ")
+		}
+		if found = append(found, text); len(found) == maxValues {
+			break
+		}
+	}
+	return found, directive
+}
+
+// session returns the settings of the line, nil if they can't be read.
+func (l *line) session() *app.Session {
+	if l.s == nil {
+		l.s, _ = l.app.Session(l.ctx, command.FlagsOf(l.cmd))
+	}
+	return l.s
+}
+
+// open returns the store of the line, nil if there is none that can be read.
+func (l *line) open() *app.Store {
+	if s := l.session(); l.store == nil && s != nil && s.Config.Store != "" {
+		l.store, _ = s.ReadOnlyStore(l.ctx)
+	}
+	return l.store
+}
+
+// account returns whose trackings the line is about.
+func (l *line) account() string { return l.s.Account(l.ctx) }
+
+func (l *line) close() {
+	if l.s != nil {
+		_ = l.s.Close() // nothing was written
+	}
+}
+
+// words are values without a description.
+func words(all []string) []value {
+	values := make([]value, len(all))
+	for i, word := range all {
+		values[i] = value{text: word}
+	}
+	return values
+}
+
+// settingChoices returns the words that the setting of a flag takes, nil for any.
+func settingChoices(name string) []string {
+	all := config.Settings()
+	i := slices.IndexFunc(all, func(s config.Setting) bool { return s.Flag == name })
+	if i < 0 {
+		return nil
+	}
+	return all[i].Choices
+}

@@ -1,0 +1,126 @@
+package complete_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// completions returns what a line may go on with, and what was written to standard
+// error.
+func completions(t *testing.T, folder string, args ...string) (values []string, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := &app.App{
+		IO:     term.New(strings.NewReader(""), &out, &errs, term.Facts{}),
+		Getenv: func(string) string { return "" },
+		Sources: func(flags []config.Flag) config.Sources {
+			return config.Sources{Flags: flags, Env: []string{"WAYBILL_ACCOUNT=a", "WAYBILL_STORE=" + filepath.Join(folder, "waybill.db")}, WorkDir: folder, Home: folder}
+		},
+	}
+	if code := cli.Run(t.Context(), a, append([]string{"__complete"}, args...)); code != command.OK {
+		t.Fatalf("%q: status %d, %s", args, code, errs.String())
+	}
+	for line := range strings.Lines(out.String()) {
+		if !strings.HasPrefix(line, ":") {
+			value, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+			values = append(values, value)
+		}
+	}
+	return values, errs.String()
+}
+
+// fill makes a store with runs of one row each.
+func fill(t *testing.T, folder string, runs int, files ...string) {
+	t.Helper()
+	ctx := t.Context()
+	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		staged, err := db.Stage(ctx, ledger.Plan{Account: "a", Files: files, Mode: ledger.Async, BatchSize: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := strconv.Itoa(i)
+		if _, err := staged.Add(ctx, []ledger.Entry{{Line: 1, Item: tracking.Item{ReferID: "R" + id, Number: "N" + id}}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := staged.Open(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// state returns the names of the files in a folder with their sizes and times.
+func state(t *testing.T, folder string) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		info, e := d.Info()
+		if err == nil && e == nil {
+			all = append(all, path+" "+strconv.FormatInt(info.Size(), 10)+" "+info.ModTime().String())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestCompletionIsBoundedAndWritesNothing(t *testing.T) {
+	folder := t.TempDir()
+	fill(t, folder, 120, "orders.csv")
+	before := state(t, folder)
+	got, stderr := completions(t, folder, "runs", "show", "")
+	if len(got) != 100 || got[0] != "120" {
+		t.Errorf("%d runs, the first %q; want 100, the newest first", len(got), got[0])
+	}
+	if after := state(t, folder); !slices.Equal(before, after) {
+		t.Errorf("completion changed files:\n%q\n%q", before, after)
+	}
+	if strings.Contains(stderr, "note") || strings.Contains(stderr, "warning") {
+		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// Names from outside can't steer the terminal or make lines of their own.
+func TestCompletionShowsNoControlCharacters(t *testing.T) {
+	folder := t.TempDir()
+	fill(t, folder, 1, "a\nb\x1b[31m.csv")
+	if err := os.WriteFile(filepath.Join(folder, "h.csv"), []byte("\"Order\nNo\",AWB,\x1b[2J\nA,N\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"runs", "show", ""}, {"create", filepath.Join(folder, "h.csv"), "--map", "referId="}} {
+		got, _ := completions(t, folder, args...)
+		if len(got) != 1 || strings.ContainsAny(strings.Join(got, ""), "\x1b\n") {
+			t.Errorf("%q: %q; want one value without control characters", args, got)
+		}
+	}
+}
+
+// Completion ends in time, whatever it reads.
+func TestCompletionReadsNoPipe(t *testing.T) {
+	folder := t.TempDir()
+	if got, _ := completions(t, folder, "create", folder, "--map", "referId="); len(got) != 0 {
+		t.Errorf("headers %q of a folder", got)
+	}
+}

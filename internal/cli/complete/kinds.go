@@ -1,0 +1,118 @@
+package complete
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+)
+
+// Types of files.
+func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson"} }
+
+// flagKind returns what the value of a flag is, and false for a flag without one and
+// one of a kind that is not known here. The name of the flag decides, else the name of
+// its value in help.
+func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
+	if f.Value.Type() == "bool" {
+		return kind{}, false
+	}
+	if c, ok := f.Value.(command.Chooser); ok {
+		_, list := f.Value.(pflag.SliceValue)
+		return kind{values: func(*line) []value { return words(c.Choices()) }, list: list}, true
+	}
+	if choices := settingChoices(f.Name); choices != nil {
+		return kind{values: func(*line) []value { return words(choices) }}, true
+	}
+	if k, ok := namedFlags()[cmd.Name()+" "+f.Name]; ok {
+		return k, true
+	}
+	if k, ok := namedFlags()[f.Name]; ok {
+		return k, true
+	}
+	name, _ := command.FlagText(f)
+	k, ok := kinds()[name]
+	return k, ok
+}
+
+// namedFlags are the kinds of flags whose value's name does not say enough. A command's
+// name may stand before the flag's.
+func namedFlags() map[string]kind {
+	scheme := kind{values: schemes}
+	return map[string]kind{
+		"account":         {values: accounts},
+		"api-key-file":    {files: true},
+		"ca-file":         {files: true, types: []string{"pem", "crt", "cer"}},
+		"columns":         {values: columns, list: true},
+		"config":          {files: true, types: []string{"yaml", "yml"}},
+		"event":           {values: eventKinds},
+		"expect-status":   {},
+		"for":             {values: conditions},
+		"from":            {files: true, types: tables()},
+		"listen from":     {values: func(*line) []value { return []value{{"beginning", "the first delivery"}} }},
+		"pin":             {},
+		"profile":         {values: profiles},
+		"refer-id":        {values: references},
+		"create refer-id": {},
+		"rejects":         {files: true, types: []string{"csv"}},
+		"run":             {values: runs},
+		"scheme":          scheme,
+		"webhook-scheme":  scheme,
+	}
+}
+
+// kinds are the kinds by the name that help gives to a value, or to an argument.
+func kinds() map[string]kind {
+	nothing := kind{} // only the user knows it
+	all := map[string]kind{
+		"FILE":                  {files: true},
+		"REF":                   {values: references},
+		"STATUS":                {values: statuses},
+		"CONDITION":             {values: conditions},
+		"FILTER":                {values: filters},
+		"FIELD=HEADER":          {values: headers},
+		"NAME=P":                {values: faults},
+		"PLACE":                 {values: func(*line) []value { return []value{{"env:", ""}, {"file:", ""}} }},
+		"KEY=VALUE[,KEY=VALUE]": {values: filters},
+		"STATUS,...":            {values: statuses, list: true},
+	}
+	for _, name := range []string{
+		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NUMBER", "P", "PARAMETER", "PATH", "QUERY",
+		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE",
+	} {
+		all[name] = nothing
+	}
+	return all
+}
+
+// argumentKind returns what the arguments of a command are, and false if that is not
+// known here. name is as in its usage line.
+func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
+	path := cmd.CommandPath() + " "
+	switch {
+	case name == "ID" && strings.Contains(path, " runs "):
+		return kind{values: once(runs)}, true
+	case name == "ID":
+		return kind{values: events}, true
+	case name == "NAME" && strings.Contains(path, " schemes "):
+		return kind{values: once(schemes)}, true
+	case name == "FILE" && strings.Contains(path, " import "):
+		return kind{files: true, types: []string{"jsonl"}}, true
+	case name == "FILE":
+		return kind{files: true, types: tables()}, true
+	}
+	k, ok := kinds()[name]
+	return k, ok
+}
+
+// once is for commands that take one argument.
+func once(values func(*line) []value) func(*line) []value {
+	return func(l *line) []value {
+		if len(l.args) > 0 {
+			return nil
+		}
+		return values(l)
+	}
+}

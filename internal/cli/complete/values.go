@@ -1,0 +1,204 @@
+package complete
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/sandbox"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// recentEvents is how many events are read for the kinds that were received.
+const recentEvents = 200
+
+// runs are the runs of the account, the newest first.
+func runs(l *line) (all []value) {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	for run, err := range db.History.Runs(l.ctx, l.account(), maxValues) {
+		if err != nil {
+			break
+		}
+		about := strings.Join(run.Plan.Files, " ") + " " + render.LocalMinute(run.Created)
+		all = append(all, value{strconv.FormatInt(run.ID, 10), about})
+	}
+	return all
+}
+
+// statuses are those that trackings of the account have, the most frequent first.
+func statuses(l *line) (all []value) {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	counts, _ := db.Trackings.CountByStatus(l.ctx, l.account())
+	names := view.NewStatusNames(l.s.Config.Statuses)
+	for _, c := range counts {
+		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {
+			if word = strings.ToLower(tracking.FoldStatus(word)); word != "" && c.Phase == ledger.Processed {
+				all = append(all, value{word, names.Status(c.Status, c.StatusLabel, c.StatusTrack) + ", " + command.Plural(c.Trackings, "tracking")})
+				break
+			}
+		}
+	}
+	return all
+}
+
+// accounts are those that have runs.
+func accounts(l *line) []value {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	names, _ := db.History.AccountNames(l.ctx)
+	return words(names)
+}
+
+// profiles are those of the user file.
+func profiles(l *line) []value {
+	names, _ := config.Profiles(l.app.Sources(command.FlagsOf(l.cmd)))
+	return words(names)
+}
+
+// schemes are those that are configured, then the presets.
+func schemes(l *line) (all []value) {
+	if s := l.session(); s != nil {
+		for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
+			all = append(all, value{name, "configured"})
+		}
+	}
+	for _, p := range webhook.Presets() {
+		all = append(all, value{p.Name, p.About})
+	}
+	return all
+}
+
+func columns(l *line) []value { return words(command.ColumnNames(l.cmd)) }
+
+func faults(*line) (all []value) {
+	for _, name := range sandbox.Faults() {
+		all = append(all, value{text: name + "="})
+	}
+	return all
+}
+
+// eventKinds are the kinds of the latest events, and the one that is documented.
+func eventKinds(l *line) []value {
+	kinds := []string{webhook.KindDelivered}
+	for _, e := range latestEvents(l, recentEvents) {
+		if !slices.Contains(kinds, e.Kind) {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	return words(kinds)
+}
+
+func latestEvents(l *line, n int) (all []inbox.Event) {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	for e, err := range db.Inbox.Events(l.ctx, inbox.Query{Newest: true, Limit: n}) {
+		if err != nil {
+			break
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// conditions are what wait --for and --fail-on take.
+func conditions(l *line) []value {
+	if strings.HasPrefix(l.word, "event=") {
+		return prefixed("event=", eventKinds(l))
+	}
+	if strings.HasPrefix(l.word, "status=") {
+		return prefixed("status=", statuses(l))
+	}
+	return []value{{"processed", "the service has processed it"}, {"status=", "it has this status"}, {"event=", "a verified event of this kind came"}, {"change", "its status or its latest event changed"}}
+}
+
+// filters are conditions of events, separated by commas.
+func filters(l *line) (all []value) {
+	before := l.word[:strings.LastIndexByte(l.word, ',')+1]
+	part := l.word[len(before):]
+	switch {
+	case strings.HasPrefix(part, "event="):
+		all = prefixed("event=", eventKinds(l))
+	case strings.HasPrefix(part, "status="):
+		all = prefixed("status=", statuses(l))
+	default:
+		all = words([]string{"event=", "status=", "statusTrack=", "number="})
+	}
+	return prefixed(before, all)
+}
+
+func prefixed(prefix string, all []value) []value {
+	for i := range all {
+		all[i].text = prefix + all[i].text
+	}
+	return all
+}
+
+// headers are FIELD=HEADER of the files that the line names.
+func headers(l *line) (all []value) {
+	field, _, ok := strings.Cut(l.word, "=")
+	if !ok {
+		for _, field := range config.MapFields() {
+			all = append(all, value{text: field + "="})
+		}
+		return all
+	}
+	files := l.args
+	if from := l.cmd.Flag("from"); from != nil && from.Changed {
+		files = []string{from.Value.String()}
+	}
+	for _, name := range files {
+		all = append(all, prefixed(field+"=", words(header(l, name)))...)
+	}
+	return all
+}
+
+// header returns the columns of a file.
+func header(l *line, name string) []string {
+	info, err := os.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // reading of a pipe would take its rows away
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	o := intake.Options{}
+	if s := l.session(); s != nil {
+		o.Encoding = s.Config.Encoding
+	}
+	names, _ := intake.Header(name, f, o)
+	return names
+}
+
+// events are the latest events, by their numbers.
+func events(l *line) (all []value) {
+	for _, e := range latestEvents(l, maxValues) {
+		all = append(all, value{e.ID(), fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))})
+	}
+	return all
+}
+
+// references are the account's referIds that begin as the word does.
+func references(l *line) []value { return nil }

@@ -1,0 +1,73 @@
+package store
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// filesOf returns the files of a folder with their sizes and times.
+func filesOf(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e.Name()+" "+info.ModTime().String())
+	}
+	return all
+}
+
+// Who only reads makes no store, changes none and updates none.
+func TestOpenedForReadingNothingIsWritten(t *testing.T) {
+	ctx := t.Context()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "waybill.db")
+	if d, err := Open(ctx, path, Options{ReadOnly: true}); err == nil {
+		t.Error("a store that is not there was opened", d.Close())
+	}
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	makeOlder(t, path, steps[:len(steps)-1])
+	before := filesOf(t, folder)
+	if d, err := Open(ctx, path, Options{ReadOnly: true}); err == nil {
+		t.Error("an older store was opened", d.Close())
+	}
+	if after := filesOf(t, folder); !slices.Equal(before, after) {
+		t.Errorf("files before %q, after %q", before, after)
+	}
+	d, err := Open(ctx, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before = filesOf(t, folder)
+	if d, err = Open(ctx, path, Options{ReadOnly: true}); err != nil {
+		t.Fatal(err)
+	}
+	for run, err := range d.Runs(ctx, "", 0) {
+		if err != nil || run.ID != 1 {
+			t.Error(run, err)
+		}
+	}
+	if d.Writable() == nil {
+		t.Error("a store that is only read says that it can be written")
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after := filesOf(t, folder); !slices.Equal(before, after) {
+		t.Errorf("files before %q, after %q", before, after)
+	}
+}
