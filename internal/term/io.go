@@ -30,6 +30,7 @@ type IO struct {
 
 	mu   sync.Mutex
 	live []*Progress // started and not stopped
+	page *Page       // likewise; nil for none
 }
 
 // Facts are what is known of streams and their terminals. The zero value
@@ -136,7 +137,7 @@ func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 
-// Close stops every progress and writes out what the streams hold back: the
+// Close stops every progress and page, and writes out what the streams hold back: the
 // bytes of a character that was never finished. It closes no stream and may
 // be called more than once. The error is that of the first stream's write.
 func (t *IO) Close() error {
@@ -146,8 +147,11 @@ func (t *IO) Close() error {
 
 func (t *IO) stop() {
 	t.mu.Lock()
-	live := slices.Clone(t.live)
+	live, page := slices.Clone(t.live), t.page
 	t.mu.Unlock()
+	if page != nil {
+		page.Stop()
+	}
 	for _, p := range live {
 		p.Stop()
 	}

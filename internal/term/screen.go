@@ -17,6 +17,8 @@ type screen struct {
 	spinner bool // a spinner's line is shown and the cursor stands after it
 	midline bool // text without a newline stands before the cursor
 	live    []*Progress
+	paged   bool   // a [Page] is shown
+	held    []byte // text that waits for its end
 }
 
 const eraseLine = "\r\x1b[K"
@@ -24,6 +26,10 @@ const eraseLine = "\r\x1b[K"
 // put writes text p to w, in the place of a spinner's line. The screen is
 // locked.
 func (s *screen) put(w io.Writer, p []byte) (int, error) {
+	if s.paged {
+		s.hold(p)
+		return len(p), nil
+	}
 	erased := 0
 	if s.spinner {
 		erased = len(eraseLine)
@@ -59,7 +65,7 @@ func (s *screen) remove(w *Writer, p *Progress) {
 func (s *screen) draw(w *Writer, p *Progress, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.midline || len(s.live) == 0 || s.live[len(s.live)-1] != p {
+	if s.midline || s.paged || len(s.live) == 0 || s.live[len(s.live)-1] != p {
 		return
 	}
 	s.spinner = true

@@ -1,0 +1,193 @@
+package term
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Sequences of a page. The alternate screen keeps what the terminal showed before,
+// with all that is scrolled away, and gives it back.
+const (
+	enterPage = "\x1b[?1049h\x1b[2J"
+	leavePage = "\x1b[?1049l"
+	homeHere  = "\x1b[H"
+	eraseDown = "\x1b[J"
+)
+
+const (
+	pageEvery     = 250 * time.Millisecond
+	defaultHeight = 24
+	maxHeld       = 64 << 10 // bytes of messages that wait for the end of a page
+)
+
+// Page is the whole terminal of Out, drawn again in place as things change and
+// as it is resized. What else is written waits: its last line is shown at the bottom.
+type Page struct {
+	io         *IO
+	draw       func(w *Writer, height int)
+	last       []byte // frame on the terminal
+	wide, high int    // its size
+	quit, done chan struct{}
+}
+
+// CanRedraw reports whether Out is a terminal that can show a [Page].
+func (t *IO) CanRedraw() bool { return t.Out.movable && t.Out.file != nil }
+
+// Page begins to show a page on a terminal that can. draw writes at most so many
+// lines to w, a few times a second, called by another goroutine. The caller
+// stops it.
+func (t *IO) Page(draw func(w *Writer, height int)) *Page {
+	p := &Page{io: t, draw: draw, quit: make(chan struct{}), done: make(chan struct{})}
+	t.mu.Lock()
+	t.page = p
+	t.mu.Unlock()
+	t.Out.screen.begin(t.Out)
+	p.redraw()
+	go func() {
+		defer close(p.done)
+		tick := time.NewTicker(pageEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-p.quit:
+				return
+			case <-tick.C:
+				p.redraw()
+			}
+		}
+	}()
+	return p
+}
+
+// Stop gives back what the terminal showed before, and writes what waited. It may be
+// called more than once.
+func (p *Page) Stop() {
+	p.io.mu.Lock()
+	running := p.io.page == p
+	if running {
+		p.io.page = nil
+	}
+	p.io.mu.Unlock()
+	if !running {
+		<-p.done
+		return
+	}
+	close(p.quit)
+	<-p.done
+	p.io.Out.screen.end(p.io.Out)
+}
+
+// redraw shows what is to be shown now, if it differs.
+func (p *Page) redraw() {
+	out := p.io.Out
+	wide, high := out.Width(), out.height()
+	message := out.screen.lastHeld()
+	lines := high
+	if message != "" {
+		lines--
+	}
+	var b bytes.Buffer
+	w := &Writer{w: &b, terminal: true, color: out.color, width: wide, screen: &screen{}}
+	p.draw(w, lines)
+	all := strings.SplitN(strings.TrimSuffix(b.String(), "\n"), "\n", lines+1)
+	all = all[:min(len(all), lines)]
+	if message != "" {
+		all = append(all, slices.Repeat([]string{""}, lines-len(all))...)
+		all = append(all, message)
+	}
+	frame := []byte(homeHere)
+	for i, l := range all {
+		frame = append(frame, cut(l, wide)...)
+		frame = append(frame, "\x1b[K"...)
+		if i+1 < len(all) {
+			frame = append(frame, "\r\n"...)
+		}
+	}
+	frame = append(frame, eraseDown...)
+	if wide == p.wide && high == p.high && bytes.Equal(frame, p.last) {
+		return
+	}
+	out.screen.mu.Lock()
+	defer out.screen.mu.Unlock()
+	if wide != p.wide || high != p.high {
+		out.raw("\x1b[2J")
+	}
+	out.raw(string(frame))
+	p.last, p.wide, p.high = frame, wide, high
+}
+
+// cut returns as much of a styled line as a terminal of that width shows in one.
+func cut(line string, width int) string {
+	var b strings.Builder
+	for line != "" {
+		if own := ownSequence([]byte(line)); own != nil {
+			b.Write(own)
+			line = line[len(own):]
+			continue
+		}
+		n := strings.IndexByte(line[1:], '\x1b') + 1
+		if n == 0 {
+			n = len(line)
+		}
+		text := Truncate(line[:n], width)
+		b.WriteString(text)
+		width -= DisplayWidth(text)
+		line = line[n:]
+	}
+	return b.String()
+}
+
+// height returns the lines of the terminal as they are now.
+func (w *Writer) height() int {
+	if w.file != nil {
+		if _, n, err := term.GetSize(int(w.file.Fd())); err == nil && n > 0 {
+			return n
+		}
+	}
+	return defaultHeight
+}
+
+// begin puts a page on the screen of w.
+func (s *screen) begin(w *Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.spinner {
+		s.spinner = false
+		w.raw(eraseLine)
+	}
+	s.paged = true
+	w.raw(enterPage)
+}
+
+// end takes the page off, and writes what waited.
+func (s *screen) end(w *Writer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paged = false
+	w.raw(leavePage)
+	if len(s.held) > 0 && w.err == nil {
+		_, err := s.put(w.w, s.held)
+		w.err = closedError(err)
+	}
+	s.held = nil
+}
+
+// hold keeps text until the page ends; of much the last lines. The screen is locked.
+func (s *screen) hold(p []byte) {
+	s.held = append(s.held, p...)
+	if over := len(s.held) - maxHeld; over > 0 {
+		s.held = slices.Clone(s.held[over+bytes.IndexByte(s.held[over:], '\n')+1:])
+	}
+}
+
+// lastHeld returns the last line of what waits, empty if nothing does.
+func (s *screen) lastHeld() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := bytes.TrimRight(s.held, "\n")
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
+}
