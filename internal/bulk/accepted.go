@@ -8,13 +8,13 @@ import (
 )
 
 // reasonMissing is why an accepted row became unknown.
-const reasonMissing = "accepted, but the service says that it has no such tracking"
+const reasonMissing = "accepted, but not found"
 
 // checkAccepted queries every accepted row of the run's input, and makes those
 // unknown that the service does not have: a 2xx answer to a create may have been
 // false. They are sent again by the same proof as all unknown rows.
 func (j *Job) checkAccepted(ctx context.Context) error {
-	j.note("asking the service about accepted rows (run %d)", j.Run.ID)
+	j.note("Checking accepted rows of run %d", j.Run.ID)
 	var absent int64
 	var page []ledger.UnknownRow
 	check := func() error {
@@ -33,7 +33,7 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 		}
 	}
 	err := check()
-	j.note("%d accepted rows are not found", absent)
+	j.note("%d accepted %s not found", absent, plural("row", absent))
 	return err
 }
 

@@ -56,11 +56,11 @@ func assumptionOf(r *tracking.Reply) ledger.Assumption {
 func describeAssumption(a ledger.Assumption) string {
 	switch a {
 	case ledger.ThrottledNotStored:
-		return "that was answered with a request for a pause"
+		return "throttled"
 	case ledger.ConflictNotStored:
-		return "that was refused with 409"
+		return "refused with 409"
 	default:
-		return "that was refused because of its rows"
+		return "refused because of its rows"
 	}
 }
 
@@ -78,7 +78,7 @@ func (d *dispatch) applyAssumption(s *ledger.Settlement, r *tracking.Reply) {
 		d.mu.Unlock()
 	}
 	s.State, s.Halve = ledger.Unknown, false
-	s.Reason += "; whether the service stored rows of the batch all the same is asked first"
+	s.Reason += "; checking first whether the service stored rows of the batch"
 }
 
 // loadAssumptions reads the checked assumptions of the account.
@@ -195,7 +195,7 @@ func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 // query fails, the assumption stays unchecked.
 func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []ledger.UnknownRow) (assumptionState, error) {
 	rows := sampleRows(batch)
-	j.note("first batch of this account %s: asking the service for %d of its rows before any goes again", describeAssumption(a), len(rows))
+	j.note("First batch of this account %s: checking %d of its rows before sending again", describeAssumption(a), len(rows))
 	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
 		return unchecked, err
 	}
@@ -216,10 +216,10 @@ func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []
 	}
 	switch {
 	case seen[present] && a == ledger.ConflictNotStored:
-		j.note("the service has rows of a batch %s: its rows are asked for one by one", describeAssumption(a))
+		j.note("The service has rows of a batch %s: checking each of its rows", describeAssumption(a))
 		return fails, nil
 	case seen[present]:
-		j.warn("the service has stored rows of a batch %s; from now on rows of such batches are unknown until the service is asked for them (account %s; `waybill probe` shows it)",
+		j.warn("the service stored rows of a batch %s; from now on, rows of such batches are unknown until they are checked (account %s; see `waybill probe`)",
 			describeAssumption(a), j.Run.Plan.Account)
 		return fails, j.recordAssumption(ctx, a, false)
 	}
@@ -230,7 +230,7 @@ func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []
 	case shown && !seen[processing]:
 		return holds, j.recordAssumption(ctx, a, true)
 	case seen[processing] || seen[inconclusive]:
-		j.warn("whether the service stores rows of a batch %s can't be found out: its rows are asked for one by one (`waybill probe` learns what its answers mean)", describeAssumption(a))
+		j.warn("can't find out whether the service stored rows of a batch %s: checking each of its rows (`waybill probe` finds out what its responses mean)", describeAssumption(a))
 		return fails, nil
 	}
 	return holds, nil // absent, though no query ever found a row

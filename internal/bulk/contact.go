@@ -56,9 +56,9 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 	}
 	switch {
 	case found:
-		return &StopError{Known: first, Why: fmt.Sprintf("the service has referId %q already, and this store never sent a row of the account", first.ReferID)}
+		return &StopError{Known: first, Why: fmt.Sprintf("the service already has referId %q, but this store has never sent a row of this account", first.ReferID)}
 	case e.Presence != tracking.PresenceAbsent:
-		j.detail("whether the service has the first row, referId %q, can't be told: %s", first.ReferID, describeEvidence(e))
+		j.detail("Can't find out whether the service has the first row, referId %q: %s", first.ReferID, describeEvidence(e))
 	}
 	return nil
 }
@@ -100,7 +100,10 @@ func (d *dispatch) makeContact(ctx, soft context.Context) error {
 	if len(known) > 0 {
 		return d.awaitFirst(soft, known[0].Item)
 	}
-	d.note("first contact with this account: one row goes alone, the rest when the service shows it (--canary=false goes without)")
+	if !d.contactNoted {
+		d.contactNoted = true
+		d.note("First run for this account: sending one row first")
+	}
 	for range maxCanaries {
 		if rejected, err := d.sendFirst(ctx, soft); !rejected || err != nil {
 			return err
@@ -120,7 +123,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) (rejected bool, err erro
 		return false, d.awaitFirst(soft, o.batch.Rows[0].Item)
 	case o.settlement.State == ledger.Unknown:
 		stop := stopWith(o.reply, "stopped: the outcome of the first row is unknown")
-		stop.mayContinue = true
+		stop.recheck = "The first row got no answer; checking it"
 		return false, stop
 	}
 	return true, nil
@@ -134,7 +137,7 @@ func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error 
 		return err
 	}
 	j.uncountSent([]ledger.Resolution{row})
-	j.note("no row of this account was ever accepted: one row of unknown outcome is sent again alone, and asked for (--unknown resend-one)")
+	j.note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
 	d, err := j.dispatch(soft)
 	if err != nil {
 		return err
@@ -210,7 +213,7 @@ func (d *dispatch) awaitFirst(ctx context.Context, item tracking.Item) error {
 		wait := retry.Next()
 		if left -= wait; left < 0 {
 			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
-				"stopped: the service accepted the first row, but does not show it when asked for referId %q (%s)%s",
+				"stopped: the service accepted the first row, but does not find it by referId %q (%s)%s",
 				item.ReferID, describeEvidence(e), d.contactHint())}
 		}
 		if err := pace.Sleep(ctx, wait); err != nil {
@@ -222,19 +225,19 @@ func (d *dispatch) awaitFirst(ctx context.Context, item tracking.Item) error {
 // contactHint says how to continue if the first row is not shown.
 func (j *Job) contactHint() string {
 	if j.resentOne {
-		return "; the unknown rows stay so until it does"
+		return "; the other rows stay unknown until it does"
 	}
-	return "; --canary=false goes on without this check"
+	return "; --canary=false skips this check"
 }
 
 // describeEvidence describes an answer that does not show a row.
 func describeEvidence(e tracking.Evidence) string {
 	switch {
 	case e.Presence == tracking.PresenceAbsent:
-		return "it says there is none: " + e.Fingerprint
+		return "not found: " + e.Fingerprint
 	case e.Err != nil:
 		return e.Err.Error()
 	default:
-		return "its answer " + e.Why
+		return "its response " + e.Why
 	}
 }

@@ -3,7 +3,9 @@ package bulk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +39,58 @@ func TestFirstContactIsOneRowAlone(t *testing.T) {
 	execute(t, j, db, ledger.Counts{Accepted: 10})
 	if len(f.sizes) != 1 {
 		t.Errorf("requests of %v rows; want one", f.sizes)
+	}
+}
+
+// What a run notes is noted once, however often a request is repeated.
+func TestNotesOfARun(t *testing.T) {
+	first := "First run for this account: sending one row first"
+	for name, tt := range map[string]struct {
+		canary bool
+		create func(nth int, items []tracking.Item) (bool, *tracking.Reply)
+		want   []string
+	}{
+		"throttled first row": {true, func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+			if nth == 1 {
+				return false, refused(429, tracking.OutcomeThrottled)
+			}
+			return true, took()
+		}, []string{first}},
+		"lost first row": {true, func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+			if nth == 1 {
+				return true, lost()
+			}
+			return true, took()
+		}, []string{first, "The first row got no answer; checking it"}},
+		"lost requests": {false, func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+			if nth <= 3 {
+				return true, lost()
+			}
+			return true, took()
+		}, []string{"3 requests got no answer; checking those rows"}},
+		"failed requests": {false, func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+			if nth <= 3 {
+				return true, refused(502, tracking.OutcomeUnknown)
+			}
+			return true, took()
+		}, []string{"3 requests failed; checking those rows"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			f.create = tt.create
+			j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
+			j.Canary, j.Workers = tt.canary, 1
+			var notes []string
+			j.Note = func(format string, args ...any) {
+				if note := fmt.Sprintf(format, args...); !strings.HasPrefix(note, "First batch of this account") {
+					notes = append(notes, note)
+				}
+			}
+			synctest.Test(t, func(t *testing.T) { execute(t, j, db, ledger.Counts{Accepted: 40}) })
+			if !slices.Equal(notes, tt.want) {
+				t.Errorf("notes %q; want %q", notes, tt.want)
+			}
+		})
 	}
 }
 

@@ -128,6 +128,8 @@ type Job struct {
 	partial         bool                // see Partial
 	leftPending     int64               // rows after the last round
 	firstAsked      bool                // see askBeforeFirst
+	contactNoted    bool                // the user knows that one row is sent first
+	checkNoted      bool                // the user knows that unknown rows are checked
 	recorder        *sightingRecorder
 	assumptions
 }
@@ -139,8 +141,9 @@ type StopError struct {
 	Cause tracking.Outcome
 	Why   string
 	Err   error // nil if there is no more to say
-	// mayContinue says that the run continues once the unknown rows were queried.
-	mayContinue bool
+	// recheck says, for the user, that the unknown rows are queried now and the run
+	// continues then; empty if it does not.
+	recheck string
 	// checkFirst says that the run continues once an assumption was checked.
 	checkFirst bool
 	// Known is the row that stopped the run because the service has it already, while
@@ -210,7 +213,7 @@ func (j *Job) reopen(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			j.note("%d %s rows are sent again", n, state)
+			j.note("Sending %d %s %s again", n, state, plural("row", n))
 		}
 	}
 	return nil
@@ -270,9 +273,10 @@ func (j *Job) afterSending(err error) (bool, error) {
 	switch {
 	case errors.As(err, &stop) && stop.checkFirst:
 		return true, nil
-	case errors.As(err, &stop) && stop.mayContinue && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:
+	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:
 		j.unknownStreaks++
-		j.note("%s: asking what became of the rows", stop.Why)
+		j.note("%s", stop.recheck)
+		j.checkNoted = true
 		return true, nil
 	}
 	return false, err
@@ -312,7 +316,7 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 // that process has died. It reports false if nothing changes for otherPatience:
 // the process may be suspended.
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
-	j.note("another waybill is sending %d rows of this input: waiting for their outcome", was.Sending)
+	j.note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, plural("row", was.Sending))
 	for since := time.Now(); time.Since(since) < otherPatience; {
 		if err := pace.Sleep(ctx, otherPoll); err != nil {
 			return false, err
@@ -328,7 +332,7 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 			was, since = c, time.Now()
 		}
 	}
-	j.note("the other waybill got nowhere for %s: not waiting any longer", otherPatience)
+	j.note("The other waybill made no progress for %s; no longer waiting", otherPatience)
 	return false, nil
 }
 
@@ -354,6 +358,14 @@ func (j *Job) checked() {
 	if j.Checked != nil {
 		j.Checked()
 	}
+}
+
+// plural returns the noun for n of it.
+func plural(noun string, n int64) string {
+	if n == 1 {
+		return noun
+	}
+	return noun + "s"
 }
 
 func (j *Job) note(format string, args ...any) {

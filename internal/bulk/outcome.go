@@ -62,7 +62,7 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
 	case err != nil || p.conclusion == processing:
-		s.State, s.Reason = ledger.Unknown, s.Reason+"; whether it is there could not be told"
+		s.State, s.Reason = ledger.Unknown, s.Reason+"; could not check whether it exists"
 	case p.conclusion == present:
 		s.State, s.Reason = ledger.Accepted, ""
 	}
@@ -97,7 +97,7 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 		case ok && !v.Ambiguous:
 			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
 		case ok && r.Outcome == tracking.OutcomeAccepted:
-			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the answer refuses this row or another: " + v.Reason})
+			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the response refuses this row or another: " + v.Reason})
 		}
 	}
 	return outcomes
@@ -120,8 +120,11 @@ func (d *dispatch) adapt(pass *pace.Pass, r *tracking.Reply) error {
 		m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
 		return stopFor(r.Outcome, r.Err)
 	case unknowns >= maxUnknownInRow:
-		stop := stopWith(r, fmt.Sprintf("stopped after %d unknown outcomes in a row", unknowns))
-		stop.mayContinue = true
+		stop := stopWith(r, fmt.Sprintf("stopped: %d requests in a row failed", unknowns))
+		stop.recheck = fmt.Sprintf("%d requests got no answer; checking those rows", unknowns)
+		if r.HTTPStatus != 0 {
+			stop.recheck = fmt.Sprintf("%d requests failed; checking those rows", unknowns)
+		}
 		return stop
 	}
 	return nil
@@ -176,7 +179,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
 		if len(o.batch.Rows) == 1 && o.settlement.State == ledger.Pending {
-			return stopWith(o.reply, fmt.Sprintf("stopped: the service refuses a request of one row and %d bytes as too large", requestSize(o.batch)))
+			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
 		}
 		d.capBatchRows((len(o.batch.Rows) + 1) / 2)
 	case tracking.OutcomeAccepted:

@@ -73,13 +73,13 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 	case second.Presence == tracking.PresenceNamed && (second.Own || j.onlyHolder(ctx, x.Item)):
 		p.conclusion = present
 	case second.Presence == tracking.PresenceNamed:
-		p.why = "the service has this number, but does not tell for which of the orders that have it"
+		p.why = "the service has this number, but does not say for which of the orders that share it"
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
-		p.conclusion, p.why = processing, "the service is still working on this referId and does not tell which of its numbers it has"
+		p.conclusion, p.why = processing, "the service is still processing this referId and does not say which of its numbers it has"
 	case second.Presence == tracking.PresenceAbsent:
 		p.conclusion, p.byNumber, p.fingerprint = absent, true, second.Fingerprint
 	default:
-		p.why = describeEvidence(first) + " (asked by referId); " + describeEvidence(second) + " (asked by number)"
+		p.why = describeEvidence(first) + " (by referId); " + describeEvidence(second) + " (by number)"
 	}
 	return p, nil
 }
@@ -105,7 +105,7 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 		case e.Throttled: // the gate waits; pauses that the service asks for are no failure
 			retry.Restart()
 		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
-			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to whether the service has referId %q", item.ReferID), Err: e.Err}
+			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID), Err: e.Err}
 		}
 	}
 }

@@ -34,6 +34,7 @@ const (
 // reconcilePass queries every unknown row of a run's input once.
 type reconcilePass struct {
 	*Job
+	announced       bool
 	unknown         int64              // rows still unknown
 	absent          int64              // of them: absence proven once
 	processing      int64              // of them: the service works on their referId
@@ -41,7 +42,6 @@ type reconcilePass struct {
 	resendable      *ledger.Resolution // makes one of the uncontrolled rows pending, see ResendOne
 	changedAbsences int64              // of absent: the earlier absence does not count
 	absenceDue      time.Time          // when the first absence can be proven again
-	announced       bool
 	// missedControl is the first query of the pass that did not find a control, and
 	// its answer, by whether it was a query by number.
 	missedControl map[bool]string
@@ -103,7 +103,7 @@ func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	age := since.Sub(x.AbsentSince)
 	if age < 0 && !j.clockNoted {
 		j.clockNoted = true
-		j.note("the clock was set back since the service was asked last: --settle counts from now")
+		j.note("The clock was set back since the last check; --settle starts again now")
 	}
 	since = since.Add(-max(age, 0))
 	j.absences[x.Row] = since
@@ -130,7 +130,10 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 			return err
 		}
 		p.checking(max(rows.Unknown-p.unknown, int64(len(page))))
-		p.note("asking the service about rows of unknown outcome (run %d)", p.Run.ID)
+		if !p.checkNoted {
+			p.checkNoted = true
+			p.note("Checking rows with unknown outcome (run %d)", p.Run.ID)
+		}
 	}
 	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, maxControls)
 	if err != nil {
@@ -177,7 +180,7 @@ func (j *Job) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error
 		case err != nil:
 			proofs[i] = nil
 		case e.Presence == tracking.PresenceProcessing:
-			proofs[i] = &proof{conclusion: processing, why: "the service says that it is working on this referId, but says so of one that nobody created too"}
+			proofs[i] = &proof{conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
 		}
 	}
 	return err
@@ -280,8 +283,8 @@ func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled boo
 		if p.resendable == nil && !f.byNumber {
 			p.resendable = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 		}
-		found.Reason = "the service says it has no such tracking (" + f.fingerprint + "), but the account has no accepted row to show that it finds what it has" +
-			"; --unknown resend-one sends one row alone to see"
+		found.Reason = "not found (" + f.fingerprint + "), but without an accepted row in the account this proves nothing" +
+			"; --unknown resend-one sends one row to find out"
 		return found
 	case p.missedControl[f.byNumber] != "":
 		p.unknown++
@@ -297,17 +300,17 @@ func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled boo
 	p.absences[x.Row] = f.answered
 	p.keepAbsent(f.answered.Add(p.Settle))
 	found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
-	found.Reason = "the service said once that it has no such tracking (" + f.fingerprint + "); it is asked again after --settle, and the row is sent again only if it says so twice"
+	found.Reason = "not found once (" + f.fingerprint + "); sent again only if it is still not found after --settle"
 	return found
 }
 
 // missedReason says why an absence proves nothing: a control was not found.
 func (p *reconcilePass) missedReason(f *proof) string {
 	if f.byNumber {
-		return "the service says it has no such number (" + f.fingerprint + "), but a row known as accepted is not found by its number either: " + p.missedControl[true] +
+		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[true] +
 			"; set query.tracking_number_param (`waybill probe` finds it)"
 	}
-	return "the service says it has no such tracking (" + f.fingerprint + "), but a row known as accepted is not found either: " + p.missedControl[false]
+	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[false]
 }
 
 // queryControls queries accepted rows, and records the first that is not found.
@@ -329,7 +332,7 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if byNumber {
 			by = "number " + tracking.Quote(x.Item.Number)
 		}
-		p.missedControl[byNumber] = fmt.Sprintf("%s, asked for %s of run %d (if that was never created, `waybill runs retry %d --absent` finds out)", describeEvidence(e), by, x.Run, x.Run)
+		p.missedControl[byNumber] = fmt.Sprintf("%s, for %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, x.Run, x.Run)
 	}
 	return nil
 }
@@ -365,7 +368,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	}
 	left := time.Until(until)
 	if left > time.Second {
-		p.note("%d rows are not there yet: asking again in %s (--settle), before they are sent again", p.absent, left.Round(time.Second))
+		p.note("%d %s not found yet; checking again in %s (--settle) before sending again", p.absent, plural("row", int64(p.absent)), left.Round(time.Second))
 	}
 	return true, pace.Sleep(ctx, left)
 }

@@ -119,7 +119,7 @@ func TestAbsenceProvesNothingWithoutAControl(t *testing.T) {
 		t.Errorf("%d requests", len(f.sizes))
 	}
 	for _, r := range reasons(t, db, run, ledger.Unknown) {
-		if !strings.Contains(r, "no accepted row") {
+		if !strings.Contains(r, "without an accepted row") {
 			t.Errorf("reason %q", r)
 		}
 	}
@@ -244,7 +244,7 @@ func TestProcessingOfEverythingProvesNothing(t *testing.T) {
 		t.Errorf("%+v; want those unknown that were lost", c)
 	}
 	for _, r := range reasons(t, db, run, ledger.Unknown) {
-		if !strings.Contains(r, "nobody created") {
+		if !strings.Contains(r, "does not exist") {
 			t.Errorf("reason %q", r)
 		}
 	}

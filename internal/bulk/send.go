@@ -56,7 +56,7 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 		return err
 	}
 	if j.unknownStreaks++; j.unknownStreaks > maxUnknownStreaks {
-		return stopWith(d.lastUnknown, "stopped: the same rows go unanswered every time")
+		return stopWith(d.lastUnknown, "stopped: the same rows got no answer every time")
 	}
 	return nil
 }

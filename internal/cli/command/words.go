@@ -15,15 +15,15 @@ func Quoted(s string) string {
 	return `"` + strings.ReplaceAll(term.Visible(s), `"`, `\"`) + `"`
 }
 
-// Plural returns n and its noun, such as 2 rows or 2 deliveries.
+// Plural returns n and its noun, such as 2,000 rows or 2 deliveries.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
 	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
-		return fmt.Sprintf("%d %sries", n, stem)
+		return Number(int64(n)) + " " + stem + "ries"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return Number(int64(n)) + " " + noun + "s"
 }
 
 // Number returns a count with commas between thousands.

@@ -181,7 +181,7 @@ func TestInputThatChangesWhileItIsSent(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &res); err != nil {
 		t.Fatal(err)
 	}
-	if code != command.Partial || !strings.Contains(hint, "create the same input again") || !res.Partial {
+	if code != command.Partial || !strings.Contains(hint, "send the remaining rows") || !res.Partial {
 		t.Errorf("status %d: %v; hint %q; result %+v", code, err, hint, res)
 	}
 	if res.Read == 0 || res.Read != res.New || res.New != res.Accepted+res.Pending {

@@ -71,7 +71,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 	if err != nil {
 		return err
 	}
-	res.Batches = send.Calls(res.Rows, c.plan.BatchSize)
+	res.Batches = send.Requests(res.Rows, c.plan.BatchSize)
 	if err := printDryRun(c.call, res); err != nil {
 		return err
 	}

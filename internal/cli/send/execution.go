@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -70,7 +72,7 @@ func (k *Execution) execute(ctx context.Context) error {
 		next := k.next() + " --check-first"
 		return &command.ExitError{
 			Code: command.Usage, Err: fmt.Errorf("%w: nothing was sent", stop), Next: next,
-			Hint: "`" + next + "` asks for every row and sends only what the service does not have; or name the store that has sent it with --store",
+			Hint: "`" + next + "` checks every row with the service and sends only new ones; or use the store that sent it with --store",
 		}
 	}
 	return k.finish(ctx, requests, sent, sendErr)
@@ -107,26 +109,51 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 		return err
 	}
 	plan := k.Run.Plan
-	what := fmt.Sprintf("%s to send in %s", command.Plural(send, "row"), command.Plural(Calls(send, plan.BatchSize), "call"))
+	where := k.destination()
+	rows := command.Plural(send, "row")
 	if k.Feed != nil {
-		what = "up to " + what // some may be known
+		rows = "up to " + rows // some may be known
 	}
-	if ask > 0 {
-		what += fmt.Sprintf(", %d to ask for first", ask)
+	switch first := command.Plural(ask, "row"); {
+	case send > 0 && ask > 0:
+		k.Call.IO.Note("Checking %s, sending %s to %s in %s%s", first, rows, client.Host(), command.Plural(Requests(send, plan.BatchSize), "request"), where)
+	case send > 0:
+		k.Call.IO.Note("Sending %s to %s in %s%s", rows, client.Host(), command.Plural(Requests(send, plan.BatchSize), "request"), where)
+	case ask > 0:
+		k.Call.IO.Note("Checking %s with %s%s", first, client.Host(), where)
+	default:
+		k.Call.IO.Note("No rows to send to %s%s", client.Host(), where)
 	}
-	k.Call.IO.Note("profile %s, account %s, host %s, store %s: %s", cmp.Or(k.Call.Config.Profile, "none"), plan.Account, client.Host(), k.Store.Path, what)
 	if k.Feed != nil { // which of them are in this input is not known yet
 		return nil
 	}
 	others, err := k.Store.History.Pending(ctx, plan.Account, k.Run.ID)
 	if others > 0 {
-		k.Call.IO.Note("%s pending in other runs are left alone; `%s` shows them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
+		k.Call.IO.Note("%s pending in other runs not sent; `%s` lists them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
 	}
 	return err
 }
 
-// Calls returns how many requests so many rows take.
-func Calls(rows int64, batch int) int64 {
+// destination names, in parentheses, what of profile, account and store is not the
+// default; all of them with --verbose.
+func (k *Execution) destination() string {
+	var parts []string
+	add := func(key, name, value string) {
+		if value != "" && (k.Call.Config.Verbose || k.Call.Config.Origin(key).Level != config.FromDefault) {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	add("profile", "profile", k.Call.Config.Profile)
+	add("account", "account", k.Run.Plan.Account)
+	add("store", "store", k.Store.Path)
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// Requests returns how many requests so many rows take.
+func Requests(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
 }
 
@@ -151,7 +178,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	if err != nil {
 		return 0, 0, err
 	}
-	progress := command.NewCreateProgress(k.Call.IO, rows, Calls(rows, k.Run.Plan.BatchSize))
+	progress := command.NewCreateProgress(k.Call.IO, rows, Requests(rows, k.Run.Plan.BatchSize))
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
 	job.Settled, job.Resolved, job.Checking, job.Checked = progress.Settled, progress.Resolved, progress.Checking, progress.Checked
@@ -162,7 +189,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	k.Run, k.unprovable = job.Run, job.Unprovable()
 	k.Partial = k.Partial || job.Partial()
 	if job.Partial() && command.As[*command.UsageError](err) {
-		err = &command.ExitError{Code: command.Partial, Err: errors.New("stopped: an input changed while it was staged"), Hint: partialHint}
+		err = &command.ExitError{Code: command.Partial, Err: errors.New("stopped: an input changed while it was read"), Hint: partialHint}
 	}
 	progress.Stop()
 	return requests, job.Sent(), err

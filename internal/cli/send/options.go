@@ -16,9 +16,9 @@ import (
 )
 
 // UnknownText is part of the help of commands that send a run.
-const UnknownText = `A row whose outcome nobody knows (the request left, no answer came that can be
-believed) is unknown. The service is asked for it, and it is sent again only
-when the service has said twice, --settle apart, that it does not have it.`
+const UnknownText = `A row is unknown if its request was sent and no usable response came back.
+waybill checks it with the service, and sends it again only if two checks,
+--settle apart, do not find it.`
 
 // connectTimeout is how long a run goes on without a connection, unless
 // --timeout says otherwise.
@@ -40,13 +40,13 @@ type Options struct {
 // Flags adds the flags that every command which sends has.
 func (o *Options) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&o.Wait, "wait", false, "then wait until the service has worked the trackings out")
-	command.Choice(f, &o.Unknown, "unknown", string(bulk.Reconcile), "`ACTION` for rows of unknown outcome", string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep))
-	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two proofs of absence that an unknown row needs")
-	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop when more than `N` rows were rejected (0 for no limit)")
-	f.BoolVar(&o.Canary, "canary", true, "an account's first row goes alone and is asked for")
-	f.BoolVar(&o.SameAccount, "same-account", false, "this API key is new but belongs to the same account")
-	f.BoolVar(&o.SeparateAccount, "separate-account", false, "this API key is another account's too, and this one is apart from it")
+	f.BoolVar(&o.Wait, "wait", false, "wait until processing has finished")
+	command.Choice(f, &o.Unknown, "unknown", string(bulk.Reconcile), "`ACTION` for rows with unknown outcome", string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep))
+	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two checks that an unknown row does not exist")
+	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop after more than `N` rejected rows (0 for no limit)")
+	f.BoolVar(&o.Canary, "canary", true, "send the first row of an account alone and check it")
+	f.BoolVar(&o.SameAccount, "same-account", false, "the API key is new, the account is the same")
+	f.BoolVar(&o.SeparateAccount, "separate-account", false, "the API key is also used for another account, and this one is separate")
 }
 
 // Policy reads the flags.
@@ -60,10 +60,10 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("use 0 for no limit", "--max-rejects %d is negative", o.MaxRejects)
 	}
 	if o.CheckFirst && !unknown.Queries() {
-		return bulk.Policy{}, command.Usagef("leave --unknown away", "--check-first asks the service, --unknown %s does not", o.Unknown)
+		return bulk.Policy{}, command.Usagef("omit --unknown", "--check-first can't be used with --unknown %s", o.Unknown)
 	}
 	if o.RetryAbsent && !unknown.Queries() {
-		return bulk.Policy{}, command.Usagef("leave --unknown away", "--absent asks the service, --unknown %s does not", o.Unknown)
+		return bulk.Policy{}, command.Usagef("omit --unknown", "--absent can't be used with --unknown %s", o.Unknown)
 	}
 	p := bulk.Policy{
 		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: o.Canary,
@@ -88,12 +88,12 @@ func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys
 	}
 	others := slices.DeleteFunc(known.Others, func(other string) bool { return config.OtherPort(account, other) })
 	if len(others) > 0 && !known.Seen && !o.SeparateAccount {
-		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account under another name, or --separate-account if it is another one: every row is then sent to it",
-			"this API key was used for account %q, which has runs in this store, and not for account %q", others[0], account)
+		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account, or --separate-account if it is another one (every row is then sent to it)",
+			"the API key belongs to account %q, which has runs in this store, not to account %q", others[0], account)
 	}
 	if known.HasRuns && !known.Seen && !o.SameAccount {
-		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it is another account's",
-			"this API key was never used for account %q, which has runs in this store", account)
+		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it belongs to another account",
+			"new API key for account %q, which has runs in this store", account)
 	}
 	if known.Seen {
 		return nil

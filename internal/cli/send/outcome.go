@@ -33,7 +33,7 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 }
 
 // partialHint says how to continue a run whose input was not staged to its end.
-const partialHint = "create the same input again: it sends what is not known yet, and nothing twice"
+const partialHint = "re-run the same command to send the remaining rows; nothing is sent twice"
 
 // exitError is the error of a run by the states of its rows. first is why the
 // first of them is unknown, or rejected.
@@ -46,9 +46,9 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	switch {
 	case command.As[*command.SignalError](sendErr):
 		e.Err = fmt.Errorf("interrupted: %s", res.counts())
-		e.Hint = k.resumePhrase() + " goes on where this one stopped"
+		e.Hint = k.rerun() + " to continue"
 		if res.Partial {
-			e.Err = fmt.Errorf("%w; the input was not staged to its end", e.Err)
+			e.Err = fmt.Errorf("%w; the input was not read completely", e.Err)
 			e.Hint = partialHint
 		}
 	case sendErr != nil:
@@ -56,32 +56,32 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		e.Hint = command.HintOf(sendErr)
 		k.addStopHint(e, res, sendErr)
 	case code == command.Unknown:
-		e.Err = fmt.Errorf("%s of unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
-		e.Hint = k.resumePhrase() + " asks the service about them again, and sends only what it proves not to have"
+		e.Err = fmt.Errorf("%s with unknown outcome%s%s", command.Plural(res.Unknown, "row"), alsoRejected(res), first)
+		e.Hint = k.rerun() + " to check them with the service; a row is sent again only if the service does not have it"
 		switch {
 		case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
 			e.Next = k.Call.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
-			e.Hint = "`" + e.Next + "` sends one of them again alone and asks for it, to see that the service shows what it has; it risks that this one row is created twice"
+			e.Hint = "`" + e.Next + "` sends one of them again and checks that the service finds it; this one row may be created twice"
 		case k.Policy.Unknown == bulk.Keep:
-			e.Hint, e.Next = "--unknown keep left them alone; without it the service is asked about them", k.Call.CommandLine("runs", "resume", res.Run)
+			e.Hint, e.Next = "run without --unknown keep to check them with the service", k.Call.CommandLine("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0:
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
-		e.Hint = "fix them in the CSV of the next command and create that file, send them as they are with `" + k.Call.CommandLine("runs", "retry", res.Run) +
-			"`, or settle them with `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
+		e.Hint = "fix them in the CSV that the next command writes, and create that file; or send them unchanged with `" + k.Call.CommandLine("runs", "retry", res.Run) +
+			"`, or dismiss them with `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
 		e.Next = k.rejectedCSV()
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
-		e.Hint = k.resumePhrase() + " tells their outcome when it has ended"
+		e.Hint = k.rerun() + " to see their outcome"
 	case res.Partial:
-		e.Err = fmt.Errorf("the rows of run %s are done, but its input was not staged to its end", res.Run)
+		e.Err = fmt.Errorf("all rows of run %s are done, but its input was not read completely", res.Run)
 		e.Hint, e.Next = partialHint, ""
 		if k.Feed != nil {
 			e.Next = k.Repeat
 		}
 	default:
-		e.Err = fmt.Errorf("%s left out, the rest is done", command.Plural(res.Invalid, "bad row"))
-		e.Hint, e.Next = "fix them and run the same command again", ""
+		e.Err = fmt.Errorf("%s skipped, the rest is done", command.Plural(res.Invalid, "bad row"))
+		e.Hint, e.Next = "fix them and re-run the same command", ""
 	}
 	return e
 }
@@ -100,12 +100,12 @@ func alsoRejected(res Result) string {
 	return fmt.Sprintf(" and %d rejected", res.Rejected)
 }
 
-// resumePhrase names the command that continues the run, in a sentence.
-func (k *Execution) resumePhrase() string {
+// rerun says, at the start of a hint, how to run the command that continues the run.
+func (k *Execution) rerun() string {
 	if k.Repeat != "" {
-		return "the same command"
+		return "re-run the same command"
 	}
-	return "`" + k.next() + "`"
+	return "run `" + k.next() + "`"
 }
 
 // rejectedCSV is the command that shows rejected rows so that they can be fixed
@@ -120,7 +120,7 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	if !errors.As(err, &stop) {
 		return
 	}
-	then := "; then " + k.resumePhrase() + " goes on"
+	then := "; then " + k.rerun() + " to continue"
 	pause := time.Duration(0)
 	if status := (*api.StatusError)(nil); errors.As(err, &status) {
 		pause = status.Pause
@@ -129,24 +129,23 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	case command.Auth:
 		e.Hint = "check the API key" + then
 	case command.Unreachable:
-		e.Hint = k.resumePhrase() + " goes on when the service can be reached; repeating is safe"
+		e.Hint = k.rerun() + " when the service is reachable; repeating is safe"
 	case command.Unknown:
-		what := ""
+		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows the responses; " + k.rerun() + " to continue"
 		if res.Unknown > 0 {
-			what = " about the unknown rows"
+			e.Hint += " (unknown rows are checked first)"
 		}
-		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows what came; " + k.resumePhrase() + " asks" + what + " before it goes on"
 	case command.Partial:
-		e.Hint = "look at the rejected rows first" + then + ", with --max-rejects 0 whatever the service rejects"
+		e.Hint = "check the rejected rows first" + then + ", with --max-rejects 0 for no limit"
 		e.Next = k.rejectedCSV()
 	default:
 		e.Hint = "check base_url and the account" + then
 		if stop.Cause == tracking.OutcomeTooLarge {
-			e.Hint = "check base_url and every proxy on the way: a limit there is below what one row needs" + then
+			e.Hint = "check base_url and any proxy: its limit is too small for one row" + then
 		}
 	}
 	if pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
-		e.Hint = fmt.Sprintf("the service asked to wait %s%s", command.ShortDuration(pause), then)
+		e.Hint = fmt.Sprintf("wait %s, as the service asked%s", command.ShortDuration(pause), then)
 	}
 }
 

@@ -99,7 +99,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 		}
 	}
 	if many {
-		k.Call.IO.Note("what the answers said is not listed here: there are more than %d rows", shownAnswers)
+		k.Call.IO.Note("More than %d rows: their status is not listed here", shownAnswers)
 		k.Call.IO.Next(k.Call.CommandLine("list", "--run", res.Run))
 	}
 	if out.Machine() {
