@@ -282,6 +282,12 @@ errors go to standard error.
   -o jsonl   one object a line
   -o csv     for spreadsheets: identifiers that they would change are ="00123",
              other cells that they would run begin with '; not so with --csv-raw
+  --excel    CSV that Excel opens by double click: a byte order mark, CRLF, the
+             separator of your locale (--excel=semicolon or --excel=comma sets
+             it), local times without an offset
+  --columns NAMES
+             only these columns of a table or of CSV, in this order; on a narrow
+             terminal the others leave out what matters least
   --jq EXPR  a jq filter over the JSON
   --out FILE the result into a file, whole or not at all
 

@@ -61,7 +61,9 @@ func options(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\\fB%s\\fR, ", literal("-"+f.Shorthand))
 		}
 		fmt.Fprintf(&b, "\\fB%s\\fR", literal("--"+f.Name))
-		if value != "" {
+		if f.NoOptDefVal != "" && value != "" {
+			fmt.Fprintf(&b, "[=\\fI%s\\fR]", literal(value))
+		} else if value != "" {
 			fmt.Fprintf(&b, " \\fI%s\\fR", literal(value))
 		}
 		b.WriteString("\n" + lines(usage))

@@ -12,12 +12,27 @@ import (
 // quotes in it doubled, and any other cell that a spreadsheet would run gets a
 // `'` in front. Text is not changed in any other way.
 func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
-	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{raw}}
+	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{raw: raw, separator: ',', newline: "\n"}}
 }
 
-type csvForm struct{ raw bool }
+// NewExcelCSV begins CSV that Excel opens by double click: with a byte order mark,
+// the separator of the user's place and lines ended by CRLF. Cells are guarded as in
+// [NewCSV].
+func NewExcelCSV(out *term.Writer, separator byte, columns ...Column) *Rows {
+	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{separator: separator, mark: "\ufeff", newline: "\r\n"}}
+}
+
+type csvForm struct {
+	raw       bool
+	separator byte
+	mark      string // byte order mark, empty for none
+	newline   string
+}
 
 func (f csvForm) begin(r *Rows) error {
+	if !r.sink.out.IsTerminal() {
+		r.sink.buf = append(r.sink.buf, f.mark...)
+	}
 	for i, c := range r.columns {
 		f.cell(r, i, c.CSVName())
 	}
@@ -41,10 +56,15 @@ func (f csvForm) row(r *Rows, cells []Cell) error {
 
 func (csvForm) end(*Rows) error { return nil }
 
-func (csvForm) cell(r *Rows, i int, text string) {
+func (f csvForm) cell(r *Rows, i int, text string) {
 	alone := text == "" && len(r.columns) == 1 // else a reader takes the line for none
 	if alone || strings.ContainsAny(text, "\",;\t\r\n") || strings.HasPrefix(text, " ") || strings.HasSuffix(text, " ") {
 		text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
 	}
-	r.cell(i, text, ',')
+	r.sink.buf = append(r.sink.buf, text...)
+	if i+1 < len(r.columns) {
+		r.sink.buf = append(r.sink.buf, f.separator)
+	} else {
+		r.sink.buf = append(r.sink.buf, f.newline...)
+	}
 }

@@ -77,14 +77,14 @@ func TestLocalTime(t *testing.T) {
 		3600:              "2025-11-21 14:03:05 +01:00",
 		-(3*60 + 30) * 60: "2025-11-21 09:33:05 -03:30",
 	} {
-		if got := timeIn(at, time.FixedZone("", offset)); got != want {
+		if got := timeIn(at, time.FixedZone("", offset), withOffset); got != want {
 			t.Errorf("offset %d: %q; want %q", offset, got, want)
 		}
 	}
 	if got := LocalTime(time.Time{}); got != "" {
 		t.Errorf("zero time: %q; want nothing", got)
 	}
-	if got, want := LocalTime(at), timeIn(at, time.Local); got != want {
+	if got, want := LocalTime(at), timeIn(at, time.Local, withOffset); got != want {
 		t.Errorf("LocalTime: %q; want %q", got, want)
 	}
 }

@@ -29,6 +29,7 @@ type Options struct {
 	Format string // a [Format]; empty for table
 	JQ     string // filter of JSON output, empty for none; with table it makes the format json
 	CSVRaw bool   // CSV cells as they are, whatever a spreadsheet makes of them
+	Excel  byte   // CSV is what Excel opens by double click, cells separated by this; 0 if not
 	Live   bool   // each element is written when it is added: somebody is waiting for it
 }
 
@@ -39,13 +40,14 @@ type Printer struct {
 	format Format
 	query  *query // nil for none
 	raw    bool
+	excel  byte
 	live   bool
 }
 
 // New returns a Printer. It writes nothing. The error is a [*JQError] for an
 // expression that does not compile or does not go with the format.
 func New(out *term.Writer, o Options) (*Printer, error) {
-	p := &Printer{out: out, format: Format(o.Format), raw: o.CSVRaw, live: o.Live}
+	p := &Printer{out: out, format: Format(o.Format), raw: o.CSVRaw, excel: o.Excel, live: o.Live}
 	switch p.format {
 	case "":
 		p.format = Table
@@ -73,13 +75,18 @@ func (p *Printer) Format() Format { return p.format }
 // Machine reports whether the format is json or jsonl.
 func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
 
+// Excel reports whether CSV is made for Excel.
+func (p *Printer) Excel() bool { return p.excel != 0 }
+
 // Out returns where results go.
 func (p *Printer) Out() *term.Writer { return p.out }
 
 // Table begins a table of many rows, or CSV if that is the format.
 func (p *Printer) Table(columns ...Column) *Rows {
 	var r *Rows
-	if p.format == CSV {
+	if p.format == CSV && p.Excel() {
+		r = NewExcelCSV(p.out, p.excel, columns...)
+	} else if p.format == CSV {
 		r = NewCSV(p.out, p.raw, columns...)
 	} else {
 		r = NewTable(p.out, columns...)

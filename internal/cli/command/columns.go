@@ -36,7 +36,10 @@ func (c Column[T]) text(o *Output) func(T) string {
 
 // time returns one of our times as a cell.
 func (o *Output) time(t time.Time) string {
-	if o.Out().IsTerminal() && !o.IsCSV() {
+	switch {
+	case o.Excel():
+		return render.LocalDateTime(t)
+	case o.Out().IsTerminal() && !o.IsCSV():
 		return render.LocalMinute(t)
 	}
 	return render.LocalTime(t)

@@ -121,7 +121,7 @@ const (
 )
 
 // FlagsOf returns the flags of a command line that are settings. `--json` is short
-// for `--output json`.
+// for `--output json`, and `--excel` implies `--output csv`.
 func FlagsOf(cmd *cobra.Command) []config.Flag {
 	var flags []config.Flag
 	for _, name := range config.FlagNames() {
@@ -133,6 +133,9 @@ func FlagsOf(cmd *cobra.Command) []config.Flag {
 	}
 	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == "true" {
 		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}, Changed: true})
+	}
+	if asExcel(cmd) {
+		flags = append(flags, config.Flag{Name: "output", Values: []string{"csv"}, Changed: true})
 	}
 	return flags
 }
@@ -157,6 +160,8 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl or csv")
 	f.Bool("json", false, "same as -o json")
 	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
+	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`", excelSeparators()...)
+	f.Lookup(excelFlag).NoOptDefVal = excelSeparators()[0]
 	f.Bool("csv-raw", false, "print CSV cells unchanged: do not protect them from spreadsheets")
 	f.String("out", "", "write the result to `FILE`, through a temporary file")
 	f.String("color", "", "`WHEN` to use color: auto, always or never")
@@ -173,7 +178,7 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.Bool("insecure-http", false, "allow http to other hosts than this computer")
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
-	Section(f, "Output", "output", "json", "jq", "csv-raw", "out", "color", "quiet", "verbose", "debug")
+	Section(f, "Output", "output", "json", "jq", "excel", "csv-raw", "out", "color", "quiet", "verbose", "debug")
 	Section(f, "Settings", "profile", "config", "store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
 }

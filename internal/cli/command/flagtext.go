@@ -75,7 +75,8 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 }
 
 // FlagText returns the name of a flag's value, such as FILE, and its help with the
-// default. The value is empty for flags that need none.
+// default. The value is empty for flags that need none, and such as [=FILE] for those
+// that may have one.
 func FlagText(f *pflag.Flag) (value, help string) {
 	value, help = pflag.UnquoteUsage(f)
 	if named := f.Annotations[valueKey]; len(named) > 0 {
@@ -83,6 +84,8 @@ func FlagText(f *pflag.Flag) (value, help string) {
 	}
 	if f.Value.Type() == "bool" {
 		value = ""
+	} else if f.NoOptDefVal != "" {
+		value = "[=" + value + "]"
 	}
 	if !slices.Contains([]string{"", "0", "0s", "[]", "false"}, f.DefValue) {
 		help += " (default " + f.DefValue + ")"

@@ -51,6 +51,9 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		format = string(render.JSON)
 	}
+	if asExcel(cmd) {
+		format = string(render.CSV)
+	}
 	return newOutput(cmd, f.App, format, false)
 }
 
@@ -72,6 +75,10 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
+	separator, err := excelSeparator(cmd, a, jq, raw)
+	if err != nil {
+		return nil, err
+	}
 	columns, err := chosenColumns(cmd, machine(format) || jq != "")
 	if err != nil {
 		return nil, err
@@ -87,7 +94,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		}
 		stream = term.Plain(o.file)
 	}
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Live: live || printsAtOnce(cmd)})
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Excel: separator, Live: live || printsAtOnce(cmd)})
 	if err != nil {
 		o.Discard()
 		return nil, err

@@ -1,0 +1,44 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// ListSeparator returns what separates the cells of CSV where the user is, as
+// spreadsheets expect it: `;` or `,`. The reason says what decided it.
+func ListSeparator(getenv func(string) string) (separator byte, reason string) {
+	for _, name := range []string{"LC_ALL", "LC_NUMERIC", "LANG"} {
+		if locale := getenv(name); locale != "" {
+			if semicolons(locale) {
+				return ';', name + " is " + short(locale)
+			}
+			return ',', name + " is " + short(locale)
+		}
+	}
+	if s := systemListSeparator(); s != "" {
+		if s == ";" {
+			return ';', "the list separator of the system is " + s
+		}
+		return ',', "the list separator of the system is " + short(s)
+	}
+	return ',', "no locale is set"
+}
+
+// semicolons reports whether systems of a locale, such as de_DE.UTF-8, separate lists by
+// semicolons: where a comma is part of a decimal number, and in Switzerland.
+func semicolons(locale string) bool {
+	locale, _, _ = strings.Cut(locale, ".")
+	locale, _, _ = strings.Cut(locale, "@")
+	language, territory, _ := strings.Cut(strings.ReplaceAll(locale, "-", "_"), "_")
+	if language == "es" {
+		return !slices.Contains(strings.Fields("DO GT HN MX NI PA PE PR SV US"), territory)
+	}
+	if language == "en" {
+		return slices.Contains(strings.Fields("CH DE DK FI NL SE ZA"), territory)
+	}
+	return slices.Contains(strings.Fields(`
+		af ar az be bg bs ca cs da de el et eu fa fi fo fr fy gl hr hu hy id is it ka kk ky lt lv lb mk mn nb nl nn no
+		pl pt ro ru sk sl sq sr sv tg tk tr tt uk uz vi`), strings.ToLower(cmp.Or(language, "en")))
+}

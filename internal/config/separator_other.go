@@ -1,0 +1,6 @@
+//go:build !windows
+
+package config
+
+// systemListSeparator returns nothing: the environment says it.
+func systemListSeparator() string { return "" }
