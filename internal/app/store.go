@@ -16,16 +16,17 @@ import (
 // Store is an open store, contract by contract: who uses one asks for the
 // contract, not for the store. Its contracts are safe for several goroutines.
 type Store struct {
-	Stager    ledger.Stager
-	Queue     ledger.Queue
-	Unknown   ledger.UnknownRows
-	History   ledger.History
-	Keys      ledger.Keys
-	Accounts  ledger.Accounts
-	Trackings ledger.Trackings
-	Versions  ledger.Versions
-	Sweeps    ledger.Sweeps
-	Events    ledger.EventFollower
+	Stager     ledger.Stager
+	Queue      ledger.Queue
+	Unknown    ledger.UnknownRows
+	History    ledger.History
+	Keys       ledger.Keys
+	Accounts   ledger.Accounts
+	Trackings  ledger.Trackings
+	Statistics ledger.Statistics
+	Versions   ledger.Versions
+	Sweeps     ledger.Sweeps
+	Events     ledger.EventFollower
 
 	Inbox     inbox.Store
 	Verdicts  inbox.Verdicts
@@ -45,7 +46,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Versions: db, Sweeps: db, Events: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Listeners: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}

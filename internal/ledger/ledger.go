@@ -373,6 +373,7 @@ type Sighting struct {
 	LatestEvent string
 	LatestTime  string // as sent
 	Times       tracking.Times
+	Transit     time.Duration // see [tracking.Tracking.Transit]; 0 keeps the known one of a delivered tracking
 	CarrierCode string
 	RouterID    string    // the service's own identifier; empty keeps the known one
 	Seen        time.Time // when it was learnt
@@ -387,7 +388,7 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 	return Sighting{
 		Key: key, Phase: phase,
 		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), CarrierCode: t.CarrierCode, RouterID: t.RouterID,
+		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), Transit: t.Transit(), CarrierCode: t.CarrierCode, RouterID: t.RouterID,
 		Seen: at, Source: from,
 	}
 }
@@ -448,50 +449,4 @@ type AnswerVersion struct {
 	First, Last time.Time // when the first and the last of these answers came
 	Digest      []byte    // as recorded; nil if the store is older than digests
 	Raw         []byte    // of the last, byte for byte
-}
-
-// TrackingStatus is a tracking and what is known of it.
-type TrackingStatus struct {
-	Item     tracking.Item
-	State    State  // empty if this ledger did not create it
-	Run      int64  // the run that brought it in, 0 if none or if it was pruned
-	Reason   string // why it was rejected or is unknown
-	Sighting *Sighting
-	Asked    time.Time // when the service last answered a query about the referId; zero if never
-	Sent     time.Time // when the request ended that last sent it; zero if none did
-
-	// Superseded and Dismissed are as in [Row].
-	Superseded bool
-	Dismissed  time.Time
-
-	// Unverified is the number in the inbox of the latest event about the tracking
-	// number that did not verify, 0 if there is none. It changed nothing.
-	Unverified int64
-}
-
-// IsOpen reports whether it is rejected and neither superseded nor dismissed.
-func (st TrackingStatus) IsOpen() bool {
-	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
-}
-
-// Unchecked reports whether the service accepted the tracking, and was not asked
-// about it since, nor did an event say anything.
-func (st TrackingStatus) Unchecked() bool {
-	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
-}
-
-// staleSince reports whether it was accepted, and nothing was heard of it from
-// that time on.
-func (st TrackingStatus) staleSince(at time.Time) bool {
-	s := st.Sighting
-	return st.State == Accepted && !st.Sent.After(at) && st.Asked.Before(at) && (s == nil || s.Seen.Before(at) && !s.Delivered())
-}
-
-// StatusCount is how many trackings have a status.
-type StatusCount struct {
-	Phase       Phase  // empty if nothing was heard of them
-	Status      string // JSON literal as sent, empty if none
-	StatusLabel string
-	StatusTrack string
-	Trackings   int64
 }

@@ -205,12 +205,8 @@ type Trackings interface {
 	// Statuses yields what is known of the account's trackings in the order they
 	// were created, then of those that were only seen, then of numbers without an
 	// account: those of trackings without referId. What is known of such a number
-	// is also known of the trackings that have it.
+	// is also known of the trackings that have it. f may sort them by something else.
 	Statuses(ctx context.Context, account string, f Filter) iter.Seq2[TrackingStatus, error]
-
-	// CountByStatus returns how many of the account's trackings, and of numbers
-	// without an account, have which status, the most frequent first.
-	CountByStatus(ctx context.Context, account string) ([]StatusCount, error)
 
 	// Find returns the account's rows with the given referId, or with the
 	// given number if referID is empty, in the order they were created, and
@@ -219,6 +215,21 @@ type Trackings interface {
 
 	// FindAll is Find for many queries: the n-th list is that of the n-th query.
 	FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]TrackingStatus, error)
+}
+
+// Statistics counts trackings.
+type Statistics interface {
+	// Count returns how many trackings [Trackings.Statuses] would yield, by group,
+	// in no order. Limit and Order change nothing.
+	Count(ctx context.Context, account string, f Filter) ([]Group, error)
+
+	// CountByStatus returns how many of the account's trackings, and of numbers
+	// without an account, have which status, the most frequent first.
+	CountByStatus(ctx context.Context, account string) ([]StatusCount, error)
+
+	// References returns the account's first referIds that begin with prefix, each
+	// once, in the order of their bytes, and no more than limit.
+	References(ctx context.Context, account, prefix string, limit int) ([]string, error)
 }
 
 // Versions reads what [Trackings.Record] kept.
@@ -268,33 +279,4 @@ type EventFollower interface {
 
 	// LastUnverified is that of [TrackingStatus], for a number.
 	LastUnverified(ctx context.Context, number string) (int64, error)
-}
-
-// Filter narrows a list. Its zero value takes everything.
-type Filter struct {
-	Status     string    // status number, label or track, as [tracking.NamesStatus] compares them
-	Run        int64     // only rows of this run's input
-	SeenSince  time.Time // only trackings seen at or after
-	State      State     // only rows in this state
-	StaleSince time.Time // only those accepted before, without an answer or event at or after, and not delivered
-	Limit      int       // 0 means all
-
-	// LeastRecentlyAsked yields first what the service was never asked about,
-	// then what it was asked about least recently, as of when the list begins.
-	LeastRecentlyAsked bool
-}
-
-// Matches reports whether st is one of the list, but for Run and Limit.
-func (f Filter) Matches(st TrackingStatus) bool {
-	s := st.Sighting
-	if f.Status != "" && (s == nil || !s.HasStatus(f.Status)) {
-		return false
-	}
-	if !f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)) {
-		return false
-	}
-	if f.State != "" && st.State != f.State {
-		return false
-	}
-	return f.StaleSince.IsZero() || st.staleSince(f.StaleSince)
 }

@@ -19,10 +19,11 @@ const manyFound = 250
 // ends with the place of that.
 type findQuery struct{ rows, seen string }
 
-// findQueries are those for one and for manyFound; byID finds rows.
+// findQueries are those for one and for manyFound; byID finds rows, seenByID sightings, by
+// their ids.
 type findQueries struct {
 	byReferID, byNumber [2]findQuery
-	byID                string
+	byID, seenByID      string
 }
 
 func newFindQueries() findQueries {
@@ -35,7 +36,7 @@ func newFindQueries() findQueries {
 		values := ", v.column1 FROM (VALUES " + strings.Join(places, ", ")
 		rows := rowColumns + values + ") v CROSS JOIN rows r" + rowJoins + "WHERE "
 		seen := unheldColumns + values + ") v CROSS JOIN sightings s WHERE "
-		f.byID = rows + "r.id = v.column2"
+		f.byID, f.seenByID = rows+"r.id = v.column2", seen+"s.id = v.column2 AND s.id < 0"
 		f.byReferID[i] = findQuery{
 			rows: rows + "r.account_id = ?1 AND r.refer_id = v.column2" + visible,
 			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),

@@ -131,6 +131,7 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	if want := []string{"R1N-1accepted07Leftquery5000 true", "R2N2pending3"}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q; want %q", rows, want)
 	}
+	countsOfOlder(t, d)
 	dl, err := d.Delivery(ctx, 1)
 	if err != nil || dl.Verified != inbox.Yes || len(dl.Body) == 0 {
 		t.Errorf("delivery %+v, %v", dl, err)
@@ -178,6 +179,54 @@ func keepsWhatItHeld(t *testing.T, d *DB) {
 	dl = inbox.Delivery{Body: []byte(`[{"eventId":"c"}]`), Verified: inbox.Yes}
 	if _, err := d.Put(ctx, dl, inbox.Prepare(dl, webhook.Decode(dl.Body))); err != nil {
 		t.Error(err)
+	}
+}
+
+// countsOfOlder compares the counts with what older holds.
+func countsOfOlder(t *testing.T, d *DB) {
+	t.Helper()
+	groups, err := d.Count(t.Context(), "https://api.example", ledger.Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, g := range groups {
+		lines = append(lines, fmt.Sprint(g.Trackings, g.State, g.Phase, g.StatusLabel, g.Carrier, g.Run, g.TransitDays, g.Created.UnixMilli()))
+	}
+	slices.Sort(lines)
+	if want := []string{"1pending1 -1 1000", "1processedIN TRANSITdhl1 -1 1000"}; !slices.Equal(lines, want) {
+		t.Errorf("groups %q; want %q", lines, want)
+	}
+}
+
+// Of a store whose rows are numbered, the counts are made of these.
+func TestNumberedRowsAreCounted(t *testing.T) {
+	steps, err := migrations()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for numbered := range 3 {
+		path := filepath.Join(t.TempDir(), "waybill.db")
+		makeOlder(t, path, steps[:6])
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf(`UPDATE counters SET value = %[1]d WHERE name = 'numbered';
+			INSERT INTO numbers (account_id, folded, row_id) SELECT 1, fold, id FROM (SELECT 1 AS id, 'N1' AS fold UNION SELECT 2, 'N2') WHERE id <= %[1]d`, numbered)); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		d, err := Open(t.Context(), path, Options{MustExist: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		countsOfOlder(t, d)
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

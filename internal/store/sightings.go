@@ -35,8 +35,9 @@ type sightingKey struct {
 
 // storedSighting is of what is kept of a tracking as much as it takes to replace it.
 type storedSighting struct {
-	id     int64 // that it has, or would have: 0 if that is not a row's
-	status int64 // in table statuses, 0 if nothing is kept
+	id      int64  // that it has, or would have: 0 if that is not a row's
+	status  int64  // in table statuses, 0 if nothing is kept
+	carrier string // of its row, as sent
 	ledger.Sighting
 }
 
@@ -63,6 +64,9 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		if i, again := at[key]; again {
 			if s.Supersedes(kept[i].Sighting) {
 				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
+				if s.Transit == 0 && kept[i].Transit > 0 && s.Delivered() {
+					s.Transit = kept[i].Transit
+				}
 				kept[i] = s
 			}
 			continue
@@ -75,34 +79,42 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 	if len(kept) == 0 {
 		return nil
 	}
-	var lowest int64
-	if _, err := t.row(ctx, []any{&lowest}, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0"); err != nil {
+	var lowest, last int64
+	if _, err := t.row(ctx, []any{&lowest, &last}, "SELECT (SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0), "+numbered); err != nil {
 		return err
 	}
-	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), statusCounts{}
+	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
 	for i := range kept {
-		before := known[sightingKey{kept[i].account, kept[i].Key}]
-		if statuses[i], err = t.statusID(ctx, kept[i].statusKey()); err != nil {
+		s, before := &kept[i], known[sightingKey{kept[i].account, kept[i].Key}]
+		if statuses[i], err = t.statusID(ctx, s.statusKey()); err != nil {
 			return err
 		}
-		if ids[i] = before.id; ids[i] == 0 {
+		if s.Transit == 0 && before.Transit > 0 && s.Delivered() {
+			s.Transit = before.Transit
+		}
+		ids[i] = before.id
+		key := countKey{account: s.account}
+		if ids[i] == 0 {
 			lowest--
 			ids[i] = lowest
-		}
-		if before.status == 0 && ids[i] > 0 { // the row had none
-			if before.status, err = t.statusID(ctx, statusKey{account: kept[i].account}); err != nil {
+		} else if ids[i] > 0 && ids[i] <= last {
+			if key.run, err = t.runOf(ctx, ids[i]); err != nil {
 				return err
 			}
+		} else {
+			before.carrier = ""
 		}
-		counts[before.status]--
-		counts[statuses[i]]++
+		if before.status != 0 || key.run != 0 {
+			counts.add(key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit), -1, 0)
+		}
+		counts.add(key.of(statuses[i], cmp.Or(clean(s.CarrierCode), before.carrier), s.Transit), 1, millis(s.Seen))
 	}
 	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		return append(append(args, ids[n], statuses[n]), sightingValues(&kept[n])...)
 	}); err != nil {
 		return err
 	}
-	return counts.add(ctx, t)
+	return d.changeCounts(ctx, t, counts)
 }
 
 // statusID returns the number of a status, which is added if it is new.
@@ -111,7 +123,7 @@ func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
 		return id, nil
 	}
 	args := []any{k.account, k.phase, k.status, k.label, k.track}
-	if _, err := t.exec(ctx, `INSERT INTO statuses (account_id, phase, status, status_label, status_track, trackings) VALUES ($1, $2, $3, $4, $5, 0)
+	if _, err := t.exec(ctx, `INSERT INTO statuses (account_id, phase, status, status_label, status_track) VALUES ($1, $2, $3, $4, $5)
 		ON CONFLICT DO NOTHING`, args...); err != nil {
 		return 0, err
 	}
@@ -122,21 +134,6 @@ func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
 	}
 	t.statuses[k] = id
 	return id, err
-}
-
-// statusCounts is by how many the trackings of statuses become more.
-type statusCounts map[int64]int64
-
-func (c statusCounts) add(ctx context.Context, t *tx) error {
-	for status, n := range c {
-		if n == 0 || status == 0 {
-			continue
-		}
-		if _, err := t.exec(ctx, "UPDATE statuses SET trackings = trackings + $1 WHERE id = $2", n, status); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // manySightings is how many sightings are read with one statement; of fewer
@@ -150,9 +147,9 @@ func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sigh
 	add := func(row scanner) error {
 		var key sightingKey
 		var s storedSighting
-		var asOf, checkpoint, updated int64
-		err := row.Scan(&key.account, &key.ReferID, &key.Number, &s.id, &s.status, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated)
-		s.AsOf, s.Times = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}
+		var asOf, checkpoint, updated, transit int64
+		err := row.Scan(&key.account, &key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated, &transit, &s.CarrierCode)
+		s.AsOf, s.Times, s.Transit = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}, duration(transit)
 		known[key] = s
 		return err
 	}
@@ -160,11 +157,13 @@ func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sigh
 	if len(seen) >= manySightings/10 {
 		size = manySightings
 	}
-	query := `SELECT v.column1, v.column2, v.column3, CASE WHEN s.id IS NULL THEN COALESCE((SELECT r.id FROM rows r
-			WHERE r.account_id = v.column1 AND r.refer_id = v.column2 AND r.number = v.column3 AND r.id <= ` + numbered + `), 0) ELSE s.id END,
-		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0), COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0)
+	query := `SELECT v.column1, v.column2, v.column3, COALESCE(s.id, r.id, 0), COALESCE(r.carrier, ''),
+		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0), COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0),
+		COALESCE(s.transit, 0), COALESCE(s.carrier, '')
 		FROM (VALUES (?, ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
-		LEFT JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3`
+		LEFT JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3
+		LEFT JOIN rows r ON r.id = CASE WHEN s.id IS NULL THEN (SELECT x.id FROM rows x
+			WHERE x.account_id = v.column1 AND x.refer_id = v.column2 AND x.number = v.column3 AND x.id <= ` + numbered + `) ELSE s.id END`
 	for chunk := range slices.Chunk(seen, size) {
 		args := make([]any, 0, 3*len(chunk))
 		for _, s := range chunk {
@@ -189,7 +188,7 @@ func sightingValues(s *ownedSighting) []any {
 	return []any{
 		s.account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
 		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
-		millis(s.Times.Checkpoint), millis(s.Times.Updated),
+		millis(s.Times.Checkpoint), millis(s.Times.Updated), s.Transit.Milliseconds(),
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, answers multiInsert
-	keyLookup                                                                             keyLookup
-	find                                                                                  findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers multiInsert
+	keyLookup                                                                                             keyLookup
+	find                                                                                                  findQueries
 
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
@@ -28,12 +28,13 @@ func newStatements() *statements {
 		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", 3,
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
 		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)`, 21, ` ON CONFLICT (account_id, refer_id, number)
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit)`, 22, ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
-			checkpoint = excluded.checkpoint, updated = excluded.updated`),
+			checkpoint = excluded.checkpoint, updated = excluded.updated, transit = excluded.transit`),
+		trackingCounts: newMultiInsert(insertCounts, 7, onKnownCount),
 		// A trigger keeps the answer that was there if it said something else.
 		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw)", 7,
 			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,

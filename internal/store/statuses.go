@@ -1,19 +1,15 @@
 package store
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
@@ -88,12 +84,34 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 			return nil, err
 		}
 	}
-	l := lister{d: d, f: f}
+	l, err := d.newLister(ctx, account, f)
+	if err != nil {
+		return nil, err
+	}
+	if f.Order != ledger.ByCreation || f.ReferIDs != nil {
+		sorted, err := l.sorted(ctx)
+		return []statusList{sorted}, err
+	}
+	lists, err := l.rows(ctx)
+	if l.withoutRow() {
+		lists = append(lists, l.unheld())
+	}
+	return lists, err
+}
+
+// newLister returns a lister for a filter.
+func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*lister, error) {
+	if f.Run != 0 {
+		if err := d.requireRun(ctx, f.Run); err != nil {
+			return nil, err
+		}
+	}
+	l := &lister{d: d, f: f}
 	var err error
 	if l.account, err = d.accountID(ctx, account); err != nil {
 		return nil, err
 	}
-	if err := d.indexForList(ctx, f.Status != "" || !f.SeenSince.IsZero() || !f.StaleSince.IsZero()); err != nil {
+	if err := l.index(ctx); err != nil {
 		return nil, err
 	}
 	if _, err := d.row(ctx, []any{&l.numbered}, "SELECT "+numbered); err != nil {
@@ -105,85 +123,78 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	if err := l.readStatuses(ctx); err != nil {
 		return nil, err
 	}
-	var lists []statusList
-	if f.LeastRecentlyAsked {
-		sorted, err := l.leastRecentlyAsked(ctx)
-		if err != nil {
-			return nil, err
-		}
-		lists = append(lists, sorted)
-	} else if lists, err = l.rows(ctx); err != nil {
-		return nil, err
-	}
-	if f.Run == 0 && f.State == "" {
-		lists = append(lists, l.unheld())
-	}
-	return lists, nil
+	return l, l.readCounts(ctx)
 }
 
-// lister makes lists for a filter.
+// lister makes lists for a filter, and counts what is in them.
 type lister struct {
 	d        *DB
 	f        ledger.Filter
 	account  int64
-	numbered int64    // rows up to this one have their sighting by its id
-	runs     []rowRun // of the account, ascending
-	statuses []int64  // those that the filter takes
-	dense    bool     // many trackings have these
-	final    []int64  // those of what was delivered
+	numbered int64                        // rows up to this one have their sighting by its id
+	runs     []rowRun                     // of the account, ascending
+	known    map[int64]ledger.StatusCount // statuses of the account, and of numbers without one
+	statuses []int64                      // those that the filter takes
+	final    []int64                      // those of what was delivered
+	counts   []trackingCount              // those that the filter may take
+	dense    bool                         // the filter takes many trackings by their status
 }
 
 // rowRun is the range of the rows of a run.
-type rowRun struct{ id, first, last int64 }
+type rowRun struct {
+	id, first, last int64
+	pruned          bool
+	created         int64
+}
 
-// indexForList brings the index of numbers up to date where a list needs it: for
+// takesByKnown reports whether the filter asks for what is known of trackings.
+func (l *lister) takesByKnown() bool {
+	f := l.f
+	return f.Status != "" || f.Carrier != "" || f.Unreported || !f.SeenSince.IsZero() || !f.StaleSince.IsZero() || !f.StuckSince.IsZero()
+}
+
+// index brings the index of numbers up to date where a list needs it: to sort, for
 // sightings of numbers alone, and to filter and count by what is known.
-func (d *DB) indexForList(ctx context.Context, byKnown bool) error {
+func (l *lister) index(ctx context.Context) error {
 	var unowned bool
-	_, err := d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)")
+	_, err := l.d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)")
 	switch {
 	case err != nil:
 		return err
-	case unowned:
-		return d.indexNumbers(ctx, 0)
-	case byKnown:
-		return d.indexNumbers(ctx, maxUnindexed)
+	case unowned, l.f.Order != ledger.ByCreation, l.f.ReferIDs != nil:
+		return l.d.indexNumbers(ctx, 0)
+	case l.takesByKnown():
+		return l.d.indexNumbers(ctx, maxUnindexed)
 	}
 	return nil
 }
 
 func (l *lister) readRuns(ctx context.Context) (err error) {
 	l.runs, err = list(ctx, l.d.each, func(s scanner) (r rowRun, err error) {
-		err = s.Scan(&r.id, &r.first, &r.last)
+		err = s.Scan(&r.id, &r.first, &r.last, &r.pruned, &r.created)
 		return r, err
-	}, `SELECT CASE state WHEN 'pruned' THEN 0 ELSE id END, first_row, last_row FROM runs
+	}, `SELECT id, first_row, last_row, state = 'pruned', created FROM runs
 		WHERE account_id = $1 AND state <> 'staged' AND last_row >= first_row ORDER BY first_row`, l.account)
 	return err
 }
 
-// readStatuses finds the statuses that the filter takes, and those of what was
-// delivered.
+// readStatuses reads the statuses there are, and finds those that the filter takes.
 func (l *lister) readStatuses(ctx context.Context) error {
-	if l.f.Status == "" && l.f.StaleSince.IsZero() {
-		return nil
-	}
-	var taken, all int64
-	err := l.d.each(ctx, func(s scanner) error {
-		var id, trackings int64
-		var seen ledger.Sighting
-		err := s.Scan(&id, &trackings, &seen.Status, &seen.StatusLabel, &seen.StatusTrack)
-		all += trackings
+	l.known = map[int64]ledger.StatusCount{}
+	return l.d.each(ctx, func(s scanner) error {
+		var id int64
+		var c ledger.StatusCount
+		err := s.Scan(&id, (*string)(&c.Phase), &c.Status, &c.StatusLabel, &c.StatusTrack)
+		l.known[id] = c
+		seen := ledger.Sighting{Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
 		if seen.HasStatus(l.f.Status) {
 			l.statuses = append(l.statuses, id)
-			taken += trackings
 		}
 		if seen.Delivered() {
 			l.final = append(l.final, id)
 		}
 		return err
-	}, "SELECT id, trackings, status, status_label, status_track FROM statuses WHERE account_id IN (0, $1)", l.account)
-	l.dense = taken > all/50
-	return err
+	}, "SELECT id, phase, status, status_label, status_track FROM statuses WHERE account_id IN (0, $1)", l.account)
 }
 
 // spans returns the ranges of ids in which the rows of the list are, but for
@@ -203,9 +214,13 @@ func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 		return nil, err
 	}
 	var spans []rowRun
+	counted := l.countedRuns()
 	for _, r := range l.runs {
 		if l.f.Run != 0 && r.id != l.f.Run {
 			continue
+		}
+		if !counted[r.id] {
+			r.first = max(r.first, l.numbered+1)
 		}
 		r.first, r.last = max(r.first, low), min(r.last, high)
 		if end := len(spans) - 1; end >= 0 && spans[end].last+1 == r.first {
@@ -230,13 +245,13 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 			" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id", "r.id"
-	if l.f.Status != "" || !l.f.SeenSince.IsZero() {
+	if l.f.Status != "" || !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() {
 		from, id = "FROM sightings s CROSS JOIN rows r ON r.id = s.id CROSS JOIN batches b ON b.id = r.batch_id", "s.id"
 	}
 	quick := listColumns + from + " WHERE " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
 	slow := rowColumns + rowTables + "WHERE r.id > ?1 AND r.id <= ?2 ORDER BY r.id LIMIT ?3"
 	for _, s := range spans {
-		if s.first <= l.numbered && (l.f.Status == "" || len(l.statuses) > 0) {
+		if s.first <= l.numbered {
 			lists = append(lists, l.list(quick, statusAlone, s.first-1, min(s.last, l.numbered)))
 		}
 		if s.last > l.numbered {
@@ -244,6 +259,11 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 		}
 	}
 	return lists, nil
+}
+
+// withoutRow reports whether the filter may take what is no row's.
+func (l *lister) withoutRow() bool {
+	return l.f.Run == 0 && l.f.State == "" && l.f.StaleSince.IsZero() && !l.f.Unreported
 }
 
 func (l *lister) ownsRun() bool {
@@ -264,20 +284,46 @@ func (l *lister) where() string {
 	if !l.f.SeenSince.IsZero() {
 		all = append(all, fmt.Sprint("s.seen >= ", millis(l.f.SeenSince)))
 	}
+	if !l.f.StuckSince.IsZero() {
+		all = append(all, fmt.Sprintf("CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE %[1]d END < %[1]d AND s.phase <> 'absent' AND s.status_id NOT IN %[2]s",
+			millis(l.f.StuckSince), idList(l.final)))
+	}
+	if l.f.Carrier != "" {
+		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers()))
+	}
+	if l.f.Unreported {
+		all = append(all, "s.id IS NULL AND COALESCE(r.state, b.state) = 'accepted'")
+	}
+	if l.f.ReferIDs != nil {
+		all = append(all, l.referIDs("r.refer_id"))
+	}
 	if !l.f.StaleSince.IsZero() {
 		all = append(all, fmt.Sprintf("COALESCE(r.state, b.state) = 'accepted' AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",
 			millis(l.f.StaleSince), idList(l.final)))
 	}
 	if l.f.State != "" {
-		all = append(all, "COALESCE(r.state, b.state) = '"+strings.ReplaceAll(string(l.f.State), "'", "''")+"'")
+		all = append(all, "COALESCE(r.state, b.state) = "+quoted(string(l.f.State)))
 	}
 	return strings.Join(all, " AND ")
 }
 
-// idList returns "(1,2,3)".
+// idList returns "(0,1,2,3)", with a number that is no id.
 func idList(ids []int64) string {
+	ids = append([]int64{0}, ids...)
 	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",") + ")"
 }
+
+// textList returns "(”,'a','b')", with a text that is no name.
+func textList(texts []string) string {
+	list := "(''"
+	for _, text := range texts {
+		list += "," + quoted(text)
+	}
+	return list + ")"
+}
+
+// quoted returns a text as it stands in a statement.
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // list returns the list of what a query finds.
 func (l *lister) list(query string, width int, after, to int64) *queriedList {
@@ -286,13 +332,23 @@ func (l *lister) list(query string, width int, after, to int64) *queriedList {
 
 // unheld returns the list of what is no row's.
 func (l *lister) unheld() *queriedList {
+	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -?1 AND s.id >= -?2 AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
+}
+
+// whereUnheld returns the condition of the filter on a sighting s without a row.
+func (l *lister) whereUnheld() string {
 	account := fmt.Sprint(l.account)
-	conditions := ""
+	condition := "+s.account_id IN (0, " + account + ")"
 	if l.f.Status != "" {
-		conditions = " AND +s.status_id IN " + idList(l.statuses)
+		condition += " AND +s.status_id IN " + idList(l.statuses)
 	}
-	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -?1 AND s.id >= -?2 AND +s.account_id IN (0, "+account+")"+conditions+
-		" AND "+unheld(account)+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
+	if !l.f.SeenSince.IsZero() {
+		condition += fmt.Sprint(" AND s.seen >= ", millis(l.f.SeenSince))
+	}
+	if l.f.ReferIDs != nil {
+		condition += " AND " + l.referIDs("s.refer_id")
+	}
+	return condition + " AND " + unheld(account)
 }
 
 // queriedList is a list of rows, or of sightings, by their ids.
@@ -320,104 +376,20 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 
 // runOf returns the run that brought a row in, 0 if it was pruned.
 func (l *lister) runOf(row int64) int64 {
-	i, found := slices.BinarySearchFunc(l.runs, row, func(r rowRun, row int64) int { return int(min(max(r.first-row, -1), 1)) })
+	if r := l.runAt(row); r != nil && !r.pruned {
+		return r.id
+	}
+	return 0
+}
+
+// runAt returns the run in whose range a row is, nil if there is none.
+func (l *lister) runAt(row int64) *rowRun {
+	i, found := slices.BinarySearchFunc(l.runs, row, func(r rowRun, row int64) int { return cmp.Compare(r.first, row) })
 	if !found {
 		i--
 	}
 	if i < 0 {
-		return 0
+		return nil
 	}
-	return l.runs[i].id
-}
-
-// leastRecentlyAsked returns the list of rows in the order in which the service
-// was asked about them.
-func (l *lister) leastRecentlyAsked(ctx context.Context) (*sortedList, error) {
-	run := ""
-	if l.f.Run != 0 {
-		run = fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
-	}
-	file, err := disk.Temp()
-	if err != nil {
-		return nil, err
-	}
-	sorted := &sortedList{lister: l, file: file}
-	ids := bufio.NewWriter(file)
-	err = l.d.each(ctx, func(s scanner) error {
-		var id int64
-		if err := s.Scan(&id); err != nil {
-			return err
-		}
-		sorted.left++
-		return binary.Write(ids, binary.LittleEndian, id)
-	}, "SELECT r.id FROM rows r CROSS JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id WHERE +r.account_id = $1"+
-		visible+run+" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY COALESCE(a.asked, 0), r.id", l.account)
-	if err == nil {
-		err = ids.Flush()
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	sorted.ids = bufio.NewReader(file)
-	return sorted, nil
-}
-
-// sortedList is a list of rows whose ids were sorted when it began: their order
-// changes while it is read. They wait in a file.
-type sortedList struct {
-	*lister
-	file *os.File
-	ids  *bufio.Reader
-	left int // ids that were not read
-}
-
-// Close removes the file.
-func (l *sortedList) Close() error { return l.file.Close() }
-
-func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
-	ids := make([]int64, min(manyFound, l.left))
-	if len(ids) == 0 {
-		return nil, false, nil
-	}
-	if err := binary.Read(l.ids, binary.LittleEndian, ids); err != nil {
-		return nil, false, err
-	}
-	l.left -= len(ids)
-	page := make([]ledger.TrackingStatus, 0, len(ids))
-	columns := newStatusScanner()
-	args := make([]any, 1+manyFound)
-	for i, id := range ids {
-		args[1+i] = id
-	}
-	err := l.d.each(ctx, func(s scanner) error {
-		_, _, st, err := columns.scanFound(s)
-		page = append(page, st)
-		return err
-	}, l.d.sql.find.byID, args...)
-	return page, l.left > 0, err
-}
-
-// CountByStatus counts trackings, see [ledger.Trackings].
-func (d *DB) CountByStatus(ctx context.Context, account string) ([]ledger.StatusCount, error) {
-	id, err := d.accountID(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	if err := d.indexForList(ctx, true); err != nil {
-		return nil, err
-	}
-	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
-		err = s.Scan((*string)(&c.Phase), &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
-		return c, err
-	}, `WITH late AS (SELECT r.id, r.account_id, r.refer_id, r.number FROM rows r WHERE r.id > `+numbered+visible+` AND +r.account_id = $1),
-		counted AS (SELECT id, trackings FROM statuses WHERE account_id = $1 AND trackings > 0
-			UNION ALL SELECT s.status_id, COUNT(*) FROM sightings s WHERE s.account_id = 0 AND `+unheld("$1")+`GROUP BY s.status_id)
-		SELECT phase, status, status_label, status_track, SUM(n) FROM (
-			SELECT t.phase, t.status, t.status_label, t.status_track, c.trackings AS n FROM counted c JOIN statuses t ON t.id = c.id
-			UNION ALL SELECT '', '', '', '', COUNT(*) FROM late l WHERE NOT EXISTS
-				(SELECT 1 FROM sightings s WHERE s.account_id = l.account_id AND s.refer_id = l.refer_id AND s.number = l.number)) AS k
-		GROUP BY phase, status, status_label, status_track HAVING SUM(n) > 0 ORDER BY SUM(n) DESC, phase, status, status_label, status_track`, id)
+	return &l.runs[i]
 }

@@ -37,7 +37,7 @@ func harness() storetest.Harness {
 				t.Fatal(err)
 			}
 			return storetest.Store{
-				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Versions: d, Sweeps: d, EventFollower: d},
+				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Listeners: d},
 				Close:      d.Close,
 			}

@@ -104,7 +104,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 const (
 	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
 		rowRest + folded + rowEnd + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
-		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id `
+		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id, o.transit `
 	// listColumns are rowColumns of a numbered row, without the run.
 	listColumns = rowStart + "0, " + rowRest + folded + rowEnd + " "
 
@@ -114,14 +114,16 @@ const (
 	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), -" + superseded + ") END, " + sightingColumns
 
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
-		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id`
-	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
+		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit`
+	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
 	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
-		LEFT JOIN sightings s ON s.id = CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
-			(SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number) END
+		LEFT JOIN sightings s ON s.id = ` + sightingID + `
 		LEFT JOIN sightings o ON o.id = CASE WHEN r.id > ` + numbered + ` THEN
 			(SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
 			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
+	// The id of the sighting of row r.
+	sightingID = `CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
+			(SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number) END `
 	rowTables = "FROM rows r" + rowJoins
 	numbered  = "(SELECT value FROM counters WHERE name = 'numbered')"
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "

@@ -301,6 +301,7 @@ type tx struct {
 	last map[string]int64 // the last number given away in this transaction, by table
 
 	statuses map[statusKey]int64 // numbers that were read
+	run      rowRun              // that [tx.runOf] read last
 }
 
 // runInSavepoint does a job, and rolls it alone back if it fails. The first error

@@ -32,6 +32,7 @@ type Trackings struct {
 	ledger.Keys
 	ledger.Accounts
 	ledger.Trackings
+	ledger.Statistics
 	ledger.Versions
 	ledger.Sweeps
 	ledger.EventFollower

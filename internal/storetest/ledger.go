@@ -19,11 +19,13 @@ func Ledger(t *testing.T, h Harness) {
 		"History":     historyTests,
 		"Accounts":    accountTests,
 		"Trackings":   trackingTests,
+		"Statistics":  statisticsTests,
 		"Versions":    versionTests,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })
 	}
 	t.Run("Model", func(t *testing.T) { model(t, h) })
+	t.Run("Counts", func(t *testing.T) { statistics(t, h) })
 }
 
 var accountTests = map[string]func(*world){

@@ -97,7 +97,7 @@ func filtersAmongMany(w *world) {
 		w.Helper()
 		w.same("delivered "+when, w.list(ledger.Filter{Status: "delivered"})[:3+len(more)], ids(append([]int{3, 7, 8000}, more...)...))
 		w.same("moving "+when, w.list(ledger.Filter{Status: "in transit"}), ids(9600))
-		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), account, ledger.Filter{LeastRecentlyAsked: true}))))
+		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked}))))
 	}
 	check("at first")
 	w.run(p, entries(9400, 9900)...)
@@ -154,16 +154,16 @@ func leastRecentlyAskedFirst(w *world) {
 		return ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: sent.Add(d), Raw: []byte("{}"), Seen: []ledger.Sighting{sighting(n, sent.Add(d))}}
 	}
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{asked(1, 3*time.Hour), asked(2, time.Hour), asked(3, 2*time.Hour)}))
-	got := w.list(ledger.Filter{LeastRecentlyAsked: true})
+	got := w.list(ledger.Filter{Order: ledger.ByAsked})
 	w.same("all", len(got), 700)
 	w.same("never asked", got[:2], ids(4, 5))
 	w.same("asked", got[697:], ids(2, 3, 1))
 	again := w.run(plan(), entries(1, 3)...)
-	w.same("in a run", w.list(ledger.Filter{LeastRecentlyAsked: true, Run: again.ID}), ids(2, 3, 1))
-	w.same("with a status", w.list(ledger.Filter{LeastRecentlyAsked: true, Status: "1", Limit: 2}), ids(2, 3))
+	w.same("in a run", w.list(ledger.Filter{Order: ledger.ByAsked, Run: again.ID}), ids(2, 3, 1))
+	w.same("with a status", w.list(ledger.Filter{Order: ledger.ByAsked, Status: "1", Limit: 2}), ids(2, 3))
 	// What is recorded while the list is read changes nothing in it.
 	seen := map[string]int{}
-	for st, err := range w.Statuses(w.Context(), account, ledger.Filter{LeastRecentlyAsked: true, Run: run.ID}) {
+	for st, err := range w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked, Run: run.ID}) {
 		w.must(err)
 		if seen[st.Item.ReferID]++; len(seen) == 1 {
 			var all []ledger.RecordedAnswer

@@ -45,7 +45,7 @@ func statuses(l *line) (all []value) {
 	if db == nil {
 		return nil
 	}
-	counts, _ := db.Trackings.CountByStatus(l.ctx, l.account())
+	counts, _ := db.Statistics.CountByStatus(l.ctx, l.account())
 	names := view.NewStatusNames(l.s.Config.Statuses)
 	for _, c := range counts {
 		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {

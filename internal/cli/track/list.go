@@ -138,7 +138,7 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 	case err != nil:
 		return err
 	case all == 0:
-		return explainEmpty(ctx, c, db.Trackings, flags)
+		return explainEmpty(ctx, c, db.Statistics, flags)
 	case !f.StaleSince.IsZero():
 		c.IO.Note("%s not heard of since; %s not checked yet: `waybill show --stale` or `waybill wait` asks the service", view.Number(all-unchecked), view.Number(unchecked))
 	}
@@ -159,11 +159,11 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
 		c.IO.Note("%s", nothingListed(c.Account(ctx)))
 		return nil
 	}
-	return explainEmpty(ctx, c, db.Trackings, shell.Line(o.words()...))
+	return explainEmpty(ctx, c, db.Statistics, shell.Line(o.words()...))
 }
 
 // explainEmpty says that nothing matches, and what there is.
-func explainEmpty(ctx context.Context, c *command.Call, known ledger.Trackings, flags string) error {
+func explainEmpty(ctx context.Context, c *command.Call, known ledger.Statistics, flags string) error {
 	counts, err := known.CountByStatus(ctx, c.Account(ctx))
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func selected(ctx context.Context, db *app.Store, account string, f ledger.Filte
 			return targets{}, err
 		}
 		if few = append(few, t); len(few) > maxHeld {
-			f.LeastRecentlyAsked = true
+			f.Order = ledger.ByAsked
 			return targets{once(fromStore(db.Trackings.Statuses(ctx, account, f))), 0, func() {}}, nil
 		}
 	}

@@ -117,7 +117,7 @@ type waiter struct {
 // WaitForRun waits until the accepted rows of a run are processed. The error says
 // why they are not, and is that of a command that waits.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run) error {
-	f := ledger.Filter{Run: run.ID, LeastRecentlyAsked: true}
+	f := ledger.Filter{Run: run.ID, Order: ledger.ByAsked}
 	accepted := func(st ledger.TrackingStatus) bool { return st.State == ledger.Accepted }
 	rows := command.Filter(db.Trackings.Statuses(context.WithoutCancel(ctx), run.Plan.Account, f), accepted, 0)
 	w := &waiter{call: c, next: c.CommandLine("wait", "--run", runName(run.ID))}

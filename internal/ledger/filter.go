@@ -1,0 +1,59 @@
+package ledger
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// Order is what a list is sorted by.
+type Order string
+
+// The orders. Trackings that are alike are in the order of creation. What is not
+// known is last, in either direction.
+const (
+	ByCreation   Order = ""           // rows, then what was only seen, then numbers without an account
+	ByAsked      Order = "asked"      // when the service last answered a query: never first. No direction
+	ByUpdated    Order = "updated"    // when the last answer or event came
+	ByCheckpoint Order = "checkpoint" // time of the last checkpoint
+	ByReference  Order = "reference"  // referId, by its bytes
+	ByNumber     Order = "number"     // tracking number, folded
+	ByStatus     Order = "status"     // label, else track, else number
+	ByCarrier    Order = "carrier"    // see [TrackingStatus.Carrier]
+)
+
+// Filter narrows a list. Its zero value takes everything.
+type Filter struct {
+	Status     string    // status number, label or track, as [tracking.NamesStatus] compares them
+	Run        int64     // only rows of this run's input
+	SeenSince  time.Time // only trackings seen at or after
+	State      State     // only rows in this state
+	StaleSince time.Time // only those accepted before, without an answer or event at or after, and not delivered
+	StuckSince time.Time // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
+	Carrier    string    // only those of this carrier code, in any case
+	ReferIDs   []string  // only those with one of these, of which a * at the end stands for any rest
+	Unreported bool      // only accepted rows of which nothing is known
+	Limit      int       // 0 means all
+
+	Order      Order
+	Descending bool
+}
+
+// Matches reports whether st is one of the list, but for Run and Limit.
+func (f Filter) Matches(st TrackingStatus) bool {
+	s := st.Sighting
+	switch {
+	case f.Status != "" && (s == nil || !s.HasStatus(f.Status)),
+		!f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)),
+		f.State != "" && st.State != f.State,
+		!f.StaleSince.IsZero() && !st.staleSince(f.StaleSince),
+		!f.StuckSince.IsZero() && !st.StuckSince(f.StuckSince),
+		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier),
+		f.Unreported && !st.Unreported():
+		return false
+	}
+	return len(f.ReferIDs) == 0 || slices.ContainsFunc(f.ReferIDs, func(pattern string) bool {
+		prefix, open := strings.CutSuffix(pattern, "*")
+		return st.Item.ReferID == pattern || open && st.Item.ReferID != "" && strings.HasPrefix(st.Item.ReferID, prefix)
+	})
+}

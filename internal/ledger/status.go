@@ -1,0 +1,121 @@
+package ledger
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// TrackingStatus is a tracking and what is known of it.
+type TrackingStatus struct {
+	Item     tracking.Item
+	State    State  // empty if this ledger did not create it
+	Run      int64  // the run that brought it in, 0 if none or if it was pruned
+	Reason   string // why it was rejected or is unknown
+	Sighting *Sighting
+	Asked    time.Time // when the service last answered a query about the referId; zero if never
+	Sent     time.Time // when the request ended that last sent it; zero if none did
+
+	// Superseded and Dismissed are as in [Row].
+	Superseded bool
+	Dismissed  time.Time
+
+	// Unverified is the number in the inbox of the latest event about the tracking
+	// number that did not verify, 0 if there is none. It changed nothing.
+	Unverified int64
+}
+
+// IsOpen reports whether it is rejected and neither superseded nor dismissed.
+func (st TrackingStatus) IsOpen() bool {
+	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
+}
+
+// Unchecked reports whether the service accepted the tracking, and was not asked
+// about it since, nor did an event say anything.
+func (st TrackingStatus) Unchecked() bool {
+	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
+}
+
+// Unreported reports whether the service accepted the tracking and nothing is
+// known of it: nobody asked, or the answer said nothing of it.
+func (st TrackingStatus) Unreported() bool { return st.State == Accepted && st.Sighting == nil }
+
+// Carrier returns the carrier code that the service gave, else the one that was
+// sent, empty if there is none.
+func (st TrackingStatus) Carrier() string {
+	if st.Sighting == nil {
+		return st.Item.CarrierCode
+	}
+	return cmp.Or(st.Sighting.CarrierCode, st.Item.CarrierCode)
+}
+
+// staleSince reports whether it was accepted, and neither an answer nor an event
+// came from that time on.
+func (st TrackingStatus) staleSince(at time.Time) bool {
+	s := st.Sighting
+	return st.State == Accepted && !st.Sent.After(at) && st.Asked.Before(at) && (s == nil || s.Seen.Before(at) && !s.Delivered())
+}
+
+// StuckSince reports whether the service knows the tracking, it is not delivered,
+// and its last checkpoint is from before that time; without a checkpoint, when it
+// was sent counts.
+func (st TrackingStatus) StuckSince(at time.Time) bool {
+	s := st.Sighting
+	if s == nil || s.Phase == Absent || s.Delivered() {
+		return false
+	}
+	moved := s.Times.Checkpoint
+	if moved.IsZero() {
+		moved = st.Sent
+	}
+	return !moved.IsZero() && moved.Before(at)
+}
+
+// StatusCount is how many trackings have a status.
+type StatusCount struct {
+	Phase       Phase  // empty if nothing is known of them
+	Status      string // JSON literal as sent, empty if none
+	StatusLabel string
+	StatusTrack string
+
+	// Of trackings of which nothing is known: the state of their rows, and whether
+	// rejected ones are superseded or dismissed, see [Row].
+	State                 State
+	Superseded, Dismissed bool
+
+	Trackings int64
+}
+
+// Group is trackings that are alike.
+type Group struct {
+	StatusCount
+	Carrier     string    // see [TrackingStatus.Carrier]
+	Run         int64     // that brought them in, 0 if none or if it was pruned
+	Created     time.Time // when that run began, zero if none did
+	TransitDays int64     // [Sighting].Transit in whole days, rounded; -1 if it is not known
+}
+
+// UnknownTransit is [Group].TransitDays where it is not known.
+const UnknownTransit = -1
+
+// TransitDays returns a transit time in whole days, rounded, and
+// [UnknownTransit] for 0.
+func TransitDays(transit time.Duration) int64 {
+	const day = 24 * time.Hour
+	if transit <= 0 {
+		return UnknownTransit
+	}
+	return int64((transit + day/2) / day)
+}
+
+// GroupOf returns the group of one tracking, but for Created.
+func GroupOf(st TrackingStatus) Group {
+	g := Group{Carrier: st.Carrier(), Run: st.Run, TransitDays: UnknownTransit, StatusCount: StatusCount{Trackings: 1}}
+	if s := st.Sighting; s != nil {
+		g.Phase, g.Status, g.StatusLabel, g.StatusTrack, g.TransitDays = s.Phase, s.Status, s.StatusLabel, s.StatusTrack, TransitDays(s.Transit)
+		return g
+	}
+	g.State, g.Superseded, g.Dismissed = st.State, st.Superseded, !st.Dismissed.IsZero()
+	return g
+}

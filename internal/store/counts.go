@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// countKey is a line of table tracking_counts.
+type countKey struct {
+	account, run, status int64
+	carrier              string
+	transitDays          int64
+}
+
+// of returns the line of the same account and run for a status.
+func (k countKey) of(status int64, carrier string, transit time.Duration) countKey {
+	k.status, k.carrier, k.transitDays = status, carrier, ledger.TransitDays(transit)
+	return k
+}
+
+// trackingCounts is by how many the trackings of lines become more, and when the
+// last of them was seen.
+type trackingCounts map[countKey]*struct{ n, seen int64 }
+
+func (c trackingCounts) add(k countKey, n, seen int64) {
+	line := c[k]
+	if line == nil {
+		line = new(struct{ n, seen int64 })
+		c[k] = line
+	}
+	line.n += n
+	line.seen = max(line.seen, seen)
+}
+
+// The parts of a statement that adds to table tracking_counts, around its values.
+const (
+	insertCounts = "INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings, seen)"
+	onKnownCount = ` ON CONFLICT (account_id, run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings,
+		seen = CASE WHEN excluded.seen > tracking_counts.seen THEN excluded.seen ELSE tracking_counts.seen END`
+	// transitDays is [ledger.TransitDays] of a sighting s.
+	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
+)
+
+// changeCounts changes table tracking_counts.
+func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) error {
+	keys := make([]countKey, 0, len(counts))
+	for k := range counts {
+		keys = append(keys, k)
+	}
+	return d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+		k := keys[i]
+		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k].n, counts[k].seen)
+	})
+}
+
+// runOf returns the run that brought a row in.
+func (t *tx) runOf(ctx context.Context, row int64) (int64, error) {
+	if r := t.run; r.first <= row && row <= r.last {
+		return r.id, nil
+	}
+	_, err := t.row(ctx, []any{&t.run.id, &t.run.first, &t.run.last}, `SELECT id, first_row, last_row FROM runs
+		WHERE first_row <= $1 AND last_row >= $1 ORDER BY first_row DESC LIMIT 1`, row)
+	return t.run.id, err
+}
+
+// trackingCount is a line of table tracking_counts as it is read.
+type trackingCount struct {
+	countKey
+	trackings, seen int64
+}
+
+// readCounts reads the lines that the filter may take, whatever their run.
+func (l *lister) readCounts(ctx context.Context) (err error) {
+	query := "SELECT run_id, status_id, carrier, transit_days, trackings, seen FROM tracking_counts WHERE account_id = $1 AND trackings > 0"
+	var all, taken int64
+	err = l.d.each(ctx, func(s scanner) error {
+		c := trackingCount{countKey: countKey{account: l.account}}
+		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &c.seen)
+		all += c.trackings
+		if l.mayTake(c) {
+			l.counts = append(l.counts, c)
+			taken += c.trackings
+		}
+		return err
+	}, query, l.account)
+	l.dense = taken > all/50
+	return err
+}
+
+// mayTake reports whether the filter may take trackings of a line.
+func (l *lister) mayTake(c trackingCount) bool {
+	known := c.status != 0
+	return (l.f.Status == "" || known && slices.Contains(l.statuses, c.status)) &&
+		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
+		(!l.f.Unreported || !known) &&
+		(l.f.SeenSince.IsZero() || known && c.seen >= millis(l.f.SeenSince)) &&
+		(l.f.StuckSince.IsZero() || known && !slices.Contains(l.final, c.status)) &&
+		(l.f.StaleSince.IsZero() || !slices.Contains(l.final, c.status))
+}
+
+// countedRuns are the runs with rows that the filter may take, of those that are
+// numbered.
+func (l *lister) countedRuns() map[int64]bool {
+	runs := map[int64]bool{}
+	for _, c := range l.counts {
+		runs[c.run] = true
+	}
+	return runs
+}
+
+// carriers are the codes that the filter takes, as they are kept.
+func (l *lister) carriers() []string {
+	var codes []string
+	for _, c := range l.counts {
+		if !slices.Contains(codes, c.carrier) {
+			codes = append(codes, c.carrier)
+		}
+	}
+	return codes
+}

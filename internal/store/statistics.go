@@ -1,0 +1,186 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// Count counts trackings by group, see [ledger.Statistics].
+func (d *DB) Count(ctx context.Context, account string, f ledger.Filter) ([]ledger.Group, error) {
+	f.Limit, f.Order = 0, ledger.ByCreation
+	if err := d.indexNumbers(ctx, 0); err != nil {
+		return nil, err
+	}
+	l, err := d.newLister(ctx, account, f)
+	if err != nil {
+		return nil, err
+	}
+	groups := groupCounts{}
+	counted, err := l.countsWhatItTakes(ctx)
+	switch {
+	case err != nil:
+	case counted:
+		err = l.sum(ctx, groups)
+	default:
+		created := map[int64]int64{}
+		for _, r := range l.runs {
+			created[r.id] = r.created
+		}
+		for st, err := range d.Statuses(ctx, account, f) {
+			if err != nil {
+				return nil, err
+			}
+			g := ledger.GroupOf(st)
+			g.Created = instant(created[g.Run])
+			groups.add(g, 1)
+		}
+	}
+	return groups.all(), err
+}
+
+// groupCounts is how many trackings are in which group.
+type groupCounts map[ledger.Group]int64
+
+func (c groupCounts) add(g ledger.Group, n int64) {
+	g.Trackings = 0
+	c[g] += n
+}
+
+func (c groupCounts) all() []ledger.Group {
+	groups := make([]ledger.Group, 0, len(c))
+	for g, n := range c {
+		if g.Trackings = n; n > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// countsWhatItTakes reports whether the lines of table tracking_counts say how
+// much the filter takes.
+func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
+	f := l.f
+	if f.State != "" || f.ReferIDs != nil || !f.SeenSince.IsZero() || !f.StaleSince.IsZero() || !f.StuckSince.IsZero() {
+		return false, nil
+	}
+	var others bool // rows that are not numbered, or of other runs
+	_, err := l.d.row(ctx, []any{&others}, `SELECT (SELECT value FROM counters WHERE name = 'row') > $1 OR EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $2)`, l.numbered, f.Run)
+	return !others, err
+}
+
+// sum adds what the filter takes.
+func (l *lister) sum(ctx context.Context, groups groupCounts) error {
+	var unreported int64
+	for _, c := range l.counts {
+		if l.f.Run != 0 && c.run != l.f.Run {
+			continue
+		}
+		g := l.group(c.run, c.status, c.carrier, c.transitDays)
+		if c.status == 0 {
+			g.State = ledger.Accepted // see sumByState
+			unreported += c.trackings
+		}
+		groups.add(g, c.trackings)
+	}
+	if unreported > 0 {
+		if err := l.sumByState(ctx, groups); err != nil {
+			return err
+		}
+	}
+	if !l.withoutRow() {
+		return nil
+	}
+	return l.d.each(ctx, func(s scanner) error {
+		var status, transitDays, n int64
+		var carrier string
+		err := s.Scan(&status, &carrier, &transitDays, &n)
+		if l.mayTake(trackingCount{countKey: countKey{status: status, carrier: carrier}}) {
+			groups.add(l.group(0, status, carrier, transitDays), n)
+		}
+		return err
+	}, "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.account_id = 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+}
+
+// group is the group of a line of table tracking_counts.
+func (l *lister) group(run, status int64, carrier string, transitDays int64) ledger.Group {
+	g := ledger.Group{StatusCount: l.known[status], Carrier: carrier, TransitDays: transitDays}
+	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == run }); i >= 0 {
+		g.Created = instant(l.runs[i].created)
+		if !l.runs[i].pruned {
+			g.Run = run
+		}
+	}
+	return g
+}
+
+// sumByState takes rows that are not accepted, and of which nothing is known, out
+// of those that are.
+func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
+	low, high := int64(0), l.numbered
+	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == l.f.Run }); i >= 0 {
+		low, high = l.runs[i].first, min(high, l.runs[i].last)
+	}
+	type present struct {
+		run                  int64
+		carrier, state, kind string
+	}
+	counts := map[present]int64{}
+	err := l.d.each(ctx, func(s scanner) error {
+		var p present
+		var row int64
+		err := s.Scan(&row, &p.carrier, &p.state, &p.kind)
+		if r := l.runAt(row); r != nil {
+			p.run = r.id
+		}
+		counts[p]++
+		return err
+	}, `SELECT r.id, r.carrier, r.present, CASE r.present WHEN 'rejected' THEN `+rejection+` ELSE '' END FROM
+		(SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
+			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown') AND r.id BETWEEN $2 AND $3
+		UNION ALL SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state FROM batches b
+			CROSS JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+			WHERE b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL AND r.id BETWEEN $2 AND $3) AS r
+		WHERE r.account_id = $1 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id)`, l.account, low, high)
+	for p, n := range counts {
+		if !l.mayTake(trackingCount{countKey: countKey{carrier: p.carrier}}) {
+			continue
+		}
+		g := l.group(p.run, 0, p.carrier, ledger.UnknownTransit)
+		g.State = ledger.Accepted
+		groups.add(g, -n)
+		if g.State, g.Superseded, g.Dismissed = ledger.State(p.state), p.kind == "superseded", p.kind == "dismissed"; !l.f.Unreported {
+			groups.add(g, n)
+		}
+	}
+	return err
+}
+
+// CountByStatus counts trackings, see [ledger.Statistics].
+func (d *DB) CountByStatus(ctx context.Context, account string) ([]ledger.StatusCount, error) {
+	groups, err := d.Count(ctx, account, ledger.Filter{})
+	counts := map[ledger.StatusCount]int64{}
+	for _, g := range groups {
+		n := g.Trackings
+		g.Trackings = 0
+		counts[g.StatusCount] += n
+	}
+	all := make([]ledger.StatusCount, 0, len(counts))
+	for c, n := range counts {
+		c.Trackings = n
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b ledger.StatusCount) int {
+		return cmp.Or(cmp.Compare(b.Trackings, a.Trackings), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return all, err
+}
+
+// References returns referIds by how they begin, see [ledger.Statistics].
+func (d *DB) References(ctx context.Context, account, prefix string, limit int) ([]string, error) {
+	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOf("$1")+
+		" AND r.refer_id >= $2 AND r.refer_id < $3"+visible+"ORDER BY r.refer_id LIMIT $4", account, prefix, prefix+lastText, limit)
+}

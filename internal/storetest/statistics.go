@@ -1,0 +1,310 @@
+package storetest
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// statistics does what comes to mind to a store, and compares lists and counts of
+// many filters with what a list of everything says.
+func statistics(t *testing.T, h Harness) {
+	t.Helper()
+	const seeds, steps = 4, 24
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			c := &counted{world: newWorld(t, h), rng: rand.New(rand.NewPCG(seed, 7)), at: sent} //nolint:gosec // to be repeated by its seed
+			for range steps {
+				c.step()
+				if c.rng.IntN(6) == 0 {
+					c.compare()
+				}
+				if t.Failed() {
+					return
+				}
+			}
+			c.compare()
+			_, err := c.PruneRuns(c.Context(), time.Now().Add(time.Hour))
+			c.must(err)
+			c.compare()
+		})
+	}
+}
+
+// counted is a store whose counts are compared.
+type counted struct {
+	*world
+	rng  *rand.Rand
+	at   time.Time // grows
+	runs []int64
+}
+
+// manyItems is how many items the runs are about.
+const manyItems = 60
+
+// entriesOfOrders returns entries of orders with one parcel or two.
+func (c *counted) entriesOfOrders() []ledger.Entry {
+	from := c.rng.IntN(manyItems)
+	all := entries(from, from+c.rng.IntN(12))
+	for i := range all {
+		all[i].Item.CarrierCode = []string{"ups", "UPS", "dhl", "", "o'neill"}[c.rng.IntN(5)]
+		if c.rng.IntN(6) == 0 {
+			all[i].Item.ReferID = item(from + 1).ReferID
+		}
+	}
+	return all
+}
+
+func (c *counted) step() {
+	c.at = c.at.Add(time.Minute)
+	switch n := c.rng.IntN(12); {
+	case n < 3 || len(c.runs) == 0:
+		p := plan()
+		p.CheckFirst = c.rng.IntN(6) == 0
+		c.runs = append(c.runs, c.run(p, c.entriesOfOrders()...).ID)
+	case n < 6:
+		for _, b := range c.claim(c.runs[c.rng.IntN(len(c.runs))], 1+c.rng.IntN(3)) {
+			c.settleOne(b)
+		}
+	case n < 9:
+		var all []ledger.RecordedAnswer
+		for range 1 + c.rng.IntN(9) {
+			s := c.seen()
+			if c.rng.IntN(8) == 0 {
+				s.Key.ReferID = ""
+			}
+			all = append(all, ledger.RecordedAnswer{Asked: c.at, Seen: []ledger.Sighting{s}, Raw: []byte("{}")})
+		}
+		c.must(c.Record(c.Context(), account, all))
+	case n < 11:
+		s := c.seen()
+		s.Key.ReferID, s.Source = "", ledger.FromEvent
+		from, _, err := c.Followed(c.Context())
+		c.must(err)
+		s.Event = from + 1
+		c.follow(s)
+	default:
+		c.kill()
+	}
+}
+
+// settleOne ends a batch in any way.
+func (c *counted) settleOne(b ledger.Batch) {
+	o := outcome(b, []ledger.State{ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}[c.rng.IntN(5)])
+	if c.rng.IntN(3) == 0 {
+		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "bad"}}
+	}
+	c.must(c.Settle(c.Context(), []ledger.Settlement{o}))
+	if c.rng.IntN(4) == 0 {
+		_, err := c.Dismiss(c.Context(), c.runs[c.rng.IntN(len(c.runs))], "")
+		c.must(err)
+	}
+}
+
+// seen is anything that may be seen of a tracking.
+func (c *counted) seen() ledger.Sighting {
+	s := sighting(c.rng.IntN(manyItems+20), c.at)
+	s.CarrierCode = []string{"", "ups", "Dhl"}[c.rng.IntN(3)]
+	s.Times = tracking.Times{Checkpoint: c.at.Add(-time.Duration(c.rng.IntN(200)) * time.Hour)}
+	switch c.rng.IntN(5) {
+	case 0:
+		s.Phase, s.Status, s.StatusLabel, s.StatusTrack, s.Times = ledger.Processing, "", "", "", tracking.Times{}
+	case 1:
+		s.Status, s.StatusLabel, s.StatusTrack = "7", "IN_TRANSIT", "in_transit"
+	case 2:
+		s.Phase, s.Status, s.StatusLabel, s.StatusTrack = ledger.Absent, "", "", ""
+	default:
+		s.Transit = time.Duration(c.rng.IntN(5)) * 11 * time.Hour
+	}
+	return s
+}
+
+// compare compares lists and counts of filters with a list of everything.
+func (c *counted) compare() {
+	c.Helper()
+	middle := c.at.Add(-10 * time.Minute)
+	filters := []ledger.Filter{
+		{}, {Status: "delivered"}, {Status: "7"}, {Status: "nothing"}, {Carrier: "ups"}, {Carrier: "DHL"}, {Carrier: "O'Neill"}, {Carrier: "none"}, {Unreported: true},
+		{SeenSince: middle}, {SeenSince: c.at.Add(time.Hour)}, {StaleSince: middle}, {StuckSince: c.at.Add(-90 * time.Hour)},
+		{ReferIDs: []string{"order-000*"}}, {ReferIDs: []string{item(3).ReferID, "order-001*", "none", "order-0*"}}, {ReferIDs: []string{"*"}}, {ReferIDs: []string{"'"}},
+		{Carrier: "ups", Status: "delivered"}, {Status: "delivered", ReferIDs: []string{"order-00*"}}, {Carrier: "dhl", Unreported: true},
+		{Carrier: "ups", SeenSince: middle}, {Status: "delivered", StuckSince: c.at},
+	}
+	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
+		filters = append(filters, ledger.Filter{State: state}, ledger.Filter{State: state, Carrier: "ups"})
+	}
+	all := collect(c.world, c.Statuses(c.Context(), account, ledger.Filter{}))
+	for _, f := range filters {
+		want := []ledger.TrackingStatus{}
+		for _, st := range all {
+			if f.Matches(st) {
+				want = append(want, st)
+			}
+		}
+		c.compareOne(f, want)
+		run := c.runs[c.rng.IntN(len(c.runs))]
+		if _, err := c.Run(c.Context(), run); err != nil {
+			continue // pruned
+		}
+		ofRun := map[tracking.Key]bool{}
+		for _, row := range collect(c.world, c.Rows(c.Context(), run)) {
+			ofRun[row.Item.Key()] = true
+		}
+		f.Run = run
+		c.compareOne(f, slices.DeleteFunc(want, func(st ledger.TrackingStatus) bool { return st.State == "" || !ofRun[st.Item.Key()] }))
+	}
+}
+
+// compareOne compares the lists and the counts of a filter, of which those are to
+// be in the order of creation.
+func (c *counted) compareOne(f ledger.Filter, want []ledger.TrackingStatus) {
+	c.Helper()
+	name := fmt.Sprintf("%+v", f)
+	c.same("list "+name, keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(want))
+	groups, err := c.Count(c.Context(), account, f)
+	c.must(err)
+	got, counts := map[ledger.Group]int64{}, map[ledger.Group]int64{}
+	for _, g := range groups {
+		n := g.Trackings
+		if g.Run != 0 && g.Created.IsZero() {
+			c.Errorf("%s: run %d was never created", name, g.Run)
+		}
+		g.Trackings, g.Created = 0, time.Time{}
+		got[g] += n
+	}
+	for _, st := range want {
+		g := ledger.GroupOf(st)
+		g.Trackings = 0
+		counts[g]++
+	}
+	c.same("count "+name, got, counts)
+	for order, key := range sortKeys {
+		if c.rng.IntN(3) > 0 {
+			continue
+		}
+		f.Order, f.Descending = order, c.rng.IntN(2) == 0 && order != ledger.ByAsked
+		sorted := slices.Clone(want)
+		slices.SortStableFunc(sorted, func(a, b ledger.TrackingStatus) int {
+			x, y := key(a), key(b)
+			direction := 1
+			if f.Descending {
+				direction = -1
+			}
+			return cmp.Or(-cmp.Compare(min(len(x), 1), min(len(y), 1)), direction*strings.Compare(x, y))
+		})
+		c.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(sorted))
+	}
+}
+
+// keysOf are the keys of trackings, in order.
+func keysOf(all []ledger.TrackingStatus) []tracking.Key {
+	keys := []tracking.Key{}
+	for _, st := range all {
+		keys = append(keys, st.Item.Key())
+	}
+	return keys
+}
+
+// sortKeys are texts that compare as the orders do, empty for what is not known.
+var sortKeys = map[ledger.Order]func(ledger.TrackingStatus) string{
+	ledger.ByAsked: func(st ledger.TrackingStatus) string { return "at " + timeKey(st.Asked) },
+	ledger.ByUpdated: func(st ledger.TrackingStatus) string {
+		if st.Sighting == nil {
+			return ""
+		}
+		return timeKey(st.Sighting.Seen)
+	},
+	ledger.ByCheckpoint: func(st ledger.TrackingStatus) string {
+		if st.Sighting == nil {
+			return ""
+		}
+		return timeKey(st.Sighting.Times.Checkpoint)
+	},
+	ledger.ByReference: func(st ledger.TrackingStatus) string { return st.Item.ReferID },
+	ledger.ByNumber:    func(st ledger.TrackingStatus) string { return tracking.FoldNumber(st.Item.Number) },
+	ledger.ByStatus: func(st ledger.TrackingStatus) string {
+		if st.Sighting == nil {
+			return ""
+		}
+		return strings.ToLower(cmp.Or(st.Sighting.StatusLabel, st.Sighting.StatusTrack, st.Sighting.Status))
+	},
+	ledger.ByCarrier: func(st ledger.TrackingStatus) string { return strings.ToLower(st.Carrier()) },
+}
+
+// timeKey is a text that compares as the time does, empty for never.
+func timeKey(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("%020d", t.UnixMilli())
+}
+
+var statisticsTests = map[string]func(*world){
+	"Groups":     groupsAlike,
+	"References": referencesByPrefix,
+}
+
+func groupsAlike(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	w.settle(ledger.Accepted, b[0])
+	w.settle(ledger.Rejected, b[1])
+	seen := sighting(1, sent)
+	seen.CarrierCode, seen.Transit = "dhl", 60*time.Hour
+	w.learn(seen)
+	later := sighting(1, sent.Add(time.Hour)) // it is delivered as before, and has no checkpoints
+	later.CarrierCode = ""
+	w.learn(later)
+	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 1}))[0]
+	w.same("transit time", st.Sighting.Transit, 60*time.Hour)
+	groups, err := w.Count(w.Context(), account, ledger.Filter{})
+	w.must(err)
+	slices.SortFunc(groups, func(a, b ledger.Group) int { return cmp.Compare(a.Trackings, b.Trackings) })
+	w.same("groups", groups, []ledger.Group{
+		{
+			StatusCount: ledger.StatusCount{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", Trackings: 1},
+			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: 3,
+		},
+		{
+			StatusCount: ledger.StatusCount{State: ledger.Accepted, Trackings: 2},
+			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: ledger.UnknownTransit,
+		},
+		{
+			StatusCount: ledger.StatusCount{State: ledger.Rejected, Trackings: 3},
+			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: ledger.UnknownTransit,
+		},
+	})
+	_, err = w.Count(w.Context(), account, ledger.Filter{Run: 99})
+	w.is("no such run", err, ledger.ErrNoRun)
+	groups, err = w.Count(w.Context(), "other", ledger.Filter{})
+	w.must(err)
+	w.same("of another account", len(groups), 0)
+}
+
+func referencesByPrefix(w *world) {
+	all := entries(1, 12)
+	all[3].Item.ReferID = all[4].Item.ReferID
+	all[11].Item.ReferID = "Ünïcode"
+	w.run(plan(), all...)
+	for prefix, want := range map[string][]string{
+		"order-000": ids(1, 2, 3, 5, 6), "order-001": ids(10, 11), "ORDER": nil, "Ü": {"Ünïcode"}, "": ids(1, 2, 3, 5, 6), "%": nil, "order-0011": ids(11),
+	} {
+		got, err := w.References(w.Context(), account, prefix, 5)
+		w.must(err)
+		w.same("references "+prefix, got, want)
+	}
+	got, err := w.References(w.Context(), "other", "", 5)
+	w.must(err)
+	w.same("of another account", len(got), 0)
+	w.begin(w.Store, plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "staged", Number: "N"}})
+	got, err = w.References(w.Context(), account, "staged", 5)
+	w.must(err)
+	w.same("of a staged run", len(got), 0)
+}
