@@ -424,3 +424,39 @@ else
 fi
 
 # ex: ts=4 sw=4 et filetype=sh
+
+__waybill_init_completion()
+{
+    COMPREPLY=()
+    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local i last=-1 word line=$COMP_LINE
+    words=()
+    cword=0
+    for ((i = 0; i < ${#COMP_WORDS[@]}; i++)); do
+        word=${COMP_WORDS[i]}
+        if [[ $last -ge 1 && $line != [[:space:]]* && ($word == [=:]* || ${words[last]} == *[=:]) ]]; then
+            words[last]+=$word
+        else
+            last=$((last + 1))
+            words[last]=$word
+        fi
+        line=${line#*"$word"}
+        [[ $i -eq $COMP_CWORD ]] && cword=$last
+    done
+    cur=${words[cword]}
+    prev=${words[cword-1]}
+    declare -F _filedir >/dev/null 2>&1 || eval '_filedir() { __waybill_files "$@"; }'
+}
+
+__waybill_files()
+{
+    local IFS=$'\n' types=${1%|}
+    COMPREPLY=($(compgen -d -- "$cur"))
+    if [[ $types != -d ]]; then
+        COMPREPLY+=($(shopt -s extglob; compgen -f -X "${types:+!*.@($types)}" -- "$cur"))
+    fi
+    compopt -o filenames 2>/dev/null
+}

@@ -46,6 +46,7 @@ receives the service's webhooks.`,
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
 		c.Short = "Print a script that makes the shell complete commands"
+		completeBash(c)
 	}
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
