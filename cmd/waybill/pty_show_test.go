@@ -3,6 +3,9 @@
 package main_test
 
 import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -141,5 +144,60 @@ Note:  2026-03-06T04:01:00Z, Out for delivery: your shipment was loaded, Seattle
 `
 	if code != 0 || len(stderr) > 0 || !regexp.MustCompile("^"+want+"$").Match(stdout) {
 		t.Errorf("exit status %d\n%s\nwant\n%s\nstderr %s", code, stdout, want, stderr)
+	}
+}
+
+// A table of several keeps identifiers, status and its colour on every terminal, and
+// ends with one line that sums it up.
+func TestShowOfSeveralOnTerminals(t *testing.T) {
+	w := newShownWorld(t)
+	for _, columns := range []uint16{60, 80, 100, 140} {
+		code, raw := w.terminal(columns, "show", "R1", "R2")
+		lines, _ := drawn(t, raw)
+		shown := strings.Join(lines, "\n")
+		for _, want := range []string{"REFERENCE", "NUMBER", "STATUS", "350586033920", "DELIVER", "2 trackings: 1 delivered · 1 processing"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
+			}
+		}
+		for column, from := range map[string]uint16{"UPDATED": 100, "CHECKPOINT": 80} {
+			if columns >= from && !strings.Contains(shown, column) {
+				t.Errorf("%d columns: no %s in\n%s", columns, column, shown)
+			}
+		}
+		for _, line := range lines {
+			if n := visible.DisplayWidth(line); n > int(columns) {
+				t.Errorf("%d columns: %d in %q", columns, n, line)
+			}
+		}
+		if code != 0 || !strings.Contains(raw, "\x1b[32mDELIVER") {
+			t.Errorf("%d columns: exit status %d, or no colour: %q", columns, code, raw)
+		}
+	}
+}
+
+// What programs read can be read, with every text as it was sent.
+func TestShowForPrograms(t *testing.T) {
+	w := newShownWorld(t)
+	_, stdout, _ := w.run("show", "R1", "R2", "-o", "csv", "--csv-raw")
+	table, err := csv.NewReader(bytes.NewReader(stdout)).ReadAll()
+	if err != nil || len(table) != 3 {
+		t.Fatalf("%d lines, %v: %s", len(table), err, stdout)
+	}
+	want := map[string]string{"REFERENCE": "R1", "NUMBER": "350586033920", "STATUS NUMBER": "1", "CHECKPOINT": "2026-03-06T17:12:00.000Z", "SOURCE": "query"}
+	for i, name := range table[0] {
+		if value, ok := want[name]; ok && table[1][i] != value {
+			t.Errorf("%s is %q; want %q", name, table[1][i], value)
+		}
+	}
+	for _, args := range [][]string{{"show", "R1", "-o", "json"}, {"show", "R1", "R2", "-o", "json", "--jq", ".[0]"}, {"show", "R1", "R1", "-o", "jsonl"}} {
+		_, stdout, _ := w.run(args...)
+		var got struct {
+			TransitTime int
+			Checkpoints []struct{ EventType string }
+		}
+		if err := json.Unmarshal(stdout, &got); err != nil || got.TransitTime != 4 || len(got.Checkpoints) != 4 || got.Checkpoints[3].EventType != "a\x1b[2J\u202eb" {
+			t.Errorf("%q: %v: %s", args, err, stdout)
+		}
 	}
 }

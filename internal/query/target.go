@@ -88,6 +88,16 @@ func (t *Target) RunOf(state ledger.State) int64 {
 	return 0
 }
 
+// RowOf returns its row of a tracking, nil if there is none.
+func (t *Target) RowOf(tr Tracking) *ledger.TrackingStatus {
+	for i := range t.rows {
+		if tr.isOf(t.rows[i]) {
+			return &t.rows[i]
+		}
+	}
+	return nil
+}
+
 // lastAsked returns when the service was last asked about it, by any command.
 func (t *Target) lastAsked() time.Time {
 	var last time.Time

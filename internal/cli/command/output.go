@@ -124,6 +124,10 @@ func (o *Output) Discard() {
 // IsCSV reports whether the format is CSV.
 func (o *Output) IsCSV() bool { return o.Format() == render.CSV }
 
+// ForPeople reports whether results are read by people on a terminal: with ages of what
+// is known, times to the minute, and colours.
+func (o *Output) ForPeople() bool { return o.Format() == render.Table && o.Out().IsTerminal() }
+
 // Object prints one result as JSON.
 func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }
 

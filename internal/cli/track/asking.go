@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // asking asks about many targets and passes the results on in order.
@@ -171,19 +175,29 @@ type stopError struct {
 func (e *stopError) Error() string { return e.text }
 func (e *stopError) Unwrap() error { return e.cause }
 
-// resume is the command line that continues a command: this one, without its
-// time limit.
-func resume(c *command.Call, refs []string, flags ...string) string {
-	words := append([]string{c.Cmd.Name()}, refs...)
-	for _, name := range append(flags, "from", "format", "run", "status", "state", "stale", "by") {
-		f := c.Cmd.Flags().Lookup(name)
-		switch {
-		case f == nil || !f.Changed:
-		case f.Value.Type() == "bool":
-			words = append(words, "--"+name)
-		default:
-			words = append(words, "--"+name, f.Value.String())
+// resume is the command line that continues a command: this one, without its time
+// limit and the flags that are named.
+func resume(c *command.Call, refs []string, without ...string) string {
+	words := append([]string{"waybill", c.Cmd.Name()}, refs...)
+	without = append(without, "timeout", "quiet", "verbose", "debug")
+	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Changed || slices.Contains(without, f.Name) {
+			return
 		}
-	}
-	return c.CommandLineWith([]string{"map", "encoding", "strip-spaces", "max-input", "concurrency", "rate"}, words...)
+		name := "--" + f.Name
+		if f.Shorthand != "" {
+			name = "-" + f.Shorthand
+		}
+		for _, v := range command.FlagValues(f) {
+			switch {
+			case f.Value.Type() != "bool":
+				words = append(words, name, v)
+			case v == "true":
+				words = append(words, name)
+			default:
+				words = append(words, name+"="+v)
+			}
+		}
+	})
+	return shell.Line(words...)
 }

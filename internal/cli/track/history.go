@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -39,13 +40,15 @@ func newHistory(ctx context.Context, c *command.Call) func(res *query.Result, un
 }
 
 // printHistory prints the versions of a result's trackings, newest first: as one
-// list in JSON and CSV, else a block for each version under the tracking's header.
-func printHistory(out *command.Output, n view.StatusNames, res query.Result) error {
+// list in JSON, as a row for each change in CSV and with --columns, else a block for
+// each version under the tracking's header.
+func (p *printer) printHistory(res query.Result) error {
+	out, n := p.call.Out, p.names
 	switch {
 	case out.Machine():
 		return printVersions(out, res)
-	case out.IsCSV():
-		return printChanges(out, n, res)
+	case p.changes != nil:
+		return p.printChanges(res)
 	}
 	for i, t := range res.Trackings {
 		if i > 0 {
@@ -67,7 +70,7 @@ func printHistory(out *command.Output, n view.StatusNames, res query.Result) err
 
 // printVersion prints when a version was received, its status, and each change.
 func printVersion(out *command.Output, n view.StatusNames, v query.Version) error {
-	if out.Out().IsTerminal() {
+	if out.ForPeople() {
 		return drawVersion(out, n, v)
 	}
 	received := render.LocalTime(v.Learnt) + ", " + view.VersionSource(v)
@@ -110,18 +113,32 @@ func printVersions(out *command.Output, res query.Result) error {
 	return list.Close()
 }
 
-// printChanges prints one row for each change.
-func printChanges(out *command.Output, n view.StatusNames, res query.Result) error {
-	rows := out.Table(render.Column{Name: "RECEIVED"}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "SOURCE"},
-		render.Column{Name: "STATUS"}, render.Column{Name: "CHANGE"})
+// changeLine is a change as a row of a table.
+type changeLine struct {
+	number, change string
+	version        query.Version
+}
+
+// changeColumns returns the columns of --history.
+func changeColumns(n view.StatusNames) []command.Column[changeLine] {
+	return []command.Column[changeLine]{
+		{Column: render.Column{Name: "RECEIVED"}, Time: func(l changeLine) time.Time { return l.version.Learnt }},
+		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l changeLine) string { return l.number }},
+		{Column: render.Column{Name: "SOURCE"}, Cell: func(l changeLine) string { return view.VersionSource(l.version) }},
+		{Column: render.Column{Name: "STATUS"}, Cell: func(l changeLine) string { return n.VersionStatus(l.version) }},
+		{Column: render.Column{Name: "CHANGE"}, Cell: func(l changeLine) string { return l.change }},
+	}
+}
+
+func (p *printer) printChanges(res query.Result) error {
 	for _, t := range res.Trackings {
 		for _, v := range slices.Backward(t.Versions) {
-			for _, change := range n.Changes(v, view.Checkpoint) {
-				if err := rows.Row(render.LocalTime(v.Learnt), t.Number, view.VersionSource(v), n.VersionStatus(v), change); err != nil {
+			for _, change := range p.names.Changes(v, view.Checkpoint) {
+				if err := p.changes.Add(changeLine{t.Number, change, v}); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	return rows.Flush()
+	return p.changes.Flush()
 }

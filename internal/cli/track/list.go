@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +54,7 @@ is "not checked yet" (phase "notAsked" in JSON).`,
 	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
 	command.SettingFlags(cmd, "concurrency", "rate")
-	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(0))
+	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	return cmd
 }
 
@@ -102,17 +103,20 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 		return err
 	}
 	n := view.NewStatusNames(c.Config.Statuses)
-	w := command.Listing[ledger.TrackingStatus]{
-		Out: c.Out, Columns: n.Columns(c.Out.Out().Width()),
-		JSON: func(st ledger.TrackingStatus) any { return view.NewTrackingStatus(st) },
+	w := command.Listing[*view.Line]{
+		Out: c.Out, Columns: n.Columns(c.Out.ForPeople(), time.Now()),
+		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
 	if db == nil {
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
 	var beside unverified
+	var row ledger.TrackingStatus
+	var line view.Line // of the row
 	var all, unchecked int64
-	err = w.Print(c.IO, func(yield func(ledger.TrackingStatus, error) bool) {
+	summary := view.NewSummary(n)
+	err = w.Print(c.IO, func(yield func(*view.Line, error) bool) {
 		for st, err := range db.Trackings.Statuses(ctx, c.Account(ctx), f) {
 			if st.Unverified != 0 {
 				beside.add(inbox.Event{Seq: st.Unverified})
@@ -123,9 +127,12 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 			if st.Unchecked() {
 				unchecked++
 			}
-			if !yield(st, err) {
+			row = st
+			line = view.KnownLine(&row)
+			if !yield(&line, err) {
 				return
 			}
+			summary.Add(line.Tracking)
 		}
 	})
 	for i, e := range beside.first {
@@ -142,6 +149,7 @@ func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags stri
 	case !f.StaleSince.IsZero():
 		c.IO.Note("%s not heard of since; %s not checked yet: `waybill show --stale` or `waybill wait` asks the service", view.Number(all-unchecked), view.Number(unchecked))
 	}
+	summary.Print(c)
 	beside.note(c.IO, n)
 	return nil
 }

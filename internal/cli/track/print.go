@@ -41,7 +41,7 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 // printHeader shows a tracking above its timeline: on a terminal for people, else
 // as fields that are stable for scripts.
 func printHeader(out *command.Output, n view.StatusNames, res query.Result, t query.Tracking) error {
-	if out.Out().IsTerminal() && !out.IsCSV() {
+	if out.ForPeople() {
 		return printLabel(out, n, t, time.Now())
 	}
 	return out.Fields(header(n, res, t))
@@ -86,7 +86,7 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 // printTimeline prints checkpoints. Where something in them cannot be right, a
 // column says what, and lines below the table say more.
 func printTimeline(out *command.Output, entries []tracking.Entry) error {
-	if out.Out().IsTerminal() {
+	if out.ForPeople() {
 		return drawTimeline(out, entries)
 	}
 	var notes []render.Field
@@ -116,25 +116,35 @@ func printEntries(out *command.Output, entries []tracking.Entry, columns []rende
 	return t.Flush()
 }
 
-func newRows(out *command.Output) *render.Rows {
-	return out.Table(
-		render.Column{Name: "REFERENCE", ID: true}, render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, Rank: 2},
-		render.Column{Name: "STATUS", Flex: true}, render.Column{Name: "UPDATED", Rank: 1})
+// rows prints a row for each tracking of results.
+type rows struct {
+	table *command.Table[*view.Line]
+	any   bool
 }
 
-// addRows adds a row for each tracking of a result.
-func addRows(rows *render.Rows, n view.StatusNames, res query.Result) error {
-	if len(res.Trackings) == 0 {
-		why := ""
-		if res.Err != nil {
-			why = res.Err.Error()
-		}
-		return rows.Row(res.Query.ReferID, res.Query.Number, why, "failed", "")
+func newRows(out *command.Output, n view.StatusNames) (*rows, error) {
+	table, err := command.BeginTable(out, n.Columns(out.ForPeople(), time.Now()))
+	return &rows{table: table}, err
+}
+
+func (r *rows) add(e query.Ending) error {
+	r.any = true
+	if len(e.Result.Trackings) == 0 {
+		line := view.FailedLine(e.Result)
+		return r.table.Add(&line)
 	}
-	for _, t := range res.Trackings {
-		if err := rows.Row(t.ReferID, t.Number, cmp.Or(t.Reason, t.LatestEvent), n.Phase(t), t.Updated); err != nil {
+	for _, t := range e.Result.Trackings {
+		if err := r.table.Add(&view.Line{Tracking: t, Row: e.Target.RowOf(t)}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// end prints what is left. A table without rows has no header, but CSV has.
+func (r *rows) end(out *command.Output) error {
+	if !r.any && !out.IsCSV() {
+		return nil
+	}
+	return r.table.Flush()
 }

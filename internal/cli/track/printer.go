@@ -22,28 +22,38 @@ type printer struct {
 	versions bool                                           // of single: what was said before, in place of the timeline
 	history  func(res *query.Result, unanswered bool) error // adds what was said before
 
-	only   *query.Ending // of single
-	list   *render.List  // of JSON
-	rows   *render.Rows  // of a table or CSV
-	older  []string      // notes on answers that are older than events, the first ones
-	olders int64
-	beside unverified
+	only    *query.Ending              // of single
+	list    *render.List               // of JSON
+	rows    *rows                      // of a table or CSV
+	changes *command.Table[changeLine] // likewise, of versions
+	summary *view.Summary
+	older   []string // notes on answers that are older than events, the first ones
+	olders  int64
+	beside  unverified
 }
 
-func newPrinter(ctx context.Context, c *command.Call, single, timeline bool) *printer {
-	p := &printer{call: c, names: view.NewStatusNames(c.Config.Statuses), single: single, timeline: timeline, history: newHistory(ctx, c)}
-	switch out := c.Out; {
-	case single:
-	case out.Machine():
-		p.list = out.BeginList()
-	case !timeline || out.IsCSV():
-		p.rows = newRows(out)
+// newPrinter returns a printer of what p chooses.
+func newPrinter(ctx context.Context, c *command.Call, p printer) (*printer, error) {
+	p.call, p.names, p.history = c, view.NewStatusNames(c.Config.Statuses), newHistory(ctx, c)
+	p.summary = view.NewSummary(p.names)
+	asRows := c.Out.IsCSV() || c.Cmd.Flags().Changed("columns")
+	var err error
+	switch {
+	case c.Out.Machine():
+		if !p.single {
+			p.list = c.Out.BeginList()
+		}
+	case asRows && p.versions:
+		p.changes, err = command.BeginTable(c.Out, changeColumns(p.names))
+	case asRows, !p.single && !p.timeline:
+		p.rows, err = newRows(c.Out, p.names)
 	}
-	return p
+	return &p, err
 }
 
 func (p *printer) add(e query.Ending) error {
 	p.note(e.Result)
+	p.summary.AddResult(e.Result)
 	if p.timeline && !p.single {
 		if err := p.history(&e.Result, false); err != nil {
 			return err
@@ -56,7 +66,7 @@ func (p *printer) add(e query.Ending) error {
 	case p.list != nil:
 		return p.list.Add(p.names.Answer(e.Result))
 	case p.rows != nil:
-		return addRows(p.rows, p.names, e.Result)
+		return p.rows.add(e)
 	}
 	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
 }
@@ -80,25 +90,33 @@ func (p *printer) note(res query.Result) {
 	}
 }
 
-// end prints what is left to print. failed is the error that the command ends
-// with; a REF alone of which nothing is known has no other output.
+// end prints what is left to print, and below it the summary. failed is the error
+// that the command ends with; a REF alone of which nothing is known has no other
+// output.
 func (p *printer) end(failed error) error {
+	var err error
+	switch {
+	case p.single:
+		err = p.printOnly(failed)
+	case p.list != nil:
+		err = p.list.Close()
+	case p.rows != nil:
+		err = p.rows.end(p.call.Out)
+	}
+	if err != nil {
+		return err
+	}
+	if !p.single {
+		p.summary.Print(p.call)
+	}
+	if !p.single && p.rows != nil { // elsewhere each tracking has its own
+		p.beside.note(p.call.IO, p.names)
+	}
 	for _, text := range p.older {
 		p.call.IO.Note("%s", text)
 	}
 	if p.olders > notedOlder {
 		p.call.IO.Note("%s older than their events in all; -o json shows them as olderAnswer", command.Plural(p.olders, "answer"))
-	}
-	switch {
-	case p.single:
-		return p.printOnly(failed)
-	case p.list != nil:
-		return p.list.Close()
-	case p.rows != nil:
-		if err := p.rows.Flush(); err != nil {
-			return err
-		}
-		p.beside.note(p.call.IO, p.names)
 	}
 	return nil
 }
@@ -108,22 +126,21 @@ func (p *printer) printOnly(failed error) error {
 	if p.only == nil {
 		return nil
 	}
-	res, out := p.only.Result, p.call.Out
-	if err := p.history(&res, p.versions); err != nil {
+	res, out := &p.only.Result, p.call.Out
+	if err := p.history(res, p.versions); err != nil {
 		return err
 	}
 	switch {
-	case p.versions && (out.Machine() || failed == nil || everKnown(res)):
-		return printHistory(out, p.names, res)
-	case failed != nil && !answered(res):
+	case p.versions && (out.Machine() || failed == nil || everKnown(*res)):
+		return p.printHistory(*res)
+	case failed != nil && !answered(*res):
 		return nil
 	case out.Machine():
-		return out.Object(p.names.Answer(res))
-	case out.IsCSV(): // one table, not two and a header
-		rows := newRows(out)
-		return errors.Join(addRows(rows, p.names, res), rows.Flush())
-	case failed == nil || !absent(res):
-		return printResult(out, p.names, res)
+		return out.Object(p.names.Answer(*res))
+	case p.rows != nil: // one table, not two and a header
+		return errors.Join(p.rows.add(*p.only), p.rows.end(out))
+	case failed == nil || !absent(*res):
+		return printResult(out, p.names, *res)
 	}
 	return nil // the error says it
 }

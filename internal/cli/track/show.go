@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 )
 
 type showOptions struct {
@@ -57,6 +59,8 @@ it. The first and the latest 100 answers are kept, and 1,000 events are read.`,
 	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "ask about all, also after an interruption")
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "with several REFs: the timeline of each")
 	cmd.Flags().BoolVar(&o.History, "history", false, "what was said of one REF before, and what changed")
+	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	command.ColumnsFlag(cmd, changeColumns(nil))
 	return cmd
 }
 
@@ -72,8 +76,10 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	defer all.close()
-	p := newPrinter(ctx, c, o.single(), o.Timeline)
-	p.versions = o.History
+	p, err := newPrinter(ctx, c, printer{single: o.single(), timeline: o.Timeline, versions: o.History})
+	if err != nil {
+		return err
+	}
 	a, err := newAsking(ctx, c, "Checking", all.total, p.add)
 	if err != nil {
 		return err
@@ -88,7 +94,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if stop == nil {
 		stop = done()
 	}
-	next := resume(c, o.Refs, "timeline", "history")
+	next := resume(c, o.Refs, "refresh")
 	var failed error
 	switch {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 )
@@ -59,6 +61,7 @@ again: it continues where it stopped, with what was never checked first.`,
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask about every REF at least once, also if it is known to meet the condition")
 	o.flags(cmd)
+	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	return cmd
 }
 
@@ -69,7 +72,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Any && o.All {
 		return command.Usagef("use one of them", "--any and --all exclude each other")
 	}
-	w := &waiter{call: c, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs, "for", "any", "fail-on", "allow-missing", "refresh")}
+	w := &waiter{call: c, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
 	var err error
 	if w.cond, err = parseCondition("--for", o.For); err != nil {
 		return err
@@ -86,7 +89,10 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	defer all.close()
-	p := newPrinter(ctx, c, o.single(), false)
+	p, err := newPrinter(ctx, c, printer{single: o.single()})
+	if err != nil {
+		return err
+	}
 	w.whole = true
 	failed := w.wait(ctx, all, p.add)
 	if w.asking == nil {

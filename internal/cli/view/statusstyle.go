@@ -46,7 +46,7 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	}
 	switch f.Phase {
-	case query.Rejected, ledger.Absent:
+	case query.Rejected, ledger.Absent, failed:
 		return term.Bad
 	case ledger.Phase(ledger.Unknown):
 		return term.Caution

@@ -115,7 +115,31 @@ func (s *Summary) JSON() SummaryJSON {
 
 // String returns the summary as a line such as
 // "31 trackings: 28 delivered · 2 in transit · 1 rejected".
-func (s *Summary) String() string {
+func (s *Summary) String() string { return strings.Join(s.lines(0), "") }
+
+// lines returns the summary in lines for a terminal of so many columns; 0 for one line.
+func (s *Summary) lines(width int) []string {
+	noun := " trackings: "
+	if s.total == 1 {
+		noun = " tracking: "
+	}
+	lines := []string{Number(s.total) + noun}
+	for i, part := range s.parts() {
+		last := &lines[len(lines)-1]
+		switch {
+		case i == 0:
+			*last += part
+		case width > 0 && term.DisplayWidth(*last+" · "+part) > width:
+			lines = append(lines, "  "+part)
+		default:
+			*last += " · " + part
+		}
+	}
+	return lines
+}
+
+// parts returns how many trackings have which status.
+func (s *Summary) parts() []string {
 	named := s.named()
 	var names []string // in order
 	counts := map[string]int64{}
@@ -133,17 +157,16 @@ func (s *Summary) String() string {
 	for i, name := range names {
 		parts[i] = Number(counts[name]) + " " + name
 	}
-	noun := " trackings: "
-	if s.total == 1 {
-		noun = " tracking: "
-	}
-	return Number(s.total) + noun + strings.Join(parts, " · ")
+	return parts
 }
 
 // Print writes the summary to standard error, below a table or CSV.
 func (s *Summary) Print(c *command.Call) {
-	if s.total > 0 && !c.Out.Machine() {
-		c.IO.Note("%s", s.String())
+	if s.total == 0 || c.Out.Machine() {
+		return
+	}
+	for _, line := range s.lines(c.IO.Err.Width()) {
+		c.IO.Note("%s", line)
 	}
 }
 

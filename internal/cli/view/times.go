@@ -55,15 +55,6 @@ func Source(s ledger.Source) string {
 	return string(s)
 }
 
-// Fresh shows how old what is known is, and where it is from, such as
-// "3 min ago, webhook".
-func Fresh(t, now time.Time, s ledger.Source) string {
-	if t.IsZero() || s == "" {
-		return Ago(t, now)
-	}
-	return Ago(t, now) + ", " + Source(s)
-}
-
 // CheckpointTime shows when a checkpoint was, by its own clock and with its offset
 // where both of its times tell it. What is no time is shown as sent.
 func CheckpointTime(c tracking.Checkpoint) string {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -34,9 +33,6 @@ func TestAgo(t *testing.T) {
 	}
 	if got := view.Ago(time.Time{}, now); got != "" {
 		t.Errorf("no time is %q", got)
-	}
-	if got := view.Fresh(now.Add(-3*time.Minute), now, ledger.FromEvent); got != "3 min ago, webhook" {
-		t.Errorf("Fresh is %q", got)
 	}
 }
 

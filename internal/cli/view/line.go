@@ -1,0 +1,94 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Line is a tracking as a row of a table.
+type Line struct {
+	query.Tracking
+	Row *ledger.TrackingStatus // as the store has it; nil if that is not known
+}
+
+// KnownLine returns a tracking as the store knows it.
+func KnownLine(st *ledger.TrackingStatus) Line { return Line{Known(*st), st} }
+
+// FailedLine returns the row of a result about which nothing is known.
+func FailedLine(res query.Result) Line {
+	var l Line
+	l.ReferID, l.Number, l.Phase = res.Query.ReferID, res.Query.Number, failed
+	if res.Err != nil {
+		l.Reason = res.Err.Error()
+	}
+	return l
+}
+
+// state shows the state of its row here.
+func (l *Line) state() string {
+	switch {
+	case l.Row == nil:
+		return ""
+	case notCreatedHere(*l.Row):
+		return "not created here"
+	}
+	return string(l.Row.State)
+}
+
+// run shows the run that brought its row in.
+func (l *Line) run() string {
+	if l.Row == nil || l.Row.Run == 0 {
+		return ""
+	}
+	return strconv.FormatInt(l.Row.Run, 10)
+}
+
+// source shows where what is known is from.
+func (l *Line) source() string {
+	source := Source(l.Source)
+	if l.Source == ledger.FromEvent && l.Row != nil && l.Row.Sighting != nil && l.Row.Sighting.Shared > 1 {
+		source += fmt.Sprintf(", of %d with this number", l.Row.Sighting.Shared)
+	}
+	return source
+}
+
+// updated shows how old what is known is, and where it is from.
+func (l *Line) updated(now time.Time) string {
+	if l.Source == "" {
+		return Ago(l.Learnt, now)
+	}
+	return Ago(l.Learnt, now) + ", " + l.source()
+}
+
+// Columns returns the columns of trackings: on a terminal with times for people,
+// elsewhere with those of the service as sent.
+func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
+	checkpoint := func(l *Line) string { return l.LatestTime }
+	if terminal {
+		checkpoint = func(l *Line) string { return ServiceTime(l.LatestTime) }
+	}
+	status := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
+	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
+	return []command.Column[*Line]{
+		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(l *Line) string { return l.ReferID }},
+		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
+		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
+		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state},
+		{Column: render.Column{Name: "STATUS", Flex: true}, Style: status, Cell: func(l *Line) string { return n.Phase(l.Tracking) }},
+		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
+		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint},
+		{Column: render.Column{Name: "UPDATED", Rank: 2}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
+		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
+		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},
+		{Column: render.Column{Name: "REASON", CSV: "REASON", Extra: true}, Cell: func(l *Line) string { return l.Reason }},
+	}
+}
