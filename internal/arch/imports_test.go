@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
-	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/term"},
+	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/cli/command", "internal/config", "internal/term"},
 	"internal/arch":     {},
 }
 

@@ -44,10 +44,27 @@ __waybill_files()
 }
 `
 
+const bashHelp = `Print the script that makes bash complete commands, flags and their values. The
+package bash-completion is not needed.
+
+In this shell:
+
+  source <(waybill completion bash)
+
+In every new shell, on Linux and on macOS:
+
+  waybill completion bash > /etc/bash_completion.d/waybill
+  waybill completion bash > $(brew --prefix)/etc/bash_completion.d/waybill
+
+or, without bash-completion:
+
+  echo 'source <(waybill completion bash)' >> ~/.bashrc`
+
 // completeBash adds bashWords to the script that the command completion bash prints.
 func completeBash(completion *cobra.Command) {
 	for _, c := range completion.Commands() {
 		if generate := c.RunE; c.Name() == "bash" {
+			c.Long = bashHelp
 			c.RunE = func(cmd *cobra.Command, args []string) error {
 				if err := generate(cmd, args); err != nil {
 					return err

@@ -2,12 +2,16 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/buildinfo"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
 )
 
 // page returns a command's page as a man(7) document. Text of the help is
@@ -23,11 +27,14 @@ func page(cmd *cobra.Command, build buildinfo.Info) string {
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", literal(cmd.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")
 	b.WriteString(prose(description(cmd)))
-	b.WriteString(options(cmd))
-	if cmd.HasExample() {
-		b.WriteString(".SH EXAMPLES\n" + verbatim(cmd.Example))
-	}
 	b.WriteString(commands(cmd))
+	b.WriteString(options(cmd))
+	b.WriteString(exitStatus())
+	b.WriteString(environment(cmd))
+	b.WriteString(files())
+	if cmd.HasExample() {
+		b.WriteString(".SH EXAMPLES\n" + unfilled(cmd.Example))
+	}
 	b.WriteString(seeAlso(cmd))
 	return b.String()
 }
@@ -46,31 +53,90 @@ func description(cmd *cobra.Command) string {
 	return cmd.Short + "."
 }
 
-// options lists a command's own flags; those of every command stand on the
-// first page only.
+// options lists a command's own flags. Those of every command stand on the first page
+// only.
 func options(cmd *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(".SH OPTIONS\n")
-	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Hidden || f.Deprecated != "" {
-			return
-		}
-		value, usage := pflag.UnquoteUsage(f)
-		b.WriteString(".TP\n")
-		if f.Shorthand != "" {
-			fmt.Fprintf(&b, "\\fB%s\\fR, ", literal("-"+f.Shorthand))
-		}
-		fmt.Fprintf(&b, "\\fB%s\\fR", literal("--"+f.Name))
-		if f.NoOptDefVal != "" && value != "" {
-			fmt.Fprintf(&b, "[=\\fI%s\\fR]", literal(value))
-		} else if value != "" {
-			fmt.Fprintf(&b, " \\fI%s\\fR", literal(value))
-		}
-		b.WriteString("\n" + lines(usage))
-	})
+	writeFlags(&b, command.OwnFlags(cmd))
 	if cmd.HasParent() {
-		root := pageName(cmd.Root())
-		fmt.Fprintf(&b, ".PP\nThe options of\n.BR %s (1)\nare understood too.\n", literal(root))
+		fmt.Fprintf(&b, ".PP\nThe global flags are in\n.BR %s (1).\n", literal(pageName(cmd.Root())))
+		return b.String()
+	}
+	b.WriteString(".SH GLOBAL FLAGS\nEvery command takes these flags.\n")
+	writeFlags(&b, cmd.PersistentFlags())
+	return b.String()
+}
+
+func writeFlags(b *strings.Builder, flags *pflag.FlagSet) {
+	for _, s := range command.FlagSections(flags) {
+		if s.Title != "" {
+			fmt.Fprintf(b, ".SS %s\n", literal(s.Title))
+		}
+		for _, f := range s.Flags {
+			value, help := command.FlagText(f)
+			b.WriteString(".TP\n")
+			if f.Shorthand != "" {
+				fmt.Fprintf(b, "\\fB%s\\fR, ", literal("-"+f.Shorthand))
+			}
+			fmt.Fprintf(b, "\\fB%s\\fR", literal("--"+f.Name))
+			if value != "" {
+				fmt.Fprintf(b, " \\fI%s\\fR", literal(value))
+			}
+			b.WriteString("\n" + lines(help))
+		}
+	}
+}
+
+// exitStatus lists the exit codes.
+func exitStatus() string {
+	var b strings.Builder
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, row := range command.Codes() {
+		fmt.Fprintf(&b, ".TP\n.B %d\n%s", row.Code, lines(row.Meaning))
+	}
+	return b.String()
+}
+
+// environment lists the variables that set a command's own flags, and on the first page
+// all others.
+func environment(cmd *cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(".SH ENVIRONMENT\n")
+	before := b.Len()
+	own := command.OwnFlags(cmd)
+	for _, s := range config.Settings() {
+		if f := own.Lookup(s.Flag); cmd.HasParent() && (f == nil || !command.IsSetting(f)) {
+			continue
+		}
+		help := s.Help
+		if s.Flag != "" {
+			help += " (--" + s.Flag + ")"
+		}
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", literal(s.Env), lines(help))
+	}
+	if cmd.HasParent() {
+		if b.Len() > before {
+			b.WriteString(".PP\n")
+		}
+		fmt.Fprintf(&b, "The variables for the global flags are in\n.BR %s (1).\n", literal(pageName(cmd.Root())))
+		return b.String()
+	}
+	for _, v := range config.Variables() {
+		fmt.Fprintf(&b, ".TP\n.B %s\n%s", literal(v.Name), lines(v.Help))
+	}
+	return b.String()
+}
+
+func files() string {
+	var b strings.Builder
+	b.WriteString(".SH FILES\n")
+	for _, f := range [][2]string{
+		{"~/.config/waybill/config.yaml", "your settings; below $XDG_CONFIG_HOME if that is set"},
+		{config.ProjectFile, "settings of a project, in the current folder"},
+		{"~/.local/share/waybill/waybill.db", "the store of runs, trackings and deliveries; below $XDG_DATA_HOME if that is set, in the system's own place on macOS and Windows"},
+	} {
+		fmt.Fprintf(&b, ".TP\n.I %s\n%s", literal(f[0]), lines(f[1]))
 	}
 	return b.String()
 }
@@ -89,32 +155,44 @@ func commands(cmd *cobra.Command) string {
 	return b.String()
 }
 
+// seeAlso names the page above, those beside it, and the topics of help.
 func seeAlso(cmd *cobra.Command) string {
-	if !cmd.HasParent() {
-		return ""
+	var b strings.Builder
+	b.WriteString(".SH SEE ALSO\n")
+	if cmd.HasParent() {
+		fmt.Fprintf(&b, ".BR %s (1),\n", literal(pageName(cmd.Parent())))
+		for _, c := range cmd.Parent().Commands() {
+			if c != cmd && shown(c) && cmd.Parent().HasParent() {
+				fmt.Fprintf(&b, ".BR %s (1),\n", literal(pageName(c)))
+			}
+		}
 	}
-	return fmt.Sprintf(".SH SEE ALSO\n.BR %s (1)\n", literal(pageName(cmd.Parent())))
+	b.WriteString(lines("`waybill help` for commands and topics"))
+	return b.String()
 }
+
+// indented matches a paragraph with an indented line.
+var indented = regexp.MustCompile(`(?m)^[ \t]`)
 
 // prose returns text in paragraphs. One with an indented line is shown as it
 // stands: it is a list or an example.
 func prose(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
-		switch {
-		case strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n "):
-			b.WriteString(verbatim(paragraph))
-		case i > 0:
-			b.WriteString(".PP\n" + lines(paragraph))
-		default:
+		if i > 0 {
+			b.WriteString(".PP\n")
+		}
+		if indented.MatchString(paragraph) {
+			b.WriteString(unfilled(paragraph))
+		} else {
 			b.WriteString(lines(paragraph))
 		}
 	}
 	return b.String()
 }
 
-// verbatim returns text that keeps its lines and its spaces.
-func verbatim(text string) string { return ".PP\n.nf\n" + lines(strings.Trim(text, "\n")) + ".fi\n" }
+// unfilled returns text that keeps its lines and its spaces.
+func unfilled(text string) string { return ".nf\n" + lines(strings.Trim(text, "\n")) + ".fi\n" }
 
 // lines returns text line by line, each as it reads and none as a request.
 func lines(text string) string {
@@ -127,13 +205,21 @@ func lines(text string) string {
 
 // literal returns text so that a formatter shows it as it reads: man would
 // otherwise take backslashes and leading dots as its own, and make typographic
-// signs out of hyphens, quotes and accents that one has to type.
+// signs out of hyphens, quotes and accents that one has to type. Not every formatter
+// reads more than ASCII.
 func literal(s string) string {
-	s = escapes.Replace(s)
-	if strings.HasPrefix(s, ".") {
-		s = `\&` + s
+	var b strings.Builder
+	for _, r := range escapes.Replace(s) {
+		if r > unicode.MaxASCII {
+			fmt.Fprintf(&b, `\[u%04X]`, r)
+		} else {
+			b.WriteRune(r)
+		}
 	}
-	return s
+	if strings.HasPrefix(s, ".") {
+		return `\&` + b.String()
+	}
+	return b.String()
 }
 
 var escapes = strings.NewReplacer(`\`, `\(rs`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`, `"`, `\(dq`)

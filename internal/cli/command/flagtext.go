@@ -116,6 +116,9 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 	}
 }
 
+// IsSetting reports whether a flag was added by [SettingFlags].
+func IsSetting(f *pflag.Flag) bool { return f.Annotations[valueKey] != nil }
+
 // settingValue names what the flag of a setting takes.
 func settingValue(s config.Setting) string {
 	switch s.Kind {
