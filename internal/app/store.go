@@ -28,11 +28,12 @@ type Store struct {
 	Sweeps     ledger.Sweeps
 	Events     ledger.EventFollower
 
-	Inbox     inbox.Store
-	Verdicts  inbox.Verdicts
-	Retention inbox.Retention
-	Outbox    inbox.Outbox
-	Listeners inbox.Listeners
+	Inbox       inbox.Store
+	Verdicts    inbox.Verdicts
+	Retention   inbox.Retention
+	Outbox      inbox.Outbox
+	Forwardings inbox.Forwardings
+	Listeners   inbox.Listeners
 
 	Path string // of its file
 	New  bool   // this process made it
@@ -47,7 +48,7 @@ type Store struct {
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
-		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Listeners: db,
+		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Forwardings: db, Listeners: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }

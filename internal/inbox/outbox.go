@@ -67,6 +67,40 @@ type Outbox interface {
 	DeadEntries(ctx context.Context) iter.Seq2[OutboxEntry, error]
 }
 
+// Forwardings shows what sinks did with deliveries, and what they wait for. It
+// changes nothing.
+//
+// Every implementation must pass the suite Outbox of package storetest.
+type Forwardings interface {
+	// WaitingEntries yields the entries that were neither sent nor given up, in
+	// the order in which they came into their outbox. An error ends it.
+	WaitingEntries(ctx context.Context) iter.Seq2[WaitingEntry, error]
+
+	// ForwardingsOf returns what each sink did with a delivery, in the order of
+	// the sinks.
+	ForwardingsOf(ctx context.Context, delivery int64) ([]Forwarding, error)
+}
+
+// WaitingEntry is an entry that was not sent yet, and what it waits for.
+type WaitingEntry struct {
+	OutboxEntry
+
+	Due     time.Time // of the next attempt
+	Sending bool      // a living process is sending it
+	HeldBy  int64     // the delivery that must be sent or given up before, 0 if there is none
+	Number  string    // of HeldBy: the tracking number that they share, folded
+}
+
+// Forwarding is what a sink did with one delivery.
+type Forwarding struct {
+	Sink     Sink
+	Read     bool          // the cursor has passed the delivery
+	Waiting  *WaitingEntry // it waits in the outbox, or was given up; nil if neither
+	SentAt   time.Time     // zero if it was not sent; likewise below
+	Attempts int           // until it was sent
+	Status   int           // of the answer
+}
+
 // SinkKey identifies a sink.
 type SinkKey struct {
 	Name   string // of its kind, such as forward

@@ -38,14 +38,18 @@ func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int
 }
 
 const (
-	selectEntry    = "SELECT seq, sink, delivery, added, attempts, failures, first_fail, dead, status, problem, reply FROM outbox "
+	entryColumns   = "seq, sink, delivery, added, attempts, failures, first_fail, dead, status, problem, reply"
+	selectEntry    = "SELECT " + entryColumns + " FROM outbox "
 	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
 )
 
-func scanEntry(s scanner) (inbox.OutboxEntry, error) {
+func scanOutboxEntry(s scanner) (inbox.OutboxEntry, error) { return scanEntry(s) }
+
+// scanEntry reads a row of selectEntry, and what follows in it into more.
+func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 	var l inbox.OutboxEntry
 	var added, firstFail, dead int64
-	err := s.Scan(&l.ID, &l.Sink, &l.Delivery, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply)
+	err := s.Scan(append([]any{&l.ID, &l.Sink, &l.Delivery, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply}, more...)...)
 	l.Added, l.FirstFailure, l.GivenUpAt = instant(added), instant(firstFail), instant(dead)
 	return l, err
 }
@@ -87,7 +91,7 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 // dueEntries returns up to n unclaimed entries, due later than after and not
 // later than until.
 func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([]inbox.OutboxEntry, error) {
-	return list(ctx, t.each, scanEntry, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
+	return list(ctx, t.each, scanOutboxEntry, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
 }
 
 // releaseDeadClaims releases the entries that dead processes had claimed.
@@ -126,7 +130,7 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) e
 			return err
 		}
 		if o.Disposition == inbox.Sent {
-			err = t.removeSent(ctx, entry)
+			err = t.removeSent(ctx, entry, o)
 		} else {
 			err = t.recordFailure(ctx, entry, dead, o)
 		}
@@ -137,10 +141,17 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) e
 	})
 }
 
-// removeSent removes an entry that was sent. It records that it was sent
-// unverified if its delivery is not verified, or its release was not read by the
+// removeSent removes an entry that was sent, and records that. It records that it
+// was sent unverified if its delivery is not verified, or its release was not read by the
 // sink yet.
-func (t *tx) removeSent(ctx context.Context, entry int64) error {
+func (t *tx) removeSent(ctx context.Context, entry int64, o inbox.Settlement) error {
+	// What was given up is sent by an attempt that nobody has counted yet.
+	if _, err := t.exec(ctx, `INSERT INTO forwarded (delivery, sink, attempts, sent, status)
+		SELECT delivery, sink, attempts + (dead <> 0), $1, $2 FROM outbox WHERE seq = $3
+		ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status`,
+		millis(o.Now), o.Status, entry); err != nil {
+		return err
+	}
 	_, err := t.exec(ctx, `INSERT INTO sent_unverified (sink, delivery) SELECT o.sink, o.delivery FROM outbox o JOIN deliveries d ON d.seq = o.delivery
 		WHERE o.seq = $1 AND (d.verified <> 'yes' OR EXISTS (
 			SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)) ON CONFLICT DO NOTHING`, entry)
@@ -190,7 +201,7 @@ func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEn
 	if err != nil {
 		return nil, false, err
 	}
-	found, err := list(ctx, d.each, scanEntry, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
+	found, err := list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
 	if err != nil || len(found) == 0 {
 		return nil, at.passed >= delivery, err
 	}
@@ -202,7 +213,7 @@ func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error
 	return func(yield func(inbox.OutboxEntry, error) bool) {
 		last := int64(math.MinInt64)
 		for {
-			page, err := list(ctx, d.each, scanEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
+			page, err := list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
 			if err != nil {
 				yield(inbox.OutboxEntry{}, err)
 				return

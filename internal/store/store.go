@@ -39,6 +39,7 @@ var (
 	_ inbox.Verdicts       = (*DB)(nil)
 	_ inbox.Retention      = (*DB)(nil)
 	_ inbox.Outbox         = (*DB)(nil)
+	_ inbox.Forwardings    = (*DB)(nil)
 	_ inbox.Listeners      = (*DB)(nil)
 )
 

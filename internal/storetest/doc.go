@@ -44,6 +44,7 @@ type Deliveries struct {
 	inbox.Verdicts
 	inbox.Retention
 	inbox.Outbox
+	inbox.Forwardings
 	inbox.Listeners
 }
 

@@ -45,6 +45,8 @@ var outboxTests = map[string]func(*world){
 	"SetBackBeforeItVerified":            setBackBeforeItVerified,
 	"EachIsSentOnceWheneverItVerifies":   eachIsSentOnceWheneverItVerifies,
 	"PruningWaitsForCursorsForADay":      pruningWaitsForCursorsForADay,
+	"ShowsWhatWaits":                     showsWhatWaits,
+	"ShowsWhatWasForwarded":              showsWhatWasForwarded,
 	"PruningKeepsWaiting":                pruningKeepsWaiting,
 }
 

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"math"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// WaitingEntries yields the entries that wait, see [inbox.Forwardings].
+func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
+	return func(yield func(inbox.WaitingEntry, error) bool) {
+		last := int64(math.MinInt64)
+		for {
+			page, err := d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
+			if err != nil {
+				yield(inbox.WaitingEntry{}, err)
+				return
+			}
+			for _, w := range page {
+				if !yield(w, nil) {
+					return
+				}
+				last = w.ID
+			}
+			if len(page) < pageRows {
+				return
+			}
+		}
+	}
+}
+
+// waitingEntries returns entries with what they wait for.
+func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
+	var owners []string
+	page, err := list(ctx, d.each, func(s scanner) (w inbox.WaitingEntry, err error) {
+		var due int64
+		var owner string
+		w.OutboxEntry, err = scanEntry(s, &due, &owner)
+		w.Due, owners = instant(due), append(owners, owner)
+		return w, err
+	}, "SELECT "+entryColumns+", due, owner FROM outbox "+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{"": false}
+	for i, name := range owners {
+		if _, asked := alive[name]; !asked {
+			if alive[name], err = d.owner.isAlive(name); err != nil {
+				return nil, d.fail("lock", err)
+			}
+		}
+		page[i].Sending = alive[name]
+		// Of all that must be sent before, the latest: the others must before that one.
+		if _, err := d.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
+			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
+			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// ForwardingsOf returns what sinks did with a delivery, see [inbox.Forwardings].
+func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forwarding, error) {
+	sinks, err := d.Sinks(ctx) // first: what a cursor has passed by now is in the outbox by then
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := d.waitingEntries(ctx, "WHERE delivery = $1", delivery)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]inbox.Forwarding, len(sinks))
+	for i, sink := range sinks {
+		f := inbox.Forwarding{Sink: sink, Read: sink.Cursor >= delivery}
+		var sent int64
+		found, err := d.row(ctx, []any{&f.Attempts, &sent, &f.Status}, "SELECT attempts, sent, status FROM forwarded WHERE delivery = $1 AND sink = $2", delivery, sink.ID)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			f.SentAt = instant(sent)
+		}
+		for _, w := range waiting {
+			if w.Sink == sink.ID {
+				f.Waiting = &w
+			}
+		}
+		all[i] = f
+	}
+	return all, nil
+}

@@ -1,0 +1,104 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// waiting shows what waits, each in short.
+func (w *world) waiting(s Store) []string {
+	w.Helper()
+	var all []string
+	for _, e := range collect(w, s.WaitingEntries(w.Context())) {
+		line := fmt.Sprintf("%d: attempt %d", e.Delivery, e.Attempt)
+		if e.Sending {
+			line += ", sending"
+		}
+		if e.HeldBy != 0 {
+			line += fmt.Sprintf(", held by %d for %s", e.HeldBy, e.Number)
+		}
+		if e.Failures > 0 {
+			line += fmt.Sprintf(", due %v, %d %s", e.Due.Sub(sent), e.Status, e.Problem)
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+func showsWhatWaits(w *world) {
+	sink := w.sink(nil)
+	a, b := w.deliver("A-1"), w.deliver("B")
+	a2, ab := w.deliver("a1"), w.deliver("A1", "B")
+	w.same("not read", w.waiting(w.Store), []string(nil))
+	w.advance(sink, all)
+	w.same("none is sent", w.waiting(w.Store), []string{
+		fmt.Sprintf("%d: attempt 0", a), fmt.Sprintf("%d: attempt 0", b),
+		fmt.Sprintf("%d: attempt 0, held by %d for A1", a2, a), fmt.Sprintf("%d: attempt 0, held by %d for A1", ab, a2),
+	})
+	_, entries := w.claimEntries(sink)
+	w.must(w.SettleEntry(w.Context(), entries[1].ID, inbox.Settlement{Disposition: inbox.Retry, Now: sent, Due: sent.Add(time.Minute), Status: 503, Problem: "busy"}))
+	want := []string{
+		fmt.Sprintf("%d: attempt 1, sending", a), fmt.Sprintf("%d: attempt 1, due 1m0s, 503 busy", b),
+		fmt.Sprintf("%d: attempt 0, held by %d for A1", a2, a), fmt.Sprintf("%d: attempt 0, held by %d for A1", ab, a2),
+	}
+	w.same("one is being sent", w.waiting(w.Store), want)
+	w.same("to another process", w.waiting(w.open()), want)
+	w.settleEntry(entries[0], inbox.GivenUp)
+	w.same("one was given up", w.waiting(w.Store), []string{
+		want[1], fmt.Sprintf("%d: attempt 0", a2), want[3],
+	})
+	_, entries = w.claimEntries(sink)
+	w.same("claimed", len(entries), 2)
+	w.kill()
+	w.same("by a process that died", w.waiting(w.Store)[1], fmt.Sprintf("%d: attempt 1", a2))
+}
+
+func showsWhatWasForwarded(w *world) {
+	first, gone := w.deliver("A"), w.deliver("C")
+	sink := w.sink(&inbox.StartPosition{})
+	other, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}, &inbox.StartPosition{})
+	w.must(err)
+	of := func(delivery int64) []string {
+		w.Helper()
+		found, err := w.ForwardingsOf(w.Context(), delivery)
+		w.must(err)
+		var lines []string
+		for _, f := range found {
+			line := fmt.Sprintf("%s: read %v", f.Sink.URL[len("http://127.0.0.1"):], f.Read)
+			if f.Waiting != nil {
+				line += fmt.Sprintf(", attempt %d, %d %s, given up %v", f.Waiting.Attempt, f.Waiting.Status, f.Waiting.Problem, !f.Waiting.GivenUpAt.IsZero())
+			}
+			if !f.SentAt.IsZero() {
+				line += fmt.Sprintf(", sent %v after %d with %d", f.SentAt.Sub(sent), f.Attempts, f.Status)
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	settle := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
+		w.Helper()
+		e, _, err := w.EntryOf(w.Context(), sink, delivery)
+		w.must(err)
+		w.must(w.SettleEntry(w.Context(), e.ID, inbox.Settlement{Disposition: d, Now: sent.Add(after), Due: sent, Status: status, Problem: "why"}))
+	}
+	w.same("unread", of(first), []string{":1/: read false", ":2/: read false"})
+	w.advance(sink, all)
+	w.same("queued", of(first), []string{":1/: read true, attempt 0, 0 , given up false", ":2/: read false"})
+	w.claimEntries(sink)
+	settle(inbox.Retry, 503, 0, first)
+	settle(inbox.GivenUp, 500, 0, gone)
+	w.same("failed", of(first)[0], ":1/: read true, attempt 1, 503 why, given up false")
+	w.claimEntries(sink)
+	settle(inbox.Sent, 204, time.Second, first)
+	w.same("sent", of(first), []string{":1/: read true, sent 1s after 2 with 204", ":2/: read false"})
+	w.same("given up", of(gone)[0], ":1/: read true, attempt 1, 500 why, given up true")
+	settle(inbox.Sent, 200, 2*time.Second, gone)
+	w.same("sent by hand", of(gone)[0], ":1/: read true, sent 2s after 2 with 200")
+	w.advance(other.ID, func([]inbox.Event) bool { return false })
+	w.same("not accepted", of(first)[1], ":2/: read true")
+	w.kill()
+	w.same("after a death", of(first)[0], ":1/: read true, sent 1s after 2 with 204")
+	w.same("of no delivery", of(99), []string{":1/: read false", ":2/: read false"})
+}
