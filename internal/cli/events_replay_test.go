@@ -222,7 +222,7 @@ func TestReplayOfTheDead(t *testing.T) {
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.Yes)
 	_, stderr := f.replay(command.OK, nil, "--dead")
-	if !strings.Contains(stderr, "nothing was given up") {
+	if !strings.Contains(stderr, "Nothing was given up") {
 		t.Errorf("stderr %q", stderr)
 	}
 	f.give(hook.URL)

@@ -92,7 +92,7 @@ func TestDeadEntriesAreListed(t *testing.T) {
 
 func TestDeadEntriesOfAnEmptyStore(t *testing.T) {
 	code, stdout, stderr := run(t, nil, "events", "list", "--dead")
-	if code != command.OK || stdout != "" || !strings.Contains(stderr, "nothing was given up") || strings.Contains(stderr, "replay") {
+	if code != command.OK || stdout != "" || !strings.Contains(stderr, "Nothing was given up") || strings.Contains(stderr, "replay") {
 		t.Errorf("status %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

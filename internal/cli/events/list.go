@@ -19,7 +19,7 @@ import (
 type listOptions struct {
 	Limit                                          int
 	Kind, Number, ReferID, Since, Verified, Filter string
-	All, Dead                                      bool
+	All, Dead, Pending                             bool
 }
 
 func newList(f *command.Factory) *cobra.Command {
@@ -27,23 +27,29 @@ func newList(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List received events, newest first",
-		Long: `list shows the events that stand, newest first. --filter takes the FILTER of
+		Long: `list shows the current events, newest first: with --all duplicates, conflicts and
+what cannot be read as an event too. ID is the number that other commands take;
+what "events send" made up is marked "made up". --filter takes the FILTER of
 listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are
 event, status, statusTrack, number and JSON pointers, a * may end VALUE.
---refer-id finds events by the tracking numbers that the ledger holds for it,
-and by the service's own identifier of a tracking, once an answer has told it.
+--refer-id finds events by the tracking numbers that the store has for it, and by
+the service's own identifier of a tracking, once an answer has shown it.
 
---dead lists what could not be forwarded instead: which delivery, to whom, how
-often it was tried and why it failed last.`,
+--pending lists deliveries that wait to be forwarded instead: to which target, what
+each waits for (another delivery of the same number, or the next attempt), the
+attempts so far and the last answer. --dead lists deliveries that were given up.`,
 		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
-			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --dead"),
+			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if err := command.CheckLimit(o.Limit); err != nil {
 				return err
 			}
-			if o.Dead {
+			switch {
+			case o.Dead:
 				return runListDead(ctx, c, o)
+			case o.Pending:
+				return runListPending(ctx, c, o)
 			}
 			return runList(ctx, c, o)
 		}),
@@ -57,8 +63,10 @@ often it was tried and why it failed last.`,
 	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
 	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
+	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
 	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}))
+	command.ColumnsFlag(cmd, pendingColumns(time.Time{}))
 	command.ColumnsFlag(cmd, deadColumns(nil))
 	return cmd
 }

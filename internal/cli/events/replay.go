@@ -175,7 +175,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	switch {
 	case len(items) == 0 && sel.Dead:
 		if left.Unverified == 0 {
-			io.Note("nothing was given up")
+			io.Note("Nothing was given up")
 		}
 		return nil
 	case len(items) == 0 && left.NotAccepted > 0:

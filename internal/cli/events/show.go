@@ -9,8 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
@@ -23,15 +21,15 @@ func newShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event with all its data",
-		Long: `show prints one event and its data. ID is its number (12, 12.2), as listen and
-events list print it, or its eventId or the beginning of it. A text of the event
-that holds a webhook secret shows as *** without --reveal.
+		Short: "Show one event: its delivery, what it changed, its data",
+		Long: `show prints when an event came, whether it verified and why not, what it changed or
+repeats, what targets got it, and its data. ID is its number (12, 12.2), as listen
+and events list print it, refused:3 for a refused delivery, or its eventId or the
+beginning of it. Webhook secrets in the data show as *** without --reveal.
 
---raw writes the body of the delivery it came with, byte for byte; to a
-terminal with control characters made visible. --headers writes the delivery's
-headers in their order; credentials show as *** without --reveal. With these
-two, refused:3 names a refused delivery.`,
+--raw writes the body of the delivery instead, byte for byte; to a terminal with
+control characters made visible. --headers writes the delivery's headers in their
+order; credentials show as *** without --reveal.`,
 		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
 		Args:    command.Exactly(1, "an event's number or eventId; `waybill events list` shows them"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -57,7 +55,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	case o.Headers:
 		return showHeaders(ctx, c, o.ID, o.Reveal)
 	}
-	return showEvent(ctx, c, o.ID, o.Reveal)
+	return showPage(ctx, c, o.ID, o.Reveal)
 }
 
 // findShown returns the delivery of an event, or a refused one.
@@ -97,49 +95,4 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 		return c.Out.Object(headers)
 	}
 	return view.PrintHeaders(c.Out, headers)
-}
-
-func showEvent(ctx context.Context, c *command.Call, id string, reveal bool) error {
-	in, err := c.Received(ctx)
-	if err != nil {
-		return err
-	}
-	e, err := replay.FindEvent(ctx, in, id)
-	if err != nil {
-		return err
-	}
-	if !reveal {
-		e = view.MaskEvent(e, c.SecretMasker())
-	}
-	if c.Out.Machine() {
-		j := view.NewEvent(e)
-		j.Raw = e.Raw
-		return c.Out.Object(j)
-	}
-	if c.Out.IsCSV() {
-		return eventListing(c, "").Print(c.IO, func(yield func(inbox.Event, error) bool) { yield(e, nil) })
-	}
-	err = c.Out.Fields([]render.Field{
-		{Name: "ID", Value: e.ID()},
-		{Name: "Event ID", Value: e.EventID},
-		{Name: "Event", Value: e.Kind},
-		{Name: "Number", Value: e.TrackingNumber},
-		{Name: "Status", Value: view.NewStatusNames(c.Config.Statuses).Status(e.Status, e.StatusLabel, e.StatusTrack)},
-		{Name: "Event time", Value: e.EventTime},
-		{Name: "Received", Value: render.LocalTime(e.ReceivedAt)},
-		{Name: "Verified", Value: view.Trust(e)},
-		{Name: "Mark", Value: view.EventType(e.Mark)},
-		{Name: "Anomaly", Value: e.Anomaly},
-	})
-	if err != nil {
-		return err
-	}
-	if e.Raw == nil {
-		c.IO.Note("its bytes were pruned; this is what was kept")
-		return nil
-	}
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
-	return c.Out.Raw(e.Raw)
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
-	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -107,7 +106,7 @@ func (p *eventPrinter) printNotification(n listen.Notification) error {
 	}
 	switch {
 	case p.out.Machine() && n.Type == listen.Refused:
-		return p.out.Object(refusedJSON(n.Refused))
+		return p.out.Object(view.NewRefused(n.Refused))
 	case p.out.Machine():
 		j := receivedJSON{Event: view.NewEvent(view.MaskEvent(n.Event, p.hide))}
 		j.Type = string(n.Type)
@@ -117,7 +116,7 @@ func (p *eventPrinter) printNotification(n listen.Notification) error {
 		return p.out.Object(j)
 	case n.Type == listen.Refused:
 		d := n.Refused
-		return p.out.Line("%s  %s  %-24s  %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), strings.TrimPrefix(refusedID(d)+" ", " ")+"from "+d.RemoteAddr)
+		return p.out.Line("%s  %s  %-24s  %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), strings.TrimPrefix(view.RefusedID(d)+" ", " ")+"from "+d.RemoteAddr)
 	default:
 		return p.printEvent(n)
 	}
@@ -162,20 +161,4 @@ func (p *eventPrinter) printSummary() error {
 		p.io.Note("enforcing would have refused %d of %d deliveries", s.WouldHaveRefused, s.Deliveries)
 	}
 	return nil
-}
-
-// refusedID is the number of a refused delivery, empty if no evidence of it is kept.
-func refusedID(d inbox.Delivery) string {
-	if d.Seq == 0 {
-		return ""
-	}
-	return replay.Delivery{Delivery: d, Refused: true}.ID()
-}
-
-// refusedJSON is a refused delivery in the form of events.
-func refusedJSON(d inbox.Delivery) view.Event {
-	return view.Event{
-		Type: string(listen.Refused), ID: refusedID(d), Status: view.JSONOrNull(""), Data: view.JSONOrNull(""),
-		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -63,6 +64,26 @@ func NewEvent(e inbox.Event) Event {
 		TrackingNumber: e.TrackingNumber, Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
 	}
+}
+
+// RefusedID is the number of a refused delivery, empty if no evidence of it is kept.
+func RefusedID(d inbox.Delivery) string {
+	if d.Seq == 0 {
+		return ""
+	}
+	return replay.Delivery{Delivery: d, Refused: true}.ID()
+}
+
+// NewRefused returns a refused delivery in the form of an event.
+func NewRefused(d inbox.Delivery) Event {
+	e := Event{
+		Type: "refused", ID: RefusedID(d), Status: JSONOrNull(""), Data: JSONOrNull(""), Synthetic: d.IsSynthetic(),
+		Verified: inbox.No, Reason: d.Reason, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr,
+	}
+	if d.Body != nil {
+		e.Raw = rawJSON(d.Body)
+	}
+	return e
 }
 
 // MadeUp marks what `events send` made up.

@@ -1,0 +1,337 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// shownEvent is an event with all that the store knows about it, in our output.
+type shownEvent struct {
+	view.Event
+
+	From       string           `json:"from"` // address of the sender
+	Path       string           `json:"path"` // as sent, without the query
+	Scheme     string           `json:"scheme"`
+	Secret     string           `json:"secret"` // name of the one that matched
+	Events     int              `json:"events"` // in its delivery, anomalies included
+	Current    string           `json:"current,omitempty"`
+	Repeats    []repeatJSON     `json:"repeats"`
+	Effect     string           `json:"effect,omitempty"`
+	Changed    []changedJSON    `json:"changed"`
+	Forwarding []forwardingJSON `json:"forwarding"`
+}
+
+// repeatJSON is another event with the same eventId.
+type repeatJSON struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+// changedJSON is a tracking whose status is known from an event.
+type changedJSON struct {
+	ReferID        string `json:"referId"`
+	TrackingNumber string `json:"trackingNumber"`
+}
+
+// showPage shows an event, or a refused delivery.
+func showPage(ctx context.Context, c *command.Call, id string, reveal bool) error {
+	in, err := c.Received(ctx)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(id, replay.RefusedPrefix) {
+		d, err := replay.Find(ctx, in, id)
+		if err != nil {
+			return err
+		}
+		if d.Refused {
+			return showRefused(c, d, reveal)
+		}
+	}
+	e, err := replay.FindEvent(ctx, in, id)
+	if err != nil {
+		return err
+	}
+	if c.Out.IsCSV() {
+		return eventListing(c, "").PrintAll(c.IO, []inbox.Event{e})
+	}
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	j, err := newShownEvent(ctx, c, db, e)
+	if err != nil {
+		return err
+	}
+	if !reveal {
+		e = view.MaskEvent(e, c.SecretMasker())
+	}
+	j.Data, j.Raw = view.NewEvent(e).Data, e.Raw
+	if c.Out.Machine() {
+		return c.Out.Object(j)
+	}
+	return printPage(c, e, j)
+}
+
+// newShownEvent reads what the store knows about an event.
+func newShownEvent(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) (shownEvent, error) {
+	j := shownEvent{Event: view.NewEvent(e), Repeats: []repeatJSON{}, Changed: []changedJSON{}, Forwarding: []forwardingJSON{}}
+	d, err := db.Inbox.Delivery(ctx, e.Delivery)
+	if err != nil {
+		return j, err
+	}
+	j.From, j.Path, j.Scheme, j.Secret = d.RemoteAddr, d.Path, d.Scheme, d.SecretName
+	for other, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: e.Delivery}) {
+		if err != nil {
+			return j, err
+		}
+		j.Events = max(j.Events, other.Index+1)
+	}
+	if err := j.addRepeats(ctx, db, e); err != nil {
+		return j, err
+	}
+	if err := j.addEffect(ctx, c, db, e); err != nil {
+		return j, err
+	}
+	all, err := db.Forwardings.ForwardingsOf(ctx, e.Delivery)
+	for _, f := range all {
+		j.Forwarding = append(j.Forwarding, newForwardingJSON(e.Delivery, f))
+	}
+	return j, err
+}
+
+// maxRepeats is how many other events of an eventId are named.
+const maxRepeats = 20
+
+// addRepeats adds the other events with the eventId.
+func (j *shownEvent) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
+	if e.EventID == "" {
+		return nil
+	}
+	for other, err := range db.Inbox.Events(ctx, inbox.Query{EventID: e.EventID}) {
+		switch {
+		case err != nil:
+			return err
+		case other.Synthetic != e.Synthetic || other.ID() == e.ID():
+		case other.Mark == inbox.Current:
+			j.Current = other.ID()
+		case len(j.Repeats) < maxRepeats:
+			j.Repeats = append(j.Repeats, repeatJSON{other.ID(), view.EventType(other.Mark)})
+		}
+	}
+	return nil
+}
+
+// addEffect adds what the event changed of trackings, or why it changed nothing.
+func (j *shownEvent) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) error {
+	switch {
+	case e.Mark == inbox.Anomaly:
+		j.Effect = "nothing: it cannot be read as an event"
+	case e.Synthetic:
+		j.Effect = "nothing: `waybill events send` made it up"
+	case e.Mark != inbox.Current && j.Current != "":
+		j.Effect = fmt.Sprintf("nothing: event %s has the same eventId and counts", j.Current)
+	case e.Mark != inbox.Current:
+		j.Effect = "nothing: another event with the same bytes counts"
+	case e.Verified != inbox.Yes:
+		j.Effect = "nothing: it is not verified"
+	}
+	if j.Effect != "" || e.TrackingNumber == "" {
+		return nil
+	}
+	followed, _, err := db.Events.Followed(ctx)
+	if err != nil {
+		return err
+	}
+	if followed < e.Seq {
+		j.Effect = "nothing yet: the next show, list or wait reads it"
+		return nil
+	}
+	known, err := db.Trackings.Find(ctx, c.Account(ctx), "", e.TrackingNumber)
+	for _, k := range known {
+		if k.Sighting != nil && k.Sighting.Event == e.Seq {
+			j.Changed = append(j.Changed, changedJSON{k.Item.ReferID, k.Item.Number})
+		}
+	}
+	switch {
+	case err != nil:
+	case len(j.Changed) > 0:
+		j.Effect = "status of " + changedText(j.Changed)
+	case len(known) == 0:
+		j.Effect = "nothing: no tracking with its number is known here"
+	default:
+		j.Effect = "nothing that is still current: " + newerText(known)
+	}
+	return err
+}
+
+// changedText names trackings whose status is known from an event.
+func changedText(all []changedJSON) string {
+	var names []string
+	for _, k := range all {
+		name := k.TrackingNumber
+		if k.ReferID != "" {
+			name = k.ReferID + " (" + name + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// newerText says what counts instead of an event.
+func newerText(known []ledger.TrackingStatus) string {
+	for _, k := range known {
+		if k.Sighting != nil {
+			return fmt.Sprintf("a %s received %s is newer", view.Source(k.Sighting.Source), render.LocalTime(k.Sighting.Seen))
+		}
+	}
+	return "the tracking has no status yet"
+}
+
+// received says when and from where a delivery came; how long ago on a terminal.
+func received(out *command.Output, at time.Time, from, path string) string {
+	when := render.LocalTime(at)
+	if out.Out().IsTerminal() {
+		when += " (" + view.Ago(at, time.Now()) + ")"
+	}
+	if from != "" {
+		when += ", from " + from
+	}
+	if path != "" && path != "/" {
+		when += ", path " + path
+	}
+	return when
+}
+
+// verifiedText says whether an event verified, by what, and why not.
+func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style) {
+	text, style := view.VerifiedMark(e), term.Caution
+	switch e.Verified {
+	case inbox.Yes:
+		style = term.Good
+	case inbox.No:
+		style = term.Bad
+	case inbox.Unknown:
+		return "unknown: no signature scheme was set", style
+	}
+	if scheme != "" {
+		text += ", scheme " + scheme
+	}
+	if secret != "" {
+		text += ", secret " + secret
+	}
+	if e.Verified == inbox.No {
+		text += "; `waybill signature explain " + id + "` says more"
+	}
+	return text, style
+}
+
+// printPage prints an event for people.
+func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
+	names := view.NewStatusNames(c.Config.Statuses)
+	id := e.ID()
+	if j.Events > 1 {
+		id += fmt.Sprintf(" (event %d of %d in delivery %d)", e.Index+1, j.Events, e.Delivery)
+	}
+	madeUp := ""
+	if e.Synthetic {
+		madeUp = "yes, by `waybill events send`"
+	}
+	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f forwardingJSON) bool { return f.State == notQueued })
+	forwarded := ""
+	if len(targets) == 0 {
+		forwarded = "to no target"
+	}
+	verified, style := verifiedText(e, e.ID(), j.Scheme, j.Secret)
+	err := c.Out.Fields([]render.Field{
+		{Name: "ID", Value: id},
+		{Name: "Event", Value: e.Kind},
+		{Name: "Event ID", Value: e.EventID},
+		{Name: "Number", Value: e.TrackingNumber},
+		{Name: "Status", Value: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Style: names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
+		{Name: "Latest event", Value: e.LatestEvent},
+		{Name: "Event time", Value: e.EventTime},
+		{Name: "Received", Value: received(c.Out, e.ReceivedAt, j.From, j.Path)},
+		{Name: "Verified", Value: verified, Style: style},
+		{Name: "Made up", Value: madeUp, Style: term.Caution},
+		{Name: "Type", Value: typeText(e.Mark, j.Current)},
+		{Name: "Repeats", Value: repeatsText(j.Repeats)},
+		{Name: "Anomaly", Value: e.Anomaly, Style: term.Caution},
+		{Name: "Changed", Value: j.Effect},
+		{Name: "Forwarded", Value: forwarded},
+	})
+	if err == nil && len(targets) > 0 {
+		err = printForwarding(c, targets)
+	}
+	if err != nil {
+		return err
+	}
+	if e.Raw == nil {
+		c.IO.Note("Its bytes were pruned; this is what was kept")
+		return nil
+	}
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	return c.Out.Raw(e.Raw)
+}
+
+// typeText says how an event is related to others of its eventId.
+func typeText(m inbox.Mark, current string) string {
+	text := view.EventType(m)
+	if current != "" {
+		text += " of " + current
+	}
+	return strings.ReplaceAll(text, "superseded of", "superseded by")
+}
+
+func repeatsText(all []repeatJSON) string {
+	var texts []string
+	for _, r := range all {
+		texts = append(texts, r.ID+" ("+r.Type+")")
+	}
+	return strings.Join(texts, ", ")
+}
+
+// printForwarding prints what targets got of a delivery.
+func printForwarding(c *command.Call, all []forwardingJSON) error {
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	return command.Listing[forwardingJSON]{Out: c.Out, Columns: forwardingColumns(time.Now())}.PrintAll(c.IO, all)
+}
+
+// showRefused shows a refused delivery.
+func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
+	if !reveal {
+		d.Body = c.SecretMasker()(d.Body)
+	}
+	if c.Out.Machine() {
+		return c.Out.Object(view.NewRefused(d.Delivery))
+	}
+	verified, style := verifiedText(inbox.Event{Verified: d.Verified, Reason: d.Reason}, d.ID(), d.Scheme, "")
+	if err := c.Out.Fields([]render.Field{
+		{Name: "ID", Value: d.ID()},
+		{Name: "Received", Value: received(c.Out, d.ReceivedAt, d.RemoteAddr, d.Path)},
+		{Name: "Verified", Value: verified, Style: style},
+		{Name: "Changed", Value: "nothing: it was refused and is kept as evidence; `waybill events readmit` verifies it again"},
+	}); err != nil || c.Out.IsCSV() {
+		return err
+	}
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	return c.Out.Raw(d.Body)
+}
