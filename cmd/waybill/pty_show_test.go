@@ -155,7 +155,7 @@ func TestShowOfSeveralOnTerminals(t *testing.T) {
 		code, raw := w.terminal(columns, "show", "R1", "R2")
 		lines, _ := drawn(t, raw)
 		shown := strings.Join(lines, "\n")
-		for _, want := range []string{"REFERENCE", "NUMBER", "STATUS", "350586033920", "DELIVER", "2 trackings: 1 delivered · 1 processing"} {
+		for _, want := range []string{"REFERENCE", "NUMBER", "STATUS", "350586033920", "DELIVERED (1)", "2 trackings: 1 delivered · 1 processing"} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
 			}
@@ -170,7 +170,7 @@ func TestShowOfSeveralOnTerminals(t *testing.T) {
 				t.Errorf("%d columns: %d in %q", columns, n, line)
 			}
 		}
-		if code != 0 || !strings.Contains(raw, "\x1b[32mDELIVER") {
+		if code != 0 || !strings.Contains(raw, "\x1b[32mDELIVERED (1)\x1b[0m") {
 			t.Errorf("%d columns: exit status %d, or no colour: %q", columns, code, raw)
 		}
 	}

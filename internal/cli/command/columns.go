@@ -19,6 +19,7 @@ type Column[T any] struct {
 
 	Cell    func(T) string
 	CSVCell func(T) string     // in CSV, if that differs
+	Excel   func(T) string     // with --excel, if that differs
 	Time    func(T) time.Time  // a time of ours; with Cell, which is then for terminals alone
 	Style   func(T) term.Style // how the cell stands out; nil for not
 }
@@ -26,6 +27,8 @@ type Column[T any] struct {
 // text returns what makes the cells in the form of an output.
 func (c Column[T]) text(o *Output) func(T) string {
 	switch {
+	case o.Excel() && c.Excel != nil:
+		return c.Excel
 	case o.IsCSV() && c.CSVCell != nil:
 		return c.CSVCell
 	case c.Time == nil || c.Cell != nil && o.Out().IsTerminal() && !o.IsCSV():

@@ -22,7 +22,7 @@ type part struct {
 // printLabel shows on a terminal which tracking it is, its status, and how fresh
 // that is.
 func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now time.Time) error {
-	at, place := view.ServiceTime(t.LatestTime), ""
+	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
 	timeline := t.Timeline()
 	if len(timeline) > 0 && !timeline[0].Removed() {
 		at, place = view.CheckpointTime(timeline[0].Checkpoint), view.Place(timeline[0].Checkpoint)

@@ -27,26 +27,28 @@ func NewShow(f *command.Factory) *cobra.Command {
 		Use:     "show REF...|--from FILE|--run ID",
 		GroupID: command.GroupOps,
 		Short:   "Show status and timeline of trackings",
-		Long: `show asks the service about each REF: your own identifier of the shipment, or a
-tracking number that was created from here. One REF gives its status and
-timeline; several, --from FILE and filters such as --run give one row each.
+		Long: `Ask the service about each REF and show its status and timeline. A REF is your
+own identifier of the shipment, or a tracking number that you created.
+
+One REF prints a header and its timeline. Several REFs, --from FILE and filters
+such as --run print one row each, and a summary on standard error; --timeline
+prints the timeline of each.
 
 Rows that the service rejected are shown with its reason; it is not asked about
-them. If --from or a filter is interrupted, the same command continues where it
-stopped.
+them. If --from or a filter is interrupted, re-run the same command to continue.
 
 If a verified event is newer than the service's answer, by the latest checkpoint
-or the time of update in both, the event counts. A note says so, and olderAnswer
-in JSON shows what the answer said.
+or the time of the last update, the event is shown and a note says so; in JSON,
+olderAnswer has what the service answered.
 
-What cannot be right in a timeline is marked and not hidden: times that differ
-by no zone's offset, a checkpoint that is there twice, was removed or rewritten
-since an earlier answer, a delivery that is none any more. JSON has it in
-anomalies; of several REFs, the comparison with earlier answers takes --timeline.
+Timelines mark what cannot be right: a local time that no time zone explains, a
+checkpoint that is repeated, or that was removed or rewritten since an earlier
+answer, a delivery that was taken back. JSON has these in anomalies. With
+several REFs, add --timeline to compare with earlier answers.
 
---history shows of one REF every answer and verified event that said something
-else than the one before, newest first, and what changed; in JSON with all of
-it. The first and the latest 100 answers are kept, and 1,000 events are read.`,
+--history prints every answer and verified event about one REF that differs from
+the one before, newest first, with what changed. The store keeps the first and
+the latest 100 answers; at most 1,000 events are read.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
 			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --stale 48h",
 			"waybill show ORD-1001 --history"),
@@ -56,9 +58,9 @@ it. The first and the latest 100 answers are kept, and 1,000 events are read.`,
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "ask about all, also after an interruption")
-	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "with several REFs: the timeline of each")
-	cmd.Flags().BoolVar(&o.History, "history", false, "what was said of one REF before, and what changed")
+	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "ask again about every REF, also after an interruption")
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each of several REFs")
+	cmd.Flags().BoolVar(&o.History, "history", false, "print earlier answers and events about one REF, and what changed")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	command.ColumnsFlag(cmd, changeColumns(nil))
 	return cmd

@@ -66,6 +66,7 @@ type unverifiedJSON struct {
 	LatestEvent string          `json:"latestEvent"`
 	Verified    inbox.Verified  `json:"verified"`
 	Reason      webhook.Reason  `json:"reason,omitempty"`
+	Synthetic   bool            `json:"synthetic"` // made up by `events send`
 	ReceivedAt  time.Time       `json:"receivedAt"`
 }
 

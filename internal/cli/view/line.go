@@ -73,19 +73,19 @@ func (l *Line) updated(now time.Time) string {
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
 	checkpoint := func(l *Line) string { return l.LatestTime }
 	if terminal {
-		checkpoint = func(l *Line) string { return ServiceTime(l.LatestTime) }
+		checkpoint = func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalMinute) }
 	}
-	status := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
+	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
 	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
 	return []command.Column[*Line]{
 		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(l *Line) string { return l.ReferID }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
 		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
 		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state},
-		{Column: render.Column{Name: "STATUS", Flex: true}, Style: status, Cell: func(l *Line) string { return n.Phase(l.Tracking) }},
+		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return n.Phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
-		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint},
+		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) }},
 		{Column: render.Column{Name: "UPDATED", Rank: 2}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
 		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},

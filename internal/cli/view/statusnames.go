@@ -26,10 +26,7 @@ func NewStatusNames(statuses map[string]string) StatusNames {
 // Status shows a status: its label as sent, or what the configuration calls
 // it, and the number.
 func (n StatusNames) Status(number, label, track string) string {
-	code, name := Unquote(number), cmp.Or(label, track)
-	if own, ok := n.own(number, label, track); ok {
-		name = own
-	}
+	code, name := Unquote(number), n.name(number, label, track)
 	switch {
 	case name == "":
 		return code
@@ -37,6 +34,14 @@ func (n StatusNames) Status(number, label, track string) string {
 		return name
 	}
 	return name + " (" + code + ")"
+}
+
+// name is what a status is called, without its number.
+func (n StatusNames) name(number, label, track string) string {
+	if own, ok := n.own(number, label, track); ok {
+		return own
+	}
+	return cmp.Or(label, track)
 }
 
 // own returns what the configuration calls a status.
@@ -62,6 +67,16 @@ func (n StatusNames) Phase(f query.Tracking) string {
 		return "Processing"
 	}
 	return phaseWord(f.Phase)
+}
+
+// phaseName is Phase with a status as its name alone, if it has any.
+func (n StatusNames) phaseName(f query.Tracking) string {
+	if f.Phase == ledger.Processed {
+		if name := n.name(f.Status, f.StatusLabel, f.StatusTrack); name != "" {
+			return name
+		}
+	}
+	return n.Phase(f)
 }
 
 // phaseWord names a phase in which the service reports no status.
@@ -92,5 +107,5 @@ func (n StatusNames) Unverified(e inbox.Event) string {
 	if what != "" {
 		kind += ": "
 	}
-	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), VerifiedMark(e))
+	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), Trust(e))
 }

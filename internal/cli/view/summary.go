@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -69,7 +70,17 @@ func (s *Summary) AddResult(res query.Result) {
 
 // AddCount counts trackings that the store has counted by status.
 func (s *Summary) AddCount(c ledger.StatusCount) {
-	s.add(standing{cmp.Or(c.Phase, query.NotAsked), c.Status, c.StatusLabel, c.StatusTrack}, c.Trackings)
+	key := standing{c.Phase, c.Status, c.StatusLabel, c.StatusTrack}
+	switch {
+	case c.Phase != "":
+	case c.Superseded:
+		key.phase = Superseded
+	case c.Dismissed:
+		key.phase = Dismissed
+	default:
+		key.phase = unreported(c.State)
+	}
+	s.add(key, c.Trackings)
 }
 
 func (s *Summary) add(key standing, n int64) {
@@ -257,23 +268,33 @@ func plainStatus(label string) string {
 func Known(st ledger.TrackingStatus) query.Tracking {
 	t := query.Tracking{
 		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Item.CarrierCode},
-		Phase:    ledger.Phase(st.State), // unknown or sending
-		Reason:   st.Reason, SentCarrier: st.Item.CarrierCode,
+		Phase:    unreported(st.State), Superseded: st.Superseded, Dismissed: st.Dismissed,
+		Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
 	}
-	switch {
-	case st.Sighting != nil:
-		s := st.Sighting
-		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
-		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
-		t.CarrierCode = cmp.Or(t.CarrierCode, s.CarrierCode)
-	case st.State == ledger.Rejected:
-		t.Phase, t.Superseded, t.Dismissed = query.Rejected, st.Superseded, st.Dismissed
-	case st.State == ledger.Pending:
-		t.Phase = query.NotSent
-	case st.Unchecked():
-		t.Phase = query.NotAsked
-	case st.State == ledger.Accepted || st.State == "":
+	if t.Phase == query.NotAsked && !st.Unchecked() {
 		t.Phase = query.Undecided
 	}
+	if s := st.Sighting; s != nil {
+		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
+		t.Superseded, t.Dismissed = false, time.Time{}
+		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
+		t.CarrierCode = cmp.Or(t.CarrierCode, s.CarrierCode)
+	}
 	return t
+}
+
+// unreported returns the phase of a tracking that the service reported nothing of, by
+// the state of its row.
+func unreported(s ledger.State) ledger.Phase {
+	switch s {
+	case ledger.Rejected:
+		return query.Rejected
+	case ledger.Pending:
+		return query.NotSent
+	case ledger.Accepted:
+		return query.NotAsked
+	case "":
+		return query.Undecided
+	}
+	return ledger.Phase(s) // unknown or sending
 }

@@ -31,12 +31,14 @@ func TestSummary(t *testing.T) {
 		{
 			name: "statuses by count, then the other phases in their order",
 			counts: []ledger.StatusCount{
-				{Phase: query.NotAsked, Trackings: 1200},
+				{State: ledger.Accepted, Trackings: 1200},
 				{Phase: ledger.Processing, Trackings: 98},
 				count("2", "IN_TRANSIT", "in_transit", 431), count("1", "DELIVERED", "delivered", 11902),
-				{Phase: query.Rejected, Trackings: 3},
+				{State: ledger.Rejected, Trackings: 3},
+				{State: ledger.Rejected, Superseded: true, Trackings: 2},
+				{State: ledger.Pending, Trackings: 4},
 			},
-			want: "13,634 trackings: 11,902 delivered · 431 in transit · 98 processing · 3 rejected · 1,200 not checked yet",
+			want: "13,640 trackings: 11,902 delivered · 431 in transit · 98 processing · 3 rejected · 2 superseded · 4 not sent yet · 1,200 not checked yet",
 		},
 		{
 			name: "each phase by its word",

@@ -67,14 +67,13 @@ func CheckpointTime(c tracking.Checkpoint) string {
 	case c.Local != "":
 		return c.Local
 	}
-	return ServiceTime(c.UTC)
+	return ServiceTime(c.UTC, render.LocalMinute)
 }
 
-// ServiceTime shows a time of the service's, which is UTC, in the zone of this
-// computer; what is no time as sent.
-func ServiceTime(s string) string {
+// ServiceTime shows a time of the service's as one of ours; what is no time as sent.
+func ServiceTime(s string, form func(time.Time) string) string {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return render.LocalMinute(t)
+		return form(t)
 	}
 	return s
 }
@@ -82,8 +81,5 @@ func ServiceTime(s string) string {
 // UTCMinute shows a time of the service's as UTC to the minute; what is no time as
 // sent.
 func UTCMinute(s string) string {
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t.UTC().Format("2006-01-02 15:04")
-	}
-	return s
+	return ServiceTime(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
