@@ -25,11 +25,11 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	_, stdin := input.Opener{MaxBytes: 1 << 20}.Spool(t.Context(), "-", iotest.ErrReader(syscall.EIO))
 	for _, err := range []error{file, stdin} {
 		code, hint := command.CodeAndHint(err)
-		if code != command.Store || strings.Contains(hint, "make room") || !strings.Contains(hint, "disk or device") {
+		if code != command.Store || strings.Contains(hint, "free space") || !strings.Contains(hint, "disk or device") {
 			t.Errorf("explain(%v) = %d, %q", err, code, hint)
 		}
 	}
-	if code, hint := command.CodeAndHint(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "make room") {
+	if code, hint := command.CodeAndHint(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "free space") {
 		t.Errorf("a full disk: %d, %q", code, hint)
 	}
 }

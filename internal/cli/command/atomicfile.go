@@ -32,9 +32,9 @@ func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case As[*disk.ForeignError](err):
-		return nil, Usagef("name a file in a folder that only you can write to, or remove that one first", "write %s: %w", path, err)
+		return nil, Usagef("use a file in a folder that only you can write to, or remove that file first", "write %s: %w", path, err)
 	}
-	return nil, Usagef("name a file in a folder that exists and can be written", "write %s: %w", path, err)
+	return nil, Usagef("use a file in a folder that exists and is writable", "write %s: %w", path, err)
 }
 
 func openWhole(ctx context.Context, path string) (*AtomicFile, error) {

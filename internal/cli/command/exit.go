@@ -36,19 +36,19 @@ type CodeInfo struct {
 func Codes() []CodeInfo {
 	return []CodeInfo{
 		{OK, "ok", "done; for bulk: every row accepted or already there"},
-		{Failed, "failed", "unexpected failure, address in use"},
+		{Failed, "failed", "unexpected error, address in use"},
 		{Usage, "usage", "wrong flags, arguments, configuration or input, or no data rows (--allow-empty makes that 0); nothing was sent"},
-		{NotFound, "not_found", "the service has no such tracking / no such run or event"},
-		{Auth, "auth", "key missing or refused"},
-		{Refused, "refused", "the service gave a definite refusal; for bulk: every row rejected, or the run stopped on an answer that is not about rows"},
-		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ; the rest is done"},
-		{Unknown, "unknown", "sent, answer not seen or not credible; run again to settle"},
-		{Pending, "pending", "still processing, or the condition not met, when the time ran out"},
-		{Unverified, "unverified", "a signature did not verify, or no scheme was found"},
-		{Store, "store", "local store or disk problem (locked, too new, full)"},
-		{Unreachable, "unreachable", "no connection for what remains; repeating is safe"},
-		{Interrupted, "interrupted", "SIGINT, after state was saved (the first signal lets requests in flight end, the second stops at once)"},
-		{Terminated, "interrupted", "SIGTERM, likewise"},
+		{NotFound, "not_found", "not found: tracking, run or event"},
+		{Auth, "auth", "API key missing or refused"},
+		{Refused, "refused", "refused by the service; for bulk: every row rejected, or the run stopped on an error that is not about rows"},
+		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ; the others are done"},
+		{Unknown, "unknown", "sent, but no response or an unexpected one; re-run the same command"},
+		{Pending, "pending", "timed out while processing, or before the condition was met"},
+		{Unverified, "unverified", "a signature did not verify, or no signature scheme was found"},
+		{Store, "store", "problem with the local store or disk (locked, too new, full)"},
+		{Unreachable, "unreachable", "no connection; repeating is safe"},
+		{Interrupted, "interrupted", "SIGINT, after state was saved (the first lets running requests finish, the second stops at once)"},
+		{Terminated, "interrupted", "SIGTERM, in the same way"},
 	}
 }
 

@@ -29,7 +29,7 @@ func ParseSince(flag, s string) (time.Time, error) {
 	if d, err := config.ParseDuration(s); err == nil {
 		return time.Now().Add(-d), nil
 	}
-	return time.Time{}, Usagef("such as 2026-11-20, 2026-11-20T08:00:00Z or 48h", "%s %q is neither a time nor an age", flag, s)
+	return time.Time{}, Usagef("such as 2026-11-20, 2026-11-20T08:00:00Z or 48h", "%s %q is not a time or an age", flag, s)
 }
 
 // Groups of commands, by who reads them.

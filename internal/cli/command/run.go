@@ -14,7 +14,7 @@ import (
 func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
-		s.IO.Warning("an earlier waybill was killed while sending %s: their outcome is unknown", Plural(lost, "row"))
+		s.IO.Warning("an earlier waybill was killed while sending %s; their outcome is unknown", Plural(lost, "row"))
 	}
 	return err
 }
@@ -24,7 +24,7 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {
-		return nil, 0, Usagef("run IDs are numbers; `waybill runs list` shows them", "%q is no run ID", id)
+		return nil, 0, Usagef("run IDs are numbers; list them with `waybill runs list`", "%q is not a run ID", id)
 	}
 	db, err := s.ExistingStore(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 		return nil, 0, err
 	}
 	if err := RecoverRows(ctx, s, db.Queue); err != nil {
-		s.IO.Warning("rows of killed processes are shown as sending: %v", err)
+		s.IO.Warning("rows of killed processes still have the state sending: %v", err)
 	}
 	return db, n, nil
 }
@@ -61,6 +61,6 @@ func OpenOwnRun(ctx context.Context, s *app.Session, id string) (*app.Store, led
 	if account == "" {
 		this = "no account is set"
 	}
-	return nil, ledger.RunSummary{}, Usagef("use the profile or --base-url of that account; if it is the same one by another name, add --account "+shell.Word(own),
+	return nil, ledger.RunSummary{}, Usagef("use the profile or --base-url of that account; if it is the same account, add --account "+shell.Word(own),
 		"run %d belongs to account %s, and %s", n, Quoted(own), this)
 }

@@ -37,25 +37,23 @@ func New(f *command.Factory) *cobra.Command {
 		Use:     "compare FILE|-...",
 		GroupID: command.GroupOps,
 		Short:   "Compare a file with the store, the service and events",
-		Long: `compare reads what create reads, and shows where the sources differ about its
-rows: the file, the store of this computer, the service's answers, and verified
-events. It sends nothing and creates nothing. One line is one difference:
+		Long: `compare reads a file as create does, and lists where file, store, service and
+verified events differ. It creates nothing. Each line is one difference:
 
   missing here   in the file, not in the store
   pending, rejected, unknown: in the store, not accepted
-  missing there  accepted, and the service does not have it
+  missing there  accepted, but not found by the service
   differs        the sources have different values of a field
-  not in file    the store or the service has one more number for the referId
-  never heard    accepted, and no answer or event had a status so far
-  stale          with --stale: not delivered, and nothing new for that long
-  not compared   the service gave no usable answer
+  not in file    the store or the service has another number for the referId
+  no status yet  accepted, but no response or event had a status yet
+  stale          with --stale: not delivered, and no change for that long
+  not compared   the service gave no usable response
 
-The fields are trackingNumber, carrierCode (if the file has one) and status: that
-of the service's answer and that of the last verified event, where neither is
-newer than the other.
+The fields are trackingNumber, carrierCode (if the file has one) and status (of
+the service's response and of the last verified event, where neither is newer).
 
-The commands that settle the differences follow. The exit status is 6 if anything
-differs, and 0 if all rows agree.`,
+The commands that resolve the differences follow. The exit status is 6 if
+anything differs, else 0.`,
 		Example: command.Example("waybill compare orders.csv", "waybill compare orders.csv --stale 48h -o json", "waybill compare orders.csv --offline --all"),
 	}
 	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -64,13 +62,13 @@ differs, and 0 if all rows agree.`,
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&o.Offline, "offline", false, "do not ask the service")
-	flags.BoolVar(&o.All, "all", false, "show the account's other rows too, as not in file")
-	flags.StringVar(&o.Stale, "stale", "", "show rows not delivered and without anything new for an `AGE` such as 48h")
+	flags.BoolVar(&o.Offline, "offline", false, "do not query the service")
+	flags.BoolVar(&o.All, "all", false, "list other rows of the account too, as not in file")
+	flags.StringVar(&o.Stale, "stale", "", "list rows that are not delivered and have not changed for an `AGE` such as 48h")
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "concurrency", "rate", "max-input")
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
-	flags.BoolVar(&o.Skip, "skip-invalid", false, "leave bad rows out instead of refusing the input")
-	flags.BoolVar(&o.Odd, "accept-odd-values", false, "read values that look like spreadsheet damage or placeholders")
+	flags.BoolVar(&o.Skip, "skip-invalid", false, "skip bad rows and compare the others")
+	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
 	command.ColumnsFlag(cmd, columns(nil))
 	return cmd
 }
@@ -85,7 +83,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	}
 	c := &comparison{call: call, account: call.Account(ctx), all: o.All, staleBefore: staleBefore}
 	if c.account == "" {
-		return command.Usagef("set WAYBILL_BASE_URL or --account", "no account is set, so it is not known whose trackings to compare with")
+		return command.Usagef("set WAYBILL_BASE_URL or --account", "no account is set")
 	}
 	if !o.Offline {
 		if c.asker, err = call.Asker(ctx); err != nil {
@@ -159,7 +157,7 @@ func refuseOrWarn(call *command.Call, in *input.Input, judged input.Judgement) e
 	case judged.Invalid == 0:
 		return nil
 	case !in.Skip || judged.Valid == 0:
-		return &command.UsageError{Err: bad, Hint: "fix the rows and run the same command again; --skip-invalid compares the good ones"}
+		return &command.UsageError{Err: bad, Hint: "fix the rows and re-run the same command; --skip-invalid compares the good rows"}
 	}
 	call.IO.WarningWith(bad.Warning())
 	return nil
@@ -221,19 +219,19 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 	}
 	if n.total() == 0 {
 		if judged.Invalid > 0 {
-			return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and left out, the others agree", input.BadRows(judged))}
+			return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and skipped, the others agree", input.BadRows(judged))}
 		}
 		if n.rows == 1 {
-			c.call.IO.Note("the row agrees")
+			c.call.IO.Note("The row agrees")
 		} else {
-			c.call.IO.Note("all %d rows agree", n.rows)
+			c.call.IO.Note("All %d rows agree", n.rows)
 		}
 		return nil
 	}
 	n.printCommands(c.call.IO, in.Repeatable())
 	text := fmt.Errorf("%d of %s differ: %s", n.rows-n.agree, command.Plural(n.rows, "row"), n.summary())
 	if n.agree == n.rows {
-		text = fmt.Errorf("the file lacks rows of the account: %s", n.summary())
+		text = fmt.Errorf("the file does not have all rows of the account: %s", n.summary())
 	}
 	return &command.ExitError{Code: command.Worst(command.Partial, n.failed), Err: text, Hint: n.hint}
 }

@@ -94,7 +94,12 @@ func columns(c *comparison) []command.Column[difference] {
 }
 
 // words returns a kind for people.
-func (k kind) words() string { return strings.ReplaceAll(string(k), "_", " ") }
+func (k kind) words() string {
+	if k == withoutStatus {
+		return "no status yet"
+	}
+	return strings.ReplaceAll(string(k), "_", " ")
+}
 
 // shownCommands is how many commands are shown for one kind.
 const shownCommands = 3
@@ -188,17 +193,17 @@ func advice(k kind) string {
 	case pending:
 		return "this sends them"
 	case rejected:
-		return "fix them in this CSV and create it; `waybill runs dismiss` settles what is not to be created"
+		return "fix them in this CSV and create it; dismiss rows that need no tracking with `waybill runs dismiss`"
 	case unknown:
-		return "this asks the service about them, and sends what it proves not to have"
+		return "this checks them with the service, and sends those that it does not have"
 	case missingThere:
-		return "this sends them again once it is proven that the service does not have them"
+		return "this checks them again, and sends those that the service does not have"
 	case withoutStatus:
 		return "this waits for their status"
 	case notCompared:
-		return "this shows what the service answers"
+		return "this shows the service's response"
 	default:
-		return "this shows what is known of it"
+		return "this shows the tracking"
 	}
 }
 
@@ -211,10 +216,10 @@ func (n *counts) printCommands(io *term.IO, repeatable bool) {
 		case k == missingHere:
 			text, line := "this creates them", n.create
 			if n.anyThere {
-				text, line = "the service has some of them; this creates only what it does not have", n.create+" --check-first"
+				text, line = "the service has some of them; this creates the others", n.create+" --check-first"
 			}
 			if n.otherNumber {
-				text += ", and the rows whose trackingNumber differs as further numbers of their orders"
+				text += ", and adds the rows with another trackingNumber to their orders"
 			}
 			if !repeatable {
 				text += ", with the same input again"

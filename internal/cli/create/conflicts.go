@@ -91,7 +91,7 @@ func (x *conflicts) rewriteRejects(ctx context.Context) error {
 				return context.Cause(ctx)
 			}
 			if next != nil && rec.Good() && *next == (ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}) {
-				rec.Problems = append(rec.Problems, input.Contradiction(src.Name, rec.Line, rec.Item, "the same tracking stands in the input with another carrier code"))
+				rec.Problems = append(rec.Problems, input.Contradiction(src.Name, rec.Line, rec.Item, "the same tracking appears in the input with another carrier code"))
 				if next, err = nextMark(marks); err != nil {
 					return err
 				}

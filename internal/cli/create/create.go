@@ -35,16 +35,17 @@ func New(f *command.Factory) *cobra.Command {
 		Use:     "create [FILE|-]...",
 		GroupID: command.GroupOps,
 		Short:   "Create trackings from CSV, TSV, JSON or JSONL",
-		Long: `create reads every row, judges all of them, and only then sends those that
-the ledger does not hold already: in batches of up to 1000 (asynchronous), or
-with --sync of up to 40. The same command again sends only what is new or still
-pending, so after any interruption run it again. A large input is sent while its
-later rows are still being stored: after a kill, "waybill runs show" says that
-the run is partial, and the same command sends the rest.
+		Long: `create reads and checks all rows, then sends those that are not in the store
+yet, in batches of up to 1000 (asynchronous) or, with --sync, of up to 40.
+
+Re-run the same command at any time: it sends only new and pending rows. After
+an interruption it continues. If a large input was interrupted while it was still
+being stored, "waybill runs show" calls the run partial, and the same command
+sends the rest.
 
 ` + send.UnknownText + `
-Rejected rows are sent again with --retry-rejected only. See "waybill help rows"
-for more of that, and "waybill help input" for what is read.`,
+Rejected rows are sent again only with --retry-rejected. See also "waybill help
+rows" and "waybill help input".`,
 		Example: command.Example(
 			"waybill create orders.csv --dry-run",
 			"waybill create orders.csv --wait",
@@ -63,14 +64,14 @@ for more of that, and "waybill help input" for what is read.`,
 	flags.StringVar(&o.Carrier, "carrier-code", "", "carrier `CODE` of that tracking")
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
 	flags.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, and send nothing")
-	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "leave bad rows out instead of refusing the input")
-	flags.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "send values that look like spreadsheet damage or placeholders")
-	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "an input without data rows is no error")
-	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in a last column")
+	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, but send nothing")
+	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "skip bad rows and send the others")
+	flags.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
+	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
+	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
 	o.Flags(cmd)
-	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rows again that the service rejected before")
-	flags.BoolVar(&o.CheckFirst, "check-first", false, "ask the service for each row that this store does not know, before it is sent")
+	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
+	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
 	command.ColumnsFlag(cmd, send.CountColumns())
 	return cmd
 }
@@ -108,7 +109,7 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 		plan.Mode, plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
 	}
 	if n := cfg.BatchSize; n > plan.BatchSize {
-		return plan, cfg.Refuse("batch_size", fmt.Sprintf("%d is more than the %d rows that one %s request may carry", n, plan.BatchSize, plan.Mode), "use a smaller --batch-size, or none")
+		return plan, cfg.Refuse("batch_size", fmt.Sprintf("%d is more than %d, the maximum of one %s request", n, plan.BatchSize, plan.Mode), "use a smaller --batch-size, or omit it")
 	} else if n > 0 {
 		plan.BatchSize = n
 	}
@@ -133,9 +134,9 @@ func (c *creation) execute(ctx context.Context) error {
 // reportNoRows ends a create of an input without rows.
 func (c *creation) reportNoRows() error {
 	if !c.o.AllowEmpty {
-		return command.Usagef("check the export, or pass --allow-empty if that is fine", "%s: no data rows", c.plan.Files[0])
+		return command.Usagef("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
 	}
-	c.call.IO.Note("no data rows, nothing to do")
+	c.call.IO.Note("No data rows")
 	if c.call.Out.Machine() {
 		return c.call.Out.Object(send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)})
 	}
@@ -173,7 +174,7 @@ func (c *creation) send(ctx context.Context) error {
 	}
 	k.Rows, k.Invalid = c.in.judged.Valid, c.in.judged.Invalid
 	if db.New {
-		c.call.IO.Warning("made a new store: %s (it knows of no earlier trackings)", db.Path)
+		c.call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
 	}
 	if k.Feed == nil {
 		c.noteOtherCarrier(k)
@@ -188,6 +189,6 @@ func (c *creation) send(ctx context.Context) error {
 // noteOtherCarrier says that rows are known with another carrier code.
 func (c *creation) noteOtherCarrier(k *send.Execution) {
 	if n := k.Run.Tally.OtherCarrier; n > 0 {
-		c.call.IO.Note("%s known with another carrier code; what was sent first stands", command.Plural(n, "row"))
+		c.call.IO.Note("%s already created with another carrier code; the first code is kept", command.Plural(n, "row"))
 	}
 }

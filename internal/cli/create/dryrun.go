@@ -76,7 +76,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 		return err
 	}
 	if judged.Invalid > 0 {
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be left out", input.BadRows(judged))}
+		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be skipped", input.BadRows(judged))}
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 	} else if err := printFirstRows(out, res); err != nil {
 		return err
 	}
-	c.IO.Note("dry run: nothing was sent and nothing recorded")
+	c.IO.Note("Dry run: nothing sent, nothing saved")
 	return nil
 }
 
@@ -127,8 +127,8 @@ var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "
 // printFirstRows shows the counts and the first rows for people.
 func printFirstRows(out *command.Output, res dryRunResult) error {
 	err := out.Fields([]render.Field{
-		{Name: "Input", Value: fmt.Sprintf("%s read: %d new, %d already there, %d duplicates, %d bad", command.Plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
-		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "call"), res.BatchSize, res.Operation)},
+		{Name: "Input", Value: fmt.Sprintf("%s: %d new, %d already created, %d duplicates, %d bad", command.Plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
+		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request"), res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
 	})
 	if err != nil || len(res.FirstRows) == 0 {
@@ -152,7 +152,7 @@ func carrierCounts(carriers map[string]int64) string {
 	})
 	parts := make([]string, len(codes))
 	for i, code := range codes {
-		parts[i] = fmt.Sprintf("%s %d", cmp.Or(code, "found by the service"), carriers[code])
+		parts[i] = fmt.Sprintf("%s %d", cmp.Or(code, "identified by the service"), carriers[code])
 	}
 	return strings.Join(parts, ", ")
 }

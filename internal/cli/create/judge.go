@@ -45,9 +45,9 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
 	case single && len(o.Files) > 0:
-		return nil, command.Usagef("give either files or one row by flags", "files and --refer-id/--tracking-number exclude each other")
+		return nil, command.Usagef("pass either files or the flags of one row", "files can't be combined with --refer-id and --tracking-number")
 	case single && (o.ReferID == "" || o.Number == ""):
-		return nil, command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "one row needs both --refer-id and --tracking-number")
+		return nil, command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "--refer-id and --tracking-number must be used together")
 	case single:
 		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
 		return &input.Input{Sources: []input.Source{{Name: "command line", Row: &item}}}, nil
@@ -106,7 +106,7 @@ func (in *checkedInput) newRejects(ctx context.Context) (*input.RejectsFile, err
 	}
 	for _, src := range in.Sources {
 		if input.SameFile(src.Name, in.rejects) {
-			return nil, command.Usagef("choose another name", "--rejects %s is the input itself", in.rejects)
+			return nil, command.Usagef("use another file name", "--rejects %s is the input file", in.rejects)
 		}
 	}
 	f, err := command.NewAtomicFile(ctx, in.rejects)

@@ -16,7 +16,7 @@ func printNotes(io *term.IO, j input.Judgement) {
 		io.Note("%s", input.ProblemLine(p))
 	}
 	if n := j.MoreNotes; n > 0 {
-		io.Note("%d more rows with such notes", n)
+		io.Note("%d more rows with notes", n)
 	}
 	for _, s := range j.Summaries {
 		printSummaryNotes(io, s)
@@ -26,10 +26,10 @@ func printNotes(io *term.IO, j input.Judgement) {
 func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	note := func(format string, args ...any) { io.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
 	if len(s.Hidden) > 0 {
-		note("column names read without the invisible characters in them: %s", input.QuotedList(s.Hidden))
+		note("invisible characters removed from column names: %s", input.QuotedList(s.Hidden))
 	}
 	if len(s.Ignored) > 0 {
-		note("columns not used and not stored: %s", input.QuotedList(s.Ignored))
+		note("columns not used: %s", input.QuotedList(s.Ignored))
 	}
 	if len(s.LeftOut) > 0 {
 		var rows int64
@@ -43,19 +43,19 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		if len(list) > limit {
 			list = append(list[:limit], fmt.Sprintf("and %d more names", len(s.LeftOut)-limit))
 		}
-		note("carrier names left out of %d rows, the service identifies the carrier itself: %s; --carrier-map %s=CODE sends a code",
-			rows, strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
+		note("carrier names not sent (%s): %s; the service identifies the carrier, --carrier-map %s=CODE sends a code",
+			command.Plural(rows, "row"), strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
 	}
 	if s.Trimmed > 0 {
-		note("white space cut from around %d values", s.Trimmed)
+		note("white space trimmed from %s", command.Plural(s.Trimmed, "value"))
 	}
 	if s.Stripped > 0 {
-		note("spaces removed from inside %d identifiers", s.Stripped)
+		note("spaces removed from %s", command.Plural(s.Stripped, "identifier"))
 	}
 	if s.Exchanged*2 > s.Rows {
 		io.Warning("%s", input.ExchangedText(s))
 	}
 	if s.Empty > 0 {
-		note("%d rows without any value passed over", s.Empty)
+		note("%s skipped", command.Plural(s.Empty, "empty row"))
 	}
 }

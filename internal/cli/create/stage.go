@@ -42,7 +42,7 @@ func (c *creation) feed(ctx context.Context, stager ledger.Stager) (*bulk.Feed, 
 	hard := c.call.Hard(ctx)
 	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), bulk.StageChecks{
 		Conflict: func(ledger.Conflict) error {
-			return command.Usagef("run the command again", "the input changed while it was read")
+			return command.Usagef("re-run the command", "the input has changed while it was read")
 		},
 		Staged: c.in.Unchanged,
 	})

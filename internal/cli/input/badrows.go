@@ -20,12 +20,12 @@ type BadRowsError struct {
 }
 
 func (e *BadRowsError) Error() string {
-	return fmt.Sprintf("%s, nothing was sent", BadRows(e.Judged))
+	return fmt.Sprintf("%s; nothing was sent", BadRows(e.Judged))
 }
 
 // Warning returns the warning shown in place of the error with --skip-invalid.
 func (e *BadRowsError) Warning() term.Failure {
-	return term.Failure{Message: BadRows(e.Judged) + " and left out", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
+	return term.Failure{Message: BadRows(e.Judged) + "; skipped", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
 }
 
 // Issues returns the first bad rows, and how many more there are.
@@ -96,26 +96,26 @@ func (e *BadRowsError) Hint() string {
 	var names string
 	if flags != "" {
 		if more > 0 {
-			flags += fmt.Sprintf(" and so on for %d more names", more)
+			flags += fmt.Sprintf(" and %d more names", more)
 		}
-		names = "add " + flags + ", with the service's code after each = (with none the service identifies the carrier); "
+		names = "add " + flags + ", with the service's carrier code after each = (without a code, the service identifies the carrier); "
 	}
 	if all {
 		return strings.TrimSuffix(names, "; ")
 	}
 	if e.Rejects != "" {
-		return names + "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good ones with --skip-invalid"
+		return names + "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
 	}
-	return names + "fix the rows and run the same command again; --skip-invalid sends the good ones, --rejects FILE writes the bad ones to a file"
+	return names + "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
 }
 
 // BadRefsError lists the bad rows of an input of REFs. Nothing was asked.
 type BadRefsError struct{ BadRowsError }
 
-func (e *BadRefsError) Error() string { return BadRows(e.Judged) + ", nothing was asked" }
+func (e *BadRefsError) Error() string { return BadRows(e.Judged) + "; nothing was queried" }
 
 // Hint says what to do about it.
-func (e *BadRefsError) Hint() string { return "fix the rows and run the same command again" }
+func (e *BadRefsError) Hint() string { return "fix the rows and re-run the same command" }
 
 // ProblemLine shows a problem with its place, its value and the remedy.
 func ProblemLine(p intake.Problem) string {
@@ -140,11 +140,11 @@ func ProblemLine(p intake.Problem) string {
 // ExchangedText says that the two columns look exchanged, and which flags exchange
 // them.
 func ExchangedText(s SourceSummary) string {
-	text := fmt.Sprintf("%s: in %d of %s the referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
+	text := fmt.Sprintf("%s: in %d of %s, referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
 	if s.ReferID == "" {
-		return text + "; exchange the two fields if that is so"
+		return text + "; swap the two fields if so"
 	}
-	return fmt.Sprintf("%s; if the columns are exchanged, add --map %s=%s --map %s=%s", text,
+	return fmt.Sprintf("%s; if the columns are swapped, add --map %s=%s --map %s=%s", text,
 		tracking.FieldReferID, shell.Word(s.Number), tracking.FieldNumber, shell.Word(s.ReferID))
 }
 

@@ -21,7 +21,7 @@ func Contradiction(file string, line int, item tracking.Item, message string) in
 // item.
 func ConflictProblem(files []string, c ledger.Conflict) intake.Problem {
 	p := Contradiction(files[c.Entry.File], c.Entry.Line, c.Entry.Item,
-		fmt.Sprintf("the same tracking stands at %s:%d with carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))
-	p.Problem.Hint = "keep one of the two"
+		fmt.Sprintf("same tracking as at %s:%d, which has carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))
+	p.Problem.Hint = "keep one of the two rows"
 	return p
 }

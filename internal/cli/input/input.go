@@ -71,7 +71,7 @@ func (in *Input) Unchanged() error {
 		}
 		now, err := os.Stat(s.Name)
 		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
-			return command.Usagef("wait until nothing writes to it, or copy it; then run the command again", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
+			return command.Usagef("wait until no program writes to it, or copy it; then re-run the command", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func (in *Input) nothingSent() string {
 	if in.Options.Refs {
 		return ""
 	}
-	return ", nothing was sent"
+	return "; nothing was sent"
 }
 
 // Repeatable reports whether all of it can be read by another command.
@@ -280,7 +280,7 @@ func (in *Input) entriesOf(ctx context.Context, i int, yield func(ledger.Entry, 
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !rec.Good() && !in.Skip:
-			return command.Usagef("run the command again", "input %s changed while it was read, nothing was sent", command.Quoted(rec.File))
+			return command.Usagef("re-run the command", "input %s changed while it was read; nothing was sent", command.Quoted(rec.File))
 		case rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil):
 			return errStop
 		}

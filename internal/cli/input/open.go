@@ -39,9 +39,9 @@ func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, er
 	}
 	switch {
 	case stdin > 1:
-		return nil, command.Usagef("name `-` once", "standard input can be read only once")
+		return nil, command.Usagef("pass `-` once", "standard input can be read only once")
 	case stdin == 1 && c.Config.APIKeyFromStdin():
-		return nil, command.Usagef("give the key by WAYBILL_API_KEY or in a file", "standard input cannot hold both the API key and the rows")
+		return nil, command.Usagef("set WAYBILL_API_KEY, or put the key into a file", "standard input can't be both the API key and the input")
 	}
 	return NewOpener(c.Session).Open(ctx, files)
 }
@@ -75,14 +75,14 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 		return Source{}, errors.Join(context.Cause(ctx), closeIf(f))
 	}
 	if err != nil {
-		return Source{}, command.Usagef("check the name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
+		return Source{}, command.Usagef("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
 		err = command.Usagef("check the file and its disk", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	case info.IsDir():
-		err = command.Usagef("name the files in it one by one", "input %s is a folder", command.Quoted(name))
+		err = command.Usagef("pass the files in it", "input %s is a folder", command.Quoted(name))
 	case isDevice(info):
 		err = deviceError("input " + command.Quoted(name))
 	case !info.Mode().IsRegular():
@@ -109,7 +109,7 @@ func isNull(info fs.FileInfo) bool {
 }
 
 func deviceError(what string) error {
-	return command.Usagef("copy what you need of it into a file, or pipe it in and name `-`", "%s is a device", what)
+	return command.Usagef("copy the data to a file, or pipe it to `-`", "%s is a device", what)
 }
 
 // Spool copies r, which can be read only once, into a file without a name.
@@ -131,11 +131,11 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 		return Source{Name: name, File: f, temp: true}, nil
 	case limit < o.MaxBytes:
 		err = &command.ExitError{
-			Code: command.Store, Err: fmt.Errorf("input %s needs more than nine tenths of the free space in %s", name, os.TempDir()),
-			Hint: "make room there, or save the input as a file and name that",
+			Code: command.Store, Err: fmt.Errorf("input %s needs more than 90%% of the free space in %s", name, os.TempDir()),
+			Hint: "free space there, or save the input to a file and pass that",
 		}
 	default:
-		err = command.Usagef("raise --max-input, or save the input as a file and name that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
+		err = command.Usagef("raise --max-input, or save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
 }

@@ -43,7 +43,7 @@ func OpenRefs(ctx context.Context, c *command.Call, path, format string) (*Refs,
 	case judged.Invalid > 0:
 		err = &BadRefsError{BadRowsError{Judged: judged}}
 	case judged.Valid == 0:
-		err = command.Usagef("write one REF a line, or name the columns in the first line, such as referId", "%s: no REFs", path)
+		err = command.Usagef("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", path)
 	default:
 		noteMissing(c, judged.Summaries)
 		return &Refs{Count: judged.Valid, in: in}, nil
@@ -60,7 +60,7 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 			read = s.Number
 		}
 		for _, name := range s.Missing {
-			c.IO.Note("%s has no column %s; REFs are read from %s", s.Name, command.Quoted(name), command.Quoted(read))
+			c.IO.Note("%s: no column %s; REFs are read from %s", s.Name, command.Quoted(name), command.Quoted(read))
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (r *Refs) All(ctx context.Context) iter.Seq2[Ref, error] {
 			case ctx.Err() != nil:
 				return context.Cause(ctx)
 			case !rec.Good():
-				return command.Usagef("run the command again", "input %s changed while it was read", command.Quoted(rec.File))
+				return command.Usagef("re-run the command", "input %s changed while it was read", command.Quoted(rec.File))
 			case !yield(Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}, nil):
 				return errStop
 			}

@@ -28,10 +28,10 @@ func TestOpenRefs(t *testing.T) {
 		{"columns", "AWB,Order\n1Z1,A1\n1Z2,\n", nil, []string{"2 |A1|1Z1", "3 ||1Z2"}, "", ""},
 		{"JSON", `["A1",{"referId":"A2","x":1}]`, nil, []string{"1 A1||", "1 |A2|"}, "", ""},
 		{"settings", "Box;Order\nB\xfc 1;A1\n", []string{"WAYBILL_ENCODING=windows-1252", "WAYBILL_STRIP_SPACES=true", `WAYBILL_MAP={"rawTrackingNumber": "Box"}`}, []string{"2 |A1|Bü1"}, "", ""},
-		{"a column that is not there", "Order,x\nA1,2\n", []string{`WAYBILL_MAP={"rawTrackingNumber": "Box"}`}, []string{"2 |A1|"}, "", `has no column "Box"; REFs are read from "Order"`},
+		{"a column that is not there", "Order,x\nA1,2\n", []string{`WAYBILL_MAP={"rawTrackingNumber": "Box"}`}, []string{"2 |A1|"}, "", `no column "Box"; REFs are read from "Order"`},
 		{"nothing", "\n", nil, nil, ": no REFs", ""},
 		{"a header alone", "referId\n", nil, nil, ": no REFs", ""},
-		{"bad rows", "A1\nA2,A3\nA4\n", nil, nil, "1 of 3 rows is bad, nothing was asked", ""},
+		{"bad rows", "A1\nA2,A3\nA4\n", nil, nil, "1 of 3 rows is bad; nothing was queried", ""},
 		{"no column", "x,y\n1,2\n", nil, nil, "no column for referId or rawTrackingNumber", ""},
 	} {
 		for _, from := range []string{"file", "stdin"} {

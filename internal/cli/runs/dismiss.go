@@ -15,14 +15,13 @@ func newDismiss(f *command.Factory) *cobra.Command {
 	var row string
 	cmd := &cobra.Command{
 		Use:   "dismiss ID",
-		Short: "Settle a run's rejected rows that need no tracking",
-		Long: `dismiss marks the rejected rows of a run's input as settled: all of them, or
-those of one REF. They stay, with their reason, and are listed as dismissed. No
-command counts them in its exit status or sends them again, but "waybill runs
-retry ID --row REF", which ends the dismissal.
+		Short: "Mark a run's rejected rows as done",
+		Long: `dismiss marks the rejected rows of a run as done: all of them, or those of one
+REF. They are kept with their reason and listed as dismissed, and no longer
+affect exit statuses. Only "waybill runs retry ID --row REF" sends them again.
 
-Rows that are superseded (another number of the order was accepted since) need
-no dismissal. The service is not asked.`,
+Superseded rows (another number of the order was accepted since) do not need to
+be dismissed. No request is sent to the service.`,
 		Example: command.Example("waybill runs dismiss 3", "waybill runs dismiss 3 --row ORD-17"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -35,13 +34,13 @@ no dismissal. The service is not asked.`,
 
 // rowFlag adds --row.
 func rowFlag(cmd *cobra.Command, row *string) {
-	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF`: a referId or a number")
+	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF` (referId or number)")
 }
 
 // checkRowFlag refuses an empty --row: it must not mean all rows.
 func checkRowFlag(c *command.Call, row string) error {
 	if row == "" && c.Cmd.Flags().Changed("row") {
-		return command.Usagef("name a referId or a number; without --row all rejected rows are meant", "--row is empty")
+		return command.Usagef("pass a referId or a number, or omit --row for all rejected rows", "--row is empty")
 	}
 	return nil
 }
@@ -69,7 +68,10 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 	if err != nil {
 		return err
 	}
-	return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "dismissed %s of run %d", command.Plural(n, "row"), run.ID)
+	if n == 0 {
+		return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "Nothing to dismiss in run %d", run.ID)
+	}
+	return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "Dismissed %s of run %d", command.Plural(n, "row"), run.ID)
 }
 
 // countRejected returns how many rejected rows of the run's input have that
@@ -94,7 +96,7 @@ func countRejected(ctx context.Context, history ledger.History, run int64, ref s
 	case rejected > 0:
 		return rejected, nil
 	case other != nil:
-		return 0, command.Usagef(hint, "row %s of run %d is %s, not rejected", command.Quoted(ref), run, other.State)
+		return 0, command.Usagef(hint, "row %s of run %d is not rejected: %s", command.Quoted(ref), run, other.State)
 	}
 	return 0, command.Usagef(hint, "run %d has no row %s", run, command.Quoted(ref))
 }

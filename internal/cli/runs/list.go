@@ -34,7 +34,7 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 		return err
 	}
 	w := command.Listing[ledger.RunSummary]{
-		Out: c.Out, Empty: "no runs yet; `waybill create` makes one",
+		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
 		JSON:    func(s ledger.RunSummary) any { return newRunJSON(s) },
 		Columns: runColumns(),
 	}

@@ -15,12 +15,10 @@ func newPrune(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
 		Short: "Remove old runs",
-		Long: `prune removes runs that were created longer than AGE ago: which file named which
-row in which line, the requests, and the answers to them. What was sent stays:
-every row with its state, so that a later create still knows it, and list, show
-and wait tell the same of it. Runs with rows that are pending, being sent or of
-unknown outcome are kept. The room is used for what comes next; the file does not
-shrink.`,
+		Long: `prune removes runs that are older than AGE: files, line numbers, requests and
+responses. Rows and their states are kept, so create never sends them twice, and
+list, show and wait do not change. Runs with pending, sending or unknown rows are
+kept. The freed space is reused; the file does not shrink.`,
 		Example: command.Example("waybill runs prune --older-than 90d"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -54,7 +52,10 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 		return err
 	}
 	if p.Unfinished > 0 {
-		c.IO.Note("kept, since not every row has an outcome: %s; `waybill runs list` shows them, and `waybill runs resume ID` continues one", command.Plural(p.Unfinished, "run"))
+		c.IO.Note("Kept %s with unfinished rows; list them with `waybill runs list`, continue one with `waybill runs resume ID`", command.Plural(p.Unfinished, "run"))
 	}
-	return errors.Join(err, c.Out.Result(prunedJSON(p), "removed %s", command.Plural(p.Runs, "run")))
+	if p.Runs == 0 {
+		return c.Out.Result(prunedJSON(p), "No runs to remove")
+	}
+	return errors.Join(err, c.Out.Result(prunedJSON(p), "Removed %s", command.Plural(p.Runs, "run")))
 }

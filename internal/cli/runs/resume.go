@@ -21,17 +21,17 @@ type resumeOptions struct {
 func newResume(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume ID",
-		Short: "Go on with a run: ask for its unknown rows, send its pending ones",
-		Long: `resume does for the input of a run what the same create again does, from what
-the ledger holds: also when the input came from standard input or is gone.
-Rejected rows stay as they are. A run that another waybill is working on is
-shared with it.
+		Short: "Continue a run: check unknown rows, send pending rows",
+		Long: `resume continues a run from the store. Use it if the input was standard input,
+or if its file no longer exists; otherwise re-run the same create command.
+Rejected rows are not sent again. If another waybill is working on the run, both
+share the work.
 
 ` + send.UnknownText,
 		Example: command.Example("waybill runs resume 3", "waybill runs resume 3 --unknown keep"),
 	}
 	o := &resumeOptions{}
-	cmd.Flags().BoolVar(&o.CheckFirst, "check-first", false, "in a store that never sent a row of the account: ask the service for each row before it is sent")
+	cmd.Flags().BoolVar(&o.CheckFirst, "check-first", false, "check each row with the service before sending it, if this store has never sent a row of the account")
 	return withResume(f, cmd, o)
 }
 
@@ -39,18 +39,17 @@ func newRetry(f *command.Factory) *cobra.Command {
 	o := resumeOptions{Options: send.Options{RetryRejected: true}}
 	cmd := &cobra.Command{
 		Use:   "retry ID",
-		Short: "Send a run's rejected rows again as they are, or those that got lost",
-		Long: `retry makes the rejected rows of a run's input pending, then goes on as "waybill
-runs resume" does. Superseded and dismissed rows stay as they are, unless --row
-names one of them; that ends a dismissal. Rows that are wrong in themselves are
-better fixed: see "waybill runs rows --help".
+		Short: "Send a run's rejected or lost rows again",
+		Long: `retry sends the rejected rows of a run again, unchanged, like "waybill runs
+resume". Superseded and dismissed rows are sent only if --row names them. To fix
+rows before they are sent, see "waybill runs rows --help".
 
-With --absent it asks the service for the accepted rows instead. Those that it
-says it does not have are unknown from then on, and sent again by the same proof
-as all unknown rows ("waybill help rows").`,
+With --absent, retry checks the accepted rows of the run with the service
+instead. Rows that are not found become unknown, and are sent again under the
+same conditions as all unknown rows ("waybill help rows").`,
 		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --row ORD-17", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
-	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "not the rejected rows, but accepted ones that the service proves not to have")
+	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "send accepted rows again that the service does not have")
 	rowFlag(cmd, &o.Row)
 	return withResume(f, cmd, &o)
 }
@@ -80,7 +79,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return err
 	}
 	if o.Row != "" && o.RetryAbsent {
-		return command.Usagef("leave one of them away", "--row is for rejected rows, --absent for accepted ones")
+		return command.Usagef("omit one of them", "--row is for rejected rows, --absent for accepted ones")
 	}
 	started := time.Now()
 	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)

@@ -25,17 +25,16 @@ func newRows(f *command.Factory) *cobra.Command {
 	var o rowsOptions
 	cmd := &cobra.Command{
 		Use:   "rows ID",
-		Short: "List the rows of a run's input and what became of each",
-		Long: `rows lists one line for each record of the run's input, in its order: where it
-stood, in which state it is now, and why.
+		Short: "List the rows of a run and their states",
+		Long: `rows lists the rows of a run's input in order, with file, line, state and reason.
 
-A rejected row is called superseded if another number of its order was accepted
-since, and dismissed after "waybill runs dismiss". Neither needs anything more,
-and --state rejected leaves both out. In JSON the state of all three is rejected;
-superseded and dismissed stand beside it.
+A rejected row is superseded if another number of its order was accepted since,
+and dismissed after "waybill runs dismiss". Both are done; --state rejected does
+not list them. In JSON the state of all three is rejected, with the members
+superseded and dismissed.
 
-The CSV can be fixed and read in again by "waybill create": it has the columns
-that create reads, and others that create passes over.`,
+The CSV can be fixed and passed to "waybill create"; create ignores its additional
+columns.`,
 		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {

@@ -13,12 +13,12 @@ func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "runs",
 		GroupID: command.GroupOps,
-		Short:   "Look up what was sent and with which outcome, and go on with it",
+		Short:   "List, continue and retry runs of create",
 	}
 	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newDismiss(f), newPrune(f))
 	return group
 }
 
 func oneRun() cobra.PositionalArgs {
-	return command.Exactly(1, "the ID of a run; `waybill runs list` shows them")
+	return command.Exactly(1, "the ID of a run; list runs with `waybill runs list`")
 }

@@ -29,11 +29,10 @@ func newShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one run, its batches, and what came back",
-		Long: `show tells how a run stands and lists its batches: how each was answered, and
-in which state its rows are now. A batch whose rows all went into later batches
-(in halves, because the service refused some; or by resume or retry) is "sent
-again"; one whose unknown rows were all settled since is "settled".`,
+		Short: "Show a run, its batches and their responses",
+		Long: `show prints the state of a run and its batches: the response to each, and the
+states of its rows now. The state of a batch is "sent again" if all its rows are
+now in later batches, and "resolved" if none of its unknown rows is unknown now.`,
 		Example: command.Example("waybill runs show 3", "waybill runs show 3 --answers", "waybill runs show 3 --all -o json"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -42,7 +41,7 @@ again"; one whose unknown rows were all settled since is "settled".`,
 		}),
 	}
 	cmd.Flags().BoolVar(&o.All, "all", false, fmt.Sprintf("list all batches, not the last %d only", shownBatches))
-	cmd.Flags().BoolVar(&o.Answers, "answers", false, "show what the service answered to each batch listed")
+	cmd.Flags().BoolVar(&o.Answers, "answers", false, "show the service's response to each listed batch")
 	command.ColumnsFlag(cmd, batchColumns())
 	return cmd
 }
@@ -76,7 +75,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	if left > 0 {
-		c.IO.Note("the last %d batches are listed; --all lists the %d before them too", shownBatches, left)
+		c.IO.Note("Showing the last %d batches; --all adds the %d before them", shownBatches, left)
 	}
 	if next != "" {
 		c.IO.Next(next)
@@ -140,7 +139,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 		{Name: "Created", Value: render.LocalTime(s.Created)},
 		{Name: "Last sent", Value: sent},
 		{Name: "State", Value: describeState(s)},
-		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already there, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
+		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already created, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
 		{Name: "Outcome", Value: view.Counts(s)},
 		{Name: "Requests", Value: fmt.Sprint(s.Requests)},
 	})
@@ -165,7 +164,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 func describeState(s ledger.RunSummary) string {
 	state := stateOf(s)
 	if state == runLive {
-		return "live: a waybill is working on it"
+		return "live: another waybill is working on it"
 	}
 	var left []string
 	for _, rows := range []struct {
@@ -178,7 +177,7 @@ func describeState(s ledger.RunSummary) string {
 	}
 	switch {
 	case state == runPending:
-		return fmt.Sprintf("pending: none of the %s was sent yet%s", command.Plural(s.Counts.Pending, "row"), describePartial(s))
+		return fmt.Sprintf("pending: none of %s sent yet%s", command.Plural(s.Counts.Pending, "row"), describePartial(s))
 	case state == runUnfinished:
 		return "unfinished: " + strings.TrimPrefix(strings.Join(left, ", ")+describePartial(s), "; ")
 	}
@@ -190,7 +189,7 @@ func describePartial(s ledger.RunSummary) string {
 	if !s.Partial {
 		return ""
 	}
-	return "; the input was not read to its end, create it again to send the rest"
+	return "; the input was not read completely, create it again to send the rest"
 }
 
 // batchColumns returns the columns of batches.
@@ -230,7 +229,7 @@ func batchState(b ledger.BatchSummary) string {
 	case b.Rows == 0:
 		return "sent again"
 	case b.State == ledger.Unknown && b.Counts.Unknown == 0:
-		return "settled"
+		return "resolved"
 	}
 	return string(b.State)
 }
@@ -238,14 +237,14 @@ func batchState(b ledger.BatchSummary) string {
 // printAnswer shows what the service answered to a batch: JSON indented, any other
 // text as it came, its controls visible.
 func printAnswer(out *command.Output, b numberedBatch) error {
-	head := "without an answer"
+	head := "no response"
 	switch {
 	case b.AnswerCut:
-		head = fmt.Sprintf("the first %d bytes of its answer", len(b.Answer))
+		head = fmt.Sprintf("first %d bytes of the response", len(b.Answer))
 	case len(b.Answer) > 0:
-		head = fmt.Sprintf("its answer, %d bytes", len(b.Answer))
+		head = fmt.Sprintf("response, %d bytes", len(b.Answer))
 	case b.Answer != nil:
-		head = "an empty answer"
+		head = "empty response"
 	}
 	if err := out.Line("\nBatch %d: %s", b.number, head); err != nil || len(b.Answer) == 0 {
 		return err

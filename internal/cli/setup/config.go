@@ -31,7 +31,7 @@ func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "config",
 		GroupID: command.GroupRest,
-		Short:   "Look at the settings and where they come from",
+		Short:   "Show settings and where they come from",
 	}
 	group.AddCommand(newConfigList(f), newConfigPath(f))
 	return group
@@ -44,8 +44,9 @@ func newConfigList(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List every setting with its value",
-		Long: `list shows every setting as it is in force: a flag wins over the environment,
-that over .waybill.yaml of this folder, that over your own file. Secrets show as ***.`,
+		Long: `list shows the current value of every setting. Flags override environment
+variables, which override .waybill.yaml in this folder, which overrides the user
+file. Secrets are shown as ***.`,
 		Example: command.Example("waybill config list --origin"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {

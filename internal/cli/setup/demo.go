@@ -77,12 +77,12 @@ func NewDemo(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: command.GroupRest,
-		Short:   "See the whole job on this computer, no account needed",
-		Long: `demo starts a miniature of the service and a webhook receiver on this computer,
-creates trackings from a CSV file, waits until the service has processed them,
-shows one, receives signed events, forwards them to an application and refuses a
-forged one. At the end it says how many of each there were. It reads none of your
-settings and leaves nothing behind.`,
+		Short:   "Try waybill on this computer, without an account",
+		Long: `demo starts a sandbox of the service and a webhook receiver on this computer,
+creates trackings from a CSV file, waits until processing has finished, shows one,
+receives signed events, forwards them to an application, and refuses a forged
+one. It prints the totals at the end. It does not use your settings, and removes
+its files when it ends.`,
 		Example: command.Example("waybill demo", "waybill demo --keep"),
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -90,7 +90,7 @@ settings and leaves nothing behind.`,
 			return runDemo(f, cmd, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.Keep, "keep", false, "leave both servers running until Ctrl-C")
+	cmd.Flags().BoolVar(&o.Keep, "keep", false, "keep both servers running until Ctrl-C")
 	return cmd
 }
 
@@ -287,7 +287,7 @@ func (d *demonstration) until(ctx context.Context, what string, enough func() bo
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
-			return fmt.Errorf("the demo waited in vain for %s", what)
+			return fmt.Errorf("the demo timed out waiting for %s", what)
 		}
 	}
 }
@@ -307,10 +307,10 @@ func (d *demonstration) waitReady(ctx context.Context, listening chan error) err
 
 // steps runs the main job, step by step.
 func (d *demonstration) steps(ctx context.Context) error {
-	d.say("# A miniature of the service runs at %s,", d.result.Sandbox)
-	d.say("# a receiver of its webhooks at %s.", d.result.Listener)
-	d.say("# A file of 24 orders by seven carriers is created. One order has two")
-	d.say("# parcels, and one row stands in the file twice.")
+	d.say("# A sandbox of the service runs at %s,", d.result.Sandbox)
+	d.say("# and a receiver of its webhooks at %s.", d.result.Listener)
+	d.say("# Create 24 orders from a file. One order has two parcels, and one row")
+	d.say("# appears twice.")
 	for _, words := range [][]string{{"create", demoFile}, {"show", demoTracking}} {
 		if err := d.step(ctx, words...); err != nil {
 			return err
@@ -319,8 +319,8 @@ func (d *demonstration) steps(ctx context.Context) error {
 	if err := d.waitOut(ctx); err != nil {
 		return err
 	}
-	d.say("# Four weeks pass in the sandbox: all is delivered, signed events")
-	d.say("# arrive, and go on to an application of yours.")
+	d.say("# Four weeks pass in the sandbox: everything is delivered, and signed")
+	d.say("# events arrive and are forwarded to an application.")
 	d.box.Advance(28 * 24 * time.Hour)
 	err := d.until(ctx, "the events", func() bool {
 		return delivered(d.events) >= d.result.Accepted && d.result.Forwarded >= d.result.Verified
@@ -334,14 +334,14 @@ func (d *demonstration) steps(ctx context.Context) error {
 	if err := d.step(ctx, "show", demoTracking); err != nil {
 		return err
 	}
-	d.say("# Somebody sends a forged delivery.")
+	d.say("# A forged delivery arrives.")
 	if err := d.box.Emit(sandbox.Emission{ReferID: demoTracking, Event: "router.delivered", Forge: true}); err != nil {
 		return err
 	}
 	if err := d.until(ctx, "the forged delivery", func() bool { return d.result.Refused > 0 }); err != nil {
 		return err
 	}
-	d.say("refused with 401: signature_mismatch. It is kept as evidence, no more.")
+	d.say("Refused with 401: signature_mismatch. It is kept, but changes nothing.")
 	return d.countTrackings(ctx)
 }
 
@@ -350,7 +350,7 @@ func (d *demonstration) waitOut(ctx context.Context) error {
 	if err := d.countTrackings(ctx); err != nil {
 		return err
 	}
-	d.say("# The service is Processing: %d of %d trackings have a status.", d.result.Processed, d.result.Accepted)
+	d.say("# The service is still processing: %d of %d trackings have a status.", d.result.Processed, d.result.Accepted)
 	began := time.Now()
 	if err := d.step(ctx, "wait", "--run", "1"); err != nil {
 		return err
@@ -358,7 +358,7 @@ func (d *demonstration) waitOut(ctx context.Context) error {
 	if err := d.countTrackings(ctx); err != nil {
 		return err
 	}
-	d.say("# After %.1f s of waiting: %d of %d.\n", time.Since(began).Seconds(), d.result.Processed, d.result.Accepted)
+	d.say("# After %.1f s: %d of %d.\n", time.Since(began).Seconds(), d.result.Processed, d.result.Accepted)
 	return nil
 }
 
@@ -431,7 +431,7 @@ func (d *demonstration) printEvents() error {
 		return nil
 	}
 	if more := len(events) - demoEvents; more > 0 {
-		d.say("(%d events, the last %d of them:)", len(events), demoEvents)
+		d.say("(%d events, the last %d:)", len(events), demoEvents)
 		events = events[more:]
 	}
 	rows := d.out.Table(render.Column{Name: "NUMBER", ID: true}, render.Column{Name: "LATEST EVENT", Flex: true, Rank: 1},
@@ -457,11 +457,11 @@ func (d *demonstration) finish() error {
 		return d.out.End(d.out.Object(d.result))
 	}
 	r := d.result
-	d.say("\n# In sum: %s created, %d processed, %d delivered;", command.Plural(r.Accepted, "tracking"), r.Processed, r.Delivered)
+	d.say("\n# Total: %s created, %d processed, %d delivered;", command.Plural(r.Accepted, "tracking"), r.Processed, r.Delivered)
 	d.say("# %s received, %d verified, %d forwarded; %s refused.", command.Plural(r.Events, "event"), r.Verified, r.Forwarded, command.Plural(r.Refused, "forged delivery"))
-	d.say("\n# Try it yourself:")
-	d.say("#   waybill sandbox          the service in miniature, until Ctrl-C")
-	d.say("# and in another terminal:")
+	d.say("\n# Try it:")
+	d.say("#   waybill sandbox          a sandbox of the service, until Ctrl-C")
+	d.say("# In another terminal:")
 	d.say("#   export WAYBILL_BASE_URL=http://127.0.0.1:8640")
 	d.say("#   export WAYBILL_API_KEY=any")
 	d.say("#   waybill create YOUR.csv --dry-run")

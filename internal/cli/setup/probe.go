@@ -77,35 +77,35 @@ func NewProbe(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "probe",
 		GroupID: command.GroupRest,
-		Short:   "Learn how the service says \"no such tracking\" and queries by number",
-		Long: `probe only asks. It asks for random identifiers to see what "no such tracking"
-looks like, and for a tracking that exists to find the parameter that queries by
-tracking number: the known number must be found under it, a random one must not.
-The known tracking is an accepted row of the ledger, or the one you name.
+		Short:   "Find out how the service reports unknown trackings",
+		Long: `probe sends queries only. It queries random identifiers to find out what the
+response "no such tracking" looks like, and an existing tracking to find the
+parameter for tracking numbers: the existing number must be found, a random one
+must not. The existing tracking is an accepted row of the store, or the one you
+name.
 
-It also shows what was found of the assumptions that "waybill help rows" names.
+It also shows the assumptions of "waybill help rows" and whether they were checked.
 
---save writes what was proven into your configuration file, below the profile in
-force: query.absent and query.tracking_number_param.
+--save writes the results to your configuration file, below the current profile:
+query.absent and query.tracking_number_param.
 
-Exit status: 0 if the settings fit what was learnt or were saved, 3 without a
-tracking that the service shows, 6 if a setting does not fit or nothing was
-found.`,
+Exit status: 0 if the settings match the results or were saved, 3 if there is no
+existing tracking, 6 if a setting does not match or nothing was found.`,
 		Example: command.Example("waybill probe", "waybill probe --refer-id ORD-1001 --tracking-number 1Z999AA10123456784", "waybill probe --save"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runProbe(ctx, c, o)
 		}),
 	}
-	cmd.Flags().StringVar(&o.Item.ReferID, "refer-id", "", "`ID` of a tracking that the service has")
+	cmd.Flags().StringVar(&o.Item.ReferID, "refer-id", "", "referId (`ID`) of an existing tracking")
 	cmd.Flags().StringVar(&o.Item.Number, "tracking-number", "", "its `NUMBER`")
-	cmd.Flags().BoolVar(&o.Save, "save", false, "write what was learnt into your configuration file")
+	cmd.Flags().BoolVar(&o.Save, "save", false, "write the results to your configuration file")
 	return cmd
 }
 
 func runProbe(ctx context.Context, c *command.Call, o probeOptions) error {
 	if (o.Item.ReferID == "") != (o.Item.Number == "") {
-		return command.Usagef("give both, or neither", "--refer-id and --tracking-number go together")
+		return command.Usagef("pass both, or neither", "--refer-id and --tracking-number must be used together")
 	}
 	known, err := knownItems(ctx, c, o.Item)
 	if err != nil {
@@ -200,14 +200,14 @@ func assumptionFields(checked []ledger.CheckedAssumption) []render.Field {
 		{ledger.ConflictNotStored, "Batch refused (409)"},
 		{ledger.ThrottledNotStored, "Batch throttled (429)"},
 	} {
-		value := "not checked yet: nothing is stored, it is assumed"
+		value := "not checked yet; assumed: nothing is stored"
 		for _, c := range checked {
 			switch {
 			case c.Assumption != a.assumption:
 			case c.Holds:
 				value = "nothing is stored (checked " + c.Checked.Local().Format(time.RFC3339) + ")"
 			default:
-				value = "rows may be stored: they are asked for (found " + c.Checked.Local().Format(time.RFC3339) + ")"
+				value = "rows may be stored, so each is checked (found " + c.Checked.Local().Format(time.RFC3339) + ")"
 			}
 		}
 		fields = append(fields, render.Field{Name: a.name, Value: value})
@@ -223,7 +223,7 @@ func unfit(c *command.Call, p probe.Result) error {
 	case a.Proven:
 		open = append(open, "query.absent")
 	case a.Suggestion != nil:
-		lost = append(lost, `what "no such tracking" looks like is not proven: probe again when a tracking has a status`)
+		lost = append(lost, `the response "no such tracking" is not proven; probe again when a tracking has a status`)
 	default:
 		lost = append(lost, `"no such tracking" is not recognised: `+a.Why)
 	}
@@ -238,10 +238,10 @@ func unfit(c *command.Call, p probe.Result) error {
 	case len(open)+len(lost) == 0:
 		return nil
 	case len(open) > 0:
-		lost = append(lost, "to be set as shown: "+strings.Join(open, ", "))
+		lost = append(lost, "set as shown: "+strings.Join(open, ", "))
 		e.Next = c.Repeat("--save")
 	default:
-		e.Hint = "see the answers with --debug, and ask the service's support; rows whose outcome is unknown can't be settled meanwhile"
+		e.Hint = "print the responses with --debug and ask the service's support; until then, rows with unknown outcome stay unknown"
 	}
 	e.Err = errors.New(strings.Join(lost, "; "))
 	return e
@@ -300,16 +300,16 @@ func probeFields(p probe.Result) []render.Field {
 	for _, t := range p.Number.Tried {
 		random := ""
 		if t.Random != "" {
-			random = "; a random one: " + t.Random
+			random = "; random number: " + t.Random
 		}
-		add("By "+t.Param, "the known number: %s%s", t.Known, random)
+		add("By "+t.Param, "known number: %s%s", t.Known, random)
 	}
 	switch n := p.Number; {
 	case n.Works == "":
 	case n.Works == n.Configured:
 		add("Number parameter", "%s, as configured", n.Works)
 	default:
-		add("Number parameter", "%s; configured is %s", n.Works, n.Configured)
+		add("Number parameter", "%s; configured: %s", n.Works, n.Configured)
 	}
 	if p.SavedTo != "" {
 		add("Saved to", "%s", p.SavedTo)

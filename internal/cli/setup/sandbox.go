@@ -38,13 +38,13 @@ func NewSandbox(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sandbox",
 		GroupID: command.GroupRest,
-		Short:   "Run the service in miniature on this computer",
+		Short:   "Run a sandbox of the service on this computer",
 		Long: `sandbox serves the three operations of the service on this computer, for tests
-and trials. It remembers what was created, moves shipments along believable
-journeys, sends signed webhooks, and plays every failure there is. Whatever the
-interface does not show is a setting.
+and trials. It keeps created trackings, moves shipments along realistic journeys,
+sends signed webhooks, and simulates failures. Details that the interface leaves
+open are flags.
 
-Steer it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
+Control it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 {"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
 {"name":"502-after","count":1,"operation":"createV2"}, /_sandbox/change
 {"referId":"A","kind":"remove","checkpoint":0}: offset, repeat, remove, rewrite
@@ -63,16 +63,16 @@ Steer it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 takes a free one")
-	f.StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
-	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); else any key")
-	f.StringVar(&o.Processing, "processing", "2s", "`DURATION` of Processing of a tracking made through v2")
-	f.StringVar(&o.Latency, "latency", "0s", "wait `DURATION` before every answer")
+	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 uses a free port")
+	f.StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` when ready")
+	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); default: any key")
+	f.StringVar(&o.Processing, "processing", "2s", "`DURATION` that a tracking created through v2 is Processing")
+	f.StringVar(&o.Latency, "latency", "0s", "wait `DURATION` before every response")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed `N` of journeys and faults")
-	command.Choice(f, &o.QueryShape, "query-shape", "nested", "`SHAPE` of answers to queries", "nested", "flat", "list", "deep", "noisy")
-	command.Choice(f, &o.CreateShape, "create-shape", "message", "`SHAPE` of answers to creates", "empty", "message", "items")
+	command.Choice(f, &o.QueryShape, "query-shape", "nested", "`SHAPE` of responses to queries", "nested", "flat", "list", "deep", "noisy")
+	command.Choice(f, &o.CreateShape, "create-shape", "message", "`SHAPE` of responses to creates", "empty", "message", "items")
 	command.Choice(f, &o.Absent, "absent", "404", "`ANSWER` for trackings that do not exist", "404", "message", "empty")
-	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` for a tracking number, or ignored")
+	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` of a tracking number, or ignored")
 	command.Choice(f, &o.Parcels, "parcels", "list", "`ANSWER` for a second number of one referId", "list", "first", "last", "refused")
 	command.Choice(f, &o.Duplicates, "duplicates", "accept", "`ACTION` for a pair that exists", "accept", "ignore", "refuse")
 	f.IntVar(&o.RateLimit, "rate-limit", 0, "answer 429 beyond `N` requests per second (0 for no limit)")
@@ -82,7 +82,7 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.Faults, "fault", nil, "`NAME=P`, may be repeated: "+strings.Join(sandbox.Faults(), ", "))
 	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
 	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
-	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign by scheme `NAME`: a preset, or one of webhook.schemes")
+	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign with scheme `NAME`: a preset, or one of webhook.schemes")
 	f.IntVar(&o.WebhookBatch, "webhook-batch", 1, "send at most `N` events in one delivery")
 	f.Float64Var(&o.WebhookDuplicates, "webhook-duplicates", 0, "send a delivery twice with probability `P`")
 	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "swap a delivery with the one before with probability `P`")
@@ -142,7 +142,7 @@ func secretFile(flag, path string) (string, error) {
 		return "", command.Usagef("", "%s: %w", flag, err)
 	}
 	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 {
-		return "", command.Usagef("put the secret into it", "%s: %s is empty", flag, path)
+		return "", command.Usagef("write the secret to it", "%s: %s is empty", flag, path)
 	}
 	return string(b), nil
 }
@@ -153,7 +153,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		return err
 	}
 	c.WebhookTrouble = func(err error) {
-		call.IO.Warning("deliveries are not taken at %s; each is tried again, and this is said once: %v", c.WebhookURL, err)
+		call.IO.Warning("deliveries to %s fail and are retried (shown once): %v", c.WebhookURL, err)
 	}
 	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
 	if err != nil {
@@ -180,7 +180,7 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 
 func sandboxUsage(err error) error {
 	if wrong, ok := errors.AsType[*sandbox.ConfigError](err); ok {
-		return command.Usagef("run `waybill sandbox --help` for what there is", "--%s: %s", wrong.Setting, wrong.Problem)
+		return command.Usagef("run `waybill sandbox --help` for the valid values", "--%s: %s", wrong.Setting, wrong.Problem)
 	}
 	return err
 }
