@@ -25,7 +25,7 @@ func Fields(out *term.Writer, fields ...Field) error {
 			width = max(width, term.DisplayWidth(term.Visible(f.Name)))
 		}
 	}
-	width += len(":") + Gap
+	width += len(":") + gap
 	room := out.Width() - width
 	s := sink{out: out, styled: true}
 	for _, f := range fields {

@@ -21,8 +21,8 @@ const (
 	maxID    = 64   // columns that an identifier takes; a longer one is none that a person could use
 )
 
-// Gap is how many columns of space are between columns.
-const Gap = 2
+// gap is how many columns of space are between columns.
+const gap = 2
 
 // page is a table on a terminal. Its rows are held until there are more than
 // go on a page.
@@ -97,7 +97,7 @@ func (p *page) line(r *Rows, row []Cell) error {
 			r.add(r.sink.out.Style(c.Style, c.Text))
 			at += space + width
 		}
-		start += p.widths[i] + Gap
+		start += p.widths[i] + gap
 	}
 	r.add("\n")
 	return r.sink.ended()
@@ -141,9 +141,9 @@ func (p *page) fit(room int) []int {
 			p.rows[i] = slices.Delete(row, last, last+1)
 		}
 	}
-	over := -Gap - room
+	over := -gap - room
 	for _, w := range widths {
-		over += w + Gap
+		over += w + gap
 	}
 	if over <= 0 {
 		return widths
@@ -167,9 +167,9 @@ func (p *page) fit(room int) []int {
 
 // leastWidth returns how wide the page is with its flexible columns cut.
 func (p *page) leastWidth(widths []int) int {
-	total := -Gap
+	total := -gap
 	for i, c := range p.columns {
-		total += c.leastWidth(widths[i], wantFlex) + Gap
+		total += c.leastWidth(widths[i], wantFlex) + gap
 	}
 	return total
 }

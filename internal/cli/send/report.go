@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Result is the outcome of a create.
@@ -140,25 +141,44 @@ func CountColumns() []command.Column[Result] {
 	return columns
 }
 
-// printCounts prints the counts in a row, or on a narrow terminal one by one.
-// Terminals are spared superseded and dismissed rows where there are none.
+// printCounts prints the counts: on a terminal as a sentence, else in a row.
 func printCounts(out *command.Output, res Result) error {
-	var shown []command.Column[Result]
-	var fields []render.Field
-	width, wide := out.Out().Width(), 0
-	for _, c := range CountColumns() {
-		value := c.Cell(res)
-		if width > 0 && !out.HasColumns() && value == "0" && (c.Name == "SUPERSEDED" || c.Name == "DISMISSED") {
-			continue
+	if !out.Out().IsTerminal() || out.IsCSV() || out.HasColumns() {
+		return command.PrintTable(out, CountColumns(), res)
+	}
+	if err := out.Line("%s", summarize(out.Out(), res)); err != nil || res.Sent == 0 && res.Batches == 0 {
+		return err
+	}
+	return out.Line("%s sent in %s, %.1f s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), res.ElapsedSeconds)
+}
+
+// summarize returns the counts that are not 0, such as
+// "Run 3: 26 rows (2 from earlier runs): 24 accepted · 1 rejected · 1 duplicate".
+func summarize(w *term.Writer, res Result) term.Styled {
+	var parts []string
+	for _, count := range []struct {
+		n     int64
+		name  string
+		style term.Style
+	}{
+		{res.Accepted, "accepted", term.Good},
+		{res.Pending, "pending", term.Caution},
+		{res.Unknown, "of unknown outcome", term.Caution},
+		{res.Rejected, "rejected", term.Bad},
+		{res.Superseded, view.Superseded, term.Faint},
+		{res.Dismissed, view.Dismissed, term.Faint},
+		{res.Invalid, "invalid, not sent", term.Bad},
+		{res.Duplicates, "duplicate", term.Faint},
+	} {
+		if count.n > 0 {
+			parts = append(parts, string(w.Style(count.style, command.Number(count.n)+" "+count.name)))
 		}
-		shown = append(shown, c)
-		fields = append(fields, render.Field{Name: c.Name[:1] + strings.ToLower(c.Name[1:]), Value: value})
-		wide += max(len(c.Name), len(value)) + render.Gap
 	}
-	if width > 0 && width < wide-render.Gap && !out.HasColumns() && !out.IsCSV() {
-		return out.Fields(fields)
+	known := ""
+	if res.Already > 0 {
+		known = fmt.Sprintf(" (%s from earlier runs)", command.Number(res.Already))
 	}
-	return command.PrintTable(out, shown, res)
+	return term.Styled(fmt.Sprintf("Run %s: %s%s: %s", res.Run, command.Plural(res.Read, "row"), known, strings.Join(parts, " · ")))
 }
 
 // waitProcessed waits until the accepted rows are processed, and counts them.
