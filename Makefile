@@ -36,8 +36,9 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
-test: ## run all tests
+test: ## run all tests (LibreOffice opens spreadsheets, where it is installed)
 	go test $(TESTFLAGS) ./...
+	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 
 # The library of the store is left out of it: it would take two thirds of the
 # time, and its own tests are the place to find its races.

@@ -1,0 +1,336 @@
+//go:build unix
+
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	visible "github.com/waybill-cli/waybill/internal/term"
+)
+
+// scriptsOfTheWorld are texts whose columns on a terminal are not their characters.
+var scriptsOfTheWorld = []string{
+	"Departed from the sorting centre",
+	"配達完了しました、東京都千代田区",
+	"배송 완료 서울특별시",
+	"👩🏽‍🚀 on board 👨‍👩‍👧‍👦 🇩🇪 ❤️",
+	"Zu\u0308rich, Genève, e\u0301\u0323te\u0301",
+	"נמסר בתל אביב",
+	"تم التسليم في القاهرة",
+	"ｆｕｌｌ ｗｉｄｔｈ ﾊﾝｶｸ",
+	"ไทย สถานที่จัดส่ง",
+	"tab\there, line\nbreak, \x1b[2J\u202e\u200b\u00ad\x9b\x07",
+	"",
+	strings.Repeat("very long ", 30),
+}
+
+var sentItems = regexp.MustCompile(`"referId":"([^"]*)","rawTrackingNumber":"([^"]*)"`)
+
+// newWorldOfScripts is a world with a run of two rows for each of the scripts, and what
+// the service answered about them. Every seventh row was refused.
+func newWorldOfScripts(tb testing.TB) *world {
+	tb.Helper()
+	var created sync.Map // referIds
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			body, _ := io.ReadAll(r.Body)
+			answers := []map[string]any{}
+			for _, row := range sentItems.FindAllSubmatch(body, -1) {
+				refer, number := string(row[1]), string(row[2])
+				if strings.HasPrefix(refer, "REFUSED") {
+					answers = append(answers, map[string]any{"referId": refer, "trackingNumber": number, "success": false, "error": "配達: no such carrier 👩🏽‍🚀"})
+					continue
+				}
+				created.Store(refer, true)
+				answers = append(answers, map[string]any{"referId": refer, "trackingNumber": number, "success": true})
+			}
+			_ = json.NewEncoder(w).Encode(map[string]any{"success": true, "data": answers})
+			return
+		}
+		var i int
+		refer := r.URL.Query().Get("referId")
+		if _, known := created.Load(refer); !known {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		_, _ = fmt.Sscanf(refer[strings.LastIndexByte(refer, '-')+1:], "%d", &i)
+		text := scriptsOfTheWorld[i%len(scriptsOfTheWorld)]
+		_ = json.NewEncoder(w).Encode(map[string]any{"data": map[string]any{
+			"referId": refer, "summary": map[string]any{
+				"trackingNumber": fmt.Sprint("NUMBER", i), "status": i, "statusLabel": text, "latestEvent": text,
+				"latestCheckpointTime": "2026-01-01T00:00:00", "updated": "2026-01-02T00:00:00Z",
+			},
+		}})
+	}))
+	tb.Cleanup(server.Close)
+	w := newHome(tb).at(server.URL)
+	var rows bytes.Buffer
+	for i := range 2 * len(scriptsOfTheWorld) {
+		refer, number := fmt.Sprintf("ORD-%d", i), fmt.Sprintf("NUMBER%d", i)
+		switch {
+		case i%7 == 6:
+			refer = fmt.Sprintf("REFUSED-%d", i)
+		case i%5 == 3:
+			refer = fmt.Sprintf("注文👍🏽-%d", i)
+		case i == 0:
+			refer = "-0"
+		}
+		line, err := json.Marshal(map[string]any{"referId": refer, "rawTrackingNumber": number, "metadata": map[string]any{"carrierCode": "dhl"}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		rows.Write(append(line, '\n'))
+	}
+	if err := os.WriteFile(filepath.Join(w.home, "orders.jsonl"), rows.Bytes(), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if code, _, stderr := w.run("create", "orders.jsonl", "-q", "--canary=false", "--accept-odd-values", "--batch-size", "8"); code != 6 {
+		tb.Fatalf("exit status %d: %s", code, stderr)
+	}
+	w.run("show", "--run", "1", "-q")
+	return w
+}
+
+// tables are command lines that print one table each.
+var tables = [][]string{
+	{"runs", "list"},
+	{"runs", "rows", "1"},
+	{"list"},
+	{"compare", "orders.jsonl", "--offline", "--accept-odd-values"},
+	{"signature", "schemes", "list"},
+	{"config", "list", "--origin"},
+}
+
+// moreTables print a table for programs, and something else for people.
+var moreTables = [][]string{
+	{"runs", "show", "1", "--all"},
+	{"create", "orders.jsonl", "--dry-run", "--accept-odd-values"},
+	{"runs", "resume", "1"},
+	{"config", "path"},
+}
+
+// A table on a terminal has its columns one below the other, whatever is in them.
+func TestTablesAreAligned(t *testing.T) {
+	w := newWorldOfScripts(t)
+	for _, args := range tables {
+		for _, columns := range []uint16{60, 80, 100, 140} {
+			var plain string
+			for _, env := range []string{"TERM=dumb", "NO_COLOR=1", "TERM=xterm-256color"} {
+				cmd := w.command(append(slices.Clone(args), "-q")...)
+				cmd.Stdout = nil
+				_, raw := w.on(columns, cmd, env)
+				what := fmt.Sprintf("%q, %d columns, %s", args, columns, env)
+				harmless(t, what, raw, colours)
+				if env != "TERM=xterm-256color" && strings.Contains(raw, "\x1b") {
+					t.Errorf("%s: sequences in %q", what, raw)
+				}
+				if raw = colours.ReplaceAllString(raw, ""); plain == "" {
+					plain = raw
+					aligned(t, what, int(columns), raw)
+				} else if raw != plain {
+					t.Errorf("%s: it is laid out otherwise than without colour: %s", what, cmp.Diff(plain, raw))
+				}
+			}
+		}
+	}
+}
+
+// heading finds the names in a header: words with single spaces.
+var heading = regexp.MustCompile(`\S+( \S+)*`)
+
+// aligned checks that where a column begins by the header, a cell begins in every line,
+// or ends there where numbers are aligned to the right.
+func aligned(t *testing.T, what string, columns int, table string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	at := heading.FindAllStringIndex(lines[0], -1)
+	if len(at) < 2 || len(lines) < 2 {
+		t.Errorf("%s: no table: %q", what, table)
+		return
+	}
+	for n, line := range lines {
+		if aboutIt(line) {
+			continue
+		}
+		if width := visible.DisplayWidth(line); width > columns {
+			t.Errorf("%s: line %d has %d columns: %s", what, n, width, line)
+		}
+		for i, a := range at[1:] {
+			if left, right := begins(line, a[0]), n > 0 && ends(line, a[1]); !left && !right {
+				t.Errorf("%s: line %d: %s is not below its header:\n%s\n%s", what, n, lines[0][at[i+1][0]:at[i+1][1]], lines[0], line)
+			}
+		}
+	}
+}
+
+// begins reports whether a cell begins at a column of a terminal, or nothing is there.
+func begins(line string, column int) bool {
+	before, _, ok := cutAt(line, column)
+	return !ok && visible.DisplayWidth(line) < column || ok && strings.HasSuffix(before, " ")
+}
+
+// ends reports whether a cell ends before a column of a terminal.
+func ends(line string, column int) bool {
+	before, after, ok := cutAt(line, column)
+	return ok && !strings.HasSuffix(before, " ") && (after == "" || after[0] == ' ')
+}
+
+// cutAt cuts a line where a column of a terminal begins.
+func cutAt(line string, column int) (before, after string, ok bool) {
+	for i := range len(line) + 1 {
+		if visible.DisplayWidth(line[:i]) == column && column+visible.DisplayWidth(line[i:]) == visible.DisplayWidth(line) {
+			return line[:i], line[i:], true
+		}
+	}
+	return "", "", false
+}
+
+// What is printed for programs can be read by them: CSV by a strict reader, in lines as
+// long as the header, and JSON by any.
+func TestTablesAreReadByPrograms(t *testing.T) {
+	w := newWorldOfScripts(t)
+	for _, args := range slices.Concat(tables, moreTables) {
+		_, text, stderr := w.run(append(slices.Clone(args), "-q", "-o", "csv")...)
+		rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+		if err != nil || len(rows) < 2 {
+			t.Errorf("%q: %d rows of CSV, %v: %s%s", args, len(rows), err, text, stderr)
+		}
+		_, text, _ = w.run(append(slices.Clone(args), "-q", "-o", "json")...)
+		if !json.Valid(text) {
+			t.Errorf("%q: no JSON: %s", args, text)
+		}
+		_, text, _ = w.run(append(slices.Clone(args), "-q", "-o", "jsonl")...)
+		for line := range bytes.Lines(text) {
+			if !json.Valid(line) {
+				t.Errorf("%q: no JSON Lines: %s", args, line)
+			}
+		}
+	}
+}
+
+// LibreOffice opens what --excel writes, with either separator, and shows the values that
+// CSV has, each in a cell of its own.
+func TestExcelFilesOpenInLibreOffice(t *testing.T) {
+	soffice := libreOffice(t)
+	if soffice == "" {
+		return
+	}
+	w := newWorldOfScripts(t)
+	w.env = append(w.env, "TZ=UTC")
+	for name, code := range map[string]string{"semicolon": "59", "comma": "44"} {
+		folder := filepath.Join(w.home, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		var files []string
+		for i, args := range slices.Concat(tables, moreTables) {
+			file := filepath.Join(folder, fmt.Sprintf("%d.csv", i))
+			w.run(append(slices.Clone(args), "-q", "--excel="+name, "--out", file)...)
+			files = append(files, file)
+		}
+		out := filepath.Join(folder, "out")
+		convert(t, soffice, w.home, code, "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false", out, files...)
+		for i, args := range slices.Concat(tables, moreTables) {
+			what := fmt.Sprintf("%q, %s", args, name)
+			_, text, _ := w.run(append(slices.Clone(args), "-q", "-o", "csv", "--csv-raw")...)
+			opened, err := os.ReadFile(filepath.Join(out, filepath.Base(files[i])))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(inSpreadsheet(t, what, text), inSpreadsheet(t, what, opened)); diff != "" {
+				t.Errorf("%s: (-as CSV +in LibreOffice)\n%s", what, diff)
+			}
+		}
+	}
+}
+
+// LibreOffice takes times of ours for times, counts for numbers and identifiers for text.
+func TestExcelCellsHaveTypesInLibreOffice(t *testing.T) {
+	soffice := libreOffice(t)
+	if soffice == "" {
+		return
+	}
+	w := newWorldOfScripts(t)
+	file := filepath.Join(w.home, "runs.csv")
+	w.run("runs", "list", "--excel=semicolon", "--columns", "run,created,requests,input", "--out", file)
+	convert(t, soffice, w.home, "59", "fods", w.home, file)
+	opened, err := os.ReadFile(filepath.Join(w.home, "runs.fods"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, cell := range regexp.MustCompile(`office:value-type="(\w+)"`).FindAllSubmatch(opened, -1) {
+		types = append(types, string(cell[1]))
+	}
+	want := []string{"string", "string", "string", "string", "float", "date", "float", "string"}
+	if diff := cmp.Diff(want, types); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// libreOffice returns the path of LibreOffice; empty, with a word about it, if it is
+// missing. The continuous integration sets SOFFICE=required.
+func libreOffice(t *testing.T) string {
+	t.Helper()
+	soffice, err := exec.LookPath("soffice")
+	if err != nil && os.Getenv("SOFFICE") == "required" {
+		t.Fatal("LibreOffice is missing: install libreoffice-calc-nogui")
+	} else if err != nil {
+		t.Log("NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes")
+		return ""
+	}
+	return soffice
+}
+
+// convert lets LibreOffice open CSV whose cells are separated by the character of that
+// code, and save it in another format.
+func convert(t *testing.T, soffice, home, separator, format, folder string, files ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, soffice, append([]string{
+		"--headless", "--norestore", "-env:UserInstallation=file://" + filepath.Join(home, "profile"),
+		"--infilter=CSV:" + separator + ",34,76,1,,1033,false,true", "--convert-to", format, "--outdir", folder,
+	}, files...)...)
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+}
+
+var localTime = regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \+00:00$`)
+
+// inSpreadsheet returns the cells of CSV as a spreadsheet shows them: times without
+// offset, truth values in capitals.
+func inSpreadsheet(t *testing.T, what string, text []byte) [][]string {
+	t.Helper()
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Errorf("%s: %v: %s", what, err, text)
+	}
+	for _, row := range rows {
+		for i, c := range row {
+			if row[i] = localTime.ReplaceAllString(c, "$1"); c == "true" || c == "false" {
+				row[i] = strings.ToUpper(c)
+			}
+		}
+	}
+	return rows
+}
