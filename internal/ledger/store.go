@@ -227,6 +227,15 @@ type Statistics interface {
 	// without an account, have which status, the most frequent first.
 	CountByStatus(ctx context.Context, account string) ([]StatusCount, error)
 
+	// SeenStatuses returns which statuses the account's trackings, and numbers without
+	// an account, are known to have, the most frequent first. Unlike CountByStatus it
+	// reads no tracking.
+	SeenStatuses(ctx context.Context, account string) ([]StatusCount, error)
+
+	// LatestRuns returns the account's latest runs, newest first. Unlike
+	// [History.Runs] it counts nothing.
+	LatestRuns(ctx context.Context, account string, limit int) ([]Run, error)
+
 	// References returns the account's first referIds that begin with prefix, each
 	// once, in the order of their bytes, and no more than limit.
 	References(ctx context.Context, account, prefix string, limit int) ([]string, error)

@@ -179,6 +179,22 @@ func (d *DB) CountByStatus(ctx context.Context, account string) ([]ledger.Status
 	return all, err
 }
 
+// SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
+func (d *DB) SeenStatuses(ctx context.Context, account string) ([]ledger.StatusCount, error) {
+	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
+		return c, s.Scan(&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
+	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) AS n FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
+		WHERE c.account_id IN (0, `+accountOf("$1")+`) GROUP BY 1, 2, 3, 4 HAVING n > 0 ORDER BY n DESC, 1, 2, 3, 4`, account)
+}
+
+// LatestRuns returns runs without their counts, see [ledger.Statistics].
+func (d *DB) LatestRuns(ctx context.Context, account string, limit int) ([]ledger.Run, error) {
+	return list(ctx, d.each, func(s scanner) (ledger.Run, error) {
+		sum, _, err := scanRun(s)
+		return sum.Run, err
+	}, runColumns+"AND a.name = $1 ORDER BY r.id DESC LIMIT $2", account, limit)
+}
+
 // References returns referIds by how they begin, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, account, prefix string, limit int) ([]string, error) {
 	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOf("$1")+

@@ -249,6 +249,8 @@ func timeKey(t time.Time) string {
 var statisticsTests = map[string]func(*world){
 	"Groups":     groupsAlike,
 	"References": referencesByPrefix,
+	"Seen":       seenStatuses,
+	"Runs":       latestRuns,
 }
 
 func groupsAlike(w *world) {
@@ -286,6 +288,49 @@ func groupsAlike(w *world) {
 	groups, err = w.Count(w.Context(), "other", ledger.Filter{})
 	w.must(err)
 	w.same("of another account", len(groups), 0)
+}
+
+func seenStatuses(w *world) {
+	run := w.run(plan(), entries(1, 5)...)
+	w.claim(run.ID, 5)
+	for n := range 3 {
+		seen := sighting(n+1, sent)
+		if n == 0 {
+			seen.Status, seen.StatusLabel, seen.StatusTrack = "7", "IN TRANSIT", "in_transit"
+		}
+		w.learn(seen)
+	}
+	got, err := w.SeenStatuses(w.Context(), account)
+	w.must(err)
+	w.same("statuses", got, []ledger.StatusCount{
+		{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", Trackings: 2},
+		{Phase: ledger.Processed, Status: "7", StatusLabel: "IN TRANSIT", StatusTrack: "in_transit", Trackings: 1},
+	})
+	moved := sighting(1, sent.Add(time.Hour))
+	w.learn(moved)
+	got, err = w.SeenStatuses(w.Context(), account)
+	w.must(err)
+	w.same("statuses of none", len(got), 1)
+	got, err = w.SeenStatuses(w.Context(), "other")
+	w.must(err)
+	w.same("of another account", len(got), 0)
+}
+
+func latestRuns(w *world) {
+	var want []ledger.Run
+	for n := range 3 {
+		want = append([]ledger.Run{w.run(plan(), entries(n+1, n+1)...)}, want...)
+	}
+	got, err := w.LatestRuns(w.Context(), account, 2)
+	w.must(err)
+	for i, run := range got {
+		w.same("run", run.ID, want[i].ID)
+		w.same("files", run.Plan.Files, want[i].Plan.Files)
+	}
+	w.same("runs", len(got), 2)
+	got, err = w.LatestRuns(w.Context(), "other", 2)
+	w.must(err)
+	w.same("of another account", len(got), 0)
 }
 
 func referencesByPrefix(w *world) {

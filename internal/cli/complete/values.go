@@ -29,10 +29,8 @@ func runs(l *line) (all []value) {
 	if db == nil {
 		return nil
 	}
-	for run, err := range db.History.Runs(l.ctx, l.account(), maxValues) {
-		if err != nil {
-			break
-		}
+	latest, _ := db.Statistics.LatestRuns(l.ctx, l.account(), maxValues)
+	for _, run := range latest {
 		about := strings.Join(run.Plan.Files, " ") + " " + render.LocalMinute(run.Created)
 		all = append(all, value{strconv.FormatInt(run.ID, 10), about})
 	}
@@ -45,7 +43,7 @@ func statuses(l *line) (all []value) {
 	if db == nil {
 		return nil
 	}
-	counts, _ := db.Statistics.CountByStatus(l.ctx, l.account())
+	counts, _ := db.Statistics.SeenStatuses(l.ctx, l.account())
 	names := view.NewStatusNames(l.s.Config.Statuses)
 	for _, c := range counts {
 		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {
@@ -200,5 +198,15 @@ func events(l *line) (all []value) {
 	return all
 }
 
-// references are the account's referIds that begin as the word does.
-func references(l *line) []value { return nil }
+// references are the account's referIds that begin as the word does. Numbers are not
+// offered: no index has their beginnings as they are written.
+func references(l *line) []value {
+	by := l.cmd.Flag("by")
+	db := l.open()
+	if db == nil || l.flag == nil && by != nil && by.Value.String() == "tracking-number" {
+		return nil
+	}
+	refs, _ := db.Statistics.References(l.ctx, l.account(), l.word, maxValues+len(l.args))
+	refs = slices.DeleteFunc(refs, func(ref string) bool { return slices.Contains(l.args, ref) })
+	return words(refs)
+}
