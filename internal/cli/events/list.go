@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type listOptions struct {
@@ -157,7 +158,11 @@ func eventColumns(names view.StatusNames) []command.Column[inbox.Event] {
 		{Column: render.Column{Name: "RECEIVED", Rank: 5}, Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(e inbox.Event) string { return e.TrackingNumber }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.LatestEvent }},
-		{Column: render.Column{Name: "STATUS", Flex: true, Rank: 2}, Cell: func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) }},
+		{
+			Column: render.Column{Name: "STATUS", Flex: true, Rank: 2},
+			Cell:   func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) },
+			Style:  func(e inbox.Event) term.Style { return names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack) },
+		},
 		{Column: render.Column{Name: "EVENT", Flex: true}, Cell: func(e inbox.Event) string { return e.Kind }},
 		{Column: render.Column{Name: "VERIFIED"}, Cell: view.Trust},
 		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},

@@ -32,6 +32,8 @@ type runJSON struct {
 	LastSent   *time.Time  `json:"lastSent"`
 	Next       string      `json:"nextCommand,omitempty"`
 	BatchList  []batchJSON `json:"batchList,omitempty"`
+
+	Summary *view.SummaryJSON `json:"summary,omitempty"` // of show: what is known of its trackings
 }
 
 // runState is how far a run has come.

@@ -63,9 +63,17 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	next := nextCommand(c, run)
+	groups, err := db.Statistics.Count(ctx, run.Plan.Account, ledger.Filter{Run: id})
+	if err != nil {
+		return err
+	}
+	summary := view.NewSummary(view.NewStatusNames(c.Config.Statuses))
+	for _, g := range groups {
+		summary.AddCount(g.StatusCount)
+	}
 	if c.Out.Machine() {
 		j := newRunJSON(run)
-		j.Next = next
+		j.Next, j.Summary = next, new(summary.JSON())
 		for _, b := range batches {
 			j.BatchList = append(j.BatchList, newBatchJSON(b))
 		}
@@ -74,6 +82,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err := printRun(c.Out, run, batches, o.Answers); err != nil {
 		return err
 	}
+	summary.Print(c)
 	if left > 0 {
 		c.IO.Note("Showing the last %d batches; --all adds the %d before them", shownBatches, left)
 	}
