@@ -1,0 +1,240 @@
+package cli
+
+// Texts of help topics. Headings are in capitals.
+
+const environmentText = `Each setting has a flag, an environment variable and a key in the configuration
+files. The first of these that sets it wins:
+
+  1. the flag
+  2. the environment variable
+  3. .waybill.yaml in the current folder, for settings that a project may set
+  4. your configuration file; "waybill config path" shows where it is
+  5. the default
+
+"waybill config list --origin" shows each value and where it comes from. Secrets
+have no flag.
+
+PROFILES
+
+Your configuration file may hold several sets of settings: "profiles: {test:
+{base_url: https://...}}". --profile test, WAYBILL_PROFILE=test or "profile:
+test" selects one. Its keys override those at the top of the file.
+
+PERMISSIONS
+
+waybill refuses your configuration file, files with secrets and the store if
+another user (except root) owns them or everybody may write them. It also refuses
+your configuration file and files with secrets if a group may write them, or if
+others may write in their folder. It uses a store that a group may write, and
+reads one of another user, and prints a note. It follows no symbolic link to your
+configuration file or to the store that another user put where others may write.
+
+SETTINGS
+
+`
+
+const inputPage = `create, compare, "show --from" and "wait --from" read CSV, TSV, JSON and JSONL
+files. The name - is standard input.
+
+FORMATS
+
+The content of a file decides its format; --format sets it. CSV may be separated
+by comma, semicolon, tab or |. Byte order marks, UTF-16, quoted line breaks and
+cells such as ="00123" are understood. Other encodings need --encoding, such as
+windows-1252. An encoding that the file contradicts (valid UTF-8, or the byte
+order mark of another encoding) is an error.
+
+JSON is an array of items, or an object with the array in "data". JSONL has one
+item per line. Items have the members referId, rawTrackingNumber and
+metadata.carrierCode, and no others.
+
+Excel workbooks are not read: save them as "CSV UTF-8".
+
+Standard input and FIFOs are copied to a temporary file first: at most --max-input,
+and nine tenths of the free space there. The file has no name and is gone when
+the command ends. Devices are refused.
+
+COLUMNS
+
+referId and rawTrackingNumber are required, carrierCode is optional. Common names
+such as Order ID, Order Number, Tracking No. and AWB are recognized. Map a column
+with another name:
+
+  waybill create export.csv --map referId="Order No"
+
+CARRIERS
+
+A column named carrierCode (or mapped to it) and the JSON member
+metadata.carrierCode are sent unchanged. A value there that is clearly a name
+(capital letters or spaces: UPS, DHL Express, Other) is an error, and the error
+prints the --carrier-map to use. Names in other columns (Carrier, courier, ...)
+are not sent.
+
+To send a name as a code, map it with --carrier-map 'DHL Express=dhl', or with
+carriers: in the configuration. An empty code leaves the carrier to the service.
+--accept-odd-values sends names in carrierCode unchanged.
+
+CHECKS
+
+All rows are checked before anything is sent. If rows are bad, waybill shows each
+with file, line and column, and sends nothing. --rejects FILE writes the bad rows
+to a file that you can fix and read again. --skip-invalid sends the other rows. If
+a file changes while it is read, waybill refuses it and sends nothing.
+
+White space around values is removed. Each row of a table must have as many cells
+as the header: one more or less may have moved a number. Empty cells at the end of
+every row are ignored.
+
+Values that a spreadsheet damaged (1.23E+15, 12345678901234.0, 1,234,567, Mar-24,
+'0012, #N/A, ########, digits turned into zeros) and placeholders (N/A, NULL, TBD,
+pending, ?, a line of totals) are errors in tracking numbers. So are identifiers
+of more than 255 characters. Export the file again, with the column formatted as
+text. In referId, values that cannot name an order are errors (1.23E+15, #N/A,
+########, NULL, N/A, ?), and the others are notes. --accept-odd-values sends all
+of them unchanged.
+
+DUPLICATES
+
+Each pair of referId and tracking number is created once, however often it is in
+the input and however often you run the command. A referId may have several
+numbers: an order in several parcels.
+
+REFS
+
+A file of REFs needs a column or field with a referId or a number; other columns
+are ignored. Files for create can be read, and what list, show and "runs rows"
+print. A file with one column of no known name is a list of REFs, one per line;
+--format list says so for any file. A JSON array may hold REFs as strings. A
+repeated REF counts once. If a row is bad, waybill sends no request.
+`
+
+const rowsPage = `Each row of the input has a state: pending, sending, accepted, rejected or unknown.
+waybill writes the state to disk before and after each request.
+
+After an interruption, re-run the same command to continue. If the input was
+standard input, run "waybill runs resume ID". Several waybill processes with the
+same store share the work, and each row is sent once.
+
+ACCEPTED
+
+The complete response of the service is on disk and has no sign of an error, or a
+query found the row. If you think that the service lost rows, check those of a
+run. Rows that are not found become unknown:
+
+  waybill runs retry 3 --absent
+
+REJECTED
+
+The service refused the row. When it refuses a batch because of some rows,
+waybill sends the batch again in halves until the bad rows are alone. After more
+than --max-rejects rejected rows the run stops. Rejected rows are not sent again
+unless you ask for it. Fix them:
+
+  waybill runs rows 3 --state rejected -o csv --out bad.csv
+  waybill create bad.csv
+
+or send them unchanged:
+
+  waybill runs retry 3
+  waybill create orders.csv --retry-rejected
+
+SUPERSEDED AND DISMISSED
+
+A rejected row is superseded when a later input has another number for its
+referId and that row is accepted. Another parcel in the same input does not
+count. "waybill runs dismiss 3" dismisses the other rejected rows of a run;
+with --row REF, those of one order or number.
+
+Both stay in the state rejected, with their reason. They are counted separately,
+do not change the exit code, and are sent again only by "waybill runs retry 3
+--row REF".
+
+UNKNOWN
+
+The request was sent, and no reliable response came. --unknown selects what
+happens to these rows:
+
+  reconcile   Query the service. A row that it returns is accepted. A row is sent
+              again only if the service reports twice, --settle apart, that it
+              does not exist (the first request may take effect late), and if it
+              finds accepted rows (up to three) in the same way before and after.
+              All other rows stay unknown; "waybill runs rows 3" shows why.
+  resend-one  The same. If no row of the account was ever accepted, there is no
+              row to compare with: send one row again alone and query it. This
+              row may be created twice.
+  resend      Send them again without a query. They may be created twice.
+  keep        Leave them unchanged.
+
+ASSUMPTIONS
+
+waybill assumes that the service creates nothing of a batch that it refuses
+because of rows (400, 422, 409) or because of the rate (429). When an account
+first gets such a response, waybill queries up to three rows of the batch before
+it sends any of them again. If the service has one of them, the rows of such
+batches become unknown from then on. "waybill probe" shows what was found.
+
+A NEW STORE
+
+Before a store sends the first row of an account, waybill queries that row. If the
+service has it, another store sent it: nothing is sent, and the rows stay pending
+until you run create or "runs resume" with --check-first. --canary=false does not
+change this. A response that proves nothing stops nothing (-v reports it).
+
+FIRST RUN
+
+The first run of an account with more than one batch sends one row first and
+queries it. The other rows are sent when the service returns it. --canary=false
+sends all rows at once.
+
+CHECK FIRST
+
+--check-first is for a lost store or another computer. It queries the rows that
+this store does not know before it sends them; in a store that never sent a row
+of the account, all pending rows. Rows that the service has are accepted and not
+sent. Rows that provably do not exist are sent. The others stay unknown.
+`
+
+const outputText = `Standard output has the result and nothing else. Progress, notes, warnings and
+errors go to standard error.
+
+FORMATS
+
+  -o table    aligned columns on a terminal, values separated by tabs elsewhere
+  -o json     an object for one result, an array for a list
+  -o jsonl    one object per line
+  -o csv      CSV; identifiers that a spreadsheet would change become ="00123",
+              other cells that it would execute begin with ' (--csv-raw: neither)
+  --excel     CSV that Excel opens by double click: byte order mark, CRLF, the
+              separator of your locale (or --excel=semicolon, --excel=comma),
+              local times without offset
+  --jq EXPR   the JSON, filtered by a jq expression
+  --out FILE  the result in a file, complete or not at all
+
+JSON
+
+Members keep their names and meaning; new ones may be added. Names are those of
+the service where it has one. Times of waybill are RFC 3339 in UTC; times of the
+service are unchanged. Data of the service that waybill does not know is in
+"raw", unchanged.
+
+With -o json and -o jsonl each line on standard error is a JSON object with a
+type: note, warning, error, and with -v progress. The error is the last one. It
+has code (a word of "waybill help exit-codes"), message, hint and nextCommand,
+and where they apply httpStatus, retryAfterSeconds and errors: [{file, line,
+column, value, message, hint}].
+
+TERMINALS
+
+Without a terminal there is no color, no progress display and no prompt.
+NO_COLOR, CLICOLOR_FORCE, TERM=dumb and --color are honored. Characters that
+could control a terminal are shown as escapes such as \u{1b}.
+
+COLUMNS
+
+--columns NAMES selects the columns of a table or of CSV, in that order:
+
+  waybill list --columns reference,status,checkpoint
+
+Without it, a narrow terminal shows fewer columns. A header in CSV is a name too,
+in upper or lower case. These are the names for each command:
+`
