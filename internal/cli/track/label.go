@@ -40,7 +40,7 @@ func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now t
 	fields := []render.Field{
 		{Name: "Reason", Value: t.Reason},
 		{Name: "Error", Value: t.Error, Style: term.Bad},
-		{Name: "Note", Value: view.Anomalies(t.Anomalies), Style: term.Caution},
+		{Name: "Note", Value: view.Anomalies(t.Anomalies, render.LocalMinute), Style: term.Caution},
 	}
 	if len(timeline) == 0 {
 		fields = append(fields, render.Field{Name: "Latest event", Value: t.LatestEvent})

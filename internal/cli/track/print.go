@@ -60,7 +60,7 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
-	add("Note", view.Anomalies(t.Anomalies))
+	add("Note", view.Anomalies(t.Anomalies, render.LocalTime))
 	add("Reason", t.Reason)
 	add("Latest event", t.LatestEvent)
 	add("Created", t.Created)
@@ -92,7 +92,7 @@ func printTimeline(out *command.Output, entries []tracking.Entry) error {
 	var notes []render.Field
 	for _, e := range entries {
 		if len(e.Anomalies) > 0 {
-			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)})
+			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies, render.LocalTime)})
 		}
 	}
 	if notes == nil {

@@ -11,7 +11,10 @@ import (
 )
 
 // stop is a checkpoint as a terminal shows it, in visible texts.
-type stop struct{ when, utc, event, place, note string }
+type stop struct {
+	when, utc, event, note string
+	place, short           string // with and without the ZIP code
+}
 
 // Widths of a timeline on a terminal, in columns.
 const (
@@ -21,21 +24,29 @@ const (
 )
 
 // drawTimeline prints a timeline on a terminal, below each checkpoint what cannot
-// be right in it. Where that is too wide UTC goes first; then events and places go
-// on in further lines.
+// be right in it. Where that is too wide UTC goes first, then ZIP codes; then events
+// and places go on in further lines.
 func drawTimeline(out *command.Output, entries []tracking.Entry) error {
-	stops := []stop{{when: "LOCAL TIME", utc: "UTC", event: "EVENT", place: "PLACE"}}
+	stops := []stop{{when: "LOCAL TIME", utc: "UTC", event: "EVENT", place: "PLACE", short: "PLACE"}}
 	for _, e := range entries {
 		s := stop{
 			when: term.Visible(view.CheckpointTime(e.Checkpoint)), utc: term.Visible(view.UTCMinute(e.UTC)),
 			event: term.Visible(e.Event), place: term.Visible(view.Place(e.Checkpoint)),
 		}
+		e.ZIP = ""
+		s.short = term.Visible(view.Place(e.Checkpoint))
 		if len(e.Anomalies) > 0 {
-			s.note = term.Visible("! " + view.Anomalies(e.Anomalies))
+			s.note = term.Visible("! " + view.Anomalies(e.Anomalies, render.LocalMinute))
 		}
 		stops = append(stops, s)
 	}
-	widths := widthsOf(stops, out.Out().Width())
+	widths, whole := widthsOf(stops, out.Out().Width())
+	if !whole {
+		for i := range stops {
+			stops[i].place = stops[i].short
+		}
+		widths, _ = widthsOf(stops, out.Out().Width())
+	}
 	for i, s := range stops {
 		styles := [...]term.Style{term.Normal, term.Faint, term.Normal, term.Normal}
 		if i == 0 {
@@ -54,8 +65,9 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 }
 
 // widthsOf returns how wide the columns of a timeline are on a terminal of so many
-// columns; 0 for one that is not shown.
-func widthsOf(stops []stop, room int) [4]int {
+// columns, 0 for one that is not shown; and whether each event and place takes one
+// line.
+func widthsOf(stops []stop, room int) (widths [4]int, whole bool) {
 	var when, utc, event, place, note int
 	for _, s := range stops {
 		when, utc = max(when, term.DisplayWidth(s.when)), max(utc, term.DisplayWidth(s.utc))
@@ -68,9 +80,10 @@ func widthsOf(stops []stop, room int) [4]int {
 	} else {
 		utc = 0
 	}
+	whole = event+place <= room
 	place = min(place, max(room-event, room*2/5, minPlace))
 	event = min(max(event, note), max(room-place, minEvent))
-	return [...]int{when, utc, event, place}
+	return [...]int{when, utc, event, place}, whole
 }
 
 // lines breaks a text into lines of at most so many columns.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -52,16 +51,16 @@ func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
 	return checkpoints, anomalies
 }
 
-// Anomalies shows what cannot be right, and since when.
-func Anomalies(all []tracking.Anomaly) string {
+// Anomalies shows what cannot be right, and since when; form shows a time.
+func Anomalies(all []tracking.Anomaly, form func(time.Time) string) string {
 	var texts []string
 	for _, a := range all {
 		text := a.Message
 		switch {
 		case a.Kind == tracking.Removed:
-			text += " since " + render.LocalTime(a.Since)
+			text += " since " + form(a.Since)
 		case !a.Since.IsZero():
-			text += ", until " + render.LocalTime(a.Since)
+			text += ", until " + form(a.Since)
 		}
 		texts = append(texts, text)
 	}

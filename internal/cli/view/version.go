@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -134,7 +135,7 @@ func (n StatusNames) Changes(v query.Version, show func(tracking.Checkpoint) str
 		add("rewritten: %s, was: %s", show(r.Is), r.Difference())
 	}
 	for _, e := range c.Marked {
-		add("%s: %s", Anomalies(e.Anomalies), show(e.Checkpoint))
+		add("%s: %s", Anomalies(e.Anomalies, render.LocalTime), show(e.Checkpoint))
 	}
 	return all
 }
