@@ -241,10 +241,10 @@ func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 		says string
 	}{
 		{nil, []string{"learn", "--secret-from", "hush-hush"}, command.Usage, "env:NAME"},
-		{nil, []string{"learn", "--from", sum}, command.Usage, "no secret to learn with"},
+		{nil, []string{"learn", "--from", sum}, command.Usage, "no webhook secret is set"},
 		{secret, []string{"learn", "--from", body}, command.Usage, "no deliveries"},
 		{secret, []string{"learn", "--from", sum, "--pin", "x"}, command.Unverified, "--accept-weak"},
-		{secret, []string{"learn", "--from", sum, "1"}, command.Usage, "one place"},
+		{secret, []string{"learn", "--from", sum, "1"}, command.Usage, "can't be combined"},
 		{secret, []string{"learn", "--public-url", "ftp://x"}, command.Usage, "https"},
 		{secret, []string{"learn", "--last", "0"}, command.Usage, "too few"},
 		{secret, []string{"verify", "--scheme", "nonesuch", "--body", body}, command.Usage, "nonesuch"},
@@ -253,7 +253,7 @@ func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body + "2"}, command.Usage, "body2"},
 		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "X-Signature: 00"}, command.Unverified, "did not verify"},
 		{secret, []string{"verify", "--scheme", "standard-webhooks", "--body", body}, command.Usage, "base64"},
-		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, command.Usage, "no stored delivery is unverified"},
+		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, command.Usage, "all stored deliveries verified"},
 		{secret, []string{"sign", "--scheme", "hmac-body-hex"}, command.Usage, "--body"},
 		{nil, []string{"sign", "--scheme", "hmac-body-hex", "--body", body}, command.Usage, "WAYBILL_WEBHOOK_SECRET"},
 		{secret, []string{"schemes", "show", "nonesuch"}, command.Usage, "nonesuch"},
@@ -336,17 +336,17 @@ func TestLearnSaysWhyNothingStoredVerifies(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"WAYBILL_STORE=" + storedLate(t, p.Scheme, "right-secret", 3, false, 2*time.Hour), "WAYBILL_WEBHOOK_SECRET=right-secret", "WAYBILL_CONFIG=" + conf}
-	const why = "every delivery was signed 2h0m or more before it was received, and timestamp.tolerance is 5m"
+	const why = "every delivery was signed 2h0m or more before it was received, but timestamp.tolerance is 5m"
 	code, stdout, stderr := run(t, env, "signature", "learn")
 	if code != command.OK || !strings.Contains(stdout, why) || strings.Contains(stderr, "--pin") || !strings.Contains(stderr, "receive new deliveries") {
 		t.Errorf("status %d, %s%s; want it said why, and no hint to pin it", code, stdout, stderr)
 	}
 	code, _, stderr = run(t, env, "signature", "learn", "--pin", "mine")
-	if code != command.OK || !strings.Contains(stderr, "0 verified, 3 not (timestamp_too_old: 3)") || !strings.Contains(stderr, why) {
+	if code != command.OK || !strings.Contains(stderr, "0 verified, 3 not verified (timestamp_too_old: 3)") || !strings.Contains(stderr, why) {
 		t.Errorf("pin: status %d, %s; want it said why nothing verifies", code, stderr)
 	}
 	env[0] = "WAYBILL_STORE=" + stored(t, webhook.Scheme{}, "right-secret\n", 3, false)
-	if code, stdout, stderr = run(t, env, "signature", "learn"); code != command.OK || !strings.Contains(stdout, "ends in a line break") || strings.Contains(stderr, "--pin") {
+	if code, stdout, stderr = run(t, env, "signature", "learn"); code != command.OK || !strings.Contains(stdout, "ends with a line break") || strings.Contains(stderr, "--pin") {
 		t.Errorf("status %d, %s%s; want the obstacle, and no hint to pin it", code, stdout, stderr)
 	}
 }

@@ -44,7 +44,7 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 	if nearest > 0 {
 		side = "after"
 	}
-	return fmt.Sprintf("every delivery was signed %s or more %s it was received, and timestamp.tolerance is %s",
+	return fmt.Sprintf("every delivery was signed %s or more %s it was received, but timestamp.tolerance is %s",
 		span(nearest.Abs().Truncate(time.Second)), side, span(tolerance))
 }
 
@@ -83,7 +83,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if matching == 1 {
 				continue
 			}
-			c.Undecided = append(c.Undecided, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed in its place")
+			c.Undecided = append(c.Undecided, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed instead")
 		}
 	}
 	c.proven = varying.strength()

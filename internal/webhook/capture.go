@@ -59,9 +59,9 @@ type headerJSON struct {
 var (
 	errNoBody    = errors.New("has neither body nor bodyBase64")
 	errTwoBodies = errors.New("has both body and bodyBase64")
-	errHeaders   = errors.New("headers: want a list of {name, value}, or an object of texts or lists of texts")
-	errNotUTF8   = errors.New("is not UTF-8; a body that is no text stands in bodyBase64")
-	errUnpaired  = errors.New("a text holds half of a surrogate pair, which stands for no bytes")
+	errHeaders   = errors.New("headers must be a list of {name, value}, or an object of strings or lists of strings")
+	errNotUTF8   = errors.New("is not UTF-8; use bodyBase64 for a binary body")
+	errUnpaired  = errors.New("a string contains half of a surrogate pair")
 )
 
 // MarshalJSON implements [json.Marshaler].

@@ -104,7 +104,7 @@ func (c *compiled) checkTemplate() *SchemeError {
 	s := &c.scheme
 	if s.Kind == KindToken {
 		if s.Signed != "{body}" {
-			return wrong("signed", "kind %s signs nothing; leave it out", KindToken)
+			return wrong("signed", "kind %s signs nothing; omit it", KindToken)
 		}
 		if s.Key.Encoding != EncodingUTF8 {
 			return wrong("key.encoding", "kind %s compares the secret as it is; use %s", KindToken, EncodingUTF8)
@@ -120,7 +120,7 @@ func (c *compiled) checkTemplate() *SchemeError {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
 	if !c.keyed() && !s.AcceptWeak {
-		return wrong("signed", "%q lacks {secret}: anybody can make a plain hash without one; kind %s needs none", s.Signed, KindHMAC)
+		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; kind %s needs no {secret}", s.Signed, KindHMAC)
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (c *compiled) checkSignature() *SchemeError {
 	s := &c.scheme.Signature
 	var ok bool
 	if c.signature, ok = parseSource(s.From); !ok || c.signature.kind == sourceSibling {
-		return wrong("signature.from", "%q is none of header:NAME, query:NAME, json:/PATH", s.From)
+		return wrong("signature.from", "%q is not header:NAME, query:NAME or json:/PATH", s.From)
 	}
 	between, within := s.separators()
 	switch {
@@ -137,21 +137,21 @@ func (c *compiled) checkSignature() *SchemeError {
 	case s.Format == FormatPlain:
 		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
 	case between == within:
-		return wrong("signature.separator", "%q can't stand between entries of format %s; use one of %q", s.Separator, s.Format, separatorsBetween)
+		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q", s.Separator, s.Format, separatorsBetween)
 	}
 	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
-		return wrong("signature.tag", "%q holds a comma, an equals sign, a space or the separator", s.Tag)
+		return wrong("signature.tag", "%q contains a comma, an equals sign, a space or the separator", s.Tag)
 	}
 	if between != "" && strings.Contains(s.Prefix, between) {
-		return wrong("signature.prefix", "%q holds what stands between the entries of format %s", s.Prefix, s.Format)
+		return wrong("signature.prefix", "%q contains the separator of entries of format %s", s.Prefix, s.Format)
 	}
 	for _, p := range c.parts {
 		if p.slot == slotSource && p.source.same(c.signature) {
-			return wrong("signed", "%q holds the signature itself", c.scheme.Signed)
+			return wrong("signed", "%q contains the signature itself", c.scheme.Signed)
 		}
 	}
 	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
-		return wrong("signature.from", "%q stands inside the body, which signed %q holds whole; no signature can cover itself", s.From, c.scheme.Signed)
+		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; a signature can't cover itself", s.From, c.scheme.Signed)
 	}
 	return nil
 }
@@ -163,13 +163,13 @@ func (c *compiled) checkTimestamp() *SchemeError {
 	}
 	if t.From == "" {
 		if has(c.parts, slotTimestamp) {
-			return wrong("timestamp.from", "signed holds {timestamp}; say where it stands: header:NAME, sig:KEY or json:/PATH")
+			return wrong("timestamp.from", "signed contains {timestamp}; set where it is: header:NAME, sig:KEY or json:/PATH")
 		}
 		return nil
 	}
 	var ok bool
 	if c.timestamp, ok = parseSource(t.From); !ok || c.timestamp.kind == sourceQuery {
-		return wrong("timestamp.from", "%q is none of header:NAME, sig:KEY, json:/PATH", t.From)
+		return wrong("timestamp.from", "%q is not header:NAME, sig:KEY or json:/PATH", t.From)
 	}
 	if c.timestamp.kind == sourceSibling {
 		if c.scheme.Signature.Format == FormatPlain {
@@ -180,17 +180,17 @@ func (c *compiled) checkTimestamp() *SchemeError {
 		}
 		between, _ := c.scheme.Signature.separators()
 		if strings.Contains(c.timestamp.name, between) {
-			return wrong("timestamp.from", "%q holds the separator of the entries", t.From)
+			return wrong("timestamp.from", "%q contains the separator of the entries", t.From)
 		}
 		if t.Unit == UnitRFC2822 && (between == "," || between == " ") {
-			return wrong("timestamp.unit", "%s holds commas and spaces, which end an entry of format %s", t.Unit, c.scheme.Signature.Format)
+			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s", t.Unit, c.scheme.Signature.Format)
 		}
 	}
 	if c.timestamp.same(c.signature) {
-		return wrong("timestamp.from", "%q is where the signature stands", t.From)
+		return wrong("timestamp.from", "%q is the place of the signature", t.From)
 	}
 	if !c.coversTimestamp() {
-		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; put {timestamp} into signed, or leave timestamp.from out")
+		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; add {timestamp} to signed, or omit timestamp.from")
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func (c *compiled) coversTimestamp() bool {
 func (c *compiled) checkURL() *SchemeError {
 	if c.scheme.PublicURL == "" {
 		if has(c.parts, slotURL) {
-			return wrong("public_url", "signed holds {url}; set the address that the sender was given")
+			return wrong("public_url", "signed contains {url}; set the address that the sender uses")
 		}
 		return nil
 	}

@@ -67,7 +67,7 @@ func TestDecodeEventFields(t *testing.T) {
 		{"number as identifier", `{"eventId":9007199254740993}`, webhook.Event{ID: "9007199254740993"}},
 		{"empty identifier", `{"eventId":""}`, webhook.Event{Anomaly: "eventId missing"}},
 		{"identifier twice, the same", `{"eventId":"x","eventId":"x"}`, webhook.Event{ID: "x"}},
-		{"identifier twice", `{"eventId":"x","eventId":"y"}`, webhook.Event{Anomaly: "eventId stands twice with different values"}},
+		{"identifier twice", `{"eventId":"x","eventId":"y"}`, webhook.Event{Anomaly: "eventId appears twice with different values"}},
 		{"identifier an object", `{"eventId":{}}`, webhook.Event{Anomaly: "eventId is not a text"}},
 		{"identifier of bad bytes", "{\"eventId\":\"\xff\"}", webhook.Event{Anomaly: "eventId is not valid Unicode"}},
 		{"identifier half a surrogate", `{"eventId":"\ud800"}`, webhook.Event{Anomaly: "eventId is not valid Unicode"}},
@@ -80,9 +80,9 @@ func TestDecodeEventFields(t *testing.T) {
 		{"number and status from the summary", `{"eventId":"x","data":{"summary":{"trackingNumber":"N","status":7}}}`, webhook.Event{ID: "x", TrackingNumber: "N", Status: "7"}},
 		{"number from the detail", `{"eventId":"x","data":{"detail":{"trackingNumber":"N"}}}`, webhook.Event{ID: "x", TrackingNumber: "N"}},
 		{"number as a number", `{"eventId":"x","data":{"trackingNumber":123456789012345678901}}`, webhook.Event{ID: "x", TrackingNumber: "123456789012345678901"}},
-		{"data twice", `{"eventId":"x","data":{"status":1},"data":{"status":2}}`, webhook.Event{ID: "x", Anomaly: "data stands twice with different values"}},
+		{"data twice", `{"eventId":"x","data":{"status":1},"data":{"status":2}}`, webhook.Event{ID: "x", Anomaly: "data appears twice with different values"}},
 		{"data a list", `{"eventId":"x","data":[1]}`, webhook.Event{ID: "x", Anomaly: "data is not an object"}},
-		{"two things odd", `{"event":1,"event":2}`, webhook.Event{Anomaly: "event stands twice with different values; eventId missing"}},
+		{"two things odd", `{"event":1,"event":2}`, webhook.Event{Anomaly: "event appears twice with different values; eventId missing"}},
 		{"control characters stay", `{"eventId":"x","event":"\u001b[2J"}`, webhook.Event{ID: "x", Kind: "\x1b[2J"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -58,9 +58,9 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 			continue // proves nothing, this neither
 		}
 		result.Cause, result.Scheme = CauseOtherScheme, &c.Scheme
-		result.Text = fmt.Sprintf("it is signed in another way: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed, c.Scheme.Signature.From)
+		result.Text = fmt.Sprintf("it has another signature: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed, c.Scheme.Signature.From)
 		if c.Scheme.Kind == KindToken {
-			result.Text = "it is not signed, but carries a secret in clear at " + c.Scheme.Signature.From
+			result.Text = "it is not signed, but contains a secret in clear at " + c.Scheme.Signature.From
 		}
 		if c.Obstacle != "" {
 			result.Text += "; besides, " + c.Obstacle
@@ -97,7 +97,7 @@ func (x *diagnoser) time(d *Diagnosis) bool {
 	case v.SecretIndex < 0:
 		return false
 	case v.Reason == ReasonTimestampMalformed:
-		d.Cause, d.Text = CauseTime, "the signature is right, but its time cannot be read as "+x.scheme.Timestamp.Unit
+		d.Cause, d.Text = CauseTime, "the signature is correct, but its time can't be read as "+x.scheme.Timestamp.Unit
 		d.Hint = "check timestamp.unit of the scheme"
 	default:
 		side := "before"
@@ -105,9 +105,9 @@ func (x *diagnoser) time(d *Diagnosis) bool {
 			side = "after"
 		}
 		d.Cause = CauseTime
-		d.Text = fmt.Sprintf("the signature is right, but it was made %s %s it was received, by the clock here; %s are allowed",
+		d.Text = fmt.Sprintf("the signature is correct, but was made %s %s the delivery was received; %s are allowed",
 			v.Skew.Abs().Round(time.Second), side, span(x.scheme.Timestamp.Tolerance))
-		d.Hint = "check the clock here; else it came late or was sent again by somebody"
+		d.Hint = "check this computer's clock; if it is right, the delivery was late or was replayed"
 	}
 	return true
 }
@@ -124,7 +124,7 @@ func (x *diagnoser) otherSecret(d *Diagnosis) bool {
 	for _, o := range x.others {
 		if x.matches(x.scheme, []Secret{o}, x.sample.Request) {
 			d.Cause, d.Text = CauseOtherSecret, "it is signed with "+o.Name+" instead of the webhook secret"
-			d.Hint = "name that secret in webhook.secrets"
+			d.Hint = "add that secret to webhook.secrets"
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (x *diagnoser) keyForm(d *Diagnosis) bool {
 		s.Key = key.form
 		if s = s.WithDefaults(); x.matches(s, x.secrets, x.sample.Request) {
 			d.Cause, d.Scheme = CauseKeyForm, &s
-			d.Text = "the secret is the right one, but becomes a key in another way: key.encoding " + s.Key.Encoding
+			d.Text = "the secret is correct, but the key is made from it in another way: key.encoding " + s.Key.Encoding
 			if s.Key.StripPrefix != "" {
 				d.Text += ", key.strip_prefix " + s.Key.StripPrefix
 			}
@@ -155,7 +155,7 @@ func (x *diagnoser) secretSpace(d *Diagnosis) bool {
 	for _, form := range secretVariants() {
 		if x.matches(x.scheme, form.apply(x.secrets), x.sample.Request) {
 			d.Cause, d.Text = CauseSecretSpace, form.difference
-			d.Hint = "look at the secret's file or variable for spaces and line breaks"
+			d.Hint = "check the secret's file or variable for spaces and line breaks"
 			return true
 		}
 	}
@@ -166,8 +166,8 @@ func (x *diagnoser) bodyChanged(d *Diagnosis) bool {
 	for _, w := range bodyRewrites() {
 		before, changed := w.undoAll([]Sample{x.sample})
 		if changed && x.matches(x.scheme, x.secrets, before[0].Request) {
-			d.Cause, d.Text = CauseBodyChanged, "the body was changed on its way: "+w.name
-			d.Hint = "something between the sender and here rewrites bodies; pass them on byte for byte"
+			d.Cause, d.Text = CauseBodyChanged, "the body was changed in transit: "+w.name
+			d.Hint = "a proxy or tunnel rewrites bodies; configure it to forward them byte for byte"
 			return true
 		}
 	}
@@ -185,7 +185,7 @@ func (x *diagnoser) elsewhere(d *Diagnosis) bool {
 			continue
 		}
 		d.Cause, d.Scheme = CauseElsewhere, &s
-		d.Text = fmt.Sprintf("the signature stands at %s, not at %s", l.signature.From, x.scheme.Signature.From)
+		d.Text = fmt.Sprintf("the signature is at %s, not at %s", l.signature.From, x.scheme.Signature.From)
 		if strings.EqualFold(l.signature.From, x.scheme.Signature.From) {
 			d.Text = fmt.Sprintf("the signature at %s has another form: %s, %s", l.signature.From, s.Algorithm, s.Signature.form())
 		}
@@ -211,11 +211,11 @@ func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {
 		return false
 	}
-	d.Text = fmt.Sprintf("what stands at %s holds no entry with tag %q", x.scheme.Signature.From, x.scheme.Signature.Tag)
+	d.Text = fmt.Sprintf("the value at %s has no entry with tag %q", x.scheme.Signature.From, x.scheme.Signature.Tag)
 	d.Hint = "compare it with format, separator and tag of the scheme's signature"
 	for _, l := range allSignatureCandidates(x.sample.Request) {
 		if at, _ := parseSource(l.signature.From); at.same(from) && l.signature.Format != FormatPlain && !l.holdsSecret(slices.Concat(x.secrets, x.others)) {
-			d.Text += "; read otherwise it holds a signature: " + l.signature.form()
+			d.Text += "; read in another way, it has a signature: " + l.signature.form()
 			d.Hint = "change signature of the scheme, or run `waybill signature learn`"
 			break
 		}
@@ -232,23 +232,23 @@ func (x *diagnoser) notExplained(d *Diagnosis) {
 		if x.otherEntries(d) {
 			return
 		}
-		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or something on the way took the signature off"
+		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or a proxy or tunnel removed the signature"
 	case ReasonSignatureMalformed:
 		d.Text, d.Hint = "what stands at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"
 	case ReasonHeaderRepeated:
-		d.Text, d.Hint = "the signature or a part that is signed stands there more than once", "something on the way adds it again, or somebody tries to slip one in"
+		d.Text, d.Hint = "the signature or a signed part appears more than once", "a proxy or tunnel adds it again, or the delivery is forged"
 	case ReasonTimestampMissing:
 		d.Text, d.Hint = "there is no timestamp at "+x.scheme.Timestamp.From, "check timestamp.from of the scheme"
 	case ReasonSignedPartMissing:
-		d.Text, d.Hint = "a part that is signed is missing: signed is "+x.scheme.Signed, "check signed of the scheme"
+		d.Text, d.Hint = "a signed part is missing: signed is "+x.scheme.Signed, "check signed of the scheme"
 	case ReasonBodyEmpty:
-		d.Text, d.Hint = "the body is empty", "it was not sent by the service, or something on the way took the body off"
+		d.Text, d.Hint = "the body is empty", "it was not sent by the service, or a proxy or tunnel removed the body"
 	default:
 		secrets := "the secret does not make"
 		if n := len(x.secrets) + len(x.others); n > 1 {
 			secrets = fmt.Sprintf("none of the %d secrets makes", n)
 		}
-		d.Text = secrets + " this signature: it was made with another one, or the body or a signed header was altered"
-		d.Hint = "compare the secret with the one in the portal; if other deliveries verify, this one was altered or forged"
+		d.Text = secrets + " this signature: another secret was used, or the body or a signed header was changed"
+		d.Hint = "compare the secret with the one in the portal; if other deliveries verify, this one was changed or forged"
 	}
 }

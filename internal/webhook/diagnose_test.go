@@ -49,14 +49,14 @@ func TestDiagnose(t *testing.T) {
 		{"other form", plain, signed(webhook.Scheme{Signature: webhook.Signature{Prefix: "sha256=", Encoding: "base64"}}, secret), webhook.CauseElsewhere, "another form"},
 		{"other scheme", plain, signed(kv, secret), webhook.CauseOtherScheme, "{timestamp}.{body}"},
 		{"other separator", kv, signed(semicolon, secret), webhook.CauseOtherScheme, "{timestamp}:{body}"},
-		{"other separator, other secret", kv, signed(semicolon, "nobody knows"), webhook.CauseNotExplained, `holds no entry with tag "v1"; read otherwise it holds a signature: encoding hex, prefix "", format kv with separator ";" and tag "h1"`},
+		{"other separator, other secret", kv, signed(semicolon, "nobody knows"), webhook.CauseNotExplained, `has no entry with tag "v1"; read in another way, it has a signature: encoding hex, prefix "", format kv with separator ";" and tag "h1"`},
 		{"other tag", kv, signed(webhook.Scheme{Signature: webhook.Signature{Format: "list", Tag: "v1a"}}, "nobody knows"), webhook.CauseNotExplained, "cut, or not in the form"},
 		{"other secret", plain, signed(plain, "nobody knows"), webhook.CauseNotExplained, "none of the 2 secrets"},
 		{"t altered", kv, change(signed(kv, secret), func(d *webhook.Sample) {
 			for i, f := range d.Header {
 				d.Header[i].Value = strings.Replace(f.Value, "t=1614265330", "t=1614265331", 1)
 			}
-		}), webhook.CauseNotExplained, "altered"},
+		}), webhook.CauseNotExplained, "was changed"},
 		{"header missing", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Header = nil }), webhook.CauseNotExplained, "no signature at header:X-Signature"},
 		{"cut", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Header[len(d.Header)-1].Value = "ab" }), webhook.CauseNotExplained, "cut"},
 		{"empty body", plain, change(signed(plain, secret), func(d *webhook.Sample) { d.Body = nil }), webhook.CauseNotExplained, "empty"},

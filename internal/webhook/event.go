@@ -108,7 +108,7 @@ func (r *fieldReader) pick(obj []byte, names ...string) [][]byte {
 	for i, name := range names {
 		if torn&(1<<i) != 0 {
 			values[i] = nil
-			r.note(name + " stands twice with different values")
+			r.note(name + " appears twice with different values")
 		}
 	}
 	return values

@@ -65,7 +65,7 @@ func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 		key, err = hex.DecodeString(secret)
 	}
 	if err != nil {
-		return nil, wrong(field, "is not %s, which key.encoding asks for; look for white space or a prefix", k.Encoding)
+		return nil, wrong(field, "is not %s, as key.encoding says; check for white space or a prefix", k.Encoding)
 	}
 	switch k.Normalize {
 	case NormalizeNFKD:

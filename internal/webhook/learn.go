@@ -182,7 +182,7 @@ func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 		return fit[0], true
 	}
 	if len(fit) == 2 {
-		either.Undecided = append(either.Undecided, "base64 or base64url: no signature holds a digit that differs, so both are accepted")
+		either.Undecided = append(either.Undecided, "base64 or base64url: no signature contains a character that differs, so both are accepted")
 	}
 	return either, true
 }
@@ -385,7 +385,7 @@ func (t *learner) searchAltered() ([]Candidate, error) {
 		if o.samples, changed = w.undoAll(t.samples); !changed {
 			continue
 		}
-		if found, err := o.searchWithObstacle("the body was changed on its way: " + w.name); err != nil || len(found) > 0 {
+		if found, err := o.searchWithObstacle("the body was changed in transit: " + w.name); err != nil || len(found) > 0 {
 			return found, err
 		}
 	}
@@ -440,9 +440,9 @@ func secretVariants() []secretVariant {
 	}
 	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(b, end...) } }
 	return []secretVariant{
-		{"the secret here has white space around it that the sender's has not", each(bytes.TrimSpace)},
-		{"the sender's secret ends in a line break, which this one lacks", each(add("\n"))},
-		{"the sender's secret ends in a line break (CRLF), which this one lacks", each(add("\r\n"))},
-		{"the sender's secret ends in a space, which this one lacks", each(add(" "))},
+		{"the secret here has white space around it, the sender's secret does not", each(bytes.TrimSpace)},
+		{"the sender's secret ends with a line break, this one does not", each(add("\n"))},
+		{"the sender's secret ends with a line break (CRLF), this one does not", each(add("\r\n"))},
+		{"the sender's secret ends with a space, this one does not", each(add(" "))},
 	}
 }

@@ -152,14 +152,14 @@ func TestLearnTellsObstacles(t *testing.T) {
 		says   string
 	}{
 		{"space in the secret", signed, " " + secret + " ", "white space around it"},
-		{"line break in the sender's secret", samples(t, webhook.Scheme{}, secret+"\n", 3), secret, "ends in a line break"},
+		{"line break in the sender's secret", samples(t, webhook.Scheme{}, secret+"\n", 3), secret, "ends with a line break"},
 		{"indented", change(func(b []byte) []byte {
 			var out bytes.Buffer
 			if err := json.Indent(&out, b, "", " "); err != nil {
 				t.Fatal(err)
 			}
 			return out.Bytes()
-		}), secret, "signed was the compact form"},
+		}), secret, "the compact form was signed"},
 		{"line break added", change(func(b []byte) []byte { return append(b, '\n') }), secret, "a line break was added"},
 		{"not escaped", change(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`\u00f6`), []byte("\u00f6")) }), secret, `with \u escapes`},
 		{"slashes escaped", change(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(`/`), []byte(`\/`)) }), secret, "without escaped slashes"},

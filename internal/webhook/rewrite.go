@@ -24,21 +24,21 @@ func bodyRewrites() []bodyRewrite {
 	}
 	return []bodyRewrite{
 		{"a line break was added at its end", plain(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
-		{"the line break at its end was cut off", plain(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
+		{"the line break at its end was removed", plain(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
 		{"its line breaks were changed from LF to CRLF", plain(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) })},
 		{"its line breaks were changed from CRLF to LF", plain(func(b []byte) []byte {
 			return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
 		})},
-		{"its JSON was written anew; signed was the compact form", compact},
-		{"its JSON was written anew; signed was the form with a space after each comma and colon", chain(compact, spaced)},
-		{"its JSON was written anew; signed was the form indented by 2", indented("  ")},
-		{"its JSON was written anew; signed was the form indented by 4", indented("    ")},
-		{"its JSON was written anew; signed was the compact form with \\u escapes", chain(compact, escaped)},
-		{"its JSON was written anew; signed was the spaced form with \\u escapes", chain(compact, escaped, spaced)},
-		{"its JSON was written anew; signed was the compact form without \\u escapes", chain(compact, unescaped)},
-		{"its JSON was written anew; signed was the spaced form without \\u escapes", chain(compact, unescaped, spaced)},
-		{"its JSON was written anew; signed was the compact form with escaped slashes", chain(compact, slashed)},
-		{"its JSON was written anew; signed was the compact form without escaped slashes", chain(compact, unslashed)},
+		{"its JSON was reformatted; the compact form was signed", compact},
+		{"its JSON was reformatted; the form with a space after each comma and colon was signed", chain(compact, spaced)},
+		{"its JSON was reformatted; the form indented by 2 was signed", indented("  ")},
+		{"its JSON was reformatted; the form indented by 4 was signed", indented("    ")},
+		{"its JSON was reformatted; the compact form with \\u escapes was signed", chain(compact, escaped)},
+		{"its JSON was reformatted; the spaced form with \\u escapes was signed", chain(compact, escaped, spaced)},
+		{"its JSON was reformatted; the compact form without \\u escapes was signed", chain(compact, unescaped)},
+		{"its JSON was reformatted; the spaced form without \\u escapes was signed", chain(compact, unescaped, spaced)},
+		{"its JSON was reformatted; the compact form with escaped slashes was signed", chain(compact, slashed)},
+		{"its JSON was reformatted; the compact form without escaped slashes was signed", chain(compact, unslashed)},
 	}
 }
 

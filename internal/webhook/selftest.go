@@ -44,7 +44,7 @@ func SelfTest(s Scheme, at time.Time) (Request, error) {
 		return r, fails("it verifies with another secret", v)
 	}
 	if v := judge(secret, r, at.Add(c.scheme.Timestamp.Tolerance+time.Hour)); v.OK && c.timestamp.kind != sourceNone {
-		return r, fails("it verifies long after", v)
+		return r, fails("it still verifies long after", v)
 	}
 	altered := r
 	altered.Body = append(bytes.Clone(r.Body), ' ')

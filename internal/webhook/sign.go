@@ -15,9 +15,9 @@ import (
 var (
 	// ErrUnsignable says that the scheme wants a signature inside the body.
 	// Such deliveries are verified but not made.
-	ErrUnsignable = errors.New("the signature stands inside the body")
+	ErrUnsignable = errors.New("the signature is inside the body")
 	// ErrUnsignedPart says that the request lacks a part that is signed.
-	ErrUnsignedPart = errors.New("a part that is signed is not in the request")
+	ErrUnsignedPart = errors.New("a signed part is not in the request")
 )
 
 // Signed is what a sender adds to a request.
@@ -128,7 +128,7 @@ func (m *signer) addMissing() error {
 		_, times := m.d.find(p.source)
 		switch {
 		case times > 1:
-			return fmt.Errorf("sign: {%s} stands there %d times: %w", p.source.name, times, ErrUnsignedPart)
+			return fmt.Errorf("sign: {%s} appears %d times: %w", p.source.name, times, ErrUnsignedPart)
 		case times == 1:
 		case p.source.kind == sourceJSON:
 			return fmt.Errorf("sign: {json:%s}: %w", p.source.name, ErrUnsignedPart)

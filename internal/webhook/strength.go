@@ -21,10 +21,10 @@ var strengths = []struct {
 	words    string
 }{
 	{StrengthBody, "covers the body"},
-	{StrengthParts, "covers only parts of the body: whoever sees one delivery can forge the rest of the next"},
-	{StrengthTimestamp, "covers only the timestamp: whoever sees one delivery can forge the next"},
-	{StrengthNothing, "covers neither body nor timestamp: whoever sees one delivery can forge the next"},
-	{StrengthToken, "token in clear: whoever sees one delivery can forge the next"},
+	{StrengthParts, "covers only parts of the body: anybody who sees one delivery can forge the rest of the next"},
+	{StrengthTimestamp, "covers only the timestamp: anybody who sees one delivery can forge the next"},
+	{StrengthNothing, "covers neither body nor timestamp: anybody who sees one delivery can forge the next"},
+	{StrengthToken, "token in clear: anybody who sees one delivery can forge the next"},
 	{StrengthKeyless, "keyless hash: proves nothing"},
 }
 

@@ -176,6 +176,6 @@ func setAt(in any, path []string, value any, lists bool) (any, error) {
 		in[i], err = setAt(in[i], path[1:], value, lists)
 		return in, err
 	default:
-		return nil, fmt.Errorf("there is no object or array to hold %q: %w", path[0], ErrChange)
+		return nil, fmt.Errorf("no object or array for %q: %w", path[0], ErrChange)
 	}
 }

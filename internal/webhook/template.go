@@ -43,14 +43,14 @@ func parseTemplate(s string) ([]part, *SchemeError) {
 		}
 		end := strings.IndexByte(rest, '}')
 		if rest[open] == '}' || end < 0 {
-			return nil, wrong("signed", "%q has a brace without its other half; braces stand around placeholders only", s)
+			return nil, wrong("signed", "%q has an unmatched brace; braces are for placeholders only", s)
 		}
 		if open > 0 {
 			parts = append(parts, part{text: rest[:open]})
 		}
 		p, ok := parsePlaceholder(rest[open+1 : end])
 		if !ok {
-			return nil, wrong("signed", "there is no placeholder %q; use %s", rest[open:end+1], placeholders)
+			return nil, wrong("signed", "unknown placeholder %q; use %s", rest[open:end+1], placeholders)
 		}
 		parts = append(parts, p)
 		rest = rest[end+1:]

@@ -34,7 +34,7 @@ func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 		return nil, bad
 	}
 	if len(secrets) == 0 {
-		return nil, wrong("secrets", "there is none; give at least one as env:NAME or file:PATH")
+		return nil, wrong("secrets", "no secret; set at least one as env:NAME or file:PATH")
 	}
 	v := &Verifier{scheme: c}
 	for i, secret := range secrets {

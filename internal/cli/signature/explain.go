@@ -38,11 +38,11 @@ func newExplain(f *command.Factory) *cobra.Command {
 	var o explainOptions
 	cmd := &cobra.Command{
 		Use:   "explain [ID|--body FILE]",
-		Short: "Say why a delivery did not verify",
-		Long: `explain tries what usually goes wrong, and says which of it makes the delivery
-verify: another secret or form of it, a body that was rewritten on its way, a
-renamed header, a wrong clock, another scheme. Without an ID it takes the delivery
-received last that is not verified. It ends with 9 if the delivery does not verify.
+		Short: "Explain why a delivery did not verify",
+		Long: `explain checks the usual causes: another secret or form of it, a body changed in
+transit, a renamed header, a wrong clock, another scheme. Without an ID it explains
+the last delivery that did not verify. The exit status is 9 if the delivery does
+not verify.
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),

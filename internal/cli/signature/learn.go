@@ -67,12 +67,13 @@ func newLearn(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn [ID...|--from FILE]",
 		Short: "Find out how deliveries are signed",
-		Long: fmt.Sprintf(`learn takes stored deliveries, or those of --from, and the webhook secret and finds the
-scheme that all of them match. %d deliveries with different bodies are needed to pin
-it; with fewer, candidates are shown. --pin writes it to your configuration with
-verify: observe, and verifies the stored deliveries again.
+		Long: fmt.Sprintf(`learn finds the signature scheme that all deliveries match, from stored deliveries
+or those of --from and the webhook secret. To pin a scheme, %d deliveries with
+different bodies are needed; with fewer, learn shows candidates. --pin writes the
+scheme to your configuration with verify: observe, and verifies the stored
+deliveries again.
 
-Secrets come from the configuration, from --secret-from env:NAME or file:PATH, and
+Secrets are those of the configuration and of --secret-from env:NAME or file:PATH;
 the API key is tried as well.
 
 %s`, webhook.MinLearnBodies, DeliveryHelp),
@@ -85,8 +86,8 @@ the API key is tried as well.
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&o.Pin, "pin", "", "write the scheme under `NAME` to your configuration, observing")
-	flags.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a keyless hash, which proves nothing")
+	flags.StringVar(&o.Pin, "pin", "", "write the scheme as `NAME` to your configuration, with verify: observe")
+	flags.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a hash without a key, which proves nothing")
 	flags.StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 	flags.StringVar(&o.PublicURL, "public-url", "", "the `URL` that the sender was given, if it may be signed")
 	flags.IntVar(&o.Last, "last", 20, "of the stored deliveries, the last `N` with different bodies")
@@ -113,7 +114,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 		return err
 	}
 	if len(samples) == 0 {
-		return command.Usagef("`waybill listen` receives deliveries; else give --from FILE", "there are no deliveries to learn from")
+		return command.Usagef("receive deliveries with `waybill listen`, or pass --from FILE", "no deliveries to learn from")
 	}
 	if l.secrets, err = c.AnyWebhookSecrets(); err != nil {
 		return err
@@ -123,7 +124,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 		l.secrets = append(l.secrets, key)
 	}
 	if len(l.secrets) == 0 {
-		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH", "there is no secret to learn with")
+		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH", "no webhook secret is set")
 	}
 	if o.PublicURL == "" {
 		o.PublicURL = c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL
@@ -247,27 +248,27 @@ func (l *learning) failure(call *command.Call, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
-		return unverified("name the deliveries that are the service's: waybill signature learn ID…", l.repeatCommand(call, o),
-			"no scheme matches all %d deliveries; one matches %d of them, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
+		return unverified("pass the IDs of the service's deliveries: waybill signature learn ID…", l.repeatCommand(call, o),
+			"no scheme matches all %d deliveries; one matches %d, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
-		hint := "check the secret; --public-url if the address may be signed; schemes over several fields of the body are configured by hand"
+		hint := "check the secret; pass --public-url if the address may be signed; configure schemes over several fields of the body by hand"
 		switch {
 		case l.keyOnly:
-			hint = "no webhook secret is set, and the API key alone was tried: set WAYBILL_WEBHOOK_SECRET, or give --secret-from env:NAME or file:PATH"
+			hint = "no webhook secret is set, only the API key was tried: set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH"
 		case l.Incomplete:
-			hint = "the search was cut short: learn from deliveries with smaller bodies"
+			hint = "the search was stopped early: learn from deliveries with smaller bodies"
 		case len(l.Untried) > 0:
 			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
 		}
-		return unverified(hint, "", "no scheme was found: %s with %s, unsigned, altered, or signed in a way that is not looked for", command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
+		return unverified(hint, "", "no scheme found: %s with %s are unsigned, changed, or signed in an unknown way", command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
 	case o.Pin == "":
 		return nil
 	case l.Bodies < webhook.MinLearnBodies:
-		return unverified("receive more deliveries, then repeat", "", "not pinned: %d deliveries with different bodies are needed, and there are %d", webhook.MinLearnBodies, l.Bodies)
+		return unverified("receive more deliveries, then re-run the same command", "", "not pinned: %d deliveries with different bodies needed, %d received", webhook.MinLearnBodies, l.Bodies)
 	case l.Candidates[0].Obstacle != "":
 		return unverified("fix that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
 	case l.Candidates[0].Strength == webhook.StrengthKeyless && !o.AcceptWeak:
-		return unverified("--accept-weak pins it all the same", "", "not pinned: %s", webhook.StrengthKeyless)
+		return unverified("pass --accept-weak to pin it anyway", "", "not pinned: %s", webhook.StrengthKeyless)
 	default:
 		return nil
 	}
@@ -295,5 +296,5 @@ func (l *learning) untried() string {
 	if len(l.Untried) > named {
 		names += ", …"
 	}
-	return command.Plural(len(l.Untried), "place") + " not tried, as there are too many: " + names
+	return command.Plural(len(l.Untried), "place") + " not tried, too many: " + names
 }

@@ -22,7 +22,7 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
-		{Name: "Learnt from", Value: fmt.Sprintf("%s, %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
+		{Name: "Deliveries", Value: fmt.Sprintf("%s with %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
 		{Name: "Signed", Value: described(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
@@ -32,21 +32,21 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	if err != nil {
 		return err
 	}
-	if err := printScheme(call, "As it is configured:", c.Scheme); err != nil {
+	if err := printScheme(call, "Configuration:", c.Scheme); err != nil {
 		return err
 	}
 	WarnUncovered(call.Session, c.Scheme)
 	for _, other := range l.Candidates[1:] {
-		call.IO.Detail("it matches as well: %s (%s)", described(other.Scheme), other.Strength.String())
+		call.IO.Detail("Also matches: %s (%s)", described(other.Scheme), other.Strength.String())
 	}
 	if len(l.Partial) > 0 {
-		call.IO.Note("%d of %d deliveries match another scheme, but not %s: name those that are the service's", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
+		call.IO.Note("%d of %d deliveries match another scheme, but not %s: pass the IDs of the service's deliveries", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
 	}
 	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
 		call.IO.Note("%s", l.untried())
 	}
 	if len(l.Candidates) > 1 {
-		call.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, which prove no more")
+		call.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, with no more proof")
 	}
 	printNextStep(call, l, j)
 	return nil
@@ -57,23 +57,23 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 	c := l.Candidates[0]
 	switch {
 	case j.Pinned != nil:
-		call.IO.Note("pinned as %s in %s, observing", j.Pinned.Name, j.Pinned.File)
+		call.IO.Note("Pinned as %s in %s, with verify: observe", j.Pinned.Name, j.Pinned.File)
 		if j.Rejudged != nil {
-			call.IO.Note("stored deliveries verified again: %d verified, %d not%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
+			call.IO.Note("Stored deliveries: %d verified, %d not verified%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
 			if j.Rejudged.Verified == 0 && c.Stale != "" {
-				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if they always arrive so late", c.Stale, j.Pinned.Name)
+				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if deliveries always arrive this late", c.Stale, j.Pinned.Name)
 			}
 		}
 		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, replay.RefusedPrefix) }) {
-			call.IO.Note("it was learnt from refused deliveries: `waybill events readmit` takes them in now")
+			call.IO.Note("The scheme matches refused deliveries; accept them with `waybill events readmit`")
 		}
-		call.IO.Hint("restart `waybill listen`; when deliveries have verified for a while: waybill signature promote")
+		call.IO.Hint("restart `waybill listen`; enforce the scheme with `waybill signature promote` when deliveries have verified for a while")
 	case c.Obstacle != "":
-		call.IO.Hint("fix that first: as things are it would verify nothing")
+		call.IO.Hint("fix that first; with these settings nothing would verify")
 	case c.Stale != "":
-		call.IO.Hint("receive new deliveries and repeat: as things are it would verify none of these")
+		call.IO.Hint("receive new deliveries, then re-run the same command; these deliveries would not verify")
 	case l.Bodies < webhook.MinLearnBodies:
-		call.IO.Note("a candidate only: %d deliveries with different bodies are needed to pin it", webhook.MinLearnBodies)
+		call.IO.Note("This is a candidate: %d deliveries with different bodies are needed to pin it", webhook.MinLearnBodies)
 	default:
 		words := append([]string{"signature", "learn"}, call.Cmd.Flags().Args()...)
 		call.IO.Hint("pin it with `" + call.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")

@@ -18,7 +18,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()
 	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
-		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "a scheme %q is configured already, and it is another one", o.Pin)
+		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "another scheme named %q is already configured", o.Pin)
 	}
 	changes := []config.Change{
 		{Key: []string{"webhook", "schemes", o.Pin}, Value: settings},
@@ -34,7 +34,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	}
 	v, err := webhook.NewVerifier(c.Scheme, secrets)
 	if err != nil {
-		return command.Usagef("name the secrets that fit with --secret-from", "not pinned: %w", err)
+		return command.Usagef("pass the matching secrets with --secret-from", "not pinned: %w", err)
 	}
 	file, err := call.EditUser(changes...)
 	if err != nil {
@@ -71,7 +71,7 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 	var places []string
 	for _, m := range matched {
 		if kind, _, _ := strings.Cut(m.Name, ":"); kind != "env" && kind != "file" {
-			return nil, nil, command.Usagef("put it into a file or a variable and name that with --secret-from", "not pinned: the deliveries are signed with %s, which webhook.secrets can't name", m.Name)
+			return nil, nil, command.Usagef("put it into a file or variable and pass that with --secret-from", "not pinned: the deliveries are signed with %s, which can't be set in webhook.secrets", m.Name)
 		}
 		places = append(places, m.Name)
 	}
@@ -87,7 +87,7 @@ func hasSecret(all []webhook.Secret, name string) bool {
 func warnOverridden(s *app.Session, keys ...string) {
 	for _, key := range keys {
 		if o := s.Config.Origin(key); o.Level == config.FromEnv {
-			s.IO.Warning("%s is set in the environment, which wins over the file: unset it", o.Name)
+			s.IO.Warning("%s is set in the environment, which overrides the file: unset it", o.Name)
 		}
 	}
 }

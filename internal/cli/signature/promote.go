@@ -26,23 +26,23 @@ func newPromote(f *command.Factory) *cobra.Command {
 	var o promoteOptions
 	cmd := &cobra.Command{
 		Use:   "promote",
-		Short: "Enforce the scheme, if recent deliveries verify",
-		Long: `promote writes verify: enforce to your configuration when the last 20 stored
-deliveries verify: from then on what does not verify is answered 401. Otherwise it
-says which of them do not, changes nothing and ends with 9.`,
+		Short: "Enforce the scheme if recent deliveries verify",
+		Long: `promote writes verify: enforce to your configuration if the last 20 stored
+deliveries verify. Then listen answers 401 to deliveries that do not verify. If
+one of them does not verify, promote lists it, changes nothing and exits with 9.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runPromote(ctx, c, o)
 		}),
 	}
-	cmd.Flags().IntVar(&o.Last, "last", 20, "judge by the last `N` stored deliveries")
+	cmd.Flags().IntVar(&o.Last, "last", 20, "check the last `N` stored deliveries")
 	return cmd
 }
 
 func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if o.Last < webhook.MinLearnBodies {
-		return command.Usagef("use more", "--last %d is too few to judge by: %d are the least", o.Last, webhook.MinLearnBodies)
+		return command.Usagef("use a larger number", "--last %d is too few; the minimum is %d", o.Last, webhook.MinLearnBodies)
 	}
 	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {
@@ -70,7 +70,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 		}
 	}
 	if j.Checked == 0 {
-		return command.Usagef("`waybill listen` receives deliveries", "there are no stored deliveries to judge by")
+		return command.Usagef("receive deliveries with `waybill listen`", "no stored deliveries to check")
 	}
 	failed := j.failure(c)
 	if failed == nil {
@@ -97,10 +97,10 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
-		return unverified("`waybill signature explain ID` says why", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
+		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
-		return unverified("wait for more deliveries", "", "not promoted: %s verify, and %d are the least to judge by", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
+		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
 	default:
 		return nil
 	}
@@ -116,7 +116,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		}
 		return printVerdicts(c, j.Failing, false)
 	}
-	if err := c.Out.Line("%s verified: scheme %s is enforced from now on (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
+	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
 		return err
 	}
 	WarnUncovered(c.Session, scheme)

@@ -34,7 +34,7 @@ type schemeJSON struct {
 func newSchemes(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:   "schemes",
-		Short: "Look at signature schemes and try them",
+		Short: "List, show and test signature schemes",
 	}
 	list := &cobra.Command{
 		Use:     "list",
@@ -48,7 +48,7 @@ func newSchemes(f *command.Factory) *cobra.Command {
 	command.ColumnsFlag(list, schemeColumns(nil))
 	show := &cobra.Command{
 		Use:     "show NAME",
-		Short:   "Show a scheme as it is configured",
+		Short:   "Show a scheme's configuration",
 		Example: command.Example("waybill signature schemes show standard-webhooks"),
 		Args:    oneScheme,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
@@ -57,9 +57,9 @@ func newSchemes(f *command.Factory) *cobra.Command {
 	}
 	test := &cobra.Command{
 		Use:   "test NAME",
-		Short: "Sign and verify a made-up delivery",
-		Long: `test signs a delivery that is made up, with a secret that is made up, and sees that
-it verifies, and that it does not with another secret, another body or long after.`,
+		Short: "Test a scheme with a made-up delivery",
+		Long: `test signs a made-up delivery with a made-up secret, and checks that it verifies,
+and that it does not verify with another secret, another body, or much later.`,
 		Example: command.Example("waybill signature schemes test mine"),
 		Args:    oneScheme,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
@@ -75,7 +75,7 @@ func oneScheme(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		return nil
 	}
-	return command.Usagef("`waybill signature schemes list` shows them", "give the name of one scheme, not %d", len(args))
+	return command.Usagef("list schemes with `waybill signature schemes list`", "one scheme needed, not %d", len(args))
 }
 
 // schemesOf returns the configured schemes, then the presets, by name.
@@ -109,7 +109,7 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 	all := schemesOf(s)
 	i := slices.IndexFunc(all, func(j schemeJSON) bool { return j.Name == name })
 	if i < 0 {
-		return schemeJSON{}, command.Usagef("`waybill signature schemes list` shows them", "there is no scheme %q", name)
+		return schemeJSON{}, command.Usagef("list schemes with `waybill signature schemes list`", "unknown scheme %q", name)
 	}
 	return all[i], nil
 }
@@ -155,7 +155,7 @@ func runShow(c *command.Call, name string) error {
 	}); err != nil {
 		return err
 	}
-	return printScheme(c, "As it is configured:", j.scheme)
+	return printScheme(c, "Configuration:", j.scheme)
 }
 
 // testedJSON is the delivery that a scheme was tried with.
@@ -196,6 +196,6 @@ func runTest(c *command.Call, name string) error {
 	if printed := c.Out.Line("\n%s", t.Body); printed != nil || err != nil {
 		return errors.Join(printed, err)
 	}
-	c.IO.Note("signed with a made-up secret; verifies, and not with another secret: %s", j.Meaning)
+	c.IO.Note("Signed with a made-up secret; verifies, and does not verify with another secret: %s", j.Meaning)
 	return nil
 }

@@ -30,9 +30,9 @@ func newSign(f *command.Factory) *cobra.Command {
 	var o signOptions
 	cmd := &cobra.Command{
 		Use:   "sign --body FILE",
-		Short: "Show the headers that a scheme would carry",
-		Long: `sign signs a body with the first webhook secret, as a sender using the scheme would,
-and prints the headers to send with it. A token in clear shows as *** without --reveal.`,
+		Short: "Print the signature headers of a body",
+		Long: `sign signs a body with the first webhook secret, as a sender with this scheme does,
+and prints the headers. A token in clear is shown as *** without --reveal.`,
 		Example: command.Example("waybill signature sign --scheme hmac-body-hex --body body.json", "waybill signature sign --scheme mine --body - --at 2026-01-31T08:00:00Z"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -48,7 +48,7 @@ and prints the headers to send with it. A token in clear shows as *** without --
 
 func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	if o.Body == "" {
-		return command.Usagef("give --body FILE, or - for standard input", "there is no body to sign")
+		return command.Usagef("pass --body FILE, or - for standard input", "no body to sign")
 	}
 	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
@@ -65,7 +65,7 @@ func runSign(ctx context.Context, c *command.Call, o signOptions) error {
 	out, err := webhook.Sign(scheme, secrets[0], d.Request, d.At)
 	switch {
 	case errors.Is(err, webhook.ErrUnsignable), errors.Is(err, webhook.ErrUnsignedPart):
-		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + shell.Word(name) + "` shows what is signed; add it to the body or with --header"}
+		return &command.UsageError{Err: err, Hint: "`waybill signature schemes show " + shell.Word(name) + "` shows what is signed; add the missing part to the body or with --header"}
 	case err != nil:
 		return SchemeUsage(name, err)
 	}

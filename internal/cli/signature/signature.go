@@ -37,10 +37,10 @@ func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "signature",
 		GroupID: command.GroupHook,
-		Short:   "Find out, pin and use the way deliveries are signed",
-		Long: `The interface says that deliveries can be verified by a signature, but not how.
-learn finds it out from deliveries that were received and the webhook secret;
---pin writes it to your configuration, observing only; promote enforces it.`,
+		Short:   "Find out and verify how deliveries are signed",
+		Long: `Deliveries of the service have a signature, but the interface does not say how it
+is made. learn finds out from received deliveries and the webhook secret; --pin
+writes the scheme to your configuration without enforcing it; promote enforces it.`,
 	}
 	group.AddCommand(newLearn(f), newVerify(f), newExplain(f), newSign(f), newSchemes(f), newPromote(f))
 	return group
@@ -64,7 +64,7 @@ func (g *givenDelivery) flags(cmd *cobra.Command) {
 	f.StringVar(&g.Method, "method", "POST", "its `METHOD`")
 	f.StringVar(&g.Path, "path", "/", "its `PATH`, as sent")
 	f.StringVar(&g.Query, "query", "", "its `QUERY`, as sent, without the question mark")
-	f.StringVar(&g.At, "at", "", "judge its time as at `TIME` (RFC 3339), else now")
+	f.StringVar(&g.At, "at", "", "verify as of `TIME` (RFC 3339) instead of now")
 }
 
 // sample reads the delivery.
@@ -80,7 +80,7 @@ func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sam
 	for _, h := range g.Header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
-			return d, command.Usagef("write it as 'Name: value'", "--header lacks a name and a colon")
+			return d, command.Usagef("write it as 'Name: value'", "--header without a name and a colon")
 		}
 		d.Header = append(d.Header, webhook.Field{Name: strings.TrimSpace(name), Value: strings.Trim(value, " \t")})
 	}
@@ -99,17 +99,17 @@ func readWhole(path string, in io.Reader) ([]byte, error) {
 	if path != command.StdinName {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, &command.UsageError{Err: err, Hint: "name a file that exists and can be read"}
+			return nil, &command.UsageError{Err: err, Hint: "use a file that exists and is readable"}
 		}
 		defer func() { _ = f.Close() }() // only read from
 		in = f
 	}
 	b, err := io.ReadAll(io.LimitReader(in, MaxDeliveryFile+1))
 	if err != nil {
-		return nil, &command.UsageError{Err: fmt.Errorf("%s: %w", path, err), Hint: "name a file that can be read"}
+		return nil, &command.UsageError{Err: fmt.Errorf("%s: %w", path, err), Hint: "use a readable file"}
 	}
 	if len(b) > MaxDeliveryFile {
-		return nil, command.Usagef("give fewer deliveries", "%s is larger than %d bytes", path, MaxDeliveryFile)
+		return nil, command.Usagef("use fewer deliveries", "%s is larger than %d bytes", path, MaxDeliveryFile)
 	}
 	return b, nil
 }
@@ -134,7 +134,7 @@ func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sampl
 		}
 	}
 	if redacted > 0 {
-		s.IO.Warning("%d of %d deliveries of %s are redacted: no signature fits them any more", redacted, len(all), path)
+		s.IO.Warning("%d of %d deliveries of %s are redacted and can't be verified", redacted, len(all), path)
 	}
 	return all, nil
 }
@@ -146,7 +146,7 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 		named = s.Config.Webhook.Scheme
 	}
 	if named == "" {
-		return "", webhook.Scheme{}, command.Usagef("find it out with `waybill signature learn --pin NAME`, or give --scheme; `waybill signature schemes list` shows what there is",
+		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; list schemes with `waybill signature schemes list`",
 			"no signature scheme is set")
 	}
 	scheme, err := s.Scheme(named)
@@ -196,7 +196,7 @@ func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, err
 		newest = refused[0]
 	}
 	if newest.Seq == 0 {
-		return newest, command.Usagef("give an ID, or --body and --header", "no stored delivery is unverified")
+		return newest, command.Usagef("pass an ID, or --body and --header", "all stored deliveries verified")
 	}
 	return newest, nil
 }
@@ -210,7 +210,7 @@ func onlyOneOf(ids []string, files ...string) error {
 		}
 	}
 	if n > 1 {
-		return command.Usagef("choose one of them", "deliveries come from one place: IDs, --body or --from")
+		return command.Usagef("use one of them", "IDs, --body and --from can't be combined")
 	}
 	return nil
 }

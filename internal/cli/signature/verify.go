@@ -65,9 +65,10 @@ func newVerify(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [ID...|--body FILE|--from FILE]",
 		Short: "Verify deliveries against a scheme",
-		Long: `verify checks stored deliveries, all without an ID, or one from a file, against the
-configured scheme or --scheme. The time of a stored delivery is judged as at its
-receipt. It ends with 0 only if every one verifies, 9 if not, 2 if there is none.
+		Long: `verify checks deliveries against the configured scheme or --scheme: the stored
+ones with these IDs (without IDs all), or one from a file. Stored deliveries are
+verified as of the time they were received. The exit status is 0 if all verify, 9
+if one does not, 2 if there are none.
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
@@ -109,7 +110,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 		return err
 	}
 	if len(all) == 0 {
-		return command.Usagef("`waybill listen` receives deliveries; else give --body and --header, or --from", "there is nothing to verify")
+		return command.Usagef("receive deliveries with `waybill listen`, or pass --body and --header, or --from", "no deliveries to verify")
 	}
 	if err := printVerdicts(c, all, o.Body != "" || len(o.IDs) == 1); err != nil {
 		return err
@@ -118,9 +119,9 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if len(failed) == 0 {
 		return nil
 	}
-	hint, next := "`waybill signature explain` says why", ""
+	hint, next := "find out why with `waybill signature explain`", ""
 	if o.From != "" {
-		hint = "take them in with `waybill events import`; then `waybill signature explain ID` says why"
+		hint = "import them with `waybill events import`; then find out why with `waybill signature explain ID`"
 	} else if id := failed[0].Delivery; id != "" {
 		next = c.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
@@ -158,7 +159,7 @@ func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
 		return c.Out.Object(all[0])
 	}
 	w := command.Listing[verdictJSON]{
-		Out: c.Out, Empty: "no deliveries",
+		Out: c.Out, Empty: "No deliveries",
 		JSON:    func(j verdictJSON) any { return j },
 		Columns: verdictColumns(),
 	}
