@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,4 +211,47 @@ func TestBuildingTheTreeReadsNothing(t *testing.T) {
 		Getenv:  func(string) string { t.Error("the environment was read"); return "" },
 	}
 	cli.Tree(a)
+}
+
+// tableless are the commands that print no table, or one thing of which a table is a part.
+var tableless = []string{
+	"completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "events export", "events import", "events prune",
+	"events readmit", "events show", "help", "listen", "probe", "runs dismiss", "runs prune", "sandbox",
+	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign", "version",
+}
+
+// Every command that prints a table takes --columns, and its help topic names them.
+func TestEveryTableHasColumns(t *testing.T) {
+	_, page, _ := run(t, nil, "help", "output")
+	page = strings.Join(strings.Fields(page), " ")
+	walk(tree(), func(cmd *cobra.Command) {
+		if cmd.HasSubCommands() || cmd.Hidden {
+			return
+		}
+		line := strings.Join(words(cmd), " ")
+		names, has := command.ColumnNames(cmd), cmd.Flags().Lookup("columns") != nil
+		if slices.Contains(tableless, line) {
+			if has || len(names) > 0 {
+				t.Errorf("%s: it has --columns, so it prints a table: %v", line, names)
+			}
+			return
+		}
+		if !has || len(names) == 0 {
+			t.Errorf("%s: no --columns: declare them with command.ColumnsFlag, or say here that it prints no table", line)
+		}
+		if !strings.Contains(page, strings.Join(names, ", ")) {
+			t.Errorf("waybill help output does not name the columns of %s: %v", line, names)
+		}
+		for i, name := range names {
+			if name != strings.ToLower(name) || strings.ContainsAny(name, " _") || slices.Contains(names[:i], name) {
+				t.Errorf("%s: column %q", line, name)
+			}
+		}
+		if code, _, stderr := run(t, nil, append(words(cmd), "--columns", "nonsense")...); code != command.Usage {
+			t.Errorf("%s --columns nonsense: %d: %s", line, code, stderr)
+		}
+		if code, _, stderr := run(t, nil, append(words(cmd), "--columns", names[0], "-o", "json")...); code != command.Usage {
+			t.Errorf("%s --columns %s -o json: %d: %s", line, names[0], code, stderr)
+		}
+	})
 }

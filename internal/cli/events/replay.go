@@ -60,6 +60,7 @@ anew. Only verified deliveries go, but for those named by ID, or with
 	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
 	flags.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
 	o.flags(cmd)
+	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
 }
 

@@ -71,6 +71,7 @@ Lines, which go with their headers and are signed anew if there is a scheme.
 	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
 	flags.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
 	o.flags(cmd)
+	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
 }
 

@@ -160,7 +160,10 @@ func (k *sending) run(ctx context.Context, n int) error {
 		defer stop()
 	}
 	began := time.Now()
-	p := newSendingPrinter(k)
+	p, err := newSendingPrinter(k)
+	if err != nil {
+		return err
+	}
 	k.OnResult = func(r forward.Result) error {
 		var err error
 		if k.settle != nil {

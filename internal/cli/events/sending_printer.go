@@ -48,20 +48,32 @@ type sendingSummaryJSON struct {
 type sendingPrinter struct {
 	k    *sending
 	out  *command.Output
-	list *render.List // of JSON; nil for people and CSV
-	rows *render.Rows // of CSV
+	list *render.List             // of JSON
+	rows *command.Table[sentJSON] // of CSV, or of chosen columns; with neither it prints lines
 }
 
-func newSendingPrinter(k *sending) *sendingPrinter {
-	p := &sendingPrinter{k: k, out: k.call.Out}
+func newSendingPrinter(k *sending) (p *sendingPrinter, err error) {
+	p = &sendingPrinter{k: k, out: k.call.Out}
 	switch {
 	case p.out.Machine():
 		p.list = p.out.BeginList()
-	case p.out.IsCSV():
-		p.rows = p.out.Table(render.Column{Name: "DELIVERY", ID: true}, render.Column{Name: "COPY"}, render.Column{Name: "TARGET"},
-			render.Column{Name: "STATUS"}, render.Column{Name: "EXPECTED"}, render.Column{Name: "SECONDS"}, render.Column{Name: "PROBLEM"})
+	case p.out.IsCSV() || p.out.HasColumns():
+		p.rows, err = command.BeginTable(p.out, sentColumns())
 	}
-	return p
+	return p, err
+}
+
+// sentColumns returns the columns of sendings.
+func sentColumns() []command.Column[sentJSON] {
+	return []command.Column[sentJSON]{
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j sentJSON) string { return j.Delivery + j.EventID }},
+		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Copy) }},
+		{Column: render.Column{Name: "TARGET"}, Cell: func(j sentJSON) string { return j.Target }},
+		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Status) }},
+		{Column: render.Column{Name: "EXPECTED"}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Expected) }},
+		{Column: render.Column{Name: "SECONDS", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.ElapsedSeconds) }},
+		{Column: render.Column{Name: "PROBLEM", Flex: true}, Cell: func(j sentJSON) string { return j.Problem }},
+	}
 }
 
 func (p *sendingPrinter) print(r forward.Result) error {
@@ -83,7 +95,7 @@ func (p *sendingPrinter) print(r forward.Result) error {
 	case p.list != nil:
 		return p.list.Add(j)
 	case p.rows != nil:
-		return p.rows.Row(j.Delivery+j.EventID, fmt.Sprint(j.Copy), j.Target, fmt.Sprint(j.Status), fmt.Sprint(j.Expected), fmt.Sprint(j.ElapsedSeconds), j.Problem)
+		return p.rows.Add(j)
 	default:
 		return p.line(r, j)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
@@ -47,6 +48,7 @@ new, verified and not made up, and that a listener stores from now on, or stored
 	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
 	flags.BoolVar(&o.MadeUp, "made-up", false, "count events that `events send` made up too")
+	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}))
 	return cmd
 }
 
