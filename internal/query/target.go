@@ -25,9 +25,17 @@ type Target struct {
 	// First is what was known of its trackings at first, if the [Scheduler]
 	// keeps it.
 	First []Known
+	// Counted is as what its trackings were counted last, for who counts them.
+	Counted []Counted
 
 	rows   []ledger.TrackingStatus // as last loaded
 	failed error                   // of the last question, nil if it was answered
+}
+
+// Counted is as what a tracking was counted.
+type Counted struct {
+	Number string `json:"n"` // of the tracking
+	Kind   int    `json:"k"` // of what is counted
 }
 
 // Known is what a tracking is compared by.

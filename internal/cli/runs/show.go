@@ -63,13 +63,9 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	next := nextCommand(c, run)
-	groups, err := db.Statistics.Count(ctx, run.Plan.Account, ledger.Filter{Run: id})
+	summary, err := view.SummaryOf(ctx, c, db, run.Plan.Account, ledger.Filter{Run: id})
 	if err != nil {
 		return err
-	}
-	summary := view.NewSummary(view.NewStatusNames(c.Config.Statuses))
-	for _, g := range groups {
-		summary.AddCount(g.StatusCount)
 	}
 	if c.Out.Machine() {
 		j := newRunJSON(run)

@@ -2,11 +2,13 @@ package view
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
@@ -30,7 +32,8 @@ const (
 type Summary struct {
 	names  StatusNames
 	total  int64
-	counts map[standing]int64
+	counts map[standing]int64 // 0 for what was counted before
+	kinds  []standing         // for Recount: by the numbers of [query.Counted]
 }
 
 // standing is what trackings are counted by.
@@ -44,8 +47,20 @@ func NewSummary(names StatusNames) *Summary {
 	return &Summary{names: names, counts: map[standing]int64{}}
 }
 
+// SummaryOf counts the trackings that the store has and a filter leaves.
+func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, account string, f ledger.Filter) (*Summary, error) {
+	groups, err := db.Statistics.Count(ctx, account, f)
+	s := NewSummary(NewStatusNames(c.Config.Statuses))
+	for _, g := range groups {
+		s.AddCount(g.StatusCount)
+	}
+	return s, err
+}
+
 // Add counts a tracking.
-func (s *Summary) Add(t query.Tracking) {
+func (s *Summary) Add(t query.Tracking) { s.add(standingOf(t), 1) }
+
+func standingOf(t query.Tracking) standing {
 	key := standing{phase: t.Phase}
 	switch {
 	case t.Superseded:
@@ -55,7 +70,7 @@ func (s *Summary) Add(t query.Tracking) {
 	case t.Phase == ledger.Processed:
 		key.status, key.label, key.track = t.Status, t.StatusLabel, t.StatusTrack
 	}
-	s.add(key, 1)
+	return key
 }
 
 // AddResult counts the trackings of a result. One without any counts as failed.
@@ -83,12 +98,42 @@ func (s *Summary) AddCount(c ledger.StatusCount) {
 	s.add(key, c.Trackings)
 }
 
-func (s *Summary) add(key standing, n int64) {
+// Recount counts the trackings of a result again, which were counted as was before,
+// and returns as what they are counted now.
+func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted {
+	for _, c := range was {
+		s.add(s.kinds[c.Kind], -1)
+	}
+	now := make([]query.Counted, 0, max(len(res.Trackings), 1))
+	for _, t := range res.Trackings {
+		now = append(now, query.Counted{Number: t.Number, Kind: s.kind(s.add(standingOf(t), 1))})
+	}
+	if len(res.Trackings) == 0 {
+		now = append(now, query.Counted{Kind: s.kind(s.add(standing{phase: failed}, 1))})
+	}
+	return now
+}
+
+// kind returns the number of what trackings are counted by.
+func (s *Summary) kind(key standing) int {
+	if i := slices.Index(s.kinds, key); i >= 0 {
+		return i
+	}
+	s.kinds = append(s.kinds, key)
+	return len(s.kinds) - 1
+}
+
+// Status returns what was counted under a number of Recount.
+func (s *Summary) Status(kind int) StatusJSON { return s.status(s.kinds[kind], s.named()) }
+
+// add counts trackings, and returns by what.
+func (s *Summary) add(key standing, n int64) standing {
 	if _, known := s.counts[key]; !known && len(s.counts) >= maxCounted {
 		key = standing{phase: other}
 	}
 	s.counts[key] += n
 	s.total += n
+	return key
 }
 
 // Trackings returns how many were counted.
@@ -102,12 +147,17 @@ type SummaryJSON struct {
 
 // StatusCountJSON is how many trackings have a status.
 type StatusCountJSON struct {
+	StatusJSON
+	Trackings int64 `json:"trackings"`
+}
+
+// StatusJSON is a status in our output.
+type StatusJSON struct {
 	Phase       ledger.Phase    `json:"phase"`
 	Status      json.RawMessage `json:"status"`
 	StatusLabel string          `json:"statusLabel"`
 	StatusTrack string          `json:"statusTrack"`
 	Name        string          `json:"name"` // as the line of text has it
-	Trackings   int64           `json:"trackings"`
 }
 
 // JSON returns the summary, in the order of its text.
@@ -115,13 +165,17 @@ func (s *Summary) JSON() SummaryJSON {
 	j := SummaryJSON{Trackings: s.total, ByStatus: []StatusCountJSON{}}
 	named := s.named()
 	for _, key := range s.sorted(named) {
-		phase := key.phase
-		if phase == Superseded || phase == Dismissed {
-			phase = query.Rejected
-		}
-		j.ByStatus = append(j.ByStatus, StatusCountJSON{phase, JSONOrNull(key.status), key.label, key.track, named[key], s.counts[key]})
+		j.ByStatus = append(j.ByStatus, StatusCountJSON{s.status(key, named), s.counts[key]})
 	}
 	return j
+}
+
+func (s *Summary) status(key standing, named map[standing]string) StatusJSON {
+	phase := key.phase
+	if phase == Superseded || phase == Dismissed {
+		phase = query.Rejected
+	}
+	return StatusJSON{phase, JSONOrNull(key.status), key.label, key.track, named[key]}
 }
 
 // String returns the summary as a line such as
@@ -193,6 +247,9 @@ func (s *Summary) sorted(named map[standing]string) []standing {
 	perName := map[string]int64{}
 	keys := make([]standing, 0, len(s.counts))
 	for key, n := range s.counts {
+		if n == 0 {
+			continue
+		}
 		keys = append(keys, key)
 		perName[named[key]] += n
 	}
