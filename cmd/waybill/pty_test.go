@@ -245,7 +245,7 @@ func TestNarrowTerminal(t *testing.T) {
 		{0, []string{"show", ascending(1)}, []string{ascending(1), "9400100000000000000017", "LOCAL TIME"}},
 		{6, []string{"show", ascending(1), ascending(2), "NONE", "-q"}, []string{ascending(2), "9400100000000000000027", "NONE"}},
 		{0, []string{"show", ascending(1), ascending(2), "--timeline"}, []string{ascending(2), "9400100000000000000027"}},
-		{0, []string{"wait", "--run", "1", "-q"}, []string{ascending(19), "9400100000000000000197"}},
+		{0, []string{"wait", "--run", "1", "--rows", "-q"}, []string{ascending(19), "9400100000000000000197"}},
 		{0, []string{"list"}, []string{ascending(19), "9400100000000000000197", "SANDBOX_"}},
 		{0, []string{"runs", "list"}, []string{"ACCEPTED", "PENDING"}},
 		{0, []string{"runs", "show", "1"}, []string{"BATCH", "accepted"}},
@@ -291,7 +291,7 @@ func TestIdentifiersAreNeverCut(t *testing.T) {
 	if code, raw := w.terminal(narrow, "create", file, "-q"); code != 0 {
 		t.Fatalf("exit status %d: %q", code, raw)
 	}
-	for _, args := range [][]string{{"show", refer}, {"show", refer, refer + "-2"}, {"wait", "--run", "1"}, {"list"}} {
+	for _, args := range [][]string{{"show", refer}, {"show", refer, refer + "-2"}, {"wait", "--run", "1", "--rows"}, {"list"}} {
 		_, raw := w.terminal(narrow, append(args, "-q")...)
 		lines, _ := drawn(t, raw)
 		shown := strings.Join(lines, "\n")

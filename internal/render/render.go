@@ -69,6 +69,9 @@ func New(out *term.Writer, o Options) (*Printer, error) {
 	return p, err
 }
 
+// NewTables returns a Printer that prints tables.
+func NewTables(out *term.Writer) *Printer { return &Printer{out: out, format: Table} }
+
 // Format returns the format in effect.
 func (p *Printer) Format() Format { return p.format }
 

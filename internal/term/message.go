@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ const maxValue = 60
 // foreign.
 type Failure struct {
 	Code       string        // a word of the table of exit statuses
+	Label      string        // what stands before Message in place of the program's name; empty for that
 	Message    string        // may have several lines
 	Hint       string        // what to do about it; empty for none
 	Next       string        // the command that goes on, quoted; empty for none
@@ -103,7 +105,7 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 			f.Errors = append([]Issue{*f.Place}, f.Errors...)
 		}
 		t.object(message{
-			Type: kind, Code: f.Code, Message: f.Message, Hint: f.Hint, NextCommand: f.Next,
+			Type: kind, Code: f.Code, Message: strings.TrimPrefix(f.Label+" "+f.Message, " "), Hint: f.Hint, NextCommand: f.Next,
 			HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
 			Errors: f.Errors, ErrorsOmitted: f.More,
 		})
@@ -119,7 +121,7 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 	if f.More > 0 {
 		fmt.Fprintf(&b, "… and %d more\n", f.More)
 	}
-	b.WriteString(t.labelled(style, label, VisibleText(f.Message)))
+	b.WriteString(t.labelled(style, cmp.Or(f.Label, label), VisibleText(f.Message)))
 	if f.RetryAfter > 0 {
 		fmt.Fprintf(&b, "the service asks to wait %ds\n", wholeSeconds(f.RetryAfter))
 	}

@@ -57,7 +57,7 @@ func (e *PartialError) Error() string {
 }
 
 // ErrTimeUp says that a wait ended before its condition was met.
-var ErrTimeUp = errors.New("the time is up")
+var ErrTimeUp = errors.New("timed out")
 
 // As reports whether an error of type T is in the tree of err.
 func As[T error](err error) bool {

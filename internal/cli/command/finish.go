@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/intake"
@@ -30,6 +31,9 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 		return OK // the reader went away, and nothing else is wrong
 	}
 	failure := term.Failure{Code: code.word(), Message: messageOf(err), Hint: hint, Next: nextOf(err), Place: placeOf(err)}
+	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
+		failure.Label, failure.Message = "Timed out:", rest
+	}
 	if s := (*api.StatusError)(nil); errors.As(err, &s) {
 		failure.HTTPStatus, failure.RetryAfter = s.Status, s.Pause
 	}

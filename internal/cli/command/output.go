@@ -30,6 +30,24 @@ func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "sandbox"
 }
 
+// watches reports whether a command shows things as they change.
+func watches(cmd *cobra.Command) bool {
+	on, err := cmd.Flags().GetBool("watch")
+	return on && err == nil
+}
+
+// watchFormat returns the format of --watch: a table that is redrawn, or JSON Lines
+// where there is no terminal for it.
+func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
+	switch {
+	case format == string(render.CSV):
+		return "", Usagef("leave -o csv out, or --watch", "--watch is a table or JSON Lines, and no CSV")
+	case format == string(render.Table) && jq == "" && !cmd.Flags().Changed("out") && io.CanRedraw():
+		return format, nil
+	}
+	return string(render.JSONL), nil
+}
+
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
@@ -66,6 +84,12 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	jq, err := cmd.Flags().GetString("jq")
 	if err != nil {
 		return nil, err
+	}
+	if watches(cmd) {
+		if format, err = watchFormat(cmd, a.IO, format, jq); err != nil {
+			return nil, err
+		}
+		live = format == string(render.JSONL)
 	}
 	path, err := cmd.Flags().GetString("out")
 	if err != nil {
@@ -127,6 +151,13 @@ func (o *Output) IsCSV() bool { return o.Format() == render.CSV }
 // ForPeople reports whether results are read by people on a terminal: with ages of what
 // is known, times to the minute, and colours.
 func (o *Output) ForPeople() bool { return o.Format() == render.Table && o.Out().IsTerminal() }
+
+// On returns an output for tables that goes to w.
+func (o *Output) On(w *term.Writer) *Output {
+	further := *o
+	further.Printer, further.file = render.NewTables(w), nil
+	return &further
+}
 
 // Object prints one result as JSON.
 func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }

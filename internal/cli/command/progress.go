@@ -23,6 +23,7 @@ type Progress struct {
 
 	mu      sync.Mutex
 	done    int64
+	failed  int64    // neither done nor left
 	samples []sample // of the last rateWindow
 }
 
@@ -76,6 +77,13 @@ func (p *Progress) AddKnown(n int64) {
 	}
 }
 
+// AddFailed counts n more as neither done nor left.
+func (p *Progress) AddFailed(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed += n
+}
+
 // sample takes a sample, once a second, and drops old ones. p is locked.
 func (p *Progress) sample() {
 	now := time.Now()
@@ -121,7 +129,7 @@ func (p *Progress) report() term.Report {
 		parts = append(parts, part)
 		fields[name] = number
 	}
-	left := p.total - p.done
+	left := p.total - p.done - p.failed
 	if p.total > 0 {
 		parts[0].Text = Number(p.done) + " of " + Number(p.total) + " " + p.unit
 		fields["total"] = p.total
@@ -152,6 +160,9 @@ func (p *Progress) report() term.Report {
 	}
 	return term.Report{Parts: parts, Fields: fields}
 }
+
+// Line returns what a terminal of that width shows.
+func (p *Progress) Line(width int) string { return p.bar.Line(width) }
 
 // Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }

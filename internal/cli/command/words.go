@@ -60,8 +60,8 @@ func roughly(d time.Duration) string {
 		below, unit time.Duration
 		name        string
 	}{{time.Minute, time.Second, "s"}, {time.Hour, time.Minute, "min"}, {48 * time.Hour, time.Hour, "h"}, {math.MaxInt64, 24 * time.Hour, "days"}} {
-		if n := (d + u.unit - 1) / u.unit; n*u.unit < u.below || u.name == "days" {
-			return fmt.Sprintf("%d %s", n, u.name)
+		if d <= u.below-u.unit {
+			return fmt.Sprintf("%d %s", (d+u.unit-1)/u.unit, u.name)
 		}
 	}
 	return ""

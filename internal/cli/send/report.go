@@ -1,6 +1,7 @@
 package send
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,7 +43,10 @@ type Result struct {
 
 	Processed *int64                `json:"processed,omitempty"` // with --wait: rows that the service has processed
 	Waiting   *int64                `json:"waiting,omitempty"`   // with --wait: rows it has not
+	Summary   *view.SummaryJSON     `json:"summary,omitempty"`   // with --wait: of all trackings of this input
 	Trackings []view.TrackingStatus `json:"trackings,omitempty"` // with --sync: what the answers said
+
+	summary *view.Summary // of Summary
 }
 
 // finish reports the outcome of the run and returns it as an error.
@@ -90,6 +94,9 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	default:
 		if err := printCounts(out, res); err != nil {
 			return err
+		}
+		if res.summary != nil {
+			res.summary.Print(k.Call)
 		}
 		if answers && !many {
 			further := *k.Call
@@ -183,23 +190,30 @@ func summarize(w *term.Writer, res Result) term.Styled {
 
 // waitProcessed waits until the accepted rows are processed, and counts them.
 func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
-	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run)
-	processed := int64(0)
-	err := command.Each(k.Store.Trackings.Statuses(context.WithoutCancel(ctx), k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
-		if st.State == ledger.Accepted && st.Sighting != nil && st.Sighting.Phase == ledger.Processed {
-			processed++
-		}
-		return nil
-	})
-	if err != nil {
+	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
+	ctx = context.WithoutCancel(ctx)
+	summary, err := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID})
+	accepted, failed := k.Store.Statistics.Count(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, State: ledger.Accepted})
+	if err = cmp.Or(err, failed); err != nil {
 		return errors.Join(outcome, waited, err)
 	}
+	processed := int64(0)
+	for _, g := range accepted {
+		if g.Phase == ledger.Processed {
+			processed += g.Trackings
+		}
+	}
+	all := summary.JSON()
+	res.summary, res.Summary = summary, &all
 	waiting := res.Accepted - processed
 	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, &waiting, command.ElapsedSeconds(k.Started)
 	code, hint := command.CodeAndHint(waited)
 	if own, _ := command.CodeAndHint(outcome); waited == nil || command.Worst(code, own) != code {
 		return outcome
 	}
-	text := fmt.Errorf("created, but %d of %d not yet processed: %w", waiting, res.Accepted, waited)
+	text := waited
+	if !errors.Is(waited, command.ErrTimeUp) {
+		text = fmt.Errorf("created, but %s of %s not processed yet: %w", command.Number(waiting), command.Number(res.Accepted), waited)
+	}
 	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: k.Call.CommandLine("wait", "--run", res.Run)}
 }

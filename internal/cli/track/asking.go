@@ -25,10 +25,14 @@ type asking struct {
 	allowMissing bool
 	tally        tally
 	pass         *inOrder
+	trackings    bool   // progress counts trackings, not REFs
+	deciding     bool   // what failed is not done
+	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
-// newAsking begins to ask. show gets every result.
-func newAsking(ctx context.Context, c *command.Call, label string, total int64, show func(query.Ending) error) (*asking, error) {
+// newAsking begins to ask about all. show gets every result. The caller sets what
+// shows progress.
+func newAsking(ctx context.Context, c *command.Call, all targets, show func(query.Ending) error) (*asking, error) {
 	asker, err := c.Asker(ctx)
 	if err != nil {
 		return nil, err
@@ -36,7 +40,7 @@ func newAsking(ctx context.Context, c *command.Call, label string, total int64, 
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{call: c, asker: asker, progress: command.NewProgress(c.IO, label, "trackings", total), pass: newInOrder(show)}, nil
+	return &asking{call: c, asker: asker, pass: newInOrder(show), trackings: all.trackings}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.
@@ -48,8 +52,18 @@ func (a *asking) scheduler(ctx context.Context) *query.Scheduler {
 
 func (a *asking) ended(e query.Ending) error {
 	a.tally.add(e, a.allowMissing)
-	if !e.Left {
-		a.progress.Add(1)
+	n := int64(1)
+	if a.trackings {
+		n = int64(max(len(e.Result.Trackings), 1))
+	}
+	switch {
+	case e.Left:
+	case a.deciding && !done(e, a.allowMissing):
+		a.progress.AddFailed(n)
+	case e.Target.Began.IsZero():
+		a.progress.AddKnown(n)
+	default:
+		a.progress.Add(n)
 	}
 	return a.pass.add(e)
 }
@@ -64,6 +78,9 @@ func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error
 	debug.SetMemoryLimit(memoryLimit)
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
+	if a.stop != nil {
+		a.stop()
+	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = context.Cause(ctx)
 	}

@@ -3,13 +3,16 @@ package track
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Condition is when waiting for a tracking ends. The zero Condition is as
@@ -48,6 +51,41 @@ func (c Condition) String() string {
 		return "change"
 	}
 	return "processed"
+}
+
+// done is what a tracking is that meets it.
+func (c Condition) done(names view.StatusNames) string {
+	switch {
+	case c.status != "":
+		return statusWords(names, c.status)
+	case c.event != "":
+		return "with event " + c.event
+	case c.change:
+		return "changed"
+	}
+	return "processed"
+}
+
+// notYet is what a tracking is that does not meet it.
+func (c Condition) notYet(names view.StatusNames) string {
+	switch {
+	case c.event != "":
+		return "without event " + c.event + " yet"
+	case c.change:
+		return "unchanged"
+	}
+	return "not " + c.done(names) + " yet"
+}
+
+// statusWords names the status of --for: as in the configuration, else in plain words.
+func statusWords(names view.StatusNames, status string) string {
+	if own, ok := names[tracking.FoldStatus(status)]; ok {
+		return own
+	}
+	if _, err := strconv.ParseFloat(status, 64); err == nil {
+		return "in status " + status
+	}
+	return strings.ToLower(strings.ReplaceAll(status, "_", " "))
 }
 
 // Met reports whether every tracking of a result meets a condition on its state. A

@@ -119,7 +119,7 @@ func printEntries(out *command.Output, entries []tracking.Entry, columns []rende
 // rows prints a row for each tracking of results.
 type rows struct {
 	table *command.Table[*view.Line]
-	any   bool
+	count int64
 }
 
 func newRows(out *command.Output, n view.StatusNames) (*rows, error) {
@@ -127,23 +127,31 @@ func newRows(out *command.Output, n view.StatusNames) (*rows, error) {
 	return &rows{table: table}, err
 }
 
-func (r *rows) add(e query.Ending) error {
-	r.any = true
-	if len(e.Result.Trackings) == 0 {
-		line := view.FailedLine(e.Result)
-		return r.table.Add(&line)
-	}
-	for _, t := range e.Result.Trackings {
-		if err := r.table.Add(&view.Line{Tracking: t, Row: e.Target.RowOf(t)}); err != nil {
+func (r *rows) add(lines []view.Line) error {
+	r.count += int64(len(lines))
+	for i := range lines {
+		if err := r.table.Add(&lines[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// linesOf returns the rows of a result.
+func linesOf(e query.Ending) []view.Line {
+	if len(e.Result.Trackings) == 0 {
+		return []view.Line{view.FailedLine(e.Result)}
+	}
+	lines := make([]view.Line, len(e.Result.Trackings))
+	for i, t := range e.Result.Trackings {
+		lines[i] = view.Line{Tracking: t, Row: e.Target.RowOf(t)}
+	}
+	return lines
+}
+
 // end prints what is left. A table without rows has no header, but CSV has.
 func (r *rows) end(out *command.Output) error {
-	if !r.any && !out.IsCSV() {
+	if r.count == 0 && !out.IsCSV() {
 		return nil
 	}
 	return r.table.Flush()

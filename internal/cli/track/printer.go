@@ -19,12 +19,15 @@ type printer struct {
 	names    view.StatusNames
 	single   bool
 	timeline bool
+	keep     func(query.Ending) bool                        // which results rows show; nil for all
+	limit    int64                                          // rows that are shown at most; 0 for all
 	versions bool                                           // of single: what was said before, in place of the timeline
 	history  func(res *query.Result, unanswered bool) error // adds what was said before
 
 	only    *query.Ending              // of single
 	list    *render.List               // of JSON
 	rows    *rows                      // of a table or CSV
+	more    int64                      // rows beyond limit
 	changes *command.Table[changeLine] // likewise, of versions
 	summary *view.Summary
 	older   []string // notes on answers that are older than events, the first ones
@@ -65,8 +68,15 @@ func (p *printer) add(e query.Ending) error {
 		return nil
 	case p.list != nil:
 		return p.list.Add(p.names.Answer(e.Result))
+	case p.rows != nil && p.keep != nil && !p.keep(e):
+		return nil
 	case p.rows != nil:
-		return p.rows.add(e)
+		lines := linesOf(e)
+		if room := p.limit - p.rows.count; p.limit > 0 && room < int64(len(lines)) {
+			p.more += int64(len(lines)) - room
+			lines = lines[:room]
+		}
+		return p.rows.add(lines)
 	}
 	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
 }
@@ -101,7 +111,9 @@ func (p *printer) end(failed error) error {
 	case p.list != nil:
 		err = p.list.Close()
 	case p.rows != nil:
-		err = p.rows.end(p.call.Out)
+		if err = p.rows.end(p.call.Out); err == nil && p.more > 0 {
+			err = p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
+		}
 	}
 	if err != nil {
 		return err
@@ -138,7 +150,7 @@ func (p *printer) printOnly(failed error) error {
 	case out.Machine():
 		return out.Object(p.names.Answer(*res))
 	case p.rows != nil: // one table, not two and a header
-		return errors.Join(p.rows.add(*p.only), p.rows.end(out))
+		return errors.Join(p.rows.add(linesOf(*p.only)), p.rows.end(out))
 	case failed == nil || !absent(*res):
 		return printResult(out, p.names, *res)
 	}

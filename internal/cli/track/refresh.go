@@ -17,17 +17,18 @@ func refresh(ctx context.Context, c *command.Call, f ledger.Filter, name string)
 	if err != nil || db == nil {
 		return err
 	}
-	a, err := newAsking(ctx, c, "Checking", 0, func(query.Ending) error { return nil })
+	all, err := selected(context.WithoutCancel(ctx), db, c.Account(ctx), f)
 	if err != nil {
 		return err
 	}
+	a, err := newAsking(ctx, c, all, func(query.Ending) error { return nil })
+	if err != nil {
+		return err
+	}
+	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience = patience(c)
 	done, err := a.beginSweep(ctx, s, "list "+name, false)
-	if err != nil {
-		return err
-	}
-	all, err := selected(context.WithoutCancel(ctx), db, c.Account(ctx), f)
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,8 @@ type targets struct {
 	all   iter.Seq2[*query.Target, error] // goes on after the end of the command's context
 	total int64                           // 0 if it is not known
 	close func()
+
+	trackings bool // total counts trackings, of which a REF may have several
 }
 
 // targets opens what is to be asked about, each REF once.
@@ -92,13 +94,13 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		if err != nil {
 			return targets{}, err
 		}
-		return targets{once(o.fromFile(ctx, refs)), refs.Count, refs.Close}, nil
+		return targets{all: once(o.fromFile(ctx, refs)), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
-		return targets{once(o.fromLine()), int64(len(o.Refs)), func() {}}, nil
+		return targets{all: once(o.fromLine()), total: int64(len(o.Refs)), close: func() {}}, nil
 	}
 	db, f, err := o.filter(ctx, c)
 	if err != nil || db == nil {
-		return targets{once(func(func(*query.Target, error) bool) {}), 0, func() {}}, err
+		return targets{all: once(func(func(*query.Target, error) bool) {}), close: func() {}}, err
 	}
 	return selected(ctx, db, c.Account(ctx), f)
 }
@@ -114,16 +116,30 @@ func selected(ctx context.Context, db *app.Store, account string, f ledger.Filte
 		}
 		if few = append(few, t); len(few) > maxHeld {
 			f.Order = ledger.ByAsked
-			return targets{once(fromStore(db.Trackings.Statuses(ctx, account, f))), 0, func() {}}, nil
+			total, err := countTrackings(ctx, db, account, f)
+			return targets{all: once(fromStore(db.Trackings.Statuses(ctx, account, f))), total: total, close: func() {}, trackings: true}, err
 		}
 	}
-	return targets{func(yield func(*query.Target, error) bool) {
+	return targets{all: func(yield func(*query.Target, error) bool) {
 		for _, t := range few {
 			if !yield(t, nil) {
 				return
 			}
 		}
-	}, int64(len(few)), func() {}}, nil
+	}, total: int64(len(few)), close: func() {}}, nil
+}
+
+// countTrackings returns how many trackings a filter leaves.
+func countTrackings(ctx context.Context, db *app.Store, account string, f ledger.Filter) (int64, error) {
+	groups, err := db.Statistics.Count(ctx, account, f)
+	total := int64(0)
+	for _, g := range groups {
+		total += g.Trackings
+	}
+	if f.Limit > 0 {
+		total = min(total, int64(f.Limit))
+	}
+	return total, err
 }
 
 func (o *refOptions) fromLine() iter.Seq2[*query.Target, error] {

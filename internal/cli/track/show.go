@@ -82,10 +82,11 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := newAsking(ctx, c, "Checking", all.total, p.add)
+	a, err := newAsking(ctx, c, all, p.add)
 	if err != nil {
 		return err
 	}
+	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience, s.Whole = patience(c), true
 	done, err := a.beginSweep(ctx, s, o.selection(), o.Refresh)

@@ -85,6 +85,11 @@ func (t *tally) fail(e query.Ending) {
 	}
 }
 
+// done reports whether an ending is what was asked for.
+func done(e query.Ending, allowMissing bool) bool {
+	return !e.Left && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
+}
+
 // absent reports whether the service said last that it has no such tracking.
 func absent(res query.Result) bool {
 	return len(res.Trackings) > 0 && res.Trackings[0].Phase == ledger.Absent

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,13 +16,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type waitOptions struct {
 	refOptions
 	For, FailOn            string
 	Any, All, AllowMissing bool
-	Refresh                bool
+	Refresh, Watch, Rows   bool
 }
 
 // NewWait returns the command that waits for trackings.
@@ -31,22 +33,30 @@ func NewWait(f *command.Factory) *cobra.Command {
 		Use:     "wait REF...|--from FILE|--run ID",
 		GroupID: command.GroupOps,
 		Short:   "Wait until trackings are processed or have a status",
-		Long: `wait asks about each REF again and again, with growing pauses, until it meets a
-condition. A verified event that waybill listen receives, in whichever process,
-counts within a second. When the time is up wait shows what is known and ends
-with status 8.
+		Long: `Wait until each tracking meets a condition. wait asks the service again and
+again, with growing pauses; a verified event that waybill listen receives counts
+within a second. When the time is up, wait ends with status 8.
 
   --for processed            the service reports a status (default)
   --for status=X             it has that status: a number or a name
   --for event=X              a verified event of that kind has come, now or earlier
   --for change               something differs from what was known at first
 
-Every answer is kept, and what meets the condition already is not asked about
-again, unless with --refresh. So after an interruption run the same command
-again: it continues where it stopped, with what was never checked first.`,
+After several REFs wait prints a summary and the rows that are not done: the first
+20 on a terminal, all of them in a pipe. All rows come with --rows, and with -o csv,
+json or jsonl.
+
+--watch shows the rows meanwhile, in a table that takes the whole terminal until
+the end. In a pipe, with --out and with -o json or jsonl it prints JSON Lines: a
+"change" with the status before and after for each tracking that changes, and a
+"summary" at the end.
+
+Every answer is kept. To continue after an interruption, re-run the same command:
+it checks first what was never checked, and leaves out what meets the condition,
+unless with --refresh.`,
 		Example: command.Example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
-			"waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
+			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			return runWait(ctx, c, o)
@@ -60,6 +70,8 @@ again: it continues where it stopped, with what was never checked first.`,
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask about every REF at least once, also if it is known to meet the condition")
+	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
+	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	return cmd
@@ -72,7 +84,10 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Any && o.All {
 		return command.Usagef("use one of them", "--any and --all exclude each other")
 	}
-	w := &waiter{call: c, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
+	if o.Watch && o.Rows {
+		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
+	}
+	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
 	var err error
 	if w.cond, err = parseCondition("--for", o.For); err != nil {
 		return err
@@ -89,7 +104,10 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	defer all.close()
-	p, err := newPrinter(ctx, c, printer{single: o.single()})
+	if o.Watch && c.Out.Machine() {
+		return w.stream(ctx, all, &o)
+	}
+	p, err := newPrinter(ctx, c, w.printer(&o))
 	if err != nil {
 		return err
 	}
@@ -104,30 +122,87 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	return errors.Join(p.end(failed), failed)
 }
 
+// shownNotDone is how many rows that are not done a terminal shows.
+const shownNotDone = 20
+
+// printer chooses what is shown of several REFs: all of them where a file or a
+// program takes them, else what is not done.
+func (w *waiter) printer(o *waitOptions) printer {
+	p := printer{single: o.single()}
+	if p.single || o.Rows || w.call.Out.IsCSV() || w.call.Out.Machine() {
+		return p
+	}
+	if p.keep = w.showsAtEnd; w.call.Out.ForPeople() {
+		p.limit = shownNotDone
+	}
+	return p
+}
+
+// showsAtEnd reports whether the end of a wait shows an ending: one that is not done, or
+// that ended the wait.
+func (w *waiter) showsAtEnd(e query.Ending) bool {
+	if w.any && w.asking.tally.met > 0 {
+		return e.Met
+	}
+	return w.isBad(e.Target) || !done(e, w.allowMissing)
+}
+
+// summaryJSON is the last line of --watch where it is no table.
+type summaryJSON struct {
+	Type string `json:"type"` // summary
+	view.SummaryJSON
+	Met    int64 `json:"met"` // REFs
+	Left   int64 `json:"left"`
+	Failed int64 `json:"failed"`
+}
+
+// stream waits and prints each change as a line of JSON, and at the end the summary.
+func (w *waiter) stream(ctx context.Context, all targets, o *waitOptions) error {
+	failed := w.wait(ctx, all, func(query.Ending) error { return nil })
+	if w.asking == nil {
+		return failed
+	}
+	if w.asking.tally.all == 0 && failed == nil {
+		failed = noteNothing(ctx, w.call, &o.filterOptions)
+	}
+	t := w.asking.tally
+	return errors.Join(w.call.Out.Object(summaryJSON{"summary", w.board.summary.JSON(), t.met, t.left, t.failed}), failed)
+}
+
 // waiter asks about many trackings until each meets a condition, or an event
 // says that it does.
 type waiter struct {
 	call         *command.Call
+	names        view.StatusNames
 	cond         Condition
 	failOn       *Condition // ends the waiting with a failure; nil for none
 	any          bool       // one that meets the condition ends it
 	allowMissing bool       // absent trackings are no failure
 	refresh      bool
+	watch        bool
 	whole        bool   // shows what is known
 	next         string // command that continues
 
 	asking *asking
+	board  *board
+	mu     sync.Mutex
 	bad    map[*query.Target]bool // meets failOn; of the last results
 }
 
-// WaitForRun waits until the accepted rows of a run are processed. The error says
-// why they are not, and is that of a command that waits.
-func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run) error {
+func (w *waiter) isBad(t *query.Target) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.bad[t]
+}
+
+// WaitForRun waits until the accepted rows of a run, of which there are so many, are
+// processed. The error says why they are not, and is that of a command that waits.
+func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	f := ledger.Filter{Run: run.ID, Order: ledger.ByAsked}
 	accepted := func(st ledger.TrackingStatus) bool { return st.State == ledger.Accepted }
 	rows := command.Filter(db.Trackings.Statuses(context.WithoutCancel(ctx), run.Plan.Account, f), accepted, 0)
-	w := &waiter{call: c, next: c.CommandLine("wait", "--run", runName(run.ID))}
-	return w.wait(ctx, targets{all: once(fromStore(rows))}, func(query.Ending) error { return nil })
+	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), next: c.CommandLine("wait", "--run", runName(run.ID))}
+	return w.wait(ctx, targets{all: once(fromStore(rows)), total: total, trackings: true}, func(query.Ending) error { return nil })
 }
 
 // What ends a wait before all targets are done.
@@ -140,13 +215,15 @@ var (
 // command ends with.
 func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) error) error {
 	failed := "" // which REF meets failOn
-	a, err := newAsking(ctx, w.call, "Waiting", all.total, show)
+	a, err := newAsking(ctx, w.call, all, show)
 	if err != nil {
 		return err
 	}
-	w.asking, a.allowMissing = a, w.allowMissing
-	timed, cancel := context.WithTimeoutCause(ctx, cmp.Or(w.call.Config.Timeout, command.WaitTimeout), command.ErrTimeUp)
+	w.asking, a.allowMissing, a.deciding = a, w.allowMissing, true
+	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
+	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
+	defer w.begin(all.total, time.Now().Add(limit))()
 	hard, end := context.WithCancelCause(a.call.Hard(ctx))
 	defer end(nil)
 	defer context.AfterFunc(timed, func() {
@@ -163,11 +240,11 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 		if e.Left && w.refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
-		if err := a.ended(e); err != nil {
+		if err := errors.Join(w.board.see(e, true), a.ended(e)); err != nil {
 			return err
 		}
 		switch {
-		case w.bad[e.Target]:
+		case w.isBad(e.Target):
 			failed = cmp.Or(failed, e.Result.Ref)
 			return errFailOn
 		case e.Met && w.any:
@@ -191,6 +268,26 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	return a.exitError(cause, w.stopText, w.next)
 }
 
+// begin begins to show how far the wait is. The returned function ends that.
+func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
+	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}}
+	done := w.cond.done(w.names)
+	progress := command.NewWaitProgress(w.call.IO, "Waiting", done, total, deadline, func() ([]string, map[string]any) { return b.progress(done) })
+	w.board, w.asking.progress = b, progress
+	switch {
+	case w.watch && w.call.Out.Machine():
+		b.changed = func(c changeJSON) error { return w.call.Out.Object(c) }
+	case w.watch:
+		b.holding = true
+		page := w.call.IO.Page(func(out *term.Writer, height int) {
+			_ = b.draw(w.call.Out, out, progress.Line(out.Width()), height) // a buffer takes everything
+		})
+		w.asking.stop = page.Stop
+		return page.Stop
+	}
+	return progress.Stop
+}
+
 // meets says which results meet the condition, or that of --fail-on.
 func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 	check, err := newConditionCheck(ctx, w.call, w.cond)
@@ -199,6 +296,9 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 	}
 	for i := range all {
 		if all[i].Met, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
+			return err
+		}
+		if err := w.board.see(all[i], false); err != nil {
 			return err
 		}
 	}
@@ -215,7 +315,10 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 			return err
 		}
 		if bad {
-			e.Met, w.bad[e.Target] = true, true
+			e.Met = true
+			w.mu.Lock()
+			w.bad[e.Target] = true
+			w.mu.Unlock()
 		}
 	}
 	return nil
@@ -224,25 +327,23 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 // stopText says what is left when the waiting stops.
 func (w *waiter) stopText(cause error) string {
 	t := w.asking.tally
-	what := "still without " + w.cond.String()
-	if w.cond == (Condition{}) {
-		what = "not yet processed"
-	}
+	what := w.cond.notYet(w.names)
+	of := func(n int64) string { return command.Number(n) + " of " + command.Number(t.all) }
 	var parts []string
 	switch left := t.left - t.again; {
 	case t.all == 1 && left == 1:
 		parts = append(parts, command.Quoted(t.leftRef)+" "+what)
 	case left > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s %s", left, command.Plural(t.all, "REF"), what))
+		parts = append(parts, of(left)+" "+what)
 	}
 	switch {
 	case t.all == 1 && t.again == 1:
 		parts = append(parts, command.Quoted(t.leftRef)+" not checked again")
 	case t.again > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s not checked again", t.again, command.Plural(t.all, "REF")))
+		parts = append(parts, of(t.again)+" not checked again")
 	}
 	if t.notAsked > 0 && t.all > 1 {
-		parts = append(parts, fmt.Sprintf("%d of them not checked yet", t.notAsked))
+		parts = append(parts, command.Number(t.notAsked)+" of them not checked yet")
 	}
 	if t.failed > 0 {
 		parts = append(parts, fmt.Sprintf("%d failed, the first: %v", t.failed, t.first))

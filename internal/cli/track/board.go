@@ -1,0 +1,151 @@
+package track
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// maxHeldRows is how many REFs that are not done a page has to choose from, and how
+// many that are.
+const maxHeldRows = 200
+
+// board counts, while a wait goes on, how many trackings have which status. It holds
+// the rows that a page shows, and reports changes. It is safe for concurrent use.
+type board struct {
+	names   view.StatusNames
+	holding bool                   // of rows
+	changed func(changeJSON) error // nil for nothing
+
+	mu      sync.Mutex
+	summary *view.Summary
+	open    map[int64][]view.Line // of REFs that are not done, by place
+	closed  [][]view.Line         // of the others, the latest last
+}
+
+// changeJSON is a tracking that changed, in the output of --watch.
+type changeJSON struct {
+	Type                 string           `json:"type"` // change
+	At                   time.Time        `json:"at"`
+	Ref                  string           `json:"ref"`
+	ReferID              string           `json:"referId"`
+	TrackingNumber       string           `json:"trackingNumber"`
+	Before               *view.StatusJSON `json:"before"` // null if the tracking was not known
+	After                view.StatusJSON  `json:"after"`
+	LatestEvent          string           `json:"latestEvent"`
+	LatestCheckpointTime string           `json:"latestCheckpointTime,omitempty"`
+}
+
+// see takes what is known of a target now; ended says that this is the last of it.
+func (b *board) see(e query.Ending, ended bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t, res := e.Target, e.Result
+	if len(res.Trackings) == 0 && !ended {
+		if t.Counted != nil {
+			return nil // no answer came
+		}
+		res.Trackings = []query.Tracking{{Phase: query.NotAsked}}
+	}
+	was := t.Counted
+	t.Counted = b.summary.Recount(was, res)
+	if b.holding {
+		b.hold(e, ended)
+	}
+	if b.changed == nil || was == nil {
+		return nil
+	}
+	for i, now := range t.Counted {
+		before := slices.IndexFunc(was, func(c query.Counted) bool { return c.Number == now.Number || len(was) == 1 && c.Number == "" })
+		if before >= 0 && was[before].Kind == now.Kind {
+			continue
+		}
+		c := changeJSON{Type: "change", At: time.Now().UTC(), Ref: res.Ref, After: b.summary.Status(now.Kind)}
+		if before >= 0 {
+			status := b.summary.Status(was[before].Kind)
+			c.Before = &status
+		}
+		if i < len(res.Trackings) {
+			f := res.Trackings[i]
+			c.ReferID, c.TrackingNumber, c.LatestEvent, c.LatestCheckpointTime = f.ReferID, f.Number, f.LatestEvent, f.LatestTime
+		}
+		if err := b.changed(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hold keeps the rows of a target, if there is room.
+func (b *board) hold(e query.Ending, ended bool) {
+	pos := e.Target.Pos
+	if _, held := b.open[pos]; !ended && (held || len(b.open) < maxHeldRows) {
+		b.open[pos] = linesOf(e)
+		return
+	}
+	delete(b.open, pos)
+	if ended && !e.Left {
+		b.closed = append(b.closed, linesOf(e))
+		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
+	}
+}
+
+// progress returns how many trackings have which status, for a line of progress, but
+// for what they are waited to be.
+func (b *board) progress(but string) (texts []string, fields map[string]any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	j := b.summary.JSON()
+	for _, s := range j.ByStatus {
+		if s.Name != but {
+			texts = append(texts, command.Number(s.Trackings)+" "+s.Name)
+		}
+	}
+	return texts, map[string]any{"byStatus": j.ByStatus}
+}
+
+// draw shows as many rows as fit: first those that are not done, in the order asked
+// for, then those that are, the latest first.
+func (b *board) draw(out *command.Output, w *term.Writer, progress string, height int) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err := w.Printf("%s\n%s\n\n", w.Style(term.Heading, progress), term.Truncate(b.summary.String(), w.Width())); err != nil {
+		return err
+	}
+	table, err := command.BeginTable(out.On(w), b.names.Columns(true, time.Now()))
+	if err != nil {
+		return err
+	}
+	room := int64(max(height-5, 0)) // without what stands above, the header, and the number of other rows
+	shown := int64(0)
+	add := func(lines []view.Line) {
+		for i := range lines {
+			if shown < room && err == nil {
+				err = table.Add(&lines[i])
+				shown++
+			}
+		}
+	}
+	for _, pos := range slices.Sorted(maps.Keys(b.open)) {
+		add(b.open[pos])
+	}
+	for _, lines := range slices.Backward(b.closed) {
+		add(lines)
+	}
+	if err != nil {
+		return err
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if more := b.summary.Trackings() - shown; more > 0 {
+		return w.Printf("%s\n", w.Style(term.Faint, "… and "+command.Number(more)+" more"))
+	}
+	return nil
+}
