@@ -16,6 +16,19 @@ type Ready struct {
 // AnnounceReady publishes the URL of a server that accepts connections: in file if
 // one is named, and as a note, or a result in JSON Lines.
 func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
+	if err := WriteReadyFile(ctx, url, file); err != nil {
+		return err
+	}
+	if c.Out.Format() == render.JSONL {
+		return c.Out.Object(Ready{"ready", url})
+	}
+	c.IO.Note("%s ready: %s", what, url)
+	return nil
+}
+
+// WriteReadyFile writes the URL of a server that accepts connections, if a file is
+// named.
+func WriteReadyFile(ctx context.Context, url, file string) error {
 	if file != "" {
 		f, err := NewAtomicFile(ctx, file)
 		if err != nil {
@@ -29,10 +42,6 @@ func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error 
 			return err
 		}
 	}
-	if c.Out.Format() == render.JSONL {
-		return c.Out.Object(Ready{"ready", url})
-	}
-	c.IO.Note("%s ready: %s", what, url)
 	return nil
 }
 

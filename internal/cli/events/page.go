@@ -204,7 +204,7 @@ func newerText(known []ledger.TrackingStatus) string {
 func received(out *command.Output, at time.Time, from, path string) string {
 	when := render.LocalTime(at)
 	if out.Out().IsTerminal() {
-		when += " (" + view.Ago(at, time.Now()) + ")"
+		when = render.LocalMinute(at) + " (" + view.Ago(at, time.Now()) + ")"
 	}
 	if from != "" {
 		when += ", from " + from
@@ -288,8 +288,12 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 	return c.Out.Raw(e.Raw)
 }
 
-// typeText says how an event is related to others of its eventId.
+// typeText says how an event is related to the current one of its eventId; empty if
+// it is that one.
 func typeText(m inbox.Mark, current string) string {
+	if m == inbox.Current {
+		return ""
+	}
 	text := view.EventType(m)
 	if current != "" {
 		text += " of " + current

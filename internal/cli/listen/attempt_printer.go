@@ -2,6 +2,7 @@ package listen
 
 import (
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,7 +74,7 @@ func (p *attemptPrinter) run(printing sync.Locker) error {
 // print prints one attempt, and before it how many were lost.
 func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	if lost := p.lost.Swap(0); lost > 0 {
-		p.io.Warning("%d forwards before this one were not printed", lost)
+		p.io.Warning("not printed: %s to forward before this one", command.Plural(lost, "attempt"))
 	}
 	if !p.out.Machine() {
 		return p.printLine(n)
@@ -94,18 +95,22 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Elapsed.Round(time.Millisecond))
 	if n.FailedFor > 0 {
-		how += fmt.Sprintf(", fine again after %v", n.FailedFor.Round(time.Second))
+		how += fmt.Sprintf("; it works again after %v", n.FailedFor.Round(time.Second))
 	}
 	switch n.Disposition {
 	case inbox.Retry:
 		what, style = "not forwarded", term.Caution
-		how = fmt.Sprintf("%s, again at %s; the target fails since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))
+		how = fmt.Sprintf("%s; next attempt at %s, failing since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))
 	case inbox.GivenUp:
 		what, style = "given up", term.Bad
 		how = n.Problem + "; see `waybill events list --dead`"
 	case inbox.Sent, inbox.Returned:
 	}
-	err := p.out.Line("%s  %s  delivery %d, attempt %d, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, what), n.Delivery, n.Attempt, n.Target.Show(), how)
+	if n.Attempt > 1 {
+		how = fmt.Sprintf("attempt %d: %s", n.Attempt, how)
+	}
+	out := p.out.Out()
+	err := p.out.Line("%s", textLine(out, view.Clock(time.Now()), strconv.FormatInt(n.Delivery, 10), style, what, "to "+n.Target.Show()+": "+how))
 	if err == nil && p.showReply && len(n.Reply) > 0 {
 		err = p.out.Line("          %s", term.Visible(string(n.Reply)))
 	}

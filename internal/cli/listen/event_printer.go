@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -102,7 +101,7 @@ func (p *eventPrinter) count(n listen.Notification) {
 
 func (p *eventPrinter) printNotification(n listen.Notification) error {
 	if n.Unreported > 0 {
-		p.io.Warning("%d more refusals were not printed", n.Unreported)
+		p.io.Warning("not printed: %s", command.Plural(n.Unreported, "more refusal"))
 	}
 	switch {
 	case p.out.Machine() && n.Type == listen.Refused:
@@ -115,39 +114,76 @@ func (p *eventPrinter) printNotification(n listen.Notification) error {
 		}
 		return p.out.Object(j)
 	case n.Type == listen.Refused:
-		d := n.Refused
-		return p.out.Line("%s  %s  %-24s  %s", view.Clock(d.ReceivedAt), p.out.Out().Style(term.Bad, "refused                     "), string(d.Reason), strings.TrimPrefix(view.RefusedID(d)+" ", " ")+"from "+d.RemoteAddr)
+		return p.printRefused(n.Refused)
 	default:
 		return p.printEvent(n)
 	}
 }
 
-// printEvent prints one event: time, kind, number, status, latest event, mark.
+// printEvent prints one event: time, number, tracking number, kind, status, whether it
+// verified, and the latest event.
 func (p *eventPrinter) printEvent(n listen.Notification) error {
-	e := n.Event
-	kind := e.Kind
+	e, out := n.Event, p.out.Out()
+	kind, latest := e.Kind, e.LatestEvent
 	if n.Type != listen.Event {
 		kind = string(n.Type) + " " + kind
 	}
-	what := e.LatestEvent
 	if n.Type == listen.Anomaly {
-		what = e.Anomaly
+		latest = e.Anomaly
 	}
-	style := term.Caution
-	if e.Verified == inbox.Yes {
-		style = term.Good
-	}
-	mark := p.out.Out().Style(style, "verified: "+view.Trust(e))
-	status := p.names.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	would := ""
 	if p.observe && e.Verified == inbox.No {
-		would = fmt.Sprintf("; would have refused %d of %d", p.summary.WouldHaveRefused, p.summary.Deliveries)
+		would = fmt.Sprintf("would have refused %d of %d", p.summary.WouldHaveRefused, p.summary.Deliveries)
 	}
-	return p.out.Line("%s  %-28s  %-24s  %-18s  %s  %s%s", view.Clock(e.ReceivedAt), fitLine(kind), fitLine(e.TrackingNumber), fitLine(status), fitLine(what), mark, would)
+	columns := out.Width()
+	l := layoutFor(columns)
+	cells := []lineCell{
+		{text: view.Clock(e.ReceivedAt), width: clockWidth},
+		{text: e.ID(), width: l.id, keep: true},
+		{text: e.TrackingNumber, width: l.number, keep: true},
+		{text: kind, width: l.kind, keep: columns == 0},
+		{text: p.names.Status(e.Status, e.StatusLabel, e.StatusTrack), width: l.status, keep: columns == 0, style: p.names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
+		{text: view.Trust(e), width: l.verified, style: trustStyle(e)},
+		{text: latest, width: l.latest},
+	}
+	if columns == 0 {
+		if would != "" {
+			would = "; " + would
+		}
+		return p.out.Line("%s  %s%s", line(out, cells...), out.Style(trustStyle(e), "verified: "+view.Trust(e)), would)
+	}
+	err := p.out.Line("%s", line(out, cells...))
+	if err == nil && would != "" {
+		err = p.out.Line("%s", textLine(out, "", "", term.Caution, would, ""))
+	}
+	return err
 }
 
-// fitLine makes a value from outside fit a line.
-func fitLine(value string) string { return term.Truncate(term.Visible(value), 80) }
+// trustStyle is the colour of whether an event verified.
+func trustStyle(e inbox.Event) term.Style {
+	if e.Verified == inbox.Yes && !e.Synthetic {
+		return term.Good
+	}
+	return term.Caution
+}
+
+// printRefused prints a refused delivery in the cells of events.
+func (p *eventPrinter) printRefused(d inbox.Delivery) error {
+	out := p.out.Out()
+	l := layoutFor(out.Width())
+	id := view.RefusedID(d)
+	if id == "" {
+		id = "refused"
+	}
+	cells := []lineCell{
+		{text: view.Clock(d.ReceivedAt), width: clockWidth},
+		{text: id, width: l.id + len(gap) + l.number, keep: true, style: term.Bad},
+		{text: "from " + d.RemoteAddr, width: max(l.kind, len("from 127.0.0.1:12345"))},
+		{text: "", width: l.status},
+		{text: "no: " + string(d.Reason), width: max(l.verified, len("no: signature_mismatch")), style: term.Bad},
+	}
+	return p.out.Line("%s", line(out, cells...))
+}
 
 // printSummary prints the counts of all that was received.
 func (p *eventPrinter) printSummary() error {

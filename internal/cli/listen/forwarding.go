@@ -34,9 +34,10 @@ type forwarding struct {
 	io       *term.IO
 	attempts *attemptPrinter
 	flags    string // that a later listener needs to continue
+	skipped  bool   // the backlog was dropped
 }
 
-// openForwarding opens the sinks of all targets, and says what waits for them.
+// openForwarding opens the sinks of all targets.
 // ctx ends when the listener is to end.
 func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
 	targets, err := o.targets()
@@ -86,8 +87,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	warnForwarding(c.Session, targets, o.Unverified)
 	if o.Skip {
 		err = fw.skipBacklog(ctx, db.Outbox)
-	} else {
-		fw.printBacklog()
+		fw.skipped = true
 	}
 	return fw, err
 }
@@ -96,8 +96,8 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 	if w := s.Config.Webhook; !unverified && (w.Scheme == "" || w.Verify == "off") {
 		s.IO.WarningWith(term.Failure{
-			Message: "nothing will be forwarded: no delivery can be verified without a signature scheme",
-			Hint:    "set webhook.scheme (`waybill signature learn` finds it), or add --forward-unverified",
+			Message: "nothing is forwarded: without a signature scheme no delivery can be verified",
+			Hint:    "run `waybill signature learn` to find the scheme, or add --forward-unverified",
 		})
 	}
 	events.WarnUnencrypted(s.IO, targets)
@@ -116,23 +116,26 @@ func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) erro
 		if err != nil {
 			return err
 		}
-		fw.io.Note("%s: forgot %s", view.Sink(sink), backlogText(dropped, "", sink.Unread))
+		fw.io.Note("%s: dropped %s", view.Sink(sink), backlogText(dropped, "", sink.Unread))
 	}
 	return nil
 }
 
-// printBacklog says what waits for known targets.
+// printBacklog says what waits for known targets, unless it was dropped.
 func (fw *forwarding) printBacklog() {
+	if fw == nil || fw.skipped {
+		return
+	}
 	for _, sink := range fw.knownSinks() {
 		if sink.Waiting+sink.Unread > 0 {
 			since := ""
 			if !sink.Oldest.IsZero() {
 				since = " (the oldest since " + render.LocalTime(sink.Oldest) + ")"
 			}
-			fw.io.Note("%s: begins with %s; --skip-backlog forgets them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
+			fw.io.Note("%s: begins with %s; --skip-backlog drops them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
 		}
 		if sink.Dead > 0 {
-			fw.io.Note("%s: %s given up; see `waybill events list --dead`", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
+			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
 		}
 	}
 }
@@ -143,9 +146,9 @@ func backlogText(waiting int64, since string, unread int64) string {
 	case unread == 0:
 		return command.Plural(waiting, "delivery") + " still to be sent" + since
 	case waiting == 0:
-		return command.Plural(unread, "delivery") + " not looked at yet"
+		return command.Plural(unread, "delivery") + " not read yet"
 	default:
-		return fmt.Sprintf("%s still to be sent%s and %d not looked at yet", command.Plural(waiting, "delivery"), since, unread)
+		return fmt.Sprintf("%s still to be sent%s and %d not read yet", command.Plural(waiting, "delivery"), since, unread)
 	}
 }
 
@@ -182,7 +185,7 @@ func (fw *forwarding) printRemaining(ctx context.Context) error {
 	}
 	left, err := fw.sinksWithBacklog(context.WithoutCancel(ctx))
 	for _, sink := range left {
-		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s goes on", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s sends them", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
 	}
 	return err
 }

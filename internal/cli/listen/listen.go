@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/listen"
 )
 
@@ -70,7 +71,8 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if o.ExitAfter < 0 {
 		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
 	}
-	if _, err := o.Forward.targets(); err != nil {
+	targets, err := o.Forward.targets()
+	if err != nil {
 		return err
 	}
 	db, err := c.Store(ctx)
@@ -91,7 +93,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
 	warnExposed(c, l.Addr())
-	if err := noteScheme(c.Session); err != nil {
+	if err := warnScheme(c.Session); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	until, stop := context.WithCancel(ctx)
@@ -105,7 +107,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := server{call: c, db: db, receiver: receiver, forwarding: fw, printer: newEventPrinter(c, counts, o.ExitAfter, stop)}
+	s := server{call: c, db: db, receiver: receiver, forwarding: fw, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop)}
 	if err := s.serve(ctx, until, l, counts.LastEvent, o.ReadyFile); err != nil {
 		return err
 	}
@@ -122,6 +124,7 @@ type server struct {
 	db         *app.Store
 	receiver   *listen.Receiver
 	forwarding *forwarding // nil for none
+	targets    []forward.Target
 	printer    *eventPrinter
 }
 
@@ -152,13 +155,16 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
 	})
 	g.Go(func() error {
-		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("what events tell is not taken in for now: %v", err) })
+		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("events do not update trackings for now: %v", err) })
 		return nil
 	})
 	if err := s.db.Listeners.AddListener(until, listenerURL(l.Addr())); err != nil {
 		s.call.IO.Warning("other commands cannot find this listener: %v", err)
 	}
-	if err := s.call.AnnounceReady(until, "listen", command.ServerURL(l.Addr().String(), ""), readyFile); err != nil {
+	printing.Lock()
+	err := s.announce(until, command.ServerURL(l.Addr().String(), ""), readyFile)
+	printing.Unlock()
+	if err != nil {
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
@@ -178,12 +184,11 @@ func listenerURL(addr net.Addr) string {
 	return command.ServerURL(net.JoinHostPort(host, strconv.Itoa(tcp.Port)), "")
 }
 
-// noteScheme says what is not verified with the present settings.
-func noteScheme(s *app.Session) error {
+// warnScheme warns of what is not verified with the present settings.
+func warnScheme(s *app.Session) error {
 	w := s.Config.Webhook
 	switch {
 	case w.Scheme == "":
-		s.IO.Note("no signature scheme is configured: everything is kept and marked unknown")
 		return nil
 	case w.Verify == "off":
 		s.IO.Warning("signatures are not verified, as webhook.verify is off: everything is kept and marked unknown")

@@ -23,7 +23,7 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
 		{Name: "Deliveries", Value: fmt.Sprintf("%s with %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
-		{Name: "Signed", Value: described(c.Scheme)},
+		{Name: "Signed", Value: Describe(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
@@ -37,7 +37,7 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	}
 	WarnUncovered(call.Session, c.Scheme)
 	for _, other := range l.Candidates[1:] {
-		call.IO.Detail("Also matches: %s (%s)", described(other.Scheme), other.Strength.String())
+		call.IO.Detail("Also matches: %s (%s)", Describe(other.Scheme), other.Strength.String())
 	}
 	if len(l.Partial) > 0 {
 		call.IO.Note("%d of %d deliveries match another scheme, but not %s: pass the IDs of the service's deliveries", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
@@ -92,8 +92,8 @@ func reasons(all map[webhook.Reason]int) string {
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
-// described shows in a line what is signed, and where the signature is.
-func described(s webhook.Scheme) string {
+// Describe shows in a line what is signed, and where the signature is.
+func Describe(s webhook.Scheme) string {
 	if s.Kind == webhook.KindToken {
 		return "the secret in clear at " + s.Signature.From
 	}

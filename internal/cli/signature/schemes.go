@@ -94,7 +94,7 @@ func schemesOf(s *app.Session) []schemeJSON {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
 		if scheme, err := s.Scheme(name); err == nil {
-			add(name, "configured", described(scheme), scheme)
+			add(name, "configured", Describe(scheme), scheme)
 		}
 	}
 	for _, p := range webhook.Presets() {

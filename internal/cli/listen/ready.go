@@ -1,0 +1,97 @@
+package listen
+
+import (
+	"context"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// readyJSON is what `listen` prints as JSON once it takes deliveries.
+type readyJSON struct {
+	command.Ready
+
+	Scheme  string       `json:"scheme"` // empty if none is set
+	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
+	Store   string       `json:"store"`  // path of its file
+	Targets []targetJSON `json:"targets"`
+}
+
+// targetJSON is a target of a listener.
+type targetJSON struct {
+	Target string `json:"target"` // without what may be a token
+	Filter string `json:"filter"`
+}
+
+// announce says where deliveries are taken, how they are verified, where they are
+// stored and what they are forwarded to.
+func (s *server) announce(ctx context.Context, url, readyFile string) error {
+	if err := command.WriteReadyFile(ctx, url, readyFile); err != nil {
+		return err
+	}
+	w := s.call.Config.Webhook
+	if s.call.Out.Machine() {
+		s.forwarding.printBacklog()
+		j := readyJSON{Ready: command.Ready{Type: "ready", URL: url}, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}}
+		for _, t := range s.targets {
+			j.Targets = append(j.Targets, targetJSON{t.Show(), t.Filter.String()})
+		}
+		return s.call.Out.Object(j)
+	}
+	scheme, mode, err := describeScheme(s.call.Session)
+	if err != nil {
+		return err
+	}
+	io := s.call.IO
+	io.Note("Listening on %s", url)
+	fact := func(name, value string) { io.Note("  %s%s", io.Err.Style(term.Faint, name), value) }
+	fact("Scheme   ", scheme)
+	fact("Mode     ", mode)
+	fact("Store    ", s.db.Path)
+	for i, t := range s.targets {
+		name := "Targets  "
+		if i > 0 {
+			name = strings.Repeat(" ", len(name))
+		}
+		fact(name, targetText(t))
+	}
+	if len(s.targets) == 0 {
+		fact("Targets  ", "none; --forward-to URL forwards deliveries")
+	}
+	s.forwarding.printBacklog()
+	return printHead(s.call.Out)
+}
+
+// describeScheme says how deliveries are verified, and what becomes of those that do
+// not verify.
+func describeScheme(s *app.Session) (scheme, mode string, err error) {
+	w := s.Config.Webhook
+	if w.Scheme == "" {
+		return "no signature scheme is configured; `waybill signature learn` finds it", "everything is kept and marked unknown", nil
+	}
+	found, err := s.Scheme(w.Scheme)
+	if err != nil {
+		return "", "", err
+	}
+	switch mode = w.Verify; mode {
+	case "off":
+		mode += ": nothing is verified, everything is kept and marked unknown"
+	case "enforce":
+		mode += ": what does not verify is answered 401 and kept as evidence"
+	default:
+		mode += ": what does not verify is kept and marked"
+	}
+	return w.Scheme + ", " + signature.Describe(found.WithDefaults()), mode, nil
+}
+
+// targetText shows a target with its filter.
+func targetText(t forward.Target) string {
+	if filter := t.Filter.String(); filter != "" {
+		return filter + "=>" + t.Show()
+	}
+	return t.Show()
+}
