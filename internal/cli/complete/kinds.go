@@ -2,6 +2,7 @@ package complete
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -39,7 +40,7 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 
 // namedFlags are the kinds of flags whose value's name does not say enough. A command's
 // name may stand before the flag's.
-func namedFlags() map[string]kind {
+var namedFlags = sync.OnceValue(func() map[string]kind {
 	scheme := kind{values: schemes}
 	return map[string]kind{
 		"account":         {values: accounts},
@@ -61,10 +62,10 @@ func namedFlags() map[string]kind {
 		"scheme":          scheme,
 		"webhook-scheme":  scheme,
 	}
-}
+})
 
 // kinds are the kinds by the name that help gives to a value, or to an argument.
-func kinds() map[string]kind {
+var kinds = sync.OnceValue(func() map[string]kind {
 	nothing := kind{} // only the user knows it
 	all := map[string]kind{
 		"FILE":                  {files: true},
@@ -85,7 +86,7 @@ func kinds() map[string]kind {
 		all[name] = nothing
 	}
 	return all
-}
+})
 
 // argumentKind returns what the arguments of a command are, and false if that is not
 // known here. name is as in its usage line.
