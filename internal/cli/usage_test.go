@@ -44,8 +44,14 @@ func TestGlobalFlagsAreShownOnce(t *testing.T) {
 // Help is legible on narrow and wide terminals: no line is wider, and no word stands
 // alone where there is room for more.
 func TestHelpFitsTheTerminal(t *testing.T) {
+	pages := [][]string{{"help", "environment"}, {"help", "exit-codes"}, {"help", "flags"}, {"help", "input"}, {"help", "output"}, {"help", "rows"}}
+	walk(tree(), func(cmd *cobra.Command) {
+		if !strings.HasPrefix(cmd.CommandPath(), "waybill completion") { // its text has commands to be copied
+			pages = append(pages, append(words(cmd), "--help"))
+		}
+	})
 	for _, width := range []int{60, 80, 100} {
-		for _, args := range [][]string{{"--help"}, {"create", "--help"}, {"events", "send", "--help"}, {"help", "flags"}, {"help", "output"}} {
+		for _, args := range pages {
 			help := runWide(t, width, args...)
 			for line := range strings.Lines(help) {
 				line = strings.TrimSuffix(line, "\n")
@@ -98,6 +104,9 @@ func TestErrorsOfFlags(t *testing.T) {
 // explains itself.
 func TestFlagsNameTheirValues(t *testing.T) {
 	walk(tree(), func(cmd *cobra.Command) {
+		if len(cmd.Short) > 60 {
+			t.Errorf("%s: %d characters in %q; want 60 at most", cmd.CommandPath(), len(cmd.Short), cmd.Short)
+		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			value, help := command.FlagText(f)
 			if f.Value.Type() != "bool" && (value == "" || value != strings.ToUpper(value)) && !strings.Contains(value, "=") && !strings.Contains(value, ": VALUE") {

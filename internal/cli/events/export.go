@@ -29,7 +29,7 @@ func newExport(f *command.Factory) *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export [ID...]",
-		Short: "Write deliveries as JSON Lines, to be imported or learnt from",
+		Short: "Write deliveries as JSON Lines",
 		Long: `export writes stored deliveries, oldest first, one JSON object a line: when
 each was received, its method, path, query, headers in their order and body;
 what is no text in base64. "waybill events import" and "waybill signature learn
