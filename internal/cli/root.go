@@ -118,6 +118,7 @@ func commands(f *command.Factory) []*cobra.Command {
 // fail on a word it does not know, and commands without arguments refuse them.
 func strict(cmd *cobra.Command) {
 	cmd.SuggestionsMinimumDistance = 2
+	cmd.Flags().SortFlags = false
 	for _, c := range cmd.Commands() {
 		strict(c)
 	}

@@ -113,7 +113,28 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 			cmd.Flags().String(s.Flag, "", help)
 		}
 		cmd.Flags().Lookup(s.Flag).Annotations = map[string][]string{valueKey: {settingValue(s)}}
+		if title := settingSection(s.Flag); title != "" {
+			Section(cmd.Flags(), title, s.Flag)
+		}
 	}
+}
+
+// Titles of sections that several commands have.
+const (
+	InputSection    = "Input"
+	RequestsSection = "Requests"
+	FaultsSection   = "Faults on purpose"
+)
+
+// settingSection returns the section of a flag that is a setting.
+func settingSection(name string) string {
+	switch name {
+	case "map", "carrier-map", "encoding", "strip-spaces", "max-input":
+		return InputSection
+	case "concurrency", "rate", "batch-size":
+		return RequestsSection
+	}
+	return ""
 }
 
 // IsSetting reports whether a flag was added by [SettingFlags].

@@ -65,10 +65,12 @@ anything differs, else 0.`,
 	flags.BoolVar(&o.Offline, "offline", false, "do not query the service")
 	flags.BoolVar(&o.All, "all", false, "list other rows of the account too, as not in file")
 	flags.StringVar(&o.Stale, "stale", "", "list rows that are not delivered and have not changed for an `AGE` such as 48h")
-	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "concurrency", "rate", "max-input")
+	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
 	flags.BoolVar(&o.Skip, "skip-invalid", false, "skip bad rows and compare the others")
 	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
+	command.SettingFlags(cmd, "concurrency", "rate")
+	command.Section(flags, command.InputSection, "format", "skip-invalid", "accept-odd-values")
 	command.ColumnsFlag(cmd, columns(nil))
 	return cmd
 }

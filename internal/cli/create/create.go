@@ -58,7 +58,7 @@ rows" and "waybill help input".`,
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "batch-size", "concurrency", "rate", "max-input")
+	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
 	flags.StringVar(&o.ReferID, "refer-id", "", "create one tracking with your identifier `ID`")
 	flags.StringVar(&o.Number, "tracking-number", "", "`NUMBER` of that tracking")
 	flags.StringVar(&o.Carrier, "carrier-code", "", "carrier `CODE` of that tracking")
@@ -72,6 +72,10 @@ rows" and "waybill help input".`,
 	o.Flags(cmd)
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
+	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
+	command.Section(flags, command.InputSection, "format", "skip-invalid", "accept-odd-values", "allow-empty", "rejects")
+	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
+	command.Section(flags, send.RowsSection, "retry-rejected", "check-first")
 	command.ColumnsFlag(cmd, send.CountColumns())
 	return cmd
 }

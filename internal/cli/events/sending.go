@@ -64,6 +64,7 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.Skip, "skip", 0, "leave the first `N` sendings out, to go on where a run stopped")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
 	command.SettingFlags(cmd, "secret-from")
+	command.Section(f, command.FaultsSection, "duplicate", "reorder", "drop", "delay", "corrupt-signature", "seed")
 }
 
 // target reads --to; nil if it is not there.

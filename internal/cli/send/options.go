@@ -47,7 +47,12 @@ func (o *Options) Flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Canary, "canary", true, "send the first row of an account alone and check it")
 	f.BoolVar(&o.SameAccount, "same-account", false, "the API key is new, the account is the same")
 	f.BoolVar(&o.SeparateAccount, "separate-account", false, "the API key is also used for another account, and this one is separate")
+	command.Section(f, RowsSection, "unknown", "settle", "max-rejects")
+	command.Section(f, "Account", "canary", "same-account", "separate-account")
 }
+
+// RowsSection is the title of flags about rows that were not accepted.
+const RowsSection = "Rejected and unknown rows"
 
 // Policy reads the flags.
 func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {

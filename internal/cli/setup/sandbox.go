@@ -86,6 +86,9 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.WebhookBatch, "webhook-batch", 1, "send at most `N` events in one delivery")
 	f.Float64Var(&o.WebhookDuplicates, "webhook-duplicates", 0, "send a delivery twice with probability `P`")
 	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "swap a delivery with the one before with probability `P`")
+	command.Section(f, "Answers", "query-shape", "create-shape", "absent", "number-param", "parcels", "duplicates", "rate-limit", "retry-after", "max-body")
+	command.Section(f, command.FaultsSection, "reject", "fault")
+	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme", "webhook-batch", "webhook-duplicates", "webhook-reorder")
 }
 
 // config returns the settings of the sandbox.
