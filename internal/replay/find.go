@@ -172,18 +172,26 @@ func locate(ctx context.Context, in Inbox, id string) (location, error) {
 		}
 		return location{refused: seq}, nil
 	}
-	number, place, hasPlace := strings.Cut(id, ".")
-	if seq, err := strconv.ParseInt(number, 10, 64); err == nil && seq >= 0 {
-		n, err := strconv.Atoi(place)
-		switch {
-		case !hasPlace:
-			return location{delivery: seq}, nil
-		case err == nil && n > 0:
-			return location{delivery: seq, place: n - 1}, nil
-		}
+	if delivery, place, ok := ParseNumber(id); ok {
+		return location{delivery: delivery, place: place}, nil
 	}
 	e, err := findByEventID(ctx, in, id)
 	return location{delivery: e.Delivery, event: &e}, err
+}
+
+// ParseNumber reads the number of a delivery or of an event in it, such as 12 or 12.2.
+// place is that of the event, from 0.
+func ParseNumber(id string) (delivery int64, place int, ok bool) {
+	number, nth, hasPlace := strings.Cut(id, ".")
+	delivery, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || delivery < 0 {
+		return 0, 0, false
+	}
+	if !hasPlace {
+		return delivery, 0, true
+	}
+	n, err := strconv.Atoi(nth)
+	return delivery, n - 1, err == nil && n > 0
 }
 
 // find returns the event; if its delivery was verified again, as it is since then.

@@ -3,25 +3,29 @@ package events
 import (
 	"context"
 	"errors"
+	"iter"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 func newReadmit(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
-		Use:   "readmit",
-		Short: "Verify refused deliveries again, and take those that pass",
-		Long: `readmit verifies the deliveries that listen refused once more, with the scheme
-and the secrets of now and at the time at which each came. Those that verify are
-stored as if they had been taken then; the others stay refused. It is for a
-secret that was changed too late. The service was told that they were refused,
-and may have sent them again meanwhile: each event counts once all the same.`,
-		Example: command.Example("waybill events readmit"),
-		Args:    cobra.NoArgs,
+		Use:   "readmit [ID...]",
+		Short: "Verify refused deliveries again, and store those that pass",
+		Long: `readmit verifies the deliveries that listen refused once more, all or those with an
+ID such as refused:3, with the scheme and the secrets of now and at the time at which
+each came. Those that verify are stored as if they had been accepted then, with a
+number of their own, and refused:3 finds them from then on; the others stay refused.
+
+Use it when a secret was changed too late. The service got a 401 and may have sent
+them again meanwhile: each event counts once all the same.`,
+		Example: command.Example("waybill events readmit", "waybill events readmit refused:3"),
 		RunE:    f.RunE(runReadmit),
 	}
 }
@@ -31,12 +35,20 @@ type readmittedJSON struct {
 	Readmitted int64 `json:"readmitted"` // deliveries
 	Events     int64 `json:"events"`     // of them that were new
 	Refused    int64 `json:"refused"`    // deliveries that still do not verify
+
+	Deliveries []readmissionJSON `json:"deliveries"` // those that were readmitted
+}
+
+// readmissionJSON is the number that a refused delivery had, and the one it has.
+type readmissionJSON struct {
+	Refused string `json:"refused"`
+	ID      string `json:"id"`
 }
 
 // errNoneVerifies says that readmit found nothing to take.
 var errNoneVerifies = errors.New("none of the refused deliveries verifies")
 
-func runReadmit(ctx context.Context, c *command.Call, _ []string) error {
+func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	verifier, err := c.Verifier()
 	if err != nil {
 		return err
@@ -48,24 +60,54 @@ func runReadmit(ctx context.Context, c *command.Call, _ []string) error {
 	if err != nil {
 		return err
 	}
-	var j readmittedJSON
-	if db != nil {
-		err = command.Each(db.Inbox.Refused(ctx, 0), func(d inbox.Delivery) error {
-			placed, err := replay.Readmit(ctx, db.Verdicts, c.Config.Webhook.Scheme, verifier, d)
-			if err != nil || placed == nil {
-				j.Refused++
-				return err
-			}
-			j.Readmitted++
-			j.Events += placed.CountCurrent()
-			return nil
-		})
-	}
-	if err != nil {
-		return err
+	j := readmittedJSON{Deliveries: []readmissionJSON{}}
+	for d, err := range refusedDeliveries(ctx, db, ids) {
+		if err != nil {
+			return err
+		}
+		placed, err := replay.Readmit(ctx, db.Verdicts, c.Config.Webhook.Scheme, verifier, d.Delivery)
+		if err != nil {
+			return err
+		}
+		if placed == nil {
+			j.Refused++
+			continue
+		}
+		j.Readmitted++
+		j.Events += placed.CountCurrent()
+		j.Deliveries = append(j.Deliveries, readmissionJSON{d.ID(), strconv.FormatInt(placed.Delivery, 10)})
+		c.IO.Detail("%s is delivery %d now", d.ID(), placed.Delivery)
 	}
 	if j.Readmitted == 0 && j.Refused > 0 {
 		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
 	return errors.Join(err, c.Out.Result(j, "readmitted %s with %s; still refused: %d", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), j.Refused))
+}
+
+// refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An
+// error ends it; one is that of an ID that names another delivery.
+func refusedDeliveries(ctx context.Context, db *app.Store, ids []string) iter.Seq2[replay.Delivery, error] {
+	return func(yield func(replay.Delivery, error) bool) {
+		var in replay.Inbox = replay.Empty{}
+		if db != nil {
+			in = db.Inbox
+		}
+		for _, id := range ids {
+			d, err := replay.Find(ctx, in, id)
+			if err == nil && !d.Refused {
+				err = command.Usagef("`waybill events show "+shell.Word(id)+"` shows it", "%s is delivery %s, which was accepted or readmitted", id, d.ID())
+			}
+			if !yield(d, err) || err != nil {
+				return
+			}
+		}
+		if len(ids) > 0 {
+			return
+		}
+		for d, err := range in.Refused(ctx, 0) {
+			if !yield(replay.Delivery{Delivery: d, Refused: true}, err) || err != nil {
+				return
+			}
+		}
+	}
 }

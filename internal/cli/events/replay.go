@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,8 +20,7 @@ type replayOptions struct {
 	sendingOptions
 
 	IDs                      []string
-	Since, Filter            string
-	Until                    int64
+	Since, Until, Filter     string
 	Dead, Resign, Unverified bool
 }
 
@@ -55,7 +55,7 @@ anew. Only verified deliveries go, but for those named by ID, or with
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
 	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
 	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
-	flags.Int64Var(&o.Until, "until", 0, "of these, up to delivery number `N`")
+	flags.StringVar(&o.Until, "until", "", "of these, up to the delivery with that `ID`")
 	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
 	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
 	flags.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
@@ -66,8 +66,8 @@ anew. Only verified deliveries go, but for those named by ID, or with
 
 // selection reads which deliveries are meant.
 func (o replayOptions) selection() (replay.Selection, error) {
-	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Until: o.Until, Unverified: o.Unverified}
-	matching := o.Since != "" || o.Filter != "" || o.Until != 0
+	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Unverified: o.Unverified}
+	matching := o.Since != "" || o.Filter != "" || o.Until != ""
 	ways := 0
 	for _, way := range []bool{len(o.IDs) > 0, o.Dead, matching} {
 		if way {
@@ -79,8 +79,8 @@ func (o replayOptions) selection() (replay.Selection, error) {
 		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows what there is", "nothing says what to replay")
 	case ways > 1:
 		return sel, command.Usagef("choose one of them", "deliveries are named by ID, by --since, --filter and --until, or by --dead")
-	case o.Until < 0:
-		return sel, command.Usagef("give a delivery's number", "--until %d is negative", o.Until)
+	case strings.HasPrefix(o.Until, "-"):
+		return sel, command.Usagef("give a delivery's number", "--until %s is negative", o.Until)
 	case o.Scheme != "" && !o.Resign && !o.Corrupt:
 		return sel, command.Usagef("add --resign, or leave it out", "--scheme says how to sign anew or what to corrupt, and neither is asked for")
 	}
@@ -124,6 +124,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if db != nil {
 		in, out = db.Inbox, db.Outbox
 	}
+	if sel.Until, err = o.until(ctx, in); err != nil {
+		return err
+	}
 	items, left, err := replay.Select(ctx, in, out, sel)
 	if err != nil {
 		return err
@@ -151,6 +154,18 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	k.args, k.flags = sel.IDs, resumeFlags(sel, items)
 	k.noteSeed("")
 	return k.run(ctx, len(items))
+}
+
+// until returns the number of the last delivery that is meant, 0 for no bound.
+func (o replayOptions) until(ctx context.Context, in replay.Inbox) (int64, error) {
+	if n, _, ok := replay.ParseNumber(o.Until); ok || o.Until == "" {
+		return n, nil // there need not be one of that number
+	}
+	d, err := replay.Find(ctx, in, o.Until)
+	if err == nil && d.Refused {
+		err = command.Usagef("give the number of a delivery that was stored", "--until %s is a refused delivery", o.Until)
+	}
+	return d.Seq, err
 }
 
 // targetsOf returns the targets of the items, each once.

@@ -1,14 +1,13 @@
 package listen
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 )
 
 // Answers to deliveries, of --ack.
@@ -74,7 +73,7 @@ func parseFrom(text string) (*inbox.StartPosition, error) {
 	if text == "beginning" {
 		return &inbox.StartPosition{}, nil
 	}
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+	if n, _, ok := replay.ParseNumber(text); ok && n > 0 {
 		return &inbox.StartPosition{Delivery: n}, nil
 	}
 	since, err := command.ParseSince("--from", text)

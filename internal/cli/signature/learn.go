@@ -177,6 +177,9 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 	var all []webhook.Sample
 	seen := map[string]bool{}
 	add := func(d replay.Delivery) bool {
+		if len(o.IDs) == 0 && d.IsSynthetic() {
+			return true // it shows how waybill signs
+		}
 		if body := string(d.Body); len(o.IDs) > 0 || !seen[body] {
 			seen[body] = true
 			all, l.names = append(all, d.Sample()), append(l.names, d.ID())
