@@ -148,7 +148,7 @@ func (p *Progress) report() term.Report {
 		add(term.Part{Text: "about " + roughly(end) + " left", Rank: rankTimeLeft, Ticking: true}, "leftSeconds", int64(end.Seconds()))
 	}
 	if !p.deadline.IsZero() {
-		end := max(time.Until(p.deadline), 0)
+		end := max(time.Until(p.deadline), 0).Round(time.Second)
 		add(term.Part{Text: "time-out in " + Stopwatch(end), Next: true, Rank: rankTimeout, Ticking: true}, "timeoutSeconds", int64(end.Seconds()))
 	}
 	if p.extra != nil {

@@ -115,7 +115,11 @@ func (b *board) progress(but string) (texts []string, fields map[string]any) {
 func (b *board) draw(out *command.Output, w *term.Writer, progress string, height int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if err := w.Printf("%s\n%s\n\n", w.Style(term.Heading, progress), term.Truncate(b.summary.String(), w.Width())); err != nil {
+	counts := ""
+	if b.summary.Trackings() > 0 {
+		counts = b.summary.String()
+	}
+	if err := w.Printf("%s\n%s\n\n", w.Style(term.Heading, progress), term.Truncate(counts, w.Width())); err != nil {
 		return err
 	}
 	table, err := command.BeginTable(out.On(w), b.names.Columns(true, time.Now()))

@@ -270,20 +270,24 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 
 // begin begins to show how far the wait is. The returned function ends that.
 func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
-	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}}
+	watched := w.watch && !w.call.Out.Machine()
+	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}, holding: watched}
 	done := w.cond.done(w.names)
-	progress := command.NewWaitProgress(w.call.IO, "Waiting", done, total, deadline, func() ([]string, map[string]any) { return b.progress(done) })
+	extra := func() ([]string, map[string]any) { return b.progress(done) }
+	if watched { // the page has the summary
+		extra = nil
+	}
+	progress := command.NewWaitProgress(w.call.IO, "Waiting", done, total, deadline, extra)
 	w.board, w.asking.progress = b, progress
 	switch {
-	case w.watch && w.call.Out.Machine():
-		b.changed = func(c changeJSON) error { return w.call.Out.Object(c) }
-	case w.watch:
-		b.holding = true
+	case watched:
 		page := w.call.IO.Page(func(out *term.Writer, height int) {
 			_ = b.draw(w.call.Out, out, progress.Line(out.Width()), height) // a buffer takes everything
 		})
 		w.asking.stop = page.Stop
 		return page.Stop
+	case w.watch:
+		b.changed = func(c changeJSON) error { return w.call.Out.Object(c) }
 	}
 	return progress.Stop
 }
