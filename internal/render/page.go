@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -183,12 +184,17 @@ func (c Column) leastWidth(width, least int) int {
 	return min(width, max(term.DisplayWidth(term.Visible(c.Name)), least))
 }
 
-// lastRank returns the column that is the next to be left out, -1 if all must stay.
+// lastRank returns the column that is the next to be left out: one without a cell
+// before others. It is -1 if all must stay.
 func (p *page) lastRank() int {
-	last := -1
+	last, highest := -1, 1
 	for i, c := range p.columns {
-		if c.Rank > 0 && (last < 0 || c.Rank >= p.columns[last].Rank) {
-			last = i
+		rank := c.Rank
+		if rank > 0 && !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" }) {
+			rank = math.MaxInt
+		}
+		if rank >= highest {
+			last, highest = i, rank
 		}
 	}
 	return last

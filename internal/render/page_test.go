@@ -368,6 +368,15 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
+func TestNarrowTableLeavesOutEmptyColumnsFirst(t *testing.T) {
+	columns := []Column{{Name: "REFERENCE", ID: true}, {Name: "CARRIER", Rank: 1}, {Name: "STATUS"}, {Name: "REASON"}, {Name: "UPDATED", Rank: 2}}
+	out, got := screen(45, plainly)
+	fill(t, NewTable(out, columns...), []string{"order-1001", "", "InTransit", "", "2026-11-22"}, []string{"order-1002", "", "Delivered", "", "2026-11-21"})
+	if header, _, _ := strings.Cut(got.String(), "\n"); header != "REFERENCE   STATUS     REASON  UPDATED" {
+		t.Errorf("got %q", header)
+	}
+}
+
 func TestNarrowTableLeavesOutByRank(t *testing.T) {
 	columns := []Column{
 		{Name: "INPUT", Rank: 2}, {Name: "REFERENCE", ID: true}, {Name: "LATEST EVENT", Flex: true, Rank: 3}, {Name: "STATUS"}, {Name: "UPDATED", Rank: 1}, {Name: "CARRIER", Rank: 3},
