@@ -68,16 +68,15 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 var kinds = sync.OnceValue(func() map[string]kind {
 	nothing := kind{} // only the user knows it
 	all := map[string]kind{
-		"FILE":                  {files: true},
-		"REF":                   {values: references},
-		"STATUS":                {values: statuses},
-		"CONDITION":             {values: conditions},
-		"FILTER":                {values: filters},
-		"FIELD=HEADER":          {values: headers},
-		"NAME=P":                {values: faults},
-		"PLACE":                 {values: func(*line) []value { return []value{{"env:", ""}, {"file:", ""}} }},
-		"KEY=VALUE[,KEY=VALUE]": {values: filters},
-		"STATUS,...":            {values: statuses, list: true},
+		"FILE":         {files: true},
+		"REF":          {values: references},
+		"STATUS":       {values: statuses},
+		"CONDITION":    {values: conditions},
+		"FILTER":       {values: filters},
+		"FIELD=HEADER": {values: headers},
+		"NAME=P":       {values: faults},
+		"PLACE":        {values: func(*line) []value { return []value{{"env:", ""}, {"file:", ""}} }},
+		"STATUS,...":   {values: statuses, list: true},
 	}
 	for _, name := range []string{
 		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NUMBER", "P", "PARAMETER", "PATH", "QUERY",
@@ -95,8 +94,10 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	switch {
 	case name == "ID" && strings.Contains(path, " runs "):
 		return kind{values: once(runs)}, true
-	case name == "ID":
+	case name == "ID" && strings.Contains(cmd.Use, "..."):
 		return kind{values: events}, true
+	case name == "ID":
+		return kind{values: once(events)}, true
 	case name == "NAME" && strings.Contains(path, " schemes "):
 		return kind{values: once(schemes)}, true
 	case name == "FILE" && strings.Contains(path, " import "):

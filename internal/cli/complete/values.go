@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -22,6 +23,10 @@ import (
 
 // recentEvents is how many events are read for the kinds that were received.
 const recentEvents = 200
+
+// shortestIDPrefix is how long a word with a digit first must be to be taken for the
+// beginning of an eventId.
+const shortestIDPrefix = 4
 
 // runs are the runs of the account, the newest first.
 func runs(l *line) (all []value) {
@@ -97,7 +102,7 @@ func faults(*line) (all []value) {
 // eventKinds are the kinds of the latest events, and the one that is documented.
 func eventKinds(l *line) []value {
 	kinds := []string{webhook.KindDelivered}
-	for _, e := range latestEvents(l, recentEvents) {
+	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: recentEvents}) {
 		if !slices.Contains(kinds, e.Kind) {
 			kinds = append(kinds, e.Kind)
 		}
@@ -105,12 +110,12 @@ func eventKinds(l *line) []value {
 	return words(kinds)
 }
 
-func latestEvents(l *line, n int) (all []inbox.Event) {
+func findEvents(l *line, q inbox.Query) (all []inbox.Event) {
 	db := l.open()
 	if db == nil {
 		return nil
 	}
-	for e, err := range db.Inbox.Events(l.ctx, inbox.Query{Newest: true, Limit: n}) {
+	for e, err := range db.Inbox.Events(l.ctx, q) {
 		if err != nil {
 			break
 		}
@@ -190,10 +195,35 @@ func header(l *line, name string) []string {
 	return names
 }
 
-// events are the latest events, by their numbers.
+// events are the latest events by their numbers, those whose eventId begins as the word
+// does, and refused deliveries for a word that begins as their names do.
 func events(l *line) (all []value) {
-	for _, e := range latestEvents(l, maxValues) {
-		all = append(all, value{e.ID(), fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))})
+	about := func(e inbox.Event) string {
+		return fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))
+	}
+	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: maxValues}) {
+		all = append(all, value{e.ID(), about(e)})
+	}
+	if l.word == "" || l.word[0] >= '0' && l.word[0] <= '9' && len(l.word) < shortestIDPrefix {
+		return all
+	}
+	for _, e := range findEvents(l, inbox.Query{EventIDPrefix: l.word, Limit: maxValues}) {
+		all = append(all, value{e.EventID, about(e)})
+	}
+	return append(all, refused(l)...)
+}
+
+// refused are deliveries that were refused.
+func refused(l *line) (all []value) {
+	db := l.open()
+	if db == nil || !strings.HasPrefix(l.word, replay.RefusedPrefix) && !strings.HasPrefix(replay.RefusedPrefix, l.word) {
+		return nil
+	}
+	for d, err := range db.Inbox.Refused(l.ctx, 0) {
+		if err != nil || len(all) == maxValues {
+			break
+		}
+		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10), string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)})
 	}
 	return all
 }

@@ -56,7 +56,7 @@ Names of members stay. What is redacted verifies no more, and is marked
 	flags := cmd.Flags()
 	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
 	flags.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
-	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
+	command.Choice(flags, &o.Verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
 	return cmd
 }

@@ -62,7 +62,7 @@ attempts so far and the last answer. --dead lists deliveries that were given up.
 	flags.StringVar(&o.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
 	flags.StringVar(&o.Filter, "filter", "", "only what matches `FILTER`, such as 'status=1,number=1Z*'")
 	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	command.Choice(flags, &o.Verified, "verified", "", "only those whose signature is `VERIFIED`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
+	command.Choice(flags, &o.Verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
 	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")

@@ -54,7 +54,7 @@ anew. Only verified deliveries go, but for those named by ID, or with
 	flags.SortFlags = false
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
 	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
-	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `KEY=VALUE[,KEY=VALUE]`; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
+	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `FILTER`: KEY=VALUE[,KEY=VALUE]; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
 	flags.StringVar(&o.Until, "until", "", "of these, up to the delivery with that `ID`")
 	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
 	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")

@@ -33,6 +33,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	command.Choice(f, &o.Ack, "ack", ackStored, "answer a delivery `WHEN` it is stored, or forwarded (with the status of the only target)", ackStored, ackForwarded)
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
+	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "show-reply", "allow-target")
 }
 
 // targets returns the targets that the line names.

@@ -42,7 +42,7 @@ columns.`,
 			return runRows(ctx, c, o)
 		}),
 	}
-	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE,...`", rowStates()...)
+	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE`, or in several separated by commas", rowStates()...)
 	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }

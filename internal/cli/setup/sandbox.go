@@ -79,7 +79,7 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	command.Choice(f, &o.RetryAfter, "retry-after", "seconds", "`FORM` of Retry-After", "seconds", "date")
 	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
 	f.StringVar(&o.BodyLimit, "max-body", "8MiB", "answer 413 to a create request larger than `SIZE`")
-	f.StringArrayVar(&o.Faults, "fault", nil, "`NAME=P`, may be repeated: "+strings.Join(sandbox.Faults(), ", "))
+	f.StringArrayVar(&o.Faults, "fault", nil, "cause fault NAME with probability P (`NAME=P`); may be repeated: "+strings.Join(sandbox.Faults(), ", "))
 	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
 	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
 	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign with scheme `NAME`: a preset, or one of webhook.schemes")

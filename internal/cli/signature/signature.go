@@ -59,11 +59,11 @@ type givenDelivery struct {
 func (g *givenDelivery) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&g.Body, "body", "", "`FILE` with a body, byte for byte (- for standard input)")
-	f.StringArrayVarP(&g.Header, "header", "H", nil, "a header of it, `'NAME: VALUE'`; may be repeated")
-	f.StringVar(&g.Method, "method", "POST", "its `METHOD`")
-	f.StringVar(&g.Path, "path", "/", "its `PATH`, as sent")
-	f.StringVar(&g.Query, "query", "", "its `QUERY`, as sent, without the question mark")
+	f.StringVar(&g.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
+	f.StringArrayVarP(&g.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
+	f.StringVar(&g.Method, "method", "POST", "`METHOD` of that request")
+	f.StringVar(&g.Path, "path", "/", "`PATH` of that request, as sent")
+	f.StringVar(&g.Query, "query", "", "`QUERY` of that request, as sent, without the question mark")
 	f.StringVar(&g.At, "at", "", "verify as of `TIME` (RFC 3339) instead of now")
 }
 
