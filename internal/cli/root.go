@@ -87,6 +87,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"show", track.NewShow},
 		{"wait", track.NewWait},
 		{"list", track.NewList},
+		{"stats", track.NewStats},
 		{"compare", compare.New},
 		{"listen", listen.New},
 		{"events", events.New},

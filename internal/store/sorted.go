@@ -35,7 +35,7 @@ func sortKey(o ledger.Order) (row, unheld string) {
 	case ledger.ByCarrier:
 		return "LOWER(COALESCE(NULLIF(s.carrier, ''), NULLIF(r.carrier, '')))", "LOWER(NULLIF(s.carrier, ''))"
 	default:
-		return "1", "1"
+		return "r.id", "NULL"
 	}
 }
 
@@ -46,11 +46,11 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	if l.f.Order == ledger.ByAsked {
 		query += "LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
 	}
-	account := "+r.account_id"
 	if l.f.ReferIDs != nil {
-		account = "r.account_id"
+		query += "WHERE r.account_id = $1 AND " + l.referIDs("r.refer_id") + visible
+	} else {
+		query += "WHERE +r.account_id = $1" + visible
 	}
-	query += "WHERE " + account + " = $1" + visible
 	if l.f.Run != 0 {
 		query += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
 	}

@@ -140,11 +140,11 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 		return err
 	}, `SELECT r.id, r.carrier, r.present, CASE r.present WHEN 'rejected' THEN `+rejection+` ELSE '' END FROM
 		(SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
-			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown') AND r.id BETWEEN $2 AND $3
+			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')
 		UNION ALL SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state FROM batches b
-			CROSS JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
-			WHERE b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL AND r.id BETWEEN $2 AND $3) AS r
-		WHERE r.account_id = $1 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id)`, l.account, low, high)
+			CROSS JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND +r.batch_id = b.id
+			WHERE b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL) AS r
+		WHERE +r.account_id = $1 AND +r.id BETWEEN $2 AND $3 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id)`, l.account, low, high)
 	for p, n := range counts {
 		if !l.mayTake(trackingCount{countKey: countKey{carrier: p.carrier}}) {
 			continue

@@ -88,7 +88,7 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	if err != nil {
 		return nil, err
 	}
-	if f.Order != ledger.ByCreation || f.ReferIDs != nil {
+	if l.isSorted() {
 		sorted, err := l.sorted(ctx)
 		return []statusList{sorted}, err
 	}
@@ -153,6 +153,11 @@ func (l *lister) takesByKnown() bool {
 	return f.Status != "" || f.Carrier != "" || f.Unreported || !f.SeenSince.IsZero() || !f.StaleSince.IsZero() || !f.StuckSince.IsZero()
 }
 
+// isSorted reports whether the list is made of ids that were sorted before.
+func (l *lister) isSorted() bool {
+	return l.f.Order != ledger.ByCreation || l.f.Descending || l.f.ReferIDs != nil
+}
+
 // index brings the index of numbers up to date where a list needs it: to sort, for
 // sightings of numbers alone, and to filter and count by what is known.
 func (l *lister) index(ctx context.Context) error {
@@ -161,7 +166,7 @@ func (l *lister) index(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case unowned, l.f.Order != ledger.ByCreation, l.f.ReferIDs != nil:
+	case unowned, l.isSorted():
 		return l.d.indexNumbers(ctx, 0)
 	case l.takesByKnown():
 		return l.d.indexNumbers(ctx, maxUnindexed)
@@ -293,9 +298,6 @@ func (l *lister) where() string {
 	}
 	if l.f.Unreported {
 		all = append(all, "s.id IS NULL AND COALESCE(r.state, b.state) = 'accepted'")
-	}
-	if l.f.ReferIDs != nil {
-		all = append(all, l.referIDs("r.refer_id"))
 	}
 	if !l.f.StaleSince.IsZero() {
 		all = append(all, fmt.Sprintf("COALESCE(r.state, b.state) = 'accepted' AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/term"
@@ -40,8 +42,8 @@ type Facts struct {
 	OutTerminal bool
 	ErrTerminal bool
 
-	// Env holds those of the variables NO_COLOR, CLICOLOR_FORCE, TERM and
-	// COLUMNS that are set.
+	// Env holds those of the variables NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS,
+	// LC_ALL, LC_CTYPE and LANG that are set.
 	Env map[string]string
 
 	fixed bool // the terminals do not understand sequences
@@ -66,7 +68,7 @@ func System() *IO {
 		Env:         map[string]string{},
 	}
 	f.fixed = f.OutTerminal && !canMove(os.Stdout) || f.ErrTerminal && !canMove(os.Stderr)
-	for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE", "TERM", "COLUMNS"} {
+	for _, name := range []string{"NO_COLOR", "CLICOLOR_FORCE", "TERM", "COLUMNS", "LC_ALL", "LC_CTYPE", "LANG"} {
 		if v, ok := os.LookupEnv(name); ok {
 			f.Env[name] = v
 		}
@@ -133,6 +135,14 @@ func (f Facts) color(asked string, terminal bool) bool {
 
 // dumb reports whether the terminals can only print.
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
+
+// UTF8 reports whether terminals show more than ASCII, as their locale says;
+// Windows has none.
+func (t *IO) UTF8() bool {
+	e := t.facts.Env
+	locale := strings.ToUpper(cmp.Or(e["LC_ALL"], e["LC_CTYPE"], e["LANG"]))
+	return !t.facts.dumb() && (strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8") || locale == "" && runtime.GOOS == "windows")
+}
 
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }

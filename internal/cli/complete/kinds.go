@@ -60,6 +60,7 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"rejects":         {files: true, types: []string{"csv"}},
 		"run":             {values: runs},
 		"scheme":          scheme,
+		"stuck":           {},
 		"webhook-scheme":  scheme,
 	}
 })

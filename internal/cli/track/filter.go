@@ -2,26 +2,38 @@ package track
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
-	Status, State, Run, Stale string
+	Run, Status, State, Carrier, Since, Stale, Stuck string
+	NotChecked                                       bool
+	ReferIDs                                         []string
 }
+
+// stuckAfter is what --stuck without an age means.
+const stuckAfter = "7d"
 
 func (o *filterOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: number, label or track")
 	command.Choice(f, &o.State, "state", "", "trackings whose row is in `STATE`", states()...)
-	f.StringVar(&o.Stale, "stale", "", "trackings accepted an `AGE` such as 48h ago or earlier, not delivered and not heard of since")
+	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
+	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
+	f.StringVar(&o.Since, "since", "", "trackings updated since `TIME`: RFC 3339, a date, or an age such as 48h")
+	f.StringVar(&o.Stale, "stale", "", "trackings accepted an `AGE` such as 48h ago or earlier, not delivered and not updated since")
+	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
+	f.Lookup("stuck").NoOptDefVal = stuckAfter
+	f.BoolVar(&o.NotChecked, "not-checked", false, "trackings that were accepted and of which nothing is known yet")
 }
 
 // states are the words of --state.
@@ -29,27 +41,53 @@ func states() []string {
 	return []string{string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
 }
 
-func (o *filterOptions) used() bool { return *o != (filterOptions{}) }
+func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
 // words are the flags as they were typed.
 func (o *filterOptions) words() (words []string) {
-	for _, f := range []struct{ name, value string }{{"--status", o.Status}, {"--state", o.State}, {"--run", o.Run}, {"--stale", o.Stale}} {
+	for _, f := range []struct{ name, value string }{
+		{"--status", o.Status}, {"--state", o.State}, {"--carrier", o.Carrier}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
+	} {
 		if f.value != "" {
 			words = append(words, f.name, f.value)
 		}
 	}
+	if o.Stuck != "" {
+		words = append(words, "--stuck="+o.Stuck)
+	}
+	if o.NotChecked {
+		words = append(words, "--not-checked")
+	}
+	for _, ref := range o.ReferIDs {
+		words = append(words, "--refer-id", ref)
+	}
 	return words
 }
 
-func (o *filterOptions) String() string {
-	return fmt.Sprintf("run=%q status=%q state=%q stale=%q", o.Run, o.Status, o.State, o.Stale)
-}
+func (o *filterOptions) String() string { return shell.Line(o.words()...) }
+
+// maxPatterns is how many --refer-id one command takes.
+const maxPatterns = 500
 
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
-	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State)}
+	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State), Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
+	if len(o.ReferIDs) > maxPatterns {
+		return nil, f, command.Usagef("give `waybill show` a file with --from FILE", "more than %d times --refer-id", maxPatterns)
+	}
+	for _, ref := range o.ReferIDs {
+		if rest := strings.TrimSuffix(ref, "*"); rest == "" || strings.Contains(rest, "*") {
+			return nil, f, command.Usagef("use one * at the end, such as --refer-id 'ORD-10*'", "--refer-id %q", ref)
+		}
+	}
 	var err error
-	if f.StaleSince, err = command.ParseSince("--stale", o.Stale); err != nil {
+	if f.SeenSince, err = command.ParseSince("--since", o.Since); err == nil {
+		f.StaleSince, err = command.ParseSince("--stale", o.Stale)
+	}
+	if err == nil {
+		f.StuckSince, err = command.ParseSince("--stuck", o.Stuck)
+	}
+	if err != nil {
 		return nil, f, err
 	}
 	if o.Run != "" {

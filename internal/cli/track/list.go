@@ -5,14 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -20,8 +23,9 @@ import (
 
 type listOptions struct {
 	filterOptions
-	Since   string
+	Sort    sortKey
 	Limit   int
+	Summary bool
 	Refresh bool
 }
 
@@ -32,17 +36,27 @@ func NewList(f *command.Factory) *cobra.Command {
 		Use:     "list",
 		GroupID: command.GroupOps,
 		Short:   "List what is known of your trackings",
-		Long: `list shows what this computer knows: every tracking created from here, its last
+		Long: fmt.Sprintf(`list shows what this computer knows: every tracking created from here, its last
 known status, and when and from where that was learnt: from the service's answers
 or from verified events. It asks the service nothing, unless with --refresh.
+
+On a terminal it shows the first %d rows; --limit sets another number, and
+--limit 0 shows all. Elsewhere it prints all rows. One line on standard error sums
+up all that match; --summary shows sums in place of rows: by status, carrier, age
+and run.
+
+--sort takes created, updated, checkpoint, reference, number, status or carrier,
+and with a - before it the reverse: --sort -updated lists the latest first. What is
+not known comes last.
 
 Numbers that came with verified events and were not created here follow at the
 end. Events that did not verify change nothing; they are pointed out beside.
 
 A tracking that was accepted, and that nobody asked about and no event was about,
-is "not checked yet" (phase "notAsked" in JSON).`,
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --stale 48h -o json"),
-		Args:    cobra.NoArgs,
+is "not checked yet" (phase "notAsked" in JSON).`, terminalRows),
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --refer-id 'ORD-10*' --sort -updated",
+			"waybill list --stuck=3d --carrier dhl", "waybill list --stale 48h -o json", "waybill list --summary"),
+		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runList(ctx, c, o)
 		}),
@@ -50,107 +64,210 @@ is "not checked yet" (phase "notAsked" in JSON).`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.filterOptions.flags(cmd)
-	flags.StringVar(&o.Since, "since", "", "trackings heard of since a `TIME`: RFC 3339, a date, or an age such as 48h")
-	flags.IntVar(&o.Limit, "limit", 0, "at most `N` (0 for all)")
+	flags.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
+	flags.IntVar(&o.Limit, "limit", 0, fmt.Sprintf("at most `N` rows, 0 for all (default: %d on a terminal)", terminalRows))
+	flags.BoolVar(&o.Summary, "summary", false, "show sums in place of rows")
 	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	return cmd
 }
 
+// terminalRows is how many rows a list on a terminal has unless --limit says more.
+const terminalRows = 50
+
+// sortKey is the value of --sort.
+type sortKey struct {
+	by         ledger.Order
+	descending bool
+}
+
+// orders are the columns that a list is sorted by, as --sort names them.
+func orders() []string {
+	return []string{created, string(ledger.ByUpdated), string(ledger.ByCheckpoint), string(ledger.ByReference), string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier)}
+}
+
+// created is the order of lists that are not sorted.
+const created = "created"
+
+// Choices is for completion.
+func (k *sortKey) Choices() []string {
+	words := orders()
+	for _, word := range orders() {
+		words = append(words, "-"+word)
+	}
+	return words
+}
+
+func (k *sortKey) Type() string { return "string" }
+
+func (k *sortKey) String() string {
+	word := string(k.by)
+	if k.descending {
+		word = "-" + cmp.Or(word, created)
+	}
+	return word
+}
+
+// Set is for the command line.
+func (k *sortKey) Set(s string) error {
+	word, descending := strings.CutPrefix(strings.ToLower(s), "-")
+	words := orders()
+	if !slices.Contains(words, word) {
+		text := fmt.Sprintf("%s is not %s", command.Quoted(s), command.Or(words))
+		if near := config.Nearest(word, words); near != "" {
+			text += "; did you mean " + near + "?"
+		}
+		return errors.New(text)
+	}
+	*k = sortKey{ledger.Order(word), descending}
+	if word == created {
+		k.by = ledger.ByCreation
+	}
+	return nil
+}
+
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := command.CheckLimit(o.Limit); err != nil {
 		return err
 	}
-	since, err := command.ParseSince("--since", o.Since)
-	if err != nil {
-		return err
+	for _, name := range []string{"sort", "limit", "columns"} {
+		if o.Summary && c.Cmd.Flags().Changed(name) {
+			return command.Usagef("leave --"+name+" out", "--summary counts all that match; --%s is about rows", name)
+		}
 	}
 	_, filter, err := o.filter(ctx, c)
 	if err != nil {
 		return err
 	}
-	filter.SeenSince, filter.Limit = since, o.Limit
-	if !o.Refresh {
-		return printList(ctx, c, filter, o.flagsGiven())
+	filter.Limit, filter.Order, filter.Descending = o.Limit, o.Sort.by, o.Sort.descending
+	var stopped error
+	if o.Refresh {
+		stopped = refresh(ctx, c, filter, fmt.Sprint(o.filterOptions.String(), " limit=", o.Limit))
+		ctx = context.WithoutCancel(ctx)
 	}
-	stopped := refresh(ctx, c, filter, fmt.Sprint(o.flagsGiven(), " limit=", o.Limit))
-	return errors.Join(printList(context.WithoutCancel(ctx), c, filter, o.flagsGiven()), stopped)
-}
-
-// flagsGiven are the filters as they were typed.
-func (o *listOptions) flagsGiven() string {
-	words := o.words()
-	if o.Since != "" {
-		words = append(words, "--since", o.Since)
+	if c.Out.ForPeople() && !c.Cmd.Flags().Changed("limit") {
+		filter.Limit = terminalRows
 	}
-	return shell.Line(words...)
+	l := listing{call: c, filter: filter, words: o.words(), refreshed: o.Refresh}
+	if o.Summary {
+		return errors.Join(l.printSums(ctx, false), stopped)
+	}
+	return errors.Join(l.print(ctx), stopped)
 }
 
 // PrintList prints what is known of the trackings of a run.
 func PrintList(ctx context.Context, c *command.Call, run int64) error {
-	return printList(ctx, c, ledger.Filter{Run: run}, fmt.Sprint("--run ", run))
+	l := listing{call: c, filter: ledger.Filter{Run: run}, words: []string{"--run", fmt.Sprint(run)}, refreshed: true}
+	return l.print(ctx)
 }
 
-// printList prints what is known of the trackings of a filter, which was given by
-// those flags.
-func printList(ctx context.Context, c *command.Call, f ledger.Filter, flags string) error {
-	if err := CatchUp(ctx, c); err != nil {
+// listing prints what is known of the trackings of a filter.
+type listing struct {
+	call      *command.Call
+	filter    ledger.Filter
+	words     []string // the flags of the filter as they were typed
+	refreshed bool     // the service was just asked
+
+	db      *app.Store // nil if there is none
+	names   view.StatusNames
+	summary *view.Summary // of the rows that were printed
+	beside  unverified
+	err     error // of reading
+	more    bool  // there are more rows than were to be printed
+}
+
+// open opens the store, with what events said.
+func (l *listing) open(ctx context.Context) (err error) {
+	if err := CatchUp(ctx, l.call); err != nil {
 		return err
 	}
-	db, err := c.ExistingStore(ctx)
-	if err != nil {
+	l.names = view.NewStatusNames(l.call.Config.Statuses)
+	l.summary = view.NewSummary(l.names)
+	l.db, err = l.call.ExistingStore(ctx)
+	return err
+}
+
+func (l *listing) print(ctx context.Context) error {
+	if err := l.open(ctx); err != nil {
 		return err
 	}
-	n := view.NewStatusNames(c.Config.Statuses)
+	c := l.call
 	w := command.Listing[*view.Line]{
-		Out: c.Out, Columns: n.Columns(c.Out.ForPeople(), time.Now()),
+		Out: c.Out, Columns: l.names.Columns(c.Out.ForPeople(), time.Now()),
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
-	if db == nil {
+	if l.db == nil {
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
-	var beside unverified
-	var row ledger.TrackingStatus
-	var line view.Line // of the row
-	var all, unchecked int64
-	summary := view.NewSummary(n)
-	err = w.Print(c.IO, func(yield func(*view.Line, error) bool) {
-		for st, err := range db.Trackings.Statuses(ctx, c.Account(ctx), f) {
+	err := w.Print(c.IO, l.rows(ctx))
+	for i, e := range l.beside.first {
+		if err != nil {
+			break
+		}
+		l.beside.first[i], err = l.db.Inbox.Event(ctx, e.Seq)
+	}
+	switch {
+	case err != nil:
+		return err
+	case l.summary.Trackings() == 0:
+		return l.explainEmpty(ctx)
+	case l.more && c.Out.ForPeople():
+		if err := l.sumUpAll(ctx); err != nil {
+			return err
+		}
+	case !l.more:
+		l.summary.Print(c)
+	}
+	l.beside.note(c.IO, l.names)
+	if !l.refreshed && (l.filter.Unreported || !l.filter.StaleSince.IsZero()) {
+		c.IO.Next(c.CommandLine(slices.Concat([]string{"list"}, l.words, []string{"--refresh"})...))
+	}
+	return nil
+}
+
+// rows yields the rows that are to be printed, and counts them.
+func (l *listing) rows(ctx context.Context) iter.Seq2[*view.Line, error] {
+	return func(yield func(*view.Line, error) bool) {
+		var row ledger.TrackingStatus
+		var line view.Line // of the row
+		f := l.filter
+		if f.Limit > 0 {
+			f.Limit++
+		}
+		for st, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f) {
+			if l.more = err == nil && f.Limit > 0 && l.summary.Trackings() == int64(l.filter.Limit); l.more {
+				return
+			}
 			if st.Unverified != 0 {
-				beside.add(inbox.Event{Seq: st.Unverified})
-			}
-			if err == nil {
-				all++
-			}
-			if st.Unchecked() {
-				unchecked++
+				l.beside.add(inbox.Event{Seq: st.Unverified})
 			}
 			row = st
 			line = view.KnownLine(&row)
 			if !yield(&line, err) {
 				return
 			}
-			summary.Add(line.Tracking)
+			if err == nil {
+				l.summary.AddCount(ledger.GroupOf(st).StatusCount)
+			}
 		}
-	})
-	for i, e := range beside.first {
-		if err != nil {
-			break
-		}
-		beside.first[i], err = db.Inbox.Event(ctx, e.Seq)
 	}
-	switch {
-	case err != nil:
+}
+
+// sumUpAll says how many more there are than were printed, and sums up all.
+func (l *listing) sumUpAll(ctx context.Context) error {
+	groups, err := l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter)
+	if err != nil {
 		return err
-	case all == 0:
-		return explainEmpty(ctx, c, db.Statistics, flags)
-	case !f.StaleSince.IsZero():
-		c.IO.Note("%s not heard of since; %s not checked yet: `waybill show --stale` or `waybill wait` asks the service", view.Number(all-unchecked), view.Number(unchecked))
 	}
-	summary.Print(c)
-	beside.note(c.IO, n)
+	printed := l.summary.Trackings()
+	all := view.NewSummary(l.names)
+	for _, g := range groups {
+		all.AddCount(g.StatusCount)
+	}
+	l.call.IO.Note("… and %s more: --limit 0 shows all, -o csv --out FILE writes all", view.Number(all.Trackings()-printed))
+	all.Print(l.call)
 	return nil
 }
 
@@ -167,17 +284,19 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
 		c.IO.Note("%s", nothingListed(c.Account(ctx)))
 		return nil
 	}
-	return explainEmpty(ctx, c, db.Statistics, shell.Line(o.words()...))
+	l := listing{call: c, words: o.words(), db: db}
+	return l.explainEmpty(ctx)
 }
 
 // explainEmpty says that nothing matches, and what there is.
-func explainEmpty(ctx context.Context, c *command.Call, known ledger.Statistics, flags string) error {
-	counts, err := known.CountByStatus(ctx, c.Account(ctx))
+func (l *listing) explainEmpty(ctx context.Context) error {
+	account := l.call.Account(ctx)
+	counts, err := l.db.Statistics.CountByStatus(ctx, account)
 	if err != nil {
 		return err
 	}
 	var total int64
-	var names []string
+	names := []string{}
 	for _, s := range counts {
 		total += s.Trackings
 		name := cmp.Or(s.StatusLabel, s.StatusTrack, view.Unquote(s.Status))
@@ -185,9 +304,16 @@ func explainEmpty(ctx context.Context, c *command.Call, known ledger.Statistics,
 			names = append(names, name)
 		}
 	}
-	if total == 0 || flags == "" {
-		c.IO.Note("%s", nothingListed(c.Account(ctx)))
+	if total == 0 || len(l.words) == 0 {
+		l.call.IO.Note("%s", nothingListed(account))
 		return nil
+	}
+	what := "statuses"
+	if slices.Contains(l.words, "--state") {
+		what = "states"
+		if names, err = l.states(ctx); err != nil {
+			return err
+		}
 	}
 	switch {
 	case len(names) == 0:
@@ -195,15 +321,29 @@ func explainEmpty(ctx context.Context, c *command.Call, known ledger.Statistics,
 	case len(names) > maxStatusesNamed:
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	c.IO.Note("no tracking matches %s (%s known; statuses: %s)", flags, view.Number(total), strings.Join(names, ", "))
+	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(total), what, strings.Join(names, ", "))
+	l.call.IO.Next(l.call.CommandLine("list", "--summary"))
 	return nil
+}
+
+// states returns the states that rows of the account are in.
+func (l *listing) states(ctx context.Context) (names []string, err error) {
+	for _, state := range states() {
+		for _, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), ledger.Filter{State: ledger.State(state), Limit: 1}) {
+			if err != nil {
+				return nil, err
+			}
+			names = append(names, state)
+		}
+	}
+	return names, nil
 }
 
 // nothingListed names the account in the note of an empty list: one store may hold
 // several.
 func nothingListed(account string) string {
 	if account == "" {
-		return "no account is set, so nothing is known: set WAYBILL_BASE_URL or --account"
+		return "No account is set, so no tracking is known: set WAYBILL_BASE_URL or --account"
 	}
-	return fmt.Sprintf("nothing is known yet of account %s; create trackings with `waybill create`", account)
+	return fmt.Sprintf("No tracking of account %s is known yet; create some with `waybill create FILE`", account)
 }

@@ -324,7 +324,7 @@ func plainStatus(label string) string {
 // reported of it, and why its row was rejected.
 func Known(st ledger.TrackingStatus) query.Tracking {
 	t := query.Tracking{
-		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Item.CarrierCode},
+		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},
 		Phase:    unreported(st.State), Superseded: st.Superseded, Dismissed: st.Dismissed,
 		Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
 	}
@@ -335,7 +335,6 @@ func Known(st ledger.TrackingStatus) query.Tracking {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
 		t.Superseded, t.Dismissed = false, time.Time{}
 		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
-		t.CarrierCode = cmp.Or(t.CarrierCode, s.CarrierCode)
 	}
 	return t
 }

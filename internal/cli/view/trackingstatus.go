@@ -33,7 +33,7 @@ type TrackingStatus struct {
 // NewTrackingStatus returns what the store knows of a tracking.
 func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	j := TrackingStatus{
-		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Item.CarrierCode,
+		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Carrier(),
 		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st),
 	}
 	if st.Run != 0 {
@@ -46,9 +46,6 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
 		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
-		if j.CarrierCode == "" {
-			j.CarrierCode = seen.CarrierCode
-		}
 	}
 	return j
 }

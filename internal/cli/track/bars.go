@@ -1,0 +1,154 @@
+package track
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// Columns of what is drawn.
+const (
+	maxSumName = 24
+	minSumName = 14
+	minBar     = 6
+	maxBar     = 60
+)
+
+// drawSums shows sections to people: below each other, aligned, for stats with a
+// bar in each line that is as wide as the terminal allows.
+func (l *listing) drawSums(s *sums, sections []section, bars bool) error {
+	out := l.call.Out
+	if err := out.Line("%s", s.summary); err != nil {
+		return err
+	}
+	d := drawing{out: out, all: s.all.trackings, name: minSumName, bars: bars, blocks: l.call.IO.UTF8()}
+	for i := range sections {
+		sections[i].shorten()
+		for _, line := range sections[i].lines {
+			d.name = max(d.name, min(term.DisplayWidth(term.Visible(line.name)), maxSumName))
+		}
+	}
+	for _, sec := range sections {
+		if err := d.draw(sec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shorten leaves lines out that a terminal does not show, and says how many.
+func (s *section) shorten() {
+	most := map[string]int{"carrier": maxCarriers, "run": maxRuns, "transit time": maxTransitDays}[s.title]
+	if most == 0 || len(s.lines) <= most {
+		return
+	}
+	var rest int64
+	for _, line := range s.lines[most:] {
+		rest += line.trackings
+	}
+	more := fmt.Sprintf("%s more with %s", view.Number(int64(len(s.lines)-most)), command.Plural(rest, "tracking"))
+	s.note = strings.TrimSpace("… and " + more + ". " + s.note)
+	s.lines = s.lines[:most]
+}
+
+// drawing draws sections.
+type drawing struct {
+	out    *command.Output
+	all    int64 // trackings
+	name   int   // columns of the names
+	bars   bool
+	blocks bool // of which bars are
+}
+
+func (d *drawing) draw(sec section) error {
+	second := "SHARE"
+	if sec.delivered {
+		second = "DELIVERED"
+	}
+	columns := []render.Column{{Name: strings.ToUpper(sec.title)}, {Name: "TRACKINGS", Right: true}, {Name: second, Right: true}}
+	width := d.name + 2 + len("TRACKINGS") + 2 + len("DELIVERED")
+	if sec.transit {
+		columns = append(columns, render.Column{Name: "TRANSIT", Right: true})
+		width += 2 + len("999 days")
+	}
+	bar := 0
+	if d.bars {
+		if bar = min(d.out.Out().Width()-width-2, maxBar); bar < minBar {
+			bar = 0
+		} else {
+			columns = append(columns, render.Column{Name: ""})
+		}
+	}
+	var most int64
+	for _, line := range sec.lines {
+		most = max(most, line.trackings)
+	}
+	if err := d.out.Line(""); err != nil {
+		return err
+	}
+	table := d.out.Table(columns...)
+	for _, line := range sec.lines {
+		share := percent(line.trackings, d.all)
+		if sec.delivered {
+			share = percent(line.delivered, line.trackings)
+		}
+		name := term.Truncate(term.Visible(line.name), d.name)
+		cells := []string{name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0)), view.Number(line.trackings), share}
+		if sec.transit {
+			cells = append(cells, line.transit.typical())
+		}
+		if bar > 0 {
+			cells = append(cells, d.bar(line.trackings, most, bar))
+		}
+		if err := table.Row(cells...); err != nil {
+			return err
+		}
+	}
+	if err := table.Flush(); err != nil || sec.note == "" {
+		return err
+	}
+	return d.out.Line("%s", sec.note)
+}
+
+// typical shows the median.
+func (t transit) typical() string {
+	if t == nil {
+		return ""
+	}
+	return command.Plural(t.within(0.5), "day")
+}
+
+// percent shows a share.
+func percent(n, of int64) string {
+	switch {
+	case of == 0 || n == 0:
+		return "0 %"
+	case n == of:
+		return "100 %"
+	}
+	share := 100 * float64(n) / float64(of)
+	switch {
+	case share < 0.1:
+		return "<0.1 %"
+	case share > 99.9:
+		return ">99.9 %"
+	}
+	return fmt.Sprintf("%.1f %%", share)
+}
+
+// bar shows how much n is of the most, in so many columns.
+func (d *drawing) bar(n, most int64, columns int) string {
+	if n == 0 {
+		return ""
+	}
+	if !d.blocks {
+		return strings.Repeat("#", max(int(n*int64(columns)/most), 1))
+	}
+	eighths := max(int(n*int64(8*columns)/most), 1)
+	last := []string{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"}[eighths%8]
+	return strings.Repeat("█", eighths/8) + last
+}

@@ -1,0 +1,43 @@
+package track
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+)
+
+// NewStats returns the command that counts trackings.
+func NewStats(f *command.Factory) *cobra.Command {
+	var o filterOptions
+	cmd := &cobra.Command{
+		Use:     "stats",
+		GroupID: command.GroupOps,
+		Short:   "Count trackings by status, carrier, age and transit time",
+		Long: `stats counts what this computer knows of your trackings: by status, carrier, age,
+transit time and run. It asks the service nothing; "waybill list --refresh" does.
+Filters count a part.
+
+The age of a tracking is the time since the run that created it. The transit time
+is the time from the first to the last checkpoint of a delivered tracking, in whole
+days; it is known once an answer or an event with its checkpoints came.
+
+On a terminal bars show the sums. In JSON they are plain numbers: days are whole
+days, "median" and "p90" are the days within which half and 90 % arrived.`,
+		Example: command.Example("waybill stats", "waybill stats --carrier dhl", "waybill stats --run 12 -o json", "waybill stats --jq '.transitDays.median'"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			_, filter, err := o.filter(ctx, c)
+			if err != nil {
+				return err
+			}
+			l := listing{call: c, filter: filter, words: o.words()}
+			return l.printSums(ctx, true)
+		}),
+	}
+	cmd.Flags().SortFlags = false
+	o.flags(cmd)
+	command.ColumnsFlag(cmd, sumColumns())
+	return cmd
+}

@@ -1,0 +1,377 @@
+package track
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// sums are trackings counted by what is known of them.
+type sums struct {
+	summary  *view.Summary
+	all      portion
+	carriers map[string]*portion // by folded code
+	ages     map[int]*portion    // by place in ageStarts, -1 for those that no run brought in
+	runs     map[int64]*portion  // 0 for those without one
+}
+
+// portion is a part of the trackings.
+type portion struct {
+	name                 string // of a carrier
+	created              time.Time
+	trackings, delivered int64
+	transit              transit
+}
+
+// transit is how many trackings took how many days.
+type transit map[int64]int64
+
+// ageStarts returns the ages in days at which groups of trackings begin. An age is
+// the time since the run that brought the tracking in.
+func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
+
+const day = 24 * time.Hour
+
+// newSums sums up groups as of now.
+func newSums(names view.StatusNames, groups []ledger.Group, now time.Time) *sums {
+	s := &sums{summary: view.NewSummary(names), carriers: map[string]*portion{}, ages: map[int]*portion{}, runs: map[int64]*portion{}}
+	type status [3]string
+	delivered := map[status]bool{}
+	for _, g := range groups {
+		s.summary.AddCount(g.StatusCount)
+		key := status{g.Status, g.StatusLabel, g.StatusTrack}
+		arrived, known := delivered[key]
+		if !known {
+			arrived = ledger.Sighting{Status: g.Status, StatusLabel: g.StatusLabel, StatusTrack: g.StatusTrack}.Delivered()
+			delivered[key] = arrived
+		}
+		age := -1
+		if !g.Created.IsZero() {
+			days := int64(max(now.Sub(g.Created), 0) / day)
+			age = max(slices.IndexFunc(ageStarts(), func(start int64) bool { return start > days }), 0) - 1
+			if age < 0 {
+				age = len(ageStarts()) - 1
+			}
+		}
+		s.all.add(g, arrived)
+		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, arrived)
+		portionOf(s.ages, age).add(g, arrived)
+		portionOf(s.runs, g.Run).add(g, arrived)
+	}
+	return s
+}
+
+func portionOf[K comparable](all map[K]*portion, key K) *portion {
+	if all[key] == nil {
+		all[key] = &portion{}
+	}
+	return all[key]
+}
+
+func (p *portion) add(g ledger.Group, delivered bool) {
+	p.trackings += g.Trackings
+	p.name, p.created = cmp.Or(p.name, g.Carrier), g.Created
+	if delivered {
+		p.delivered += g.Trackings
+	}
+	if g.TransitDays != ledger.UnknownTransit {
+		if p.transit == nil {
+			p.transit = transit{}
+		}
+		p.transit[g.TransitDays] += g.Trackings
+	}
+}
+
+// trackings returns how many have a known transit time.
+func (t transit) trackings() (n int64) {
+	for _, trackings := range t {
+		n += trackings
+	}
+	return n
+}
+
+// mean returns the mean of the days, to two places.
+func (t transit) mean() float64 {
+	var sum int64
+	for days, n := range t {
+		sum += days * n
+	}
+	return math.Round(100*float64(sum)/float64(t.trackings())) / 100
+}
+
+// within returns in how many days that share of the trackings arrived.
+func (t transit) within(share float64) int64 {
+	left := int64(math.Ceil(share * float64(t.trackings())))
+	var days int64
+	for _, days = range slices.Sorted(maps.Keys(t)) {
+		if left -= t[days]; left <= 0 {
+			break
+		}
+	}
+	return days
+}
+
+// The objects of list --summary and stats. Absent days are null.
+type sumsJSON struct {
+	Summary     view.SummaryJSON `json:"summary"`
+	ByCarrier   []carrierJSON    `json:"byCarrier"`
+	ByAge       []ageJSON        `json:"byAge"`
+	ByRun       []runJSON        `json:"byRun"`
+	TransitDays *transitJSON     `json:"transitDays,omitempty"` // of stats
+}
+
+type carrierJSON struct {
+	CarrierCode string       `json:"carrierCode"` // empty if it is not known
+	Trackings   int64        `json:"trackings"`
+	Delivered   int64        `json:"delivered"`
+	TransitDays *transitJSON `json:"transitDays,omitempty"` // of stats
+}
+
+type ageJSON struct {
+	FromDays  *int64 `json:"fromDays"` // null with toDays: not created here
+	ToDays    *int64 `json:"toDays"`   // less than that; null: open
+	Trackings int64  `json:"trackings"`
+	Delivered int64  `json:"delivered"`
+}
+
+type runJSON struct {
+	Run       *string    `json:"run"` // null: not created here, or the run was pruned
+	Created   *time.Time `json:"created"`
+	Trackings int64      `json:"trackings"`
+	Delivered int64      `json:"delivered"`
+}
+
+type transitJSON struct {
+	Trackings int64             `json:"trackings"` // that arrived, and whose transit time is known
+	Mean      *float64          `json:"mean"`
+	Median    *int64            `json:"median"`
+	P90       *int64            `json:"p90"`
+	Histogram []transitDaysJSON `json:"histogram"`
+}
+
+type transitDaysJSON struct {
+	Days      int64 `json:"days"`
+	Trackings int64 `json:"trackings"`
+}
+
+// json returns the sums as an object, for stats with transit times.
+func (s *sums) json(withTransit bool) sumsJSON {
+	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}}
+	for _, p := range s.carriersByCount() {
+		c := carrierJSON{CarrierCode: p.name, Trackings: p.trackings, Delivered: p.delivered}
+		if withTransit {
+			c.TransitDays = newTransitJSON(p.transit)
+		}
+		j.ByCarrier = append(j.ByCarrier, c)
+	}
+	starts := ageStarts()
+	for _, age := range s.agesInOrder() {
+		a := ageJSON{Trackings: s.ages[age].trackings, Delivered: s.ages[age].delivered}
+		if age >= 0 {
+			a.FromDays = &starts[age]
+		}
+		if age >= 0 && age+1 < len(starts) {
+			a.ToDays = &starts[age+1]
+		}
+		j.ByAge = append(j.ByAge, a)
+	}
+	for _, run := range s.runsInOrder() {
+		r := runJSON{Trackings: s.runs[run].trackings, Delivered: s.runs[run].delivered}
+		if run != 0 {
+			id := strconv.FormatInt(run, 10)
+			r.Run, r.Created = &id, view.TimeOrNull(s.runs[run].created)
+		}
+		j.ByRun = append(j.ByRun, r)
+	}
+	if withTransit {
+		j.TransitDays = newTransitJSON(s.all.transit)
+	}
+	return j
+}
+
+func newTransitJSON(t transit) *transitJSON {
+	j := &transitJSON{Trackings: t.trackings(), Histogram: []transitDaysJSON{}}
+	if j.Trackings == 0 {
+		return j
+	}
+	mean, median, p90 := t.mean(), t.within(0.5), t.within(0.9)
+	j.Mean, j.Median, j.P90 = &mean, &median, &p90
+	for _, days := range slices.Sorted(maps.Keys(t)) {
+		j.Histogram = append(j.Histogram, transitDaysJSON{days, t[days]})
+	}
+	return j
+}
+
+// carriersByCount returns the carriers with the most trackings first.
+func (s *sums) carriersByCount() []*portion {
+	return slices.SortedFunc(maps.Values(s.carriers), func(a, b *portion) int {
+		return cmp.Or(cmp.Compare(b.trackings, a.trackings), cmp.Compare(a.name, b.name))
+	})
+}
+
+// agesInOrder returns the ages, the youngest first and last what has none.
+func (s *sums) agesInOrder() []int {
+	return slices.SortedFunc(maps.Keys(s.ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
+}
+
+// runsInOrder returns the runs, the newest first.
+func (s *sums) runsInOrder() []int64 {
+	return slices.SortedFunc(maps.Keys(s.runs), func(a, b int64) int { return cmp.Compare(b, a) })
+}
+
+// printSums prints the sums of what matches, for stats with transit times and, on
+// a terminal, bars.
+func (l *listing) printSums(ctx context.Context, stats bool) error {
+	if err := l.open(ctx); err != nil {
+		return err
+	}
+	var groups []ledger.Group
+	if l.db != nil {
+		var err error
+		if groups, err = l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter); err != nil {
+			return err
+		}
+	}
+	out := l.call.Out
+	s := newSums(l.names, groups, time.Now())
+	sections := s.sections(stats)
+	var err error
+	switch {
+	case out.Machine():
+		return out.Object(s.json(stats))
+	case out.IsCSV(), l.call.Cmd.Flags().Changed("columns"):
+		err = printFlat(out, sections)
+	case s.all.trackings == 0:
+	case out.ForPeople():
+		err = l.drawSums(s, sections, stats)
+	default:
+		err = errors.Join(out.Line("%s", s.summary), out.Line(""), printFlat(out, sections))
+	}
+	switch {
+	case err != nil || s.all.trackings > 0:
+		return err
+	case l.db == nil:
+		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
+		return nil
+	}
+	return l.explainEmpty(ctx)
+}
+
+// section is a table of sums.
+type section struct {
+	title     string
+	lines     []sumLine
+	delivered bool   // its lines say how many were delivered
+	transit   bool   // and how long these took
+	note      string // below its lines
+}
+
+// sumLine is a line of it.
+type sumLine struct {
+	name string
+	portion
+}
+
+// Lines that a terminal shows of long sections.
+const (
+	maxCarriers    = 12
+	maxRuns        = 10
+	maxTransitDays = 21
+)
+
+// sections returns what is summed up, in the order in which it is shown.
+func (s *sums) sections(stats bool) []section {
+	status := section{title: "status"}
+	for _, c := range s.summary.JSON().ByStatus {
+		status.lines = append(status.lines, sumLine{c.Name, portion{trackings: c.Trackings}})
+	}
+	carrier := section{title: "carrier", delivered: true, transit: stats}
+	for _, p := range s.carriersByCount() {
+		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), *p})
+	}
+	age := section{title: "age", delivered: true}
+	for _, a := range s.agesInOrder() {
+		age.lines = append(age.lines, sumLine{ageName(a), *s.ages[a]})
+	}
+	run := section{title: "run", delivered: true}
+	for _, id := range s.runsInOrder() {
+		name := "without a run"
+		if id != 0 {
+			name = fmt.Sprint(id)
+		}
+		run.lines = append(run.lines, sumLine{name, *s.runs[id]})
+	}
+	all := []section{status, carrier, age, run}
+	if t := s.all.transit; stats && t != nil {
+		took := section{title: "transit time", note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
+			command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
+		for _, days := range slices.Sorted(maps.Keys(t)) {
+			took.lines = append(took.lines, sumLine{command.Plural(days, "day"), portion{trackings: t[days]}})
+		}
+		all = slices.Insert(all, 3, took)
+	}
+	return all
+}
+
+// ageName shows an age.
+func ageName(age int) string {
+	starts := ageStarts()
+	switch {
+	case age < 0:
+		return "not created here"
+	case age == 0:
+		return "less than 1 day"
+	case age+1 == len(starts):
+		return fmt.Sprintf("%d days or more", starts[age])
+	}
+	return fmt.Sprintf("%d to %d days", starts[age], starts[age+1])
+}
+
+// flatLine is a line of a section as a row of a table for programs.
+type flatLine struct {
+	by *section
+	sumLine
+}
+
+// sumColumns returns the columns of that table.
+func sumColumns() []command.Column[flatLine] {
+	return []command.Column[flatLine]{
+		{Column: render.Column{Name: "BY"}, Cell: func(l flatLine) string { return l.by.title }},
+		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(l flatLine) string { return l.name }},
+		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return strconv.FormatInt(l.trackings, 10) }},
+		{Column: render.Column{Name: "DELIVERED", Right: true}, Cell: func(l flatLine) string {
+			if !l.by.delivered {
+				return ""
+			}
+			return strconv.FormatInt(l.portion.delivered, 10)
+		}},
+	}
+}
+
+// printFlat prints sections as one table for programs.
+func printFlat(out *command.Output, sections []section) error {
+	rows, err := command.BeginTable(out, sumColumns())
+	if err != nil {
+		return err
+	}
+	for i := range sections {
+		for _, l := range sections[i].lines {
+			if err := rows.Add(flatLine{&sections[i], l}); err != nil {
+				return err
+			}
+		}
+	}
+	return rows.Flush()
+}
