@@ -113,6 +113,7 @@ var tables = [][]string{
 	{"runs", "list"},
 	{"runs", "rows", "1"},
 	{"list"},
+	{"show", "--run", "1"},
 	{"compare", "orders.jsonl", "--offline", "--accept-odd-values"},
 	{"signature", "schemes", "list"},
 	{"config", "list", "--origin"},
@@ -148,6 +149,24 @@ func TestTablesAreAligned(t *testing.T) {
 					t.Errorf("%s: it is laid out otherwise than without colour: %s", what, cmp.Diff(plain, raw))
 				}
 			}
+		}
+	}
+}
+
+// What needs attention stands out, and is not told by its colour alone.
+func TestStatesAreColoured(t *testing.T) {
+	w := newWorldOfScripts(t)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"runs", "rows", "1"}, "\x1b[31mrejected\x1b[0m"},
+		{[]string{"runs", "list"}, "\x1b[31m3\x1b[0m"},
+		{[]string{"show", "--run", "1", "-q"}, "\x1b[31mrejected\x1b[0m"},
+		{[]string{"list"}, "\x1b[31mrejected\x1b[0m"},
+	} {
+		if _, raw := w.terminal(140, tt.args...); !strings.Contains(raw, tt.want) {
+			t.Errorf("%q: no %q in %q", tt.args, tt.want, raw)
 		}
 	}
 }
@@ -346,12 +365,13 @@ func parsed(t *testing.T, what string, text []byte, separator rune) [][]string {
 }
 
 // comparable returns rows without what --excel writes otherwise: the offset of our times,
-// the status, which stands without its number, and times of the service.
+// the status, which stands without its number, and times of the service; and without the
+// time of a show, which asks anew.
 func comparable(rows [][]string) [][]string {
 	offset := regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \+00:00$`)
 	for _, row := range rows[1:] {
 		for i, c := range row {
-			if row[i] = offset.ReplaceAllString(c, "$1"); rows[0][i] == "STATUS" || rows[0][i] == "CHECKPOINT" {
+			if row[i] = offset.ReplaceAllString(c, "$1"); slices.Contains([]string{"STATUS", "CHECKPOINT", "UPDATED"}, rows[0][i]) {
 				row[i] = ""
 			}
 		}

@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func newList(f *command.Factory) *cobra.Command {
@@ -53,13 +55,22 @@ func runColumns() []command.Column[ledger.RunSummary] {
 	count := func(of func(ledger.RunSummary) int64) func(ledger.RunSummary) string {
 		return func(s ledger.RunSummary) string { return strconv.FormatInt(of(s), 10) }
 	}
+	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
+		return func(s ledger.RunSummary) term.Style {
+			if of(s) == 0 {
+				return term.Normal
+			}
+			return view.StateStyle(string(state))
+		}
+	}
+	unknown := func(s ledger.RunSummary) int64 { return s.Counts.Unknown }
 	return []command.Column[ledger.RunSummary]{
 		{Column: render.Column{Name: "RUN", ID: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.ID })},
 		{Column: render.Column{Name: "CREATED", Rank: 3}, Time: func(s ledger.RunSummary) time.Time { return s.Created }},
 		{Column: render.Column{Name: "INPUT", Flex: true}, Cell: func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") }},
 		{Column: render.Column{Name: "ACCEPTED", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Accepted })},
-		{Column: render.Column{Name: "REJECTED", Right: true}, Cell: count(ledger.RunSummary.Rejected)},
-		{Column: render.Column{Name: "UNKNOWN", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Unknown })},
+		{Column: render.Column{Name: "REJECTED", Right: true}, Cell: count(ledger.RunSummary.Rejected), Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
+		{Column: render.Column{Name: "UNKNOWN", Right: true}, Cell: count(unknown), Style: attention(ledger.Unknown, unknown)},
 		{Column: render.Column{Name: "PENDING", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending })},
 		{Column: render.Column{Name: "REQUESTS", CSV: "CALLS", Right: true, Rank: 4}, Cell: count(func(s ledger.RunSummary) int64 { return s.Requests })},
 		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 2}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},

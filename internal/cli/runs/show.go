@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // shownBatches is how many batches are shown unless all are asked for.
@@ -204,7 +205,9 @@ func batchColumns() []command.Column[numberedBatch] {
 	}
 	return []command.Column[numberedBatch]{
 		{Column: render.Column{Name: "BATCH", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
-		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }},
+		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, Style: func(b numberedBatch) term.Style {
+			return view.StateStyle(batchState(b.BatchSummary))
+		}},
 		{Column: render.Column{Name: "ROWS", Right: true}, Cell: count(func(b numberedBatch) int64 { return b.Rows })},
 		{Column: render.Column{Name: "ACCEPTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Accepted })},
 		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Rejected })},

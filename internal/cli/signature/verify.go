@@ -13,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -176,7 +177,12 @@ func verdictColumns() []command.Column[verdictJSON] {
 			}
 			return *j.ReceivedAt
 		}},
-		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: verdictJSON.words},
+		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: verdictJSON.words, Style: func(j verdictJSON) term.Style {
+			if j.Verified {
+				return term.Good
+			}
+			return term.Bad
+		}},
 		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j verdictJSON) string { return j.Secret }},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Counts lists how many rows of a run's input are in each state, rejected ones by
@@ -39,6 +40,19 @@ func RowState(row ledger.Row) string {
 		return Dismissed
 	}
 	return string(row.State)
+}
+
+// StateStyle is the colour of a state of rows, or of a batch.
+func StateStyle(state string) term.Style {
+	switch state {
+	case string(ledger.Rejected):
+		return term.Bad
+	case string(ledger.Unknown):
+		return term.Caution
+	case Superseded, Dismissed:
+		return term.Faint
+	}
+	return term.Normal
 }
 
 // Row is one record of a run's input in our output.
@@ -74,7 +88,7 @@ func RowColumns() []command.Column[ledger.Row] {
 		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
 		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
 		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
-		{Column: render.Column{Name: "STATE", CSV: "state"}, Cell: RowState},
+		{Column: render.Column{Name: "STATE", CSV: "state"}, Cell: RowState, Style: func(row ledger.Row) term.Style { return StateStyle(RowState(row)) }},
 		{Column: render.Column{Name: "REASON", CSV: "reason", Flex: true, Rank: 1}, Cell: func(row ledger.Row) string { return row.Reason }},
 		{Column: render.Column{Name: "FILE", CSV: "file", Extra: true}, Cell: func(row ledger.Row) string { return row.File }},
 		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
