@@ -79,7 +79,7 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"sandbox --seed -1", `--seed "-1" is not a whole number from 0 up`, ""},
 		{"list -o jsn", `"jsn"`, "json?"},
 		{"list --state acepted", `--state "acepted" is not accepted, rejected, unknown, pending or sending`, "did you mean accepted?"},
-		{"runs rows 3 --state rejected,unknwon", `--state "unknwon" is not pending`, "did you mean unknown?"},
+		{"runs rows 3 --state rejected,accepte", `--state "accepte" is not pending`, "did you mean accepted?"},
 		{"show A --by number", `--by "number" is not refer-id or tracking-number`, "run `waybill show --help` for its flags"},
 		{"create a.csv --format xlsx", `--format "xlsx" is not auto, csv, tsv, json or jsonl`, ""},
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},

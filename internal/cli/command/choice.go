@@ -54,10 +54,16 @@ type choice struct {
 	words []string
 }
 
-func (c *choice) String() string    { return *c.value }
-func (c *choice) Type() string      { return "word" }
+// String, Type and Set are for [pflag.Value].
+func (c *choice) String() string { return *c.value }
+
+// Type is as [pflag.Value] has it.
+func (c *choice) Type() string { return "word" }
+
+// Choices returns the words, see [Chooser].
 func (c *choice) Choices() []string { return c.words }
 
+// Set takes one of the words, in any case.
 func (c *choice) Set(word string) (err error) {
 	*c.value, err = choose(word, c.words)
 	return err
@@ -68,18 +74,28 @@ type choices struct {
 	words  []string
 }
 
-func (c *choices) String() string     { return strings.Join(*c.values, ",") }
-func (c *choices) Type() string       { return "words" }
-func (c *choices) Choices() []string  { return c.words }
+// String, Type and Set are for [pflag.Value].
+func (c *choices) String() string { return strings.Join(*c.values, ",") }
+
+// Type is as [pflag.Value] has it.
+func (c *choices) Type() string { return "words" }
+
+// Choices returns the words, see [Chooser].
+func (c *choices) Choices() []string { return c.words }
+
+// GetSlice is as [pflag.SliceValue] has it, like Append and Replace.
 func (c *choices) GetSlice() []string { return *c.values }
 
+// Append adds one word.
 func (c *choices) Append(word string) error { return c.Set(word) }
 
+// Replace forgets earlier words.
 func (c *choices) Replace(words []string) error {
 	*c.values = nil
 	return c.Set(strings.Join(words, ","))
 }
 
+// Set adds words, separated by commas.
 func (c *choices) Set(list string) error {
 	for word := range strings.SplitSeq(list, ",") {
 		chosen, err := choose(word, c.words)

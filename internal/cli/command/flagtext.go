@@ -19,9 +19,7 @@ const (
 // Section shows flags of a set under a title of their own in help.
 func Section(f *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
-		if err := f.SetAnnotation(name, sectionKey, []string{title}); err != nil {
-			panic(err) // the names are written in the code
-		}
+		_ = f.SetAnnotation(name, sectionKey, []string{title}) // fails for a flag that the set does not have
 	}
 }
 
@@ -34,7 +32,7 @@ type FlagSection struct {
 // FlagSections returns the flags that help shows: those without a section first, then
 // each section where its first flag stands.
 func FlagSections(f *pflag.FlagSet) []FlagSection {
-	all := make([]FlagSection, 1)
+	all := []FlagSection{{}}
 	f.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden || flag.Deprecated != "" {
 			return

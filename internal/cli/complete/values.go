@@ -216,7 +216,8 @@ func events(l *line) (all []value) {
 // refused are deliveries that were refused.
 func refused(l *line) (all []value) {
 	db := l.open()
-	if db == nil || !strings.HasPrefix(l.word, replay.RefusedPrefix) && !strings.HasPrefix(replay.RefusedPrefix, l.word) {
+	n := min(len(l.word), len(replay.RefusedPrefix))
+	if db == nil || l.word[:n] != replay.RefusedPrefix[:n] {
 		return nil
 	}
 	for d, err := range db.Inbox.Refused(l.ctx, 0) {
