@@ -25,7 +25,7 @@ var ErrProcessing = errors.New("still processing")
 // ErrAbsent says that the service has no such tracking.
 //
 // Assumed: what "no such tracking" looks like is not shown; `query.absent` sets it.
-var ErrAbsent = errors.New("no such tracking")
+var ErrAbsent = errors.New("not found")
 
 // ErrUndecided says that an answer neither shows the tracking nor says that
 // there is none.

@@ -22,7 +22,7 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
-		{Name: "Deliveries", Value: fmt.Sprintf("%s with %d different bodies", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
+		{Name: "Deliveries", Value: fmt.Sprintf("%s, different bodies: %d", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
 		{Name: "Signed", Value: Describe(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
