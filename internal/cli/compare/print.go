@@ -79,7 +79,12 @@ func columns(c *comparison) []command.Column[difference] {
 		{Column: render.Column{Name: "FIELD", CSV: "field", Extra: true}, Cell: func(d difference) string { return d.field }},
 		{Column: render.Column{Name: "FILE", CSV: "file"}, Cell: func(d difference) string { return d.file }},
 		{Column: render.Column{Name: "STORE", CSV: "store"}, Cell: func(d difference) string { return d.store }},
-		{Column: render.Column{Name: "SERVICE", CSV: "service"}, Cell: func(d difference) string { return d.service }},
+		{Column: render.Column{Name: "SERVICE", CSV: "service"}, CSVCell: func(d difference) string { return d.service }, Cell: func(d difference) string {
+			if d.service == absent {
+				return "not found"
+			}
+			return d.service
+		}},
 		{Column: render.Column{Name: "EVENTS", CSV: "events", Rank: 1}, Cell: func(d difference) string { return d.events }},
 		{Column: render.Column{Name: "INPUT FILE", CSV: "inputFile", Extra: true}, Cell: func(d difference) string { return d.row.File }},
 		{Column: render.Column{Name: "LINE", CSV: "line", Right: true, Extra: true}, Cell: func(d difference) string {
