@@ -27,7 +27,9 @@ const (
 // Install adds completion to root and every command below it.
 func Install(root *cobra.Command, a *app.App) {
 	install(root, root.PersistentFlags(), a)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	walk(root, func(cmd *cobra.Command) {
+		cmd.FParseErrWhitelist.UnknownFlags = true // a flag that is misspelled hinders nothing
 		install(cmd, cmd.Flags(), a)
 		if names := command.Arguments(cmd); len(names) > 0 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
 			if k, ok := argumentKind(cmd, names[0]); ok {
