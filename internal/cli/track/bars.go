@@ -6,7 +6,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -15,15 +14,19 @@ const (
 	maxSumName = 24
 	minSumName = 14
 	minBar     = 6
-	maxBar     = 60
+
+	transitWidth = len("999 days")
+	maxBar       = 60
 )
 
 // drawSums shows sections to people: below each other, aligned, for stats with a
 // bar in each line that is as wide as the terminal allows.
 func (l *listing) drawSums(s *sums, sections []section, bars bool) error {
 	out := l.call.Out
-	if err := out.Line("%s", s.summary); err != nil {
-		return err
+	for _, line := range s.summary.Lines(out.Out().Width()) {
+		if err := out.Line("%s", line); err != nil {
+			return err
+		}
 	}
 	d := drawing{out: out, all: s.all.trackings, name: minSumName, bars: bars, blocks: l.call.IO.UTF8()}
 	for i := range sections {
@@ -57,61 +60,61 @@ func (s *section) shorten() {
 
 // drawing draws sections.
 type drawing struct {
-	out    *command.Output
-	all    int64 // trackings
-	name   int   // columns of the names
-	bars   bool
-	blocks bool // of which bars are
+	out     *command.Output
+	all     int64 // trackings
+	name    int   // columns of the names
+	bars    bool
+	transit bool // the section has transit times, and there is room for them
+	blocks  bool // of which bars are
 }
 
 func (d *drawing) draw(sec section) error {
-	second := "SHARE"
+	second, transit, width := "SHARE", "", d.name+2+len("TRACKINGS")+2+len("DELIVERED")
 	if sec.delivered {
 		second = "DELIVERED"
 	}
-	columns := []render.Column{{Name: strings.ToUpper(sec.title)}, {Name: "TRACKINGS", Right: true}, {Name: second, Right: true}}
-	width := d.name + 2 + len("TRACKINGS") + 2 + len("DELIVERED")
-	if sec.transit {
-		columns = append(columns, render.Column{Name: "TRANSIT", Right: true})
-		width += 2 + len("999 days")
+	if d.transit = sec.transit && width+2+transitWidth <= d.out.Out().Width(); d.transit {
+		transit, width = "TRANSIT", width+2+transitWidth
 	}
-	bar := 0
-	if d.bars {
-		if bar = min(d.out.Out().Width()-width-2, maxBar); bar < minBar {
-			bar = 0
-		} else {
-			columns = append(columns, render.Column{Name: ""})
-		}
+	bar := min(d.out.Out().Width()-width-2, maxBar)
+	if !d.bars || bar < minBar {
+		bar = 0
+	}
+	w := d.out.Out()
+	head := w.Style(term.Heading, d.cells(strings.ToUpper(sec.title), "TRACKINGS", second, transit, ""))
+	if _, err := w.WriteStyled([]byte("\n" + string(head) + "\n")); err != nil {
+		return err
 	}
 	var most int64
 	for _, line := range sec.lines {
 		most = max(most, line.trackings)
 	}
-	if err := d.out.Line(""); err != nil {
-		return err
-	}
-	table := d.out.Table(columns...)
 	for _, line := range sec.lines {
 		share := percent(line.trackings, d.all)
 		if sec.delivered {
 			share = percent(line.delivered, line.trackings)
 		}
-		name := term.Truncate(term.Visible(line.name), d.name)
-		cells := []string{name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0)), view.Number(line.trackings), share}
-		if sec.transit {
-			cells = append(cells, line.transit.typical())
+		if d.transit {
+			transit = line.transit.typical()
 		}
-		if bar > 0 {
-			cells = append(cells, d.bar(line.trackings, most, bar))
-		}
-		if err := table.Row(cells...); err != nil {
+		if err := d.out.Line("%s", d.cells(line.name, view.Number(line.trackings), share, transit, d.bar(line.trackings, most, bar))); err != nil {
 			return err
 		}
 	}
-	if err := table.Flush(); err != nil || sec.note == "" {
-		return err
+	if sec.note == "" {
+		return nil
 	}
 	return d.out.Line("%s", sec.note)
+}
+
+// cells returns a line: the name to the left, numbers to the right, and a bar.
+func (d *drawing) cells(name, trackings, share, transit, bar string) string {
+	name = term.Truncate(term.Visible(name), d.name)
+	line := name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0)) + fmt.Sprintf("  %*s  %*s", len("TRACKINGS"), trackings, len("DELIVERED"), share)
+	if d.transit {
+		line += fmt.Sprintf("  %*s", transitWidth, transit)
+	}
+	return strings.TrimRight(line+"  "+bar, " ")
 }
 
 // typical shows the median.
@@ -142,7 +145,7 @@ func percent(n, of int64) string {
 
 // bar shows how much n is of the most, in so many columns.
 func (d *drawing) bar(n, most int64, columns int) string {
-	if n == 0 {
+	if n == 0 || columns == 0 {
 		return ""
 	}
 	if !d.blocks {

@@ -180,10 +180,10 @@ func (s *Summary) status(key standing, named map[standing]string) StatusJSON {
 
 // String returns the summary as a line such as
 // "31 trackings: 28 delivered · 2 in transit · 1 rejected".
-func (s *Summary) String() string { return strings.Join(s.lines(0), "") }
+func (s *Summary) String() string { return strings.Join(s.Lines(0), "") }
 
-// lines returns the summary in lines for a terminal of so many columns; 0 for one line.
-func (s *Summary) lines(width int) []string {
+// Lines returns the summary in lines for a terminal of so many columns; 0 for one line.
+func (s *Summary) Lines(width int) []string {
 	noun := " trackings: "
 	if s.total == 1 {
 		noun = " tracking: "
@@ -230,7 +230,7 @@ func (s *Summary) Print(c *command.Call) {
 	if s.total == 0 || c.Out.Machine() {
 		return
 	}
-	for _, line := range s.lines(c.IO.Err.Width()) {
+	for _, line := range s.Lines(c.IO.Err.Width()) {
 		c.IO.Note("%s", line)
 	}
 }
