@@ -60,6 +60,21 @@ func (l *Line) source() string {
 	return source
 }
 
+// checkpoint returns when the last checkpoint was, as sent, in UTC.
+func (l *Line) checkpoint() string {
+	if l.LatestTime != "" {
+		return l.LatestTime
+	}
+	at := l.Times().Checkpoint
+	if at.IsZero() && l.Row != nil && l.Row.Sighting != nil {
+		at = l.Row.Sighting.Times.Checkpoint
+	}
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
 // updated shows how old what is known is, and where it is from.
 func (l *Line) updated(now time.Time) string {
 	if l.Source == "" {
@@ -71,9 +86,9 @@ func (l *Line) updated(now time.Time) string {
 // Columns returns the columns of trackings: on a terminal with times for people,
 // elsewhere with those of the service as sent.
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
-	checkpoint := func(l *Line) string { return l.LatestTime }
+	checkpoint := (*Line).checkpoint
 	if terminal {
-		checkpoint = func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalMinute) }
+		checkpoint = func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalMinute) }
 	}
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
 	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
@@ -85,7 +100,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return n.Phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
-		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) }},
+		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
 		{Column: render.Column{Name: "UPDATED", Rank: 2}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
 		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},

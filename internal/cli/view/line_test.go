@@ -1,0 +1,59 @@
+package view_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// cell returns what a column of trackings shows.
+func cell(t *testing.T, name string, terminal bool, now time.Time, l view.Line) string {
+	t.Helper()
+	for _, c := range (view.StatusNames{}).Columns(terminal, now) {
+		if c.Name == name {
+			return c.Cell(&l)
+		}
+	}
+	t.Fatalf("no column %s", name)
+	return ""
+}
+
+func TestLine(t *testing.T) {
+	now := time.Date(2026, 3, 7, 12, 0, 0, 0, time.UTC)
+	at := time.Date(2026, 3, 6, 17, 12, 0, 0, time.UTC)
+	seen := &ledger.Sighting{Phase: ledger.Processed, Status: "2", StatusLabel: "MOVING", Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Shared: 2, Times: tracking.Times{Checkpoint: at}}
+	known := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "A", Number: "N"}, State: ledger.Accepted, Run: 7, Sighting: seen})
+	asked := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: "2026-03-05T00:00:00Z"}, {UTC: "2026-03-06T17:12:00Z"}}}}}
+	elsewhere := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{Number: "N"}, Sighting: seen})
+	failed := view.FailedLine(query.Result{Query: tracking.Query{ReferID: "B"}, Err: tracking.ErrUndecided})
+	for _, c := range []struct {
+		column   string
+		terminal bool
+		line     view.Line
+		want     string
+	}{
+		{"STATUS", false, known, "MOVING (2)"},
+		{"STATUS NUMBER", false, known, "2"},
+		{"STATE", false, known, "accepted"},
+		{"RUN", false, known, "7"},
+		{"SOURCE", false, known, "webhook, of 2 with this number"},
+		{"UPDATED", true, known, "3 min ago, webhook, of 2 with this number"},
+		{"CHECKPOINT", false, known, "2026-03-06T17:12:00.000Z"},
+		{"CHECKPOINT", false, asked, "2026-03-06T17:12:00.000Z"},
+		{"CHECKPOINT", true, asked, at.Local().Format("2006-01-02 15:04 -07:00")},
+		{"UPDATED", true, asked, ""},
+		{"STATE", false, asked, ""},
+		{"STATE", false, elsewhere, "not created here"},
+		{"STATUS", false, failed, "failed"},
+		{"LATEST EVENT", false, failed, tracking.ErrUndecided.Error()},
+		{"CHECKPOINT", true, failed, ""},
+	} {
+		if got := cell(t, c.column, c.terminal, now, c.line); got != c.want {
+			t.Errorf("%s is %q; want %q", c.column, got, c.want)
+		}
+	}
+}
