@@ -34,6 +34,7 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
 	f.Lookup("stuck").NoOptDefVal = stuckAfter
 	f.BoolVar(&o.NotChecked, "not-checked", false, "trackings that were accepted and of which nothing is known yet")
+	command.Section(f, "Filters", "run", "status", "state", "carrier", "refer-id", "since", "stale", "stuck", "not-checked")
 }
 
 // states are the words of --state.

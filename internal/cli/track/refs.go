@@ -33,7 +33,9 @@ func (o *refOptions) flags(cmd *cobra.Command) {
 	o.filterOptions.flags(cmd)
 	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
 	command.Choice(f, &o.Format, "format", "auto", "read --from as `FORMAT`", append(command.InputFormats(), string(intake.List))...)
-	command.SettingFlags(cmd, "concurrency", "rate", "map", "encoding", "strip-spaces", "max-input")
+	command.SettingFlags(cmd, "map", "encoding", "strip-spaces", "max-input")
+	command.Section(f, command.InputSection, "from", "by", "format")
+	command.SettingFlags(cmd, "concurrency", "rate")
 }
 
 // check refuses a line that names no tracking, or names them in two ways.
