@@ -130,7 +130,7 @@ var moreTables = [][]string{
 // A table on a terminal has its columns one below the other, whatever is in them.
 func TestTablesAreAligned(t *testing.T) {
 	w := newWorldOfScripts(t)
-	for _, args := range tables {
+	for _, args := range append(slices.Clone(tables), []string{"runs", "show", "1", "--all"}) {
 		for _, columns := range []uint16{60, 80, 100, 140} {
 			var plain string
 			for _, env := range []string{"TERM=dumb", "NO_COLOR=1", "TERM=xterm-256color"} {
@@ -178,7 +178,10 @@ var heading = regexp.MustCompile(`\S+( \S+)*`)
 // or ends there where numbers are aligned to the right.
 func aligned(t *testing.T, what string, columns int, table string) {
 	t.Helper()
-	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(table[strings.LastIndex(table, "\n\n")+1:], "\n"), "\n")
+	if lines[0] == "" { // above the table is something else
+		lines = lines[1:]
+	}
 	at := heading.FindAllStringIndex(lines[0], -1)
 	if len(at) < 2 || len(lines) < 2 {
 		t.Errorf("%s: no table: %q", what, table)

@@ -17,7 +17,7 @@ func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
 
 // NewExcelCSV begins CSV that Excel opens by double click: with a byte order mark,
 // the separator of the user's place and lines ended by CRLF. Cells are guarded as in
-// [NewCSV].
+// [NewCSV]. Where semicolons separate them, numbers have a decimal comma.
 func NewExcelCSV(out *term.Writer, separator byte, columns ...Column) *Rows {
 	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{separator: separator, mark: "\ufeff", newline: "\r\n"}}
 }
@@ -48,6 +48,8 @@ func (f csvForm) row(r *Rows, cells []Cell) error {
 			c = `="` + strings.ReplaceAll(c, `"`, `""`) + `"`
 		case !r.columns[i].ID && isFormula(c):
 			c = "'" + c
+		case f.separator == ';' && r.columns[i].Right && c != "" && plainNumber(c):
+			c = strings.Replace(c, ".", ",", 1)
 		}
 		f.cell(r, i, c)
 	}

@@ -37,6 +37,27 @@ func TestCSV(t *testing.T) {
 	}
 }
 
+func TestExcelCSV(t *testing.T) {
+	columns := []Column{{Name: "REF", CSV: "referId", ID: true}, {Name: "SECONDS", Right: true}, {Name: "TEXT"}}
+	rows := [][]string{{"00123", "0.5", "1.5"}, {"a;b", "-12", "two\nlines"}, {"x", "", "1,2"}}
+	for separator, want := range map[byte]string{
+		';': "\ufeffreferId;SECONDS;TEXT\r\n\"=\"\"00123\"\"\";\"0,5\";1.5\r\n\"a;b\";-12;\"two\nlines\"\r\nx;;\"1,2\"\r\n",
+		',': "\ufeffreferId,SECONDS,TEXT\r\n\"=\"\"00123\"\"\",0.5,1.5\r\n\"a;b\",-12,\"two\nlines\"\r\nx,,\"1,2\"\r\n",
+	} {
+		out, got := file()
+		p := printer(t, out, Options{Format: "csv", Excel: separator})
+		fill(t, p.Table(columns...), rows...)
+		if got.String() != want {
+			t.Errorf("%c: got\n%q\nwant\n%q", separator, got, want)
+		}
+	}
+	out, got := screen(80, plainly)
+	fill(t, printer(t, out, Options{Format: "csv", Excel: ','}).Table(columns...), rows[2])
+	if strings.Contains(got.String(), "feff") {
+		t.Errorf("a terminal gets a byte order mark: %q", got)
+	}
+}
+
 // parsed reads CSV as the standard library does, with CRLF in cells kept.
 func parsed(t *testing.T, s string) [][]string {
 	t.Helper()
