@@ -238,7 +238,7 @@ func TestReplayOfTheDead(t *testing.T) {
 	hook.answers(200)
 	other := newEndpoint(t)
 	_, stderr = f.replay(command.OK, nil, "--dead", "--to", other.URL)
-	if got := other.taken(); len(got) != 2 || !strings.Contains(stderr, "stays so") {
+	if got := other.taken(); len(got) != 2 || !strings.Contains(stderr, "stay in the list") {
 		t.Errorf("%q, stderr %q", got, stderr)
 	}
 	secret := []string{"WAYBILL_WEBHOOK_SECRET=s"}

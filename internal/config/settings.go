@@ -160,7 +160,7 @@ func service() []setting {
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "api_key", Kind: KindSecret, Why: whyKey,
-			Help: "the API key; in the user file only if nobody else can read that",
+			Help: "the API key; in the user file only if no other user can read the file",
 		}},
 		{Setting: Setting{
 			Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey,

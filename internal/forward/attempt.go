@@ -105,7 +105,7 @@ func retryDelay(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Settlement) {
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
-		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("what came of delivery %d is not stored yet, trying again", l.Delivery), err)
+		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery), err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
 				r.queued.Add(-1)

@@ -201,7 +201,7 @@ func TestTroubleOfTheStore(t *testing.T) {
 		}
 		want := []string{
 			"delivery 1 not read, trying again: read: " + inbox.ErrLocked.Error(),
-			"what came of delivery 1 is not stored yet, trying again: " + errLost.Error(),
+			"result of delivery 1 not stored yet, trying again: " + errLost.Error(),
 		}
 		if !slices.Equal(told, want) {
 			t.Errorf("told %q", told)

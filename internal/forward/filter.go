@@ -44,7 +44,7 @@ func ParseFilter(text string) (Filter, error) {
 			return Filter{}, fmt.Errorf("filter %q: %w", text, err)
 		}
 		if slices.ContainsFunc(f.terms, func(other term) bool { return other.key == t.key }) {
-			return Filter{}, fmt.Errorf("filter %q: %s stands there twice, and all conditions must hold", text, t.key)
+			return Filter{}, fmt.Errorf("filter %q: %s appears twice, but all conditions must match", text, t.key)
 		}
 		f.terms = append(f.terms, t)
 	}
@@ -71,7 +71,7 @@ func parseTerm(part string) (term, error) {
 	case value == "":
 		return term{}, fmt.Errorf("%s has no value", key)
 	case strings.Contains(t.value, "*"):
-		return term{}, fmt.Errorf("%q: * may only stand at the end of a value", value)
+		return term{}, fmt.Errorf("%q: * is allowed only at the end of a value", value)
 	}
 	return t, nil
 }

@@ -71,7 +71,7 @@ func ReplaceHeaders(m webhook.Request, headers []webhook.Field) webhook.Request 
 func CheckHeader(name string) error {
 	switch {
 	case !isToken(name):
-		return errors.New("the name of a header holds letters, digits and hyphens only") // not shown: a value may stand there
+		return errors.New("the name of a header has letters, digits and hyphens only") // not shown: a value may stand there
 	case droppedHeaders(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
 		return fmt.Errorf("the header %s belongs to the connection or is set by waybill", name)
 	}
@@ -111,13 +111,13 @@ func encodeHead(m webhook.Request, host string) ([]byte, error) {
 		path += "?" + m.RawQuery
 	}
 	if !isToken(m.Method) || path[0] != '/' || breaksRequestLine(path) {
-		return nil, fmt.Errorf("%w: its method or path holds what no request line can", ErrUnsendable)
+		return nil, fmt.Errorf("%w: its method or path has characters that a request line can't contain", ErrUnsendable)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.Method, path, host)
 	for _, f := range m.Header {
 		if !isToken(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
-			return nil, fmt.Errorf("%w: its header %q holds what no header can", ErrUnsendable, f.Name)
+			return nil, fmt.Errorf("%w: its header %q has characters that a header can't contain", ErrUnsendable, f.Name)
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}

@@ -240,7 +240,7 @@ func (s Settlement) Check() error {
 		case !Sending.CanBecome(v.State):
 			return fail("row %d: sending cannot become %q", v.Row, v.State)
 		case seen[v.Row]:
-			return fail("row %d stands there twice", v.Row)
+			return fail("row %d appears twice", v.Row)
 		}
 		seen[v.Row] = true
 	}

@@ -54,7 +54,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		reject(w, http.StatusMethodNotAllowed, "method not allowed")
 	case isEncoded(req.Header):
-		reject(w, http.StatusUnsupportedMediaType, "compressed bodies are not taken")
+		reject(w, http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
 	case req.ContentLength > r.o.MaxBody:
 		reject(w, http.StatusRequestEntityTooLarge, "body too large")
 	default:

@@ -58,7 +58,7 @@ func TestUnverifiedAreBounded(t *testing.T) {
 		if rec := send(t, h, body(100), "zz"); rec.Code != 503 {
 			t.Errorf("when it cannot be counted for good: answer %d; want 503", rec.Code)
 		}
-		if n := strings.Count(log.String(), "unverified deliveries are not taken"); n != 3 {
+		if n := strings.Count(log.String(), "too many unverified deliveries"); n != 3 {
 			t.Errorf("told %d times; want 3, once for each minute: %s", n, log.String())
 		}
 		verified := 0

@@ -26,7 +26,7 @@ func (t *storeAlert) failure(err error) {
 	t.failed++
 	if now := time.Now(); t.reported.IsZero() || now.Sub(t.reported) >= repeatAlert {
 		t.reported = now
-		t.log.Error("deliveries are not stored, and their sender is asked to try again", "err", err, "deliveries", t.failed)
+		t.log.Error("deliveries can't be stored; the sender should retry", "err", err, "deliveries", t.failed)
 	}
 }
 

@@ -57,7 +57,7 @@ var oddities = []oddity{
 	{formula, "%s is a formula", "export the value that it shows", noted},
 	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted},
 	{isDate, "%s is a date or time", exportAsText, noted},
-	{nullWord, "%s stands for a missing value", "fill it in, or remove the row", refused},
+	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused},
 	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted},
 	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored},
 }

@@ -63,7 +63,7 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 			result.Text = "it is not signed, but contains a secret in clear at " + c.Scheme.Signature.From
 		}
 		if c.Obstacle != "" {
-			result.Text += "; besides, " + c.Obstacle
+			result.Text += "; also, " + c.Obstacle
 		}
 		result.Hint = "run `waybill signature learn` over several deliveries"
 		return result, nil
@@ -234,7 +234,7 @@ func (x *diagnoser) notExplained(d *Diagnosis) {
 		}
 		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or a proxy or tunnel removed the signature"
 	case ReasonSignatureMalformed:
-		d.Text, d.Hint = "what stands at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"
+		d.Text, d.Hint = "the value at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"
 	case ReasonHeaderRepeated:
 		d.Text, d.Hint = "the signature or a signed part appears more than once", "a proxy or tunnel adds it again, or the delivery is forged"
 	case ReasonTimestampMissing:

@@ -56,7 +56,7 @@ func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 	case len(bad.issues) > 0:
 		return 0, &command.UsageError{Err: &bad, Hint: `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`}
 	case good == 0:
-		return 0, command.Usagef("`waybill events export` writes them", "the input holds no deliveries")
+		return 0, command.Usagef("`waybill events export` writes them", "no deliveries in the input")
 	}
 	return good, nil
 }

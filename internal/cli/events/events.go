@@ -13,7 +13,7 @@ func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "events",
 		GroupID: command.GroupHook,
-		Short:   "Look at, send again and make up events",
+		Short:   "List, replay and send events",
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(

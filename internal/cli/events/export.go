@@ -30,21 +30,19 @@ func newExport(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export [ID...]",
 		Short: "Write deliveries as JSON Lines",
-		Long: `export writes stored deliveries, oldest first, one JSON object a line: when
-each was received, its method, path, query, headers in their order and body;
-what is no text in base64. "waybill events import" and "waybill signature learn
---from" read them. Without an ID it takes all whose bytes are still there. A
-delivery goes whole: --filter takes those with an event that matches. Headers
-hold what the sender sent, tokens too.
+		Long: `export writes stored deliveries as JSON Lines, oldest first: time of receipt,
+method, path, query, headers in their order, and body (binary bodies as base64).
+"waybill events import" and "waybill signature learn --from" read them. Without an
+ID, export writes all deliveries that were not pruned; with --filter, those with a
+matching event. Headers are written as the sender sent them, including tokens.
 
---redact masks what is in them, for others to see: in bodies all texts and
-numbers but event, eventId, times, status and its names, transitTime and
-carrierCode; tracking and order numbers and the service's identifiers become
-made-up ones, equal ones the same. Of headers only those about the body and the
-sender's program keep their values; of the query the names stay; long parts of
-the path, the sender's address, and whatever holds a configured secret go.
-Names of members stay. What is redacted verifies no more, and is marked
-"redacted".
+--redact masks data that others must not see. In bodies it keeps event, eventId,
+times, status and its names, transitTime, carrierCode and the names of members;
+it replaces tracking numbers, order numbers and the service's identifiers by
+made-up ones (equal ones by the same), and masks everything else. In headers it
+keeps only values about the body and the sender's program, in the query only
+names. It removes long parts of the path, the sender's address and configured
+secrets. Redacted deliveries no longer verify, and are marked "redacted".
 
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),
@@ -76,7 +74,7 @@ type exporter struct {
 
 func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if call.Out.IsCSV() {
-		return command.Usagef("leave out -o csv", "deliveries are exported as JSON Lines")
+		return command.Usagef("omit -o csv", "deliveries are exported as JSON Lines")
 	}
 	if len(o.IDs) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")
@@ -104,7 +102,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 		return err
 	}
 	if e.pruned > 0 {
-		call.IO.Warning("%s left out: their bytes were pruned", deliveriesAre(e.pruned))
+		call.IO.Warning("%s skipped: their bytes were pruned", deliveriesAre(e.pruned))
 	}
 	call.IO.Note("%s exported", command.Plural(e.written, "delivery"))
 	return nil

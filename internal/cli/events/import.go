@@ -25,15 +25,15 @@ func newImport(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE|-...",
 		Short: "Read exported deliveries into the store",
-		Long: `import reads what "waybill events export" wrote, or captures of the same form:
-one JSON object a line, {"receivedAt": TIME, "method", "path", "query",
-"headers": [{"name", "value"}], "body" or "bodyBase64"}; - is standard input.
-Nothing is imported unless every line is good.
+		Long: `import reads deliveries that "waybill events export" wrote, or captures in the same
+form: one JSON object per line, {"receivedAt": TIME, "method", "path", "query",
+"headers": [{"name", "value"}], "body" or "bodyBase64"}; - is standard input. If a
+line is invalid, nothing is imported.
 
-What a file says of being verified is not believed: each delivery is judged by
-your scheme and secrets of now, at the time of its receipt. What verifies
-counts like any other: it is forwarded and ends waiting. A delivery that is
-there already is not stored again, and no event counts twice.`,
+Each delivery is verified again with your current scheme and secrets, as of the
+time it was received; the file's own results are ignored. Verified deliveries count
+like any other: they are forwarded and can end a wait. Deliveries and events that
+are already stored are not stored again.`,
 		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
 		Args:    command.AtLeastOne("files, or - for standard input"),
 		RunE:    f.RunE(runImport),
@@ -75,7 +75,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		return &command.ExitError{Code: command.Failed, Err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), Next: next}
 	}
 	if verifier == nil {
-		c.IO.Note("no scheme to verify with is in force: what was imported is not verified")
+		c.IO.Note("No signature scheme is set: imported deliveries are not verified")
 	}
 	if j.Redacted > 0 {
 		c.IO.Warning("%s redacted: no signature verifies any more", deliveriesAre(j.Redacted))

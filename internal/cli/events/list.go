@@ -28,17 +28,17 @@ func newList(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List received events, newest first",
-		Long: `list shows the current events, newest first: with --all duplicates, conflicts and
-what cannot be read as an event too. ID is the number that other commands take;
-what "events send" made up is marked "made up". --filter takes the FILTER of
-listen --forward-to: KEY=VALUE[,KEY=VALUE], all of which must hold; keys are
-event, status, statusTrack, number and JSON pointers, a * may end VALUE.
---refer-id finds events by the tracking numbers that the store has for it, and by
-the service's own identifier of a tracking, once an answer has shown it.
+		Long: `list prints the current events, newest first; with --all also duplicates, conflicts
+and data that can't be read as an event. Other commands accept the ID. Events of
+"events send" are marked "made up". --filter has the form of listen --forward-to:
+KEY=VALUE[,KEY=VALUE], where all must match; keys are event, status, statusTrack,
+number and JSON pointers, VALUE may end with a *. --refer-id finds events by the
+tracking numbers of a referId, and by the service's own identifier of a tracking
+if a response had it.
 
---pending lists deliveries that wait to be forwarded instead: to which target, what
-each waits for (another delivery of the same number, or the next attempt), the
-attempts so far and the last answer. --dead lists deliveries that were given up.`,
+--pending lists deliveries that are not forwarded yet: their target, what they wait
+for (another delivery of the same number, or the next attempt), the attempts so far
+and the last response. --dead lists deliveries that were given up.`,
 		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead"),
 		Args: cobra.NoArgs,
@@ -100,7 +100,7 @@ func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("the ledger holds no tracking with referId %q", referID), Hint: "`waybill list` shows what was created from here"}
+		return nil, &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("no tracking with referId %q in the store", referID), Hint: "list created trackings with `waybill list`"}
 	}
 	a := &inbox.TrackingKeys{}
 	for _, row := range rows {

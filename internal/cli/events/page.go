@@ -279,7 +279,7 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 		return err
 	}
 	if e.Raw == nil {
-		c.IO.Note("Its bytes were pruned; this is what was kept")
+		c.IO.Note("Its bytes were pruned; this is the rest")
 		return nil
 	}
 	if err := c.Out.Line(""); err != nil {

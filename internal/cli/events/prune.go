@@ -14,13 +14,12 @@ func newPrune(f *command.Factory) *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
-		Short: "Drop the raw bytes of old deliveries",
-		Long: `prune drops headers and bodies of deliveries that are older than AGE, and the
-evidence of refusals. What was read from them stays: number, kind, status and
-eventId, so that nothing is new a second time. What was pruned can't be
-verified, shown whole or sent again, so what still waits to be forwarded stays
-whole; what was given up is forgotten. The room is used for what comes next; the
-file does not shrink.`,
+		Short: "Remove the raw bytes of old deliveries",
+		Long: `prune removes headers and bodies of deliveries that are older than AGE, and
+refused deliveries. Number, kind, status and eventId are kept, so no event counts
+twice. Pruned deliveries can't be verified, shown completely or replayed.
+Deliveries that are not forwarded yet are kept; those given up can't be sent any
+more. The freed space is reused; the file does not shrink.`,
 		Example: command.Example("waybill events prune --older-than 30d"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -57,10 +56,10 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 		return err
 	}
 	if p.Dead > 0 {
-		c.IO.Note("of what had been given up forwarding, this can't be sent any more and is forgotten: %s", command.Plural(p.Dead, "delivery"))
+		c.IO.Note("Pruned after forwarding was given up, can't be sent any more: %s", command.Plural(p.Dead, "delivery"))
 	}
 	if p.Waiting > 0 {
-		c.IO.Note("left whole, since not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, and --skip-backlog forgets them", command.Plural(p.Waiting, "delivery"))
+		c.IO.Note("Kept, not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, --skip-backlog drops them", command.Plural(p.Waiting, "delivery"))
 	}
 	return errors.Join(err, c.Out.Result(prunedJSON(p), "dropped %d bytes of %d deliveries, and %d refused ones", p.Bytes, p.Deliveries, p.Refused))
 }

@@ -18,13 +18,13 @@ func newReadmit(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "readmit [ID...]",
 		Short: "Verify refused deliveries again, and store those that pass",
-		Long: `readmit verifies the deliveries that listen refused once more, all or those with an
-ID such as refused:3, with the scheme and the secrets of now and at the time at which
-each came. Those that verify are stored as if they had been accepted then, with a
-number of their own, and refused:3 finds them from then on; the others stay refused.
+		Long: `readmit verifies refused deliveries again, with the current scheme and secrets and as
+of the time they were received: all of them, or those with an ID such as refused:3.
+Those that verify are stored as if they had been accepted then, with a new number;
+refused:3 still finds them. The others stay refused.
 
-Use it when a secret was changed too late. The service got a 401 and may have sent
-them again meanwhile: each event counts once all the same.`,
+Use it if a secret was changed too late. The service got a 401 and may have sent the
+deliveries again since; each event still counts once.`,
 		Example: command.Example("waybill events readmit", "waybill events readmit refused:3"),
 		RunE:    f.RunE(runReadmit),
 	}
@@ -54,7 +54,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		return err
 	}
 	if verifier == nil {
-		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies what was refused")
+		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies refused deliveries")
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {

@@ -29,15 +29,15 @@ func newReplay(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay ID...|--since TIME|--filter FILTER|--dead",
 		Short: "Send stored deliveries again",
-		Long: `replay sends stored deliveries once more, whole and byte for byte, in the order in
-which they were received, with their headers, ` + forward.HeaderSeq + ` and ` + forward.HeaderAttempt + `
-(from 2). They go to --to, or without it to each known target of listen --forward-to
-whose filter they match. Name them by ID, by --since and --filter, or take with
---dead what was given up: that needs no listener, and what its target now takes
-with a 2xx is no longer dead.
+		Long: `replay sends stored deliveries again, byte for byte, in the order in which they
+were received, with their headers, ` + forward.HeaderSeq + ` and ` + forward.HeaderAttempt + `
+(from 2). They are sent to --to, or without it to each known target of listen
+--forward-to whose filter matches. Select them by ID, by --since and --filter, or
+with --dead those that were given up; a delivery that its target answers with 2xx
+is no longer dead. No listener is needed.
 
-Signatures go as they are; one with a timestamp may be too old by now: --resign signs
-anew. Only verified deliveries go, but for those named by ID, or with
+Signatures are sent unchanged; if a target refuses old timestamps, --resign signs
+again. Only verified deliveries are sent, except those selected by ID or with
 --forward-unverified.
 
 ` + signature.DeliveryHelp + `
@@ -58,7 +58,7 @@ anew. Only verified deliveries go, but for those named by ID, or with
 	flags.StringVar(&o.Until, "until", "", "of these, up to the delivery with that `ID`")
 	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
 	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
-	flags.BoolVar(&o.Resign, "resign", false, "sign anew, at the time of now")
+	flags.BoolVar(&o.Resign, "resign", false, "sign again, with the current time")
 	o.flags(cmd)
 	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
@@ -82,7 +82,7 @@ func (o replayOptions) selection() (replay.Selection, error) {
 	case strings.HasPrefix(o.Until, "-"):
 		return sel, command.Usagef("give a delivery's number", "--until %s is negative", o.Until)
 	case o.Scheme != "" && !o.Resign && !o.Corrupt:
-		return sel, command.Usagef("add --resign, or leave it out", "--scheme says how to sign anew or what to corrupt, and neither is asked for")
+		return sel, command.Usagef("add --resign, or leave it out", "--scheme needs --resign or --corrupt-signature")
 	}
 	var err error
 	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
@@ -183,10 +183,10 @@ func targetsOf(items []replay.Item) []forward.Target {
 // about the others. It is an error if the reader expects some and there are none.
 func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left replay.LeftOut, targets []forward.Target) error {
 	if left.Unverified > 0 {
-		io.Note("left out, because not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))
+		io.Note("Skipped, not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))
 	}
 	if left.NotAccepted > 0 {
-		io.Note("left out, because for no known target: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
+		io.Note("Skipped, no target matches: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
 	}
 	switch {
 	case len(items) == 0 && sel.Dead:
@@ -204,7 +204,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	}
 	WarnUnencrypted(io, targets)
 	if sel.Dead && items[0].Entry == nil {
-		io.Note("what was given up stays so until its own target takes it: `waybill events replay --dead`, without --to")
+		io.Note("Deliveries that were given up stay in the list until their own target accepts them: `waybill events replay --dead`, without --to")
 	}
 	return nil
 }

@@ -39,19 +39,18 @@ func newSend(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "send",
 		Short: "Send made-up events to an endpoint",
-		Long: `send makes up events in the service's form and sends them as deliveries of one each,
-signed by the configured scheme or --scheme with the first webhook secret; without
-a scheme they go unsigned. They go to --to, or without it to the listener that runs
-on this store. With the same --seed and --at they are the same, byte
-for byte. The interface shows router.delivered only: what events of another kind
-hold is invented, and --set puts what you expect in its place.
+		Long: `send makes up events in the service's form and sends each as a delivery, signed by
+the configured scheme or --scheme with the first webhook secret; without a scheme
+they are not signed. They are sent to --to, or without it to the listener that runs
+on this store. The same --seed and --at make the same bytes. The interface shows
+router.delivered only: the data of other kinds is invented, and --set replaces it.
 
-What send sends has the header ` + inbox.HeaderSynthetic + `, also with --file. A waybill that
-receives it lists its events as made up: they change nothing that is known of
-trackings, and neither wait nor events wait counts them.
+Deliveries of send have the header ` + inbox.HeaderSynthetic + `, also with --file. A
+waybill that receives them marks their events as made up: they change no tracking,
+and neither wait nor events wait counts them.
 
 --file sends the bytes of a file instead: one body, or captured deliveries as JSON
-Lines, which go with their headers and are signed anew if there is a scheme.
+Lines, which are sent with their headers and signed again if there is a scheme.
 
 ` + sendingHelp,
 		Example: command.Example("waybill events send", "waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
@@ -197,7 +196,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	}
 	for _, name := range []string{"event", "tracking-number", "set", "at", "count"} {
 		if c.Cmd.Flags().Changed(name) {
-			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file sends what it holds, and --%s makes events up", name)
+			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file can't be combined with --%s, which makes up events", name)
 		}
 	}
 	data, err := signature.ReadDeliveryFile(ctx, c.Session, o.File)
@@ -206,7 +205,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	}
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
 		p.count = len(p.captured)
-		c.IO.Note("%s holds %s captured before", o.File, command.Plural(p.count, "delivery"))
+		c.IO.Note("%s has %s that were captured before", o.File, command.Plural(p.count, "delivery"))
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -36,7 +36,7 @@ status 0 if all are, 6 if some are not, and if none is: 5 after other answers,
 
 Faults on purpose follow from --seed alone, so that a run can be repeated; each has
 a chance of its own. Ctrl-C lets the request under way end and prints the command
-that goes on, with --skip.`
+that continues, with --skip.`
 
 // sendingOptions are the flags of commands that send deliveries.
 type sendingOptions struct {
@@ -59,9 +59,9 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Delay, "delay", "0s", "wait up to `DURATION` before each, by chance")
 	f.BoolVar(&o.Corrupt, "corrupt-signature", false, "alter signatures, so that they must be refused")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed `N` of what happens by chance (default random)")
-	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` that is right, such as 401 or 2xx,409")
+	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` to expect, such as 401 or 2xx,409")
 	f.Float64Var(&o.Rate, "rate", 0, "send at most `N` a second (0 for no limit)")
-	f.IntVar(&o.Skip, "skip", 0, "leave the first `N` sendings out, to go on where a run stopped")
+	f.IntVar(&o.Skip, "skip", 0, "skip the first `N` deliveries, to continue an earlier run")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
 	command.SettingFlags(cmd, "secret-from")
 	command.Section(f, command.FaultsSection, "duplicate", "reorder", "drop", "delay", "corrupt-signature", "seed")
@@ -226,9 +226,9 @@ func sendingHint(t forward.Tally) string {
 	case t.Unanswered > 0:
 		return "the target may have them; --request-timeout says how long an answer may take"
 	case t.Unexpected > 0:
-		return "the target's answers stand above; --expect-status says which are right"
+		return "see the target's answers above; set the expected ones with --expect-status"
 	default:
-		return "the reasons stand above"
+		return "see the reasons above"
 	}
 }
 

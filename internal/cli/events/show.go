@@ -21,11 +21,11 @@ func newShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
 		Use:   "show ID",
-		Short: "Show one event: its delivery, what it changed, its data",
-		Long: `show prints when an event came, whether it verified and why not, what it changed or
-repeats, what targets got it, and its data. ID is its number (12, 12.2), as listen
-and events list print it, refused:3 for a refused delivery, or its eventId or the
-beginning of it. Webhook secrets in the data show as *** without --reveal.
+		Short: "Show one event: its delivery, effects and data",
+		Long: `show prints when an event was received, whether it verified and why not, what it
+changed or repeats, the targets it was forwarded to, and its data. ID is its number
+(12, 12.2) in listen and events list, refused:3 for a refused delivery, or its
+eventId or the start of it. Webhook secrets are shown as *** without --reveal.
 
 --raw writes the body of the delivery instead, byte for byte; to a terminal with
 control characters made visible. --headers writes the delivery's headers in their
@@ -47,7 +47,7 @@ order; credentials show as *** without --reveal.`,
 func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	switch {
 	case o.Raw && o.Headers:
-		return command.Usagef("ask for one after the other", "--raw and --headers exclude each other")
+		return command.Usagef("use one of them", "--raw and --headers exclude each other")
 	case o.Reveal && o.Raw:
 		return command.Usagef("leave it out", "--raw hides nothing")
 	case o.Raw:
@@ -66,14 +66,14 @@ func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery,
 	}
 	d, err := replay.Find(ctx, in, id)
 	if err == nil && d.Body == nil {
-		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "`waybill events show ID` shows what was kept"}
+		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "see the remaining data with `waybill events show ID`"}
 	}
 	return d, err
 }
 
 func showBody(ctx context.Context, c *command.Call, id string) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
-		return command.Usagef("ask with -o table and without --jq; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
+		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
 	}
 	d, err := findShown(ctx, c.Session, id)
 	if err != nil {

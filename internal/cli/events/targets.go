@@ -48,7 +48,7 @@ func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target
 		}
 		gets := func(t forward.Target) bool { return !hasURL || sameURL(to, t.URL) }
 		if !slices.ContainsFunc(targets, gets) {
-			return command.Usagef("write the URL as it stands in the target", "--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
+			return command.Usagef("write the URL exactly as in the target", "--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
 		}
 		secret, err := config.ReadSecret(place, c.Getenv)
 		if err != nil {

@@ -32,10 +32,10 @@ func newWait(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait for events to arrive",
-		Long: `wait ends once so many events have arrived, and prints them; when the time is
-up it prints those there are and ends with status 8. It counts events that are
-new, verified and not made up, and that a listener stores from now on, or stored
---since. The listener may be another process, begun before or after.`,
+		Long: `wait ends when --count events have arrived, and prints them. When the time is up,
+it prints the events so far and exits with 8. It counts new events that are verified
+and not made up, and that a listener stores from now on, or stored --since. The
+listener may be another process, started before or after.`,
 		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

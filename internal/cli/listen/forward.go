@@ -29,7 +29,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	events.TargetHeaderFlag(cmd, &o.Headers)
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
-	f.BoolVar(&o.Skip, "skip-backlog", false, "forget what still waits for the targets")
+	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
 	command.Choice(f, &o.Ack, "ack", ackStored, "answer a delivery `WHEN` it is stored, or forwarded (with the status of the only target)", ackStored, ackForwarded)
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
@@ -45,11 +45,11 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to: %w", err)
 		}
 		if t.Forbidden() && !o.AllowTarget {
-			return nil, command.Usagef("add --allow-target if that is meant", "--forward-to %s is a link-local address or a metadata service", t.Show())
+			return nil, command.Usagef("add --allow-target if this is intended", "--forward-to %s is a link-local address or a metadata service", t.Show())
 		}
 		for _, other := range all {
 			if other.Key() == t.Key() {
-				return nil, command.Usagef("name it once", "--forward-to %s stands there twice", t.Show())
+				return nil, command.Usagef("name it once", "--forward-to %s appears twice", t.Show())
 			}
 		}
 		all = append(all, t)

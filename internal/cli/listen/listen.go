@@ -34,21 +34,20 @@ func New(f *command.Factory) *cobra.Command {
 		Use:     "listen",
 		GroupID: command.GroupHook,
 		Short:   "Receive webhook deliveries on this computer",
-		Long: `listen takes deliveries on any path, verifies them if a signature scheme is
-configured, stores them whole, and only then answers. Each event is printed once.
-Without a scheme everything is kept and marked unknown. With one, what does not
-verify is kept and marked while webhook.verify is observe, and answered 401 and
-kept as evidence when it is enforce. The first Ctrl-C lets what has arrived be
-stored and ends with status 0; so does --timeout or WAYBILL_TIMEOUT, but no timeout
-in a file.
+		Long: `listen receives deliveries on any path, verifies them if a signature scheme is
+configured, stores them, and only then answers. Each event is printed once. Without
+a scheme, all deliveries are kept and marked unknown. With a scheme, deliveries that
+do not verify are kept and marked if webhook.verify is observe, and answered 401 and
+kept separately if it is enforce. Ctrl-C stores the deliveries that have arrived and
+exits with 0; so does --timeout or WAYBILL_TIMEOUT, but not a timeout in a file.
 
---forward-to passes verified deliveries on to an application, byte for byte.
-FILTER is KEY=VALUE[,KEY=VALUE], and all must hold for one of the new events: KEY
-is event, status, statusTrack, number or a JSON pointer such as
-/data/summary/statusLabel; a * may end VALUE. A new target gets what arrives from
-now on, a known one what it missed. What fails is tried again for a day or 20
-times; deliveries about the same tracking number arrive in order. --target-header
-sends a target a header of its own, its value read once at the start.`,
+--forward-to forwards verified deliveries to an application, byte for byte. FILTER
+is KEY=VALUE[,KEY=VALUE]; one of the new events must match all of them. KEY is event,
+status, statusTrack, number or a JSON pointer such as /data/summary/statusLabel;
+VALUE may end with a *. A new target gets deliveries from now on, a known one also
+those it missed. Failed attempts are repeated for a day or 20 times; deliveries about
+the same tracking number are sent in order. --target-header adds a header for a
+target; its value is read once at the start.`,
 		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
@@ -66,7 +65,7 @@ sends a target a header of its own, its value read once at the start.`,
 // runListen receives until ctx ends, or its time, or there are enough events.
 func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if c.Out.IsCSV() {
-		return command.Usagef("use -o jsonl", "what listen tells is no table, so it can't be CSV")
+		return command.Usagef("use -o jsonl", "listen does not support CSV")
 	}
 	if o.ExitAfter < 0 {
 		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)

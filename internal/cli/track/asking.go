@@ -115,11 +115,11 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 		return done, err
 	case began.Before(now.Truncate(time.Millisecond)):
 		s.Since = began
-		all := " (--refresh asks about all)"
+		all := " (--refresh checks all)"
 		if a.call.Cmd.Name() == "list" { // its --refresh asks at all
 			all = ""
 		}
-		a.call.IO.Note("continuing what was interrupted: not asking again about trackings checked since %s%s", render.LocalTime(began), all)
+		a.call.IO.Note("Continuing an interrupted command: not checking trackings again that were checked since %s%s", render.LocalTime(began), all)
 	}
 	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
 }
@@ -163,7 +163,7 @@ func (a *asking) advise(e *command.ExitError) {
 		e.Hint = "the service has no tracking for accepted rows: `" + next + "` checks those of the run, and sends them again once their absence is proven"
 	case t.rejectedRun != 0:
 		next = a.call.CommandLine("runs", "rows", runName(t.rejectedRun), "--state", "rejected", "-o", "csv")
-		e.Hint = "fix the rejected rows and create them again, or settle them with `" + a.call.CommandLine("runs", "dismiss", runName(t.rejectedRun)) + "`"
+		e.Hint = "fix the rejected rows and create them again, or dismiss them with `" + a.call.CommandLine("runs", "dismiss", runName(t.rejectedRun)) + "`"
 	case t.unsentRun != 0:
 		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))
 		e.Hint = "send the rows of the run first"
@@ -171,7 +171,7 @@ func (a *asking) advise(e *command.ExitError) {
 		e.Hint = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number, or --map rawTrackingNumber=HEADER if the file has columns"
 	case t.number != "":
 		next = a.call.CommandLine(a.call.Cmd.Name(), t.number, "--by", "tracking-number")
-		e.Hint = command.Quoted(t.number) + " looks like a tracking number: --by tracking-number asks about it as one"
+		e.Hint = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number"
 	default:
 		_, e.Hint = command.CodeAndHint(t.first)
 	}

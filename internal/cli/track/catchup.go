@@ -28,7 +28,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	}
 	err = db.Follower().CatchUp(ctx)
 	if ctx.Err() == nil && (errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrReadOnly)) {
-		c.IO.Warning("what received events tell is not taken in: %v", err)
+		c.IO.Warning("received events are not used: %v", err)
 		return nil
 	}
 	return err

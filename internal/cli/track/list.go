@@ -35,25 +35,24 @@ func NewList(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
 		GroupID: command.GroupOps,
-		Short:   "List what is known of your trackings",
-		Long: fmt.Sprintf(`list shows what this computer knows: every tracking created from here, its last
-known status, and when and from where that was learnt: from the service's answers
-or from verified events. It asks the service nothing, unless with --refresh.
+		Short:   "List your trackings and their status",
+		Long: fmt.Sprintf(`list prints every tracking in the store with its last known status, and when and
+from which source it was updated: the service's responses or verified events. With
+--refresh it queries the service first.
 
-On a terminal it shows the first %d rows; --limit sets another number, and
---limit 0 shows all. Elsewhere it prints all rows. One line on standard error sums
-up all that match; --summary shows sums in place of rows: by status, carrier, age
-and run.
+On a terminal, list prints the first %d rows; --limit N prints more, --limit 0 all.
+In a pipe it prints all rows. A line on standard error sums up all matching rows;
+--summary prints sums by status, carrier, age and run instead of rows.
 
 --sort takes created, updated, checkpoint, reference, number, status or carrier,
-and with a - before it the reverse: --sort -updated lists the latest first. What is
-not known comes last.
+and reverses it after a -: --sort -updated lists the latest first. Rows without a
+value are last.
 
-Numbers that came with verified events and were not created here follow at the
-end. Events that did not verify change nothing; they are pointed out beside.
+Numbers that came with verified events and are not in the store are listed at the
+end. Events that did not verify change nothing; a note counts them.
 
-A tracking that was accepted, and that nobody asked about and no event was about,
-is "not checked yet" (phase "notAsked" in JSON).`, terminalRows),
+An accepted tracking without a response or event is "not checked yet" (phase
+"notAsked" in JSON).`, terminalRows),
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --refer-id 'ORD-10*' --sort -updated",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --stale 48h -o json", "waybill list --summary"),
 		Args: cobra.NoArgs,
@@ -67,7 +66,7 @@ is "not checked yet" (phase "notAsked" in JSON).`, terminalRows),
 	flags.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
 	flags.IntVar(&o.Limit, "limit", 0, fmt.Sprintf("at most `N` rows, 0 for all (default: %d on a terminal)", terminalRows))
 	flags.BoolVar(&o.Summary, "summary", false, "show sums in place of rows")
-	flags.BoolVar(&o.Refresh, "refresh", false, "ask the service about them first")
+	flags.BoolVar(&o.Refresh, "refresh", false, "query the service first")
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	return cmd

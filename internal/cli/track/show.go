@@ -34,17 +34,17 @@ One REF prints a header and its timeline. Several REFs, --from FILE and filters
 such as --run print one row each, and a summary on standard error; --timeline
 prints the timeline of each.
 
-Rows that the service rejected are shown with its reason; it is not asked about
-them. If --from or a filter is interrupted, re-run the same command to continue.
+Rejected rows are shown with the service's reason and not queried. If --from or a
+filter is interrupted, re-run the same command to continue.
 
 If a verified event is newer than the service's answer, by the latest checkpoint
 or the time of the last update, the event is shown and a note says so; in JSON,
 olderAnswer has what the service answered.
 
-Timelines mark what cannot be right: a local time that no time zone explains, a
-checkpoint that is repeated, or that was removed or rewritten since an earlier
-answer, a delivery that was taken back. JSON has these in anomalies. With
-several REFs, add --timeline to compare with earlier answers.
+Timelines mark errors: a local time that no time zone explains, a checkpoint that
+is repeated, or was removed or changed since an earlier answer, a delivery that was
+revoked. JSON has them in anomalies. With several REFs, add --timeline to compare
+with earlier answers.
 
 --history prints every answer and verified event about one REF that differs from
 the one before, newest first, with what changed. The store keeps the first and
@@ -58,7 +58,7 @@ the latest 100 answers; at most 1,000 events are read.`,
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "ask again about every REF, also after an interruption")
+	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "query all REFs again, also after an interruption")
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each of several REFs")
 	cmd.Flags().BoolVar(&o.History, "history", false, "print earlier answers and events about one REF, and what changed")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))

@@ -16,7 +16,7 @@ func NewStats(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupOps,
 		Short:   "Count trackings by status, carrier, age and transit time",
 		Long: `stats counts what this computer knows of your trackings: by status, carrier, age,
-transit time and run. It asks the service nothing; "waybill list --refresh" does.
+transit time and run. It does not query the service; "waybill list --refresh" does.
 Filters count a part.
 
 The age of a tracking is the time since the run that created it. The transit time

@@ -69,7 +69,7 @@ unless with --refresh.`,
 	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it")
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
-	flags.BoolVar(&o.Refresh, "refresh", false, "ask about every REF at least once, also if it is known to meet the condition")
+	flags.BoolVar(&o.Refresh, "refresh", false, "query every REF at least once, also if it is known to meet the condition")
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)

@@ -110,7 +110,7 @@ func (n StatusNames) Changes(v query.Version, show func(tracking.Checkpoint) str
 	case c.First:
 		add("first version, with %s", command.Plural(len(v.Checkpoints), "checkpoint"))
 	case c.Older:
-		add("older than what was known, changes nothing")
+		add("older than the known data, changes nothing")
 	case c.None():
 		add("no change")
 	case c.Status:
