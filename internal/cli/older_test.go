@@ -20,7 +20,7 @@ import (
 // An answer that is older than a verified event, by the service's own times,
 // takes nothing back. Both are shown.
 func TestOlderAnswersTakeNothingBack(t *testing.T) {
-	const older = "the service's answer is older than its event"
+	const older = "is older than an event"
 	for name, tt := range map[string]struct {
 		answer string // summary of the tracking
 		want   string // statusLabel that is known then

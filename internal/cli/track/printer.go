@@ -94,7 +94,7 @@ func (p *printer) note(res query.Result) {
 			continue
 		}
 		if p.olders++; p.olders <= notedOlder {
-			p.older = append(p.older, fmt.Sprintf("%s: the service's answer is older than its event: it says %s, the event %s",
+			p.older = append(p.older, fmt.Sprintf("The service's answer about %s is older than an event: the answer says %s, the event %s",
 				command.Quoted(t.Number), p.names.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack), p.names.Phase(t)))
 		}
 	}
@@ -128,7 +128,7 @@ func (p *printer) end(failed error) error {
 		p.call.IO.Note("%s", text)
 	}
 	if p.olders > notedOlder {
-		p.call.IO.Note("%s older than their events in all; -o json shows them as olderAnswer", command.Plural(p.olders, "answer"))
+		p.call.IO.Note("%s in all are older than an event; -o json has them as olderAnswer", command.Plural(p.olders, "answer"))
 	}
 	return nil
 }

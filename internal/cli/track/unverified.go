@@ -36,14 +36,14 @@ func (u *unverified) note(io *term.IO, n view.StatusNames) {
 		return
 	}
 	for _, e := range u.first {
-		io.Note("%s: an unverified event changes nothing: %s", e.TrackingNumber, n.Unverified(e))
+		io.Note("An unverified event about %s changes nothing: %s", e.TrackingNumber, n.Unverified(e))
 	}
-	also := ""
+	also := "To list unverified events"
 	switch {
 	case u.more == 1:
-		also = "1 more tracking has unverified events; "
+		also = "1 more tracking has unverified events: to list them"
 	case u.more > 1:
-		also = fmt.Sprintf("%d more trackings have unverified events; ", u.more)
+		also = fmt.Sprintf("%s more trackings have unverified events: to list them", view.Number(int64(u.more)))
 	}
-	io.Note("%s`waybill events list --verified no` and `--verified unknown` list them", also)
+	io.Note("%s, run `waybill events list --verified no` and `--verified unknown`", also)
 }
