@@ -42,7 +42,14 @@ func sortKey(o ledger.Order) (row, unheld string) {
 // sorted returns the list in the order of the filter.
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key, unheldKey := sortKey(l.f.Order)
-	query := "SELECT r.id AS id, " + key + " AS k FROM rows r CROSS JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = " + sightingID
+	query := "SELECT r.id AS id, " + key + " AS k FROM rows r "
+	condition := l.where()
+	if strings.Contains(condition, "b.") {
+		query += "CROSS JOIN batches b ON b.id = r.batch_id "
+	}
+	if strings.Contains(condition+key, "s.") {
+		query += "LEFT JOIN sightings s ON s.id = " + sightingID
+	}
 	if l.f.Order == ledger.ByAsked {
 		query += "LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
 	}
@@ -54,7 +61,7 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	if l.f.Run != 0 {
 		query += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
 	}
-	query += " AND (r.id > " + numbered + " OR " + l.where() + ")"
+	query += " AND (r.id > " + numbered + " OR " + condition + ")"
 	if l.withoutRow() {
 		query += " UNION ALL SELECT s.id, " + unheldKey + " FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
@@ -63,6 +70,9 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 		direction = " DESC"
 	}
 	query = "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + direction + ", id < 0, ABS(id)"
+	if l.f.Limit > 0 && l.takesAllOfTheQuery(ctx) {
+		query += fmt.Sprint(" LIMIT ", l.f.Limit)
+	}
 	file, err := disk.Temp()
 	if err != nil {
 		return nil, err
@@ -88,6 +98,15 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	}
 	sorted.ids = bufio.NewReader(file)
 	return sorted, nil
+}
+
+// takesAllOfTheQuery reports whether the filter takes whatever its conditions in SQL
+// leave: not where these say nothing of when the service was asked, or of rows
+// that are not numbered.
+func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
+	var late bool
+	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
+	return err == nil && !late && l.f.StaleSince.IsZero() && l.f.StuckSince.IsZero()
 }
 
 // referIDs returns the condition on a referId.
