@@ -147,7 +147,7 @@ func TestSpinnerLeavesNothingBehind(t *testing.T) {
 	if strings.Contains(shown, "Creating") {
 		t.Errorf("something of the spinner is left:\n%s", shown)
 	}
-	if !regexp.MustCompile(`(?m)^RUN +READ +NEW .*\n1 +500 +500 +0 +0 +0 +500 `).MatchString(shown) {
+	if !regexp.MustCompile(`(?m)^Run 1: 500 rows: 500 accepted\n`).MatchString(shown) {
 		t.Errorf("no result on the terminal:\n%s", shown)
 	}
 	if strings.Contains(raw, "\x1b[?25l") {
