@@ -72,16 +72,16 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		if in.Repeatable() {
 			next = c.CommandLine(append([]string{"events", "import"}, files...)...)
 		}
-		return &command.ExitError{Code: command.Failed, Err: fmt.Errorf("%d of %d deliveries are imported: %w", j.Imported+j.Known, total, err), Next: next}
+		return &command.ExitError{Code: command.Failed, Err: fmt.Errorf("%d of %s imported: %w", j.Imported+j.Known, command.Plural(total, "delivery"), err), Next: next}
 	}
 	if verifier == nil {
 		c.IO.Note("No signature scheme is set: imported deliveries are not verified")
 	}
 	if j.Redacted > 0 {
-		c.IO.Warning("%s redacted: no signature verifies any more", deliveriesAre(j.Redacted))
+		c.IO.Warning("%s redacted: their signatures no longer verify", deliveriesAre(j.Redacted))
 	}
-	return c.Out.Result(j, "imported %s with %d new events: %d verified, %d not; %d were there already",
-		command.Plural(j.Imported, "delivery"), j.Events, j.Verified, j.Unverified, j.Known)
+	return c.Out.Result(j, "imported %s with %s: %d verified, %d not; %d already there",
+		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), j.Verified, j.Unverified, j.Known)
 }
 
 // importCaptures imports input that was found to be good.

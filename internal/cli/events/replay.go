@@ -76,9 +76,9 @@ func (o replayOptions) selection() (replay.Selection, error) {
 	}
 	switch {
 	case ways == 0:
-		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows what there is", "nothing says what to replay")
+		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events", "nothing selects what to replay")
 	case ways > 1:
-		return sel, command.Usagef("choose one of them", "deliveries are named by ID, by --since, --filter and --until, or by --dead")
+		return sel, command.Usagef("choose one of them", "IDs, --since with --filter and --until, and --dead exclude each other")
 	case strings.HasPrefix(o.Until, "-"):
 		return sel, command.Usagef("give a delivery's number", "--until %s is negative", o.Until)
 	case o.Scheme != "" && !o.Resign && !o.Corrupt:
@@ -195,9 +195,9 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 		}
 		return nil
 	case len(items) == 0 && left.NotAccepted > 0:
-		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target takes any of them")
+		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target accepts any of them")
 	case len(items) == 0:
-		return command.Usagef("`waybill events list --limit 0` shows what there is", "no delivery matches")
+		return command.Usagef("`waybill events list --limit 0` shows all events", "no delivery matches")
 	}
 	if i := slices.IndexFunc(items, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(sel.IDs) > 0 {
 		io.Warning("not verified: delivery %s", items[i].ID)

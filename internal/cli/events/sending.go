@@ -30,13 +30,12 @@ const (
 )
 
 // sendingHelp describes what replay and send have in common.
-const sendingHelp = `Sendings go out one after the other. An answer is right if --expect-status has it:
-status 0 if all are, 6 if some are not, and if none is: 5 after other answers,
-7 if no answer came, 11 if there was no connection. Redirects are not followed.
+const sendingHelp = `Deliveries are sent one at a time. --expect-status sets which answers count as
+success. The exit status is 0 if all do and 6 if some do; if none does, 5 after other
+answers, 7 without an answer and 11 without a connection. Redirects are not followed.
 
-Faults on purpose follow from --seed alone, so that a run can be repeated; each has
-a chance of its own. Ctrl-C lets the request under way end and prints the command
-that continues, with --skip.`
+All that is random follows from --seed, so that a run can be repeated. Ctrl-C
+finishes the current request and prints the command that continues, with --skip.`
 
 // sendingOptions are the flags of commands that send deliveries.
 type sendingOptions struct {
@@ -54,9 +53,9 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	TargetHeaderFlag(cmd, &o.Headers)
 	f.StringVar(&o.Scheme, "scheme", "", "sign by scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
 	f.IntVar(&o.Duplicate, "duplicate", 0, "send each `N` more times")
-	f.BoolVar(&o.Reorder, "reorder", false, "send in an order by chance")
-	f.StringVar(&o.Drop, "drop", "0", "leave each sending out with probability `P`: from 0 to 1, or such as 10%")
-	f.StringVar(&o.Delay, "delay", "0s", "wait up to `DURATION` before each, by chance")
+	f.BoolVar(&o.Reorder, "reorder", false, "send in random order")
+	f.StringVar(&o.Drop, "drop", "0", "drop each with probability `P`, from 0 to 1 or such as 10%")
+	f.StringVar(&o.Delay, "delay", "0s", "wait a random time up to `DURATION` before each")
 	f.BoolVar(&o.Corrupt, "corrupt-signature", false, "alter signatures, so that they must be refused")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed `N` of what happens by chance (default random)")
 	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` to expect, such as 401 or 2xx,409")
@@ -95,7 +94,7 @@ func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 	case o.Skip < 0:
 		return f, command.Usagef("use 0 for none", "--skip %d is negative", o.Skip)
 	case o.Rate < 0 || math.IsNaN(o.Rate):
-		return f, command.Usagef("use 0 for no limit", "--rate %v is no rate", o.Rate)
+		return f, command.Usagef("use 0 for no limit", "--rate %v is not a rate", o.Rate)
 	}
 	if !cmd.Flags().Changed("seed") {
 		f.Seed = rand.Uint64N(seedLimit) //nolint:gosec // no secret
@@ -110,7 +109,7 @@ func parseProbability(text string) (float64, error) {
 		p /= 100
 	}
 	if err != nil || !(p >= 0 && p <= 1) { // NaN is out of bounds too
-		return 0, fmt.Errorf("%q is no probability", text)
+		return 0, fmt.Errorf("%q is not a probability", text)
 	}
 	return p, nil
 }
@@ -222,9 +221,9 @@ func sendingCode(t forward.Tally) command.Code {
 func sendingHint(t forward.Tally) string {
 	switch {
 	case t.Unreachable > 0:
-		return "check that the target runs; repeating is safe where the target knows duplicates"
+		return "check that the target runs; repeating is safe if the target recognizes duplicates"
 	case t.Unanswered > 0:
-		return "the target may have them; --request-timeout says how long an answer may take"
+		return "the target may have received them; --request-timeout sets how long to wait for an answer"
 	case t.Unexpected > 0:
 		return "see the target's answers above; set the expected ones with --expect-status"
 	default:
@@ -238,9 +237,9 @@ func (k *sending) noteSeed(at string) {
 	switch f := k.Faults; {
 	case k.call.Cmd.Flags().Changed("seed"):
 	case at != "":
-		k.call.IO.Note("--seed %d --at %s repeats this run", f.Seed, at)
+		k.call.IO.Note("To repeat this run: --seed %d --at %s", f.Seed, at)
 	case f.Reorder || f.Corrupt || f.Drop > 0 || f.Delay > 0:
-		k.call.IO.Note("--seed %d repeats this run", f.Seed)
+		k.call.IO.Note("To repeat this run: --seed %d", f.Seed)
 	}
 }
 

@@ -31,7 +31,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
 	command.Choice(f, &o.Ack, "ack", ackStored, "answer a delivery `WHEN` it is stored, or forwarded (with the status of the only target)", ackStored, ackForwarded)
-	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of what targets answer")
+	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of each target's answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
 	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "show-reply", "allow-target")
 }
@@ -56,11 +56,11 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	}
 	switch {
 	case o.Ack == ackForwarded && len(all) != 1:
-		return nil, command.Usagef("name one --forward-to", "--ack forwarded gives the status of one target, and there are %d", len(all))
+		return nil, command.Usagef("give one --forward-to", "--ack forwarded needs exactly one target, not %d", len(all))
 	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != "" || len(o.Headers) > 0):
-		return nil, command.Usagef("name one with --forward-to URL", "there is no target to forward to")
+		return nil, command.Usagef("add --forward-to URL", "there is no target to forward to")
 	case o.Skip && o.From != "":
-		return nil, command.Usagef("leave one of them out", "--skip-backlog and --from contradict each other")
+		return nil, command.Usagef("leave one of them out", "--skip-backlog and --from exclude each other")
 	}
 	_, err := parseFrom(o.From)
 	return all, err
@@ -79,7 +79,7 @@ func parseFrom(text string) (*inbox.StartPosition, error) {
 	}
 	since, err := command.ParseSince("--from", text)
 	if err != nil {
-		return nil, command.Usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, or beginning", "--from %q is no place to begin", text)
+		return nil, command.Usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, or beginning", "--from %q is not a place to start", text)
 	}
 	return &inbox.StartPosition{Since: since}, nil
 }

@@ -132,7 +132,7 @@ func (fw *forwarding) printBacklog() {
 			if !sink.Oldest.IsZero() {
 				since = " (the oldest since " + render.LocalTime(sink.Oldest) + ")"
 			}
-			fw.io.Note("%s: begins with %s; --skip-backlog drops them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
+			fw.io.Note("%s: starts with %s; --skip-backlog drops them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
 		}
 		if sink.Dead > 0 {
 			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink), command.Plural(sink.Dead, "delivery"))

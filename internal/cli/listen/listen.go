@@ -35,13 +35,17 @@ func New(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupHook,
 		Short:   "Receive webhook deliveries on this computer",
 		Long: `listen receives deliveries on any path, verifies them if a signature scheme is
-configured, stores them, and only then answers. Each event is printed once. Without
-a scheme, all deliveries are kept and marked unknown. With a scheme, deliveries that
-do not verify are kept and marked if webhook.verify is observe, and answered 401 and
+configured, stores them, and only then answers. Each event is printed once, with the
+number that other commands take: 12, or 12.2 for the second event of delivery 12;
+refused:3 is a refused delivery.
+
+Without a scheme, all deliveries are kept and marked unknown. With a scheme,
+deliveries that do not verify are kept and marked if webhook.verify is observe, and answered 401 and
 kept separately if it is enforce. Ctrl-C stores the deliveries that have arrived and
 exits with 0; so does --timeout or WAYBILL_TIMEOUT, but not a timeout in a file.
 
---forward-to forwards verified deliveries to an application, byte for byte. FILTER
+--forward-to forwards verified deliveries to an application, byte for byte. A
+target is a URL or a port of this computer: 3000, :3000/hook, localhost:3000. FILTER
 is KEY=VALUE[,KEY=VALUE]; one of the new events must match all of them. KEY is event,
 status, statusTrack, number or a JSON pointer such as /data/summary/statusLabel;
 VALUE may end with a *. A new target gets deliveries from now on, a known one also
@@ -49,7 +53,7 @@ those it missed. Failed attempts are repeated for a day or 20 times; deliveries 
 the same tracking number are sent in order. --target-header adds a header for a
 target; its value is read once at the start.`,
 		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
-			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
+			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runListen(ctx, c, o)
