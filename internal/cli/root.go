@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
@@ -137,7 +139,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return command.Usagef("run `"+cmd.CommandPath()+" --help` for its flags", "%s takes no arguments: %s", cmd.CommandPath(), command.Quoted(args[0]))
+	return command.Usagef("run `"+cmd.CommandPath()+" --help` for its flags", "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))
 }
 
 // unknownWord refuses what follows a group and names no command of it.

@@ -123,7 +123,7 @@ func TestArgumentsThatAreNotTaken(t *testing.T) {
 			return
 		}
 		code, stdout, stderr := run(t, nil, append(words(cmd), "extra")...)
-		if code != command.Usage || stdout != "" || !strings.Contains(stderr, cmd.CommandPath()+` takes no arguments: "extra"`) {
+		if code != command.Usage || stdout != "" || !strings.Contains(stderr, ": "+strings.Join(words(cmd), " ")+` takes no arguments: "extra"`) {
 			t.Errorf("%s extra: status %d, stdout %q, stderr %q", cmd.CommandPath(), code, stdout, stderr)
 		}
 	})
