@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -23,6 +24,8 @@ func (d *DB) Count(ctx context.Context, account string, f ledger.Filter) ([]ledg
 	counted, err := l.countsWhatItTakes(ctx)
 	switch {
 	case err != nil:
+	case counted && l.takesByTime():
+		err = l.sumByTime(ctx, groups)
 	case counted:
 		err = l.sum(ctx, groups)
 	default:
@@ -60,16 +63,52 @@ func (c groupCounts) all() []ledger.Group {
 	return groups
 }
 
-// countsWhatItTakes reports whether the lines of table tracking_counts say how
-// much the filter takes.
+// countsWhatItTakes reports whether the lines of table tracking_counts, or a scan of
+// sightings, say how much the filter takes.
 func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
 	f := l.f
-	if f.State != "" || f.ReferIDs != nil || !f.SeenSince.IsZero() || !f.StaleSince.IsZero() || !f.StuckSince.IsZero() {
+	if f.State != "" || f.ReferIDs != nil || !f.StaleSince.IsZero() {
 		return false, nil
 	}
 	var others bool // rows that are not numbered, or of other runs
 	_, err := l.d.row(ctx, []any{&others}, `SELECT (SELECT value FROM counters WHERE name = 'row') > $1 OR EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $2)`, l.numbered, f.Run)
 	return !others, err
+}
+
+// takesByTime reports whether the filter asks when trackings were seen or moved.
+func (l *lister) takesByTime() bool { return !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() }
+
+// sumByTime adds what such a filter takes, of runs that have any.
+func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
+	const columns = "SELECT s.status_id, COALESCE(NULLIF(s.carrier, ''), %s), " + transitDays + ", COUNT(*) FROM sightings s "
+	counted := l.countedRuns()
+	for _, r := range l.runs {
+		if !counted[r.id] || l.f.Run != 0 && r.id != l.f.Run || l.f.Unreported {
+			continue
+		}
+		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r ON r.id = s.id CROSS JOIN batches b ON b.id = r.batch_id WHERE s.id BETWEEN $1 AND $2 AND "+
+			l.where()+" GROUP BY 1, 2, 3", r.first, min(r.last, l.numbered)); err != nil {
+			return err
+		}
+	}
+	if !l.withoutRow() {
+		return nil
+	}
+	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+}
+
+// addTo returns what adds status, carrier, days of transit and a number of trackings
+// of a run.
+func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
+	return func(s scanner) error {
+		var status, transitDays, n int64
+		var carrier string
+		err := s.Scan(&status, &carrier, &transitDays, &n)
+		if l.f.Carrier == "" || strings.EqualFold(carrier, l.f.Carrier) {
+			groups.add(l.group(run, status, carrier, transitDays), n)
+		}
+		return err
+	}
 }
 
 // sum adds what the filter takes.
@@ -94,15 +133,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, func(s scanner) error {
-		var status, transitDays, n int64
-		var carrier string
-		err := s.Scan(&status, &carrier, &transitDays, &n)
-		if l.mayTake(trackingCount{countKey: countKey{status: status, carrier: carrier}}) {
-			groups.add(l.group(0, status, carrier, transitDays), n)
-		}
-		return err
-	}, "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.account_id = 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.account_id = 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // group is the group of a line of table tracking_counts.

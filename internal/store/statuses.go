@@ -347,6 +347,9 @@ func (l *lister) whereUnheld() string {
 	if !l.f.SeenSince.IsZero() {
 		condition += fmt.Sprint(" AND s.seen >= ", millis(l.f.SeenSince))
 	}
+	if !l.f.StuckSince.IsZero() {
+		condition += fmt.Sprintf(" AND s.checkpoint > 0 AND s.checkpoint < %d AND s.phase <> 'absent' AND +s.status_id NOT IN %s", millis(l.f.StuckSince), idList(l.final))
+	}
 	if l.f.ReferIDs != nil {
 		condition += " AND " + l.referIDs("s.refer_id")
 	}
