@@ -224,7 +224,7 @@ type Settlement struct {
 // its state.
 func (s Settlement) Check() error {
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("settle batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
+		return fmt.Errorf("record batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
 	}
 	switch {
 	case s.Halve && s.State != Pending:

@@ -26,7 +26,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
 		for i, s := range outcomes {
 			if err := t.settle(ctx, s, answers[i], me); err != nil {
-				return fmt.Errorf("settle batch %d: %w", s.Batch, err)
+				return fmt.Errorf("record batch %d: %w", s.Batch, err)
 			}
 		}
 		return nil
