@@ -285,7 +285,7 @@ func TestExcelFilesOpenInLibreOffice(t *testing.T) {
 				t.Errorf("%s: (-written +in LibreOffice)\n%s", what, diff)
 			}
 			_, text, _ := w.run(append(slices.Clone(args), "-q", "-o", "csv", "--csv-raw")...)
-			if diff := cmp.Diff(comparable(parsed(t, what, text, ',')), comparable(mine)); diff != "" {
+			if diff := cmp.Diff(alike(parsed(t, what, text, ',')), alike(mine)); diff != "" {
 				t.Errorf("%s: (-as CSV +with --excel)\n%s", what, diff)
 			}
 		}
@@ -367,10 +367,10 @@ func parsed(t *testing.T, what string, text []byte, separator rune) [][]string {
 	return rows
 }
 
-// comparable returns rows without what --excel writes otherwise: the offset of our times,
+// alike returns rows without what --excel writes otherwise: the offset of our times,
 // the status, which stands without its number, and times of the service; and without the
 // time of a show, which asks anew.
-func comparable(rows [][]string) [][]string {
+func alike(rows [][]string) [][]string {
 	offset := regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \+00:00$`)
 	for _, row := range rows[1:] {
 		for i, c := range row {
