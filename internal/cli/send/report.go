@@ -213,7 +213,7 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	}
 	text := waited
 	if !errors.Is(waited, command.ErrTimeUp) {
-		text = fmt.Errorf("created, but %s of %s not processed yet: %w", command.Number(waiting), command.Number(res.Accepted), waited)
+		text = fmt.Errorf("created, but %w", waited)
 	}
-	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: k.Call.CommandLine("wait", "--run", res.Run)}
+	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: k.Call.CommandLineWith([]string{"output", "json"}, "wait", "--run", res.Run)}
 }
