@@ -19,7 +19,11 @@ func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
 // the separator of the user's place and lines ended by CRLF. Cells are guarded as in
 // [NewCSV]. Where semicolons separate them, numbers have a decimal comma.
 func NewExcelCSV(out *term.Writer, separator byte, columns ...Column) *Rows {
-	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{separator: separator, mark: "\ufeff", newline: "\r\n"}}
+	form := csvForm{separator: separator, mark: "\ufeff", newline: "\r\n"}
+	if out.IsTerminal() { // it would show them as escapes
+		form.mark, form.newline = "", "\n"
+	}
+	return &Rows{sink: sink{out: out}, columns: columns, form: form}
 }
 
 type csvForm struct {
@@ -30,9 +34,7 @@ type csvForm struct {
 }
 
 func (f csvForm) begin(r *Rows) error {
-	if !r.sink.out.IsTerminal() {
-		r.sink.buf = append(r.sink.buf, f.mark...)
-	}
+	r.sink.buf = append(r.sink.buf, f.mark...)
 	for i, c := range r.columns {
 		f.cell(r, i, c.CSVName())
 	}
