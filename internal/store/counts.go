@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -34,6 +35,15 @@ func (c trackingCounts) add(k countKey, n, seen int64) {
 	}
 	line.n += n
 	line.seen = max(line.seen, seen)
+}
+
+// move counts what was seen of a tracking in place of what was known before. key has
+// its account and its run.
+func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ownedSighting) {
+	if before.status != 0 || key.run != 0 {
+		c.add(key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit), -1, 0)
+	}
+	c.add(key.of(status, cmp.Or(clean(seen.CarrierCode), before.carrier), seen.Transit), 1, millis(seen.Seen))
 }
 
 // The parts of a statement that adds to table tracking_counts, around its values.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -57,25 +58,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 	if err != nil {
 		return err
 	}
-	var kept []ownedSighting
-	at := map[sightingKey]int{} // in kept
-	for _, s := range seen {
-		key := sightingKey{s.account, s.Key}
-		if i, again := at[key]; again {
-			if s.Supersedes(kept[i].Sighting) {
-				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
-				if s.Transit == 0 && kept[i].Transit > 0 && s.Delivered() {
-					s.Transit = kept[i].Transit
-				}
-				kept[i] = s
-			}
-			continue
-		}
-		if before := known[key]; before.status == 0 || s.Supersedes(before.Sighting) {
-			at[key] = len(kept)
-			kept = append(kept, s)
-		}
-	}
+	kept := superseding(seen, known)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -89,25 +72,20 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		if statuses[i], err = t.statusID(ctx, s.statusKey()); err != nil {
 			return err
 		}
-		if s.Transit == 0 && before.Transit > 0 && s.Delivered() {
-			s.Transit = before.Transit
-		}
-		ids[i] = before.id
+		s.keepTransit(before.Transit)
 		key := countKey{account: s.account}
-		if ids[i] == 0 {
+		switch ids[i] = before.id; {
+		case before.id == 0:
 			lowest--
 			ids[i] = lowest
-		} else if ids[i] > 0 && ids[i] <= last {
-			if key.run, err = t.runOf(ctx, ids[i]); err != nil {
+		case before.id < 0 || before.id > last: // it is counted without a row
+			before.carrier = ""
+		default:
+			if key.run, err = t.runOf(ctx, before.id); err != nil {
 				return err
 			}
-		} else {
-			before.carrier = ""
 		}
-		if before.status != 0 || key.run != 0 {
-			counts.add(key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit), -1, 0)
-		}
-		counts.add(key.of(statuses[i], cmp.Or(clean(s.CarrierCode), before.carrier), s.Transit), 1, millis(s.Seen))
+		counts.move(key, before, statuses[i], s)
 	}
 	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		return append(append(args, ids[n], statuses[n]), sightingValues(&kept[n])...)
@@ -115,6 +93,36 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		return err
 	}
 	return d.changeCounts(ctx, t, counts)
+}
+
+// superseding returns the sightings that supersede what is known of their trackings,
+// one of each.
+func superseding(seen []ownedSighting, known map[sightingKey]storedSighting) (kept []ownedSighting) {
+	at := map[sightingKey]int{} // in kept
+	for _, s := range seen {
+		key := sightingKey{s.account, s.Key}
+		if i, again := at[key]; again {
+			if s.Supersedes(kept[i].Sighting) {
+				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
+				s.keepTransit(kept[i].Transit)
+				kept[i] = s
+			}
+			continue
+		}
+		if before := known[key]; before.status == 0 || s.Supersedes(before.Sighting) {
+			at[key] = len(kept)
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// keepTransit keeps a transit time that was known before, if s does not say it and is
+// delivered too.
+func (s *ownedSighting) keepTransit(before time.Duration) {
+	if s.Transit == 0 && before > 0 && s.Delivered() {
+		s.Transit = before
+	}
 }
 
 // statusID returns the number of a status, which is added if it is new.

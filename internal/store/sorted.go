@@ -111,14 +111,14 @@ func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
 
 // referIDs returns the condition on a referId.
 func (l *lister) referIDs(column string) string {
-	var exact, any []string
+	var exact, conditions []string
 	for _, pattern := range l.f.ReferIDs {
 		exact = append(exact, pattern)
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
-			any = append(any, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, quoted(prefix), quoted(prefix+lastText)))
+			conditions = append(conditions, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, quoted(prefix), quoted(prefix+lastText)))
 		}
 	}
-	return "(" + strings.Join(append(any, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"
+	return "(" + strings.Join(append(conditions, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"
 }
 
 // lastText is after whatever a referId goes on with.

@@ -123,7 +123,8 @@ func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*l
 	if err := l.readStatuses(ctx); err != nil {
 		return nil, err
 	}
-	return l, l.readCounts(ctx)
+	err = l.readCounts(ctx)
+	return l, err
 }
 
 // lister makes lists for a filter, and counts what is in them.
@@ -317,11 +318,11 @@ func idList(ids []int64) string {
 
 // textList returns "(”,'a','b')", with a text that is no name.
 func textList(texts []string) string {
-	list := "(''"
+	list := []string{"''"}
 	for _, text := range texts {
-		list += "," + quoted(text)
+		list = append(list, quoted(text))
 	}
-	return list + ")"
+	return "(" + strings.Join(list, ",") + ")"
 }
 
 // quoted returns a text as it stands in a statement.

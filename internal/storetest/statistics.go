@@ -131,11 +131,28 @@ func (c *counted) compare() {
 	c.Helper()
 	middle := c.at.Add(-10 * time.Minute)
 	filters := []ledger.Filter{
-		{}, {Status: "delivered"}, {Status: "7"}, {Status: "nothing"}, {Carrier: "ups"}, {Carrier: "DHL"}, {Carrier: "O'Neill"}, {Carrier: "none"}, {Unreported: true},
-		{SeenSince: middle}, {SeenSince: c.at.Add(time.Hour)}, {StaleSince: middle}, {StuckSince: c.at.Add(-90 * time.Hour)},
-		{ReferIDs: []string{"order-000*"}}, {ReferIDs: []string{item(3).ReferID, "order-001*", "none", "order-0*"}}, {ReferIDs: []string{"*"}}, {ReferIDs: []string{"'"}},
-		{Carrier: "ups", Status: "delivered"}, {Status: "delivered", ReferIDs: []string{"order-00*"}}, {Carrier: "dhl", Unreported: true},
-		{Carrier: "ups", SeenSince: middle}, {Status: "delivered", StuckSince: c.at},
+		{},
+		{Status: "delivered"},
+		{Status: "7"},
+		{Status: "nothing"},
+		{Carrier: "ups"},
+		{Carrier: "DHL"},
+		{Carrier: "O'Neill"},
+		{Carrier: "none"},
+		{Unreported: true},
+		{SeenSince: middle},
+		{SeenSince: c.at.Add(time.Hour)},
+		{StaleSince: middle},
+		{StuckSince: c.at.Add(-90 * time.Hour)},
+		{ReferIDs: []string{"order-000*"}},
+		{ReferIDs: []string{item(3).ReferID, "order-001*", "none", "order-0*"}},
+		{ReferIDs: []string{"*"}},
+		{ReferIDs: []string{"'"}},
+		{Carrier: "ups", Status: "delivered"},
+		{Status: "delivered", ReferIDs: []string{"order-00*"}},
+		{Carrier: "dhl", Unreported: true},
+		{Carrier: "ups", SeenSince: middle},
+		{Status: "delivered", StuckSince: c.at},
 	}
 	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
 		filters = append(filters, ledger.Filter{State: state}, ledger.Filter{State: state, Carrier: "ups"})

@@ -98,8 +98,10 @@ func (k *sortKey) Choices() []string {
 	return words
 }
 
+// Type is for the command line.
 func (k *sortKey) Type() string { return "string" }
 
+// String returns the word that was given.
 func (k *sortKey) String() string {
 	word := string(k.by)
 	if k.descending {
@@ -172,8 +174,7 @@ type listing struct {
 	names   view.StatusNames
 	summary *view.Summary // of the rows that were printed
 	beside  unverified
-	err     error // of reading
-	more    bool  // there are more rows than were to be printed
+	more    bool // there are more rows than were to be printed
 }
 
 // open opens the store, with what events said.
