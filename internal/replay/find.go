@@ -207,6 +207,40 @@ func (at location) find(ctx context.Context, in Inbox) (inbox.Event, error) {
 	return inbox.Event{}, inbox.ErrNoEvent
 }
 
+// LatestRows yields the events that match q, each once: of one whose delivery was
+// verified again, not the row that it had before.
+func LatestRows(ctx context.Context, in Inbox, q inbox.Query) iter.Seq2[inbox.Event, error] {
+	return func(yield func(inbox.Event, error) bool) {
+		delivery, latest := int64(0), map[int]int64{} // of the delivery seen last, the rows of which follow each other
+		for e, err := range in.Events(ctx, q) {
+			if err == nil && e.Mark == inbox.Superseded {
+				if e.Delivery != delivery {
+					delivery = e.Delivery
+					latest, err = latestRows(ctx, in, delivery)
+				}
+				if err == nil && latest[e.Index] != e.Seq {
+					continue
+				}
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// latestRows returns the number of the latest row of each event of a delivery.
+func latestRows(ctx context.Context, in Inbox, delivery int64) (map[int]int64, error) {
+	latest := map[int]int64{}
+	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
+		if err != nil {
+			return nil, err
+		}
+		latest[e.Index] = e.Seq
+	}
+	return latest, nil
+}
+
 // findByEventID returns the current event with an eventId, else the one whose
 // eventId alone begins so. Of two a genuine one goes before a synthetic one.
 func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -131,7 +132,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if db == nil {
 		return listing.Print(c.IO, nil)
 	}
-	if o.Filter == "" {
+	if o.Filter == "" && !o.All {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
@@ -139,7 +140,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 			return err
 		}
 	}
-	return listing.Print(c.IO, command.Filter(db.Inbox.Events(ctx, q), filter.Match, o.Limit))
+	return listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit))
 }
 
 // eventListing prints events, one line each.

@@ -94,9 +94,6 @@ func textLine(out *term.Writer, clock, id string, style term.Style, first, rest 
 	l := layoutFor(out.Width())
 	start := padded(out, lineCell{text: clock, width: clockWidth}, lineCell{text: id, width: l.id, keep: true})
 	lines := render.Wrap(term.Visible(first+" "+rest), out.Width()-len(start))
-	text := start + string(out.Style(style, first)) + strings.TrimRight(strings.TrimPrefix(lines[0], first), " ")
-	for _, more := range lines[1:] {
-		text += "\n" + strings.Repeat(" ", len(start)) + more
-	}
-	return term.Styled(text)
+	lines[0] = string(out.Style(style, first)) + strings.TrimRight(strings.TrimPrefix(lines[0], first), " ")
+	return term.Styled(start + strings.Join(lines, "\n"+strings.Repeat(" ", len(start))))
 }
