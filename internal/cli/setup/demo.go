@@ -165,9 +165,12 @@ func (d *demonstration) start(ctx context.Context) (ended func() error, err erro
 		return nil, err
 	}
 	d.result.Sandbox = command.ServerURL(l.Addr().String(), "")
-	d.env = []string{"WAYBILL_API_KEY=" + demoKey, "WAYBILL_WEBHOOK_SECRET=" + demoSecret}
+	// Configuration and store are where they are by default, below the folder, so that
+	// what the demo shows is what a user types.
+	d.env = []string{"WAYBILL_API_KEY=" + demoKey, "WAYBILL_WEBHOOK_SECRET=" + demoSecret, "XDG_CONFIG_HOME=" + d.folder, "XDG_DATA_HOME=" + d.folder}
 	err = errors.Join(
-		os.WriteFile(filepath.Join(d.folder, "config.yaml"), fmt.Appendf(nil, demoConfig, d.result.Sandbox), 0o600),
+		os.Mkdir(filepath.Join(d.folder, "waybill"), 0o700),
+		os.WriteFile(filepath.Join(d.folder, "waybill", "config.yaml"), fmt.Appendf(nil, demoConfig, d.result.Sandbox), 0o600),
 		os.WriteFile(filepath.Join(d.folder, demoFile), demoOrders, 0o600))
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
@@ -200,7 +203,6 @@ func (d *demonstration) command(ctx context.Context, io *term.IO, words ...strin
 			return config.Sources{Flags: flags, Env: d.env, WorkDir: d.folder, Home: d.folder}
 		},
 	}
-	words = append(words, "--config", filepath.Join(d.folder, "config.yaml"), "--store", filepath.Join(d.folder, "waybill.db"))
 	if code := d.f.Exec(ctx, a, words); code != command.OK {
 		return fmt.Errorf("the demo's own `waybill %s` ended with status %d", strings.Join(words[:1], " "), code)
 	}

@@ -157,6 +157,10 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 // advise adds to an error how to go on with what failed.
 func (a *asking) advise(e *command.ExitError) {
 	t, next := &a.tally, ""
+	number := ""
+	if t.number != "" {
+		number = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number"
+	}
 	switch {
 	case t.absentRun != 0:
 		next = a.call.CommandLine("runs", "retry", runName(t.absentRun), "--absent")
@@ -168,12 +172,15 @@ func (a *asking) advise(e *command.ExitError) {
 		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))
 		e.Hint = "send the rows of the run first"
 	case t.number != "" && a.call.Cmd.Flags().Changed("from"):
-		e.Hint = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number, or --map rawTrackingNumber=HEADER if the file has columns"
+		e.Hint, number = number+", or --map rawTrackingNumber=HEADER if the file has columns", ""
 	case t.number != "":
 		next = a.call.CommandLine(a.call.Cmd.Name(), t.number, "--by", "tracking-number")
-		e.Hint = command.Quoted(t.number) + " looks like a tracking number: add --by tracking-number"
+		e.Hint, number = number, ""
 	default:
 		_, e.Hint = command.CodeAndHint(t.first)
+	}
+	if number != "" {
+		e.Hint += "; " + number
 	}
 	e.Next = cmp.Or(e.Next, next)
 }

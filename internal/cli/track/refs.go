@@ -52,7 +52,7 @@ func (o *refOptions) check() error {
 	case ways == 0:
 		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE; `waybill list` shows them", "no REF given")
 	case slices.Contains(o.Refs, ""):
-		return command.Usagef("", "a REF is empty")
+		return command.Usagef("remove the empty argument; an unset shell variable may be the cause", "a REF is empty")
 	}
 	return nil
 }
