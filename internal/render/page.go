@@ -95,6 +95,9 @@ func (p *page) line(r *Rows, row []Cell) error {
 			}
 			space = max(space, min(at, 1))
 			r.add(term.Styled(strings.Repeat(" ", space)))
+			if width == 0 {
+				c.Style = term.Normal // as on a page: nothing is there to be seen
+			}
 			r.add(r.sink.out.Style(c.Style, c.Text))
 			at += space + width
 		}

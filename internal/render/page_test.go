@@ -317,6 +317,7 @@ func TestWriteErrorsAreReturned(t *testing.T) {
 // of a page is what the streaming writer makes of its rows.
 func FuzzTable(f *testing.F) {
 	f.Add("a", "b\x1b", "日本語", " x ", "é́", "\ufe0f", true)
+	f.Add("0", "0", "0", "0", "\u0301", "0", true)
 	f.Add("", " ", "", "\u202e", "❤\ufe0f", "👍🏽", false)
 	f.Fuzz(func(t *testing.T, a, b, c, d, e, g string, right bool) {
 		columns := []Column{{Name: "ONE", Right: right}, {Name: "TWO"}, {Name: "THREE"}}
