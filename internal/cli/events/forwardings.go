@@ -171,7 +171,7 @@ func (j forwardingJSON) words(now time.Time) string {
 	case j.State == sent:
 		return "sent"
 	case j.HeldBy != 0:
-		return fmt.Sprintf("held behind %d (same number %s)", j.HeldBy, j.HeldByNumber)
+		return fmt.Sprintf("held behind %d, same number", j.HeldBy)
 	case j.NextAttemptAt != nil && j.NextAttemptAt.After(now):
 		return "next attempt " + render.LocalTime(*j.NextAttemptAt)
 	default:
@@ -231,6 +231,7 @@ func pendingColumns(now time.Time) []command.Column[forwardingJSON] {
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},
 		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 1}, Cell: forwardingJSON.answer},
 		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: forwardingJSON.at},
+		{Column: render.Column{Name: "SAME NUMBER", ID: true, Rank: 4}, Cell: func(j forwardingJSON) string { return j.HeldByNumber }},
 	}
 }
 

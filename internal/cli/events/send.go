@@ -190,7 +190,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	if o.File == "" {
 		p.synthetic, err = o.synthetic(c.Cmd, seed)
 		if err == nil && p.synthetic.Kind != webhook.KindDelivered {
-			c.IO.Note("the interface shows %s only: the status and names in these events are invented; --set replaces them", webhook.KindDelivered)
+			c.IO.Note("The interface shows %s only: the status and names in these events are invented; --set changes them", webhook.KindDelivered)
 		}
 		return err
 	}
@@ -232,7 +232,7 @@ func optionalSigner(s *app.Session, scheme string, corrupt bool) (*signer, error
 	case corrupt:
 		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes list` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
-	s.IO.Note("no signature scheme is set: nothing is signed; --scheme NAME signs")
+	s.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
 	return nil, nil //nolint:nilnil // nil signs nothing
 }
 

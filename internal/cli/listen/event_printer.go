@@ -192,9 +192,27 @@ func (p *eventPrinter) printSummary() error {
 		return p.out.Object(p.summary)
 	}
 	s := p.summary
-	p.io.Note("deliveries %d, new events %d, duplicates %d, conflicts %d, anomalies %d, refused %d", s.Deliveries, s.Events, s.Duplicates, s.Conflicts, s.Anomalies, s.Refused)
+	text := "Received " + command.Plural(s.Deliveries, "delivery")
+	if s.Deliveries > 0 {
+		text += " with " + command.Plural(s.Events, "new event")
+	}
+	for _, part := range []struct {
+		n    int64
+		what string
+	}{{s.Duplicates, "duplicate"}, {s.Conflicts, "conflict"}} {
+		if part.n > 0 {
+			text += ", " + command.Plural(part.n, part.what)
+		}
+	}
+	if s.Anomalies > 0 {
+		text += fmt.Sprintf(", %d unreadable", s.Anomalies)
+	}
+	if s.Refused > 0 {
+		text += fmt.Sprintf("; refused %d", s.Refused)
+	}
+	p.io.Note("%s", text)
 	if s.WouldHaveRefused > 0 {
-		p.io.Note("enforcing would have refused %d of %d deliveries", s.WouldHaveRefused, s.Deliveries)
+		p.io.Note("Enforcing would have refused %d of %s", s.WouldHaveRefused, command.Plural(s.Deliveries, "delivery"))
 	}
 	return nil
 }
