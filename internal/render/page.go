@@ -48,11 +48,15 @@ func (p *page) row(r *Rows, cells []Cell) error {
 	row := make([]Cell, len(p.columns))
 	for i, place := range p.places {
 		text := strings.TrimRight(term.Visible(cells[place].Text), " ")
+		limit := len(text) // bytes are at least as many as columns
 		switch {
 		case p.columns[i].ID:
-			text = term.Truncate(text, maxID)
+			limit = maxID
 		case p.columns[i].Flex && p.widths != nil:
-			text = term.Truncate(text, p.widths[i])
+			limit = p.widths[i]
+		}
+		if len(text) > limit {
+			text = term.Truncate(text, limit)
 		}
 		row[i] = Cell{text, cells[place].Style}
 	}

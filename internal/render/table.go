@@ -47,6 +47,7 @@ type Cell struct {
 type Rows struct {
 	sink    sink
 	columns []Column
+	cells   []Cell // of the last [Rows.Row]
 	form    form
 	begun   bool
 	err     error
@@ -73,11 +74,11 @@ func NewTable(out *term.Writer, columns ...Column) *Rows {
 
 // Row writes a row of plain cells, see [Rows.Add].
 func (r *Rows) Row(texts ...string) error {
-	cells := make([]Cell, len(texts))
-	for i, text := range texts {
-		cells[i].Text = text
+	r.cells = r.cells[:0]
+	for _, text := range texts {
+		r.cells = append(r.cells, Cell{Text: text})
 	}
-	return r.Add(cells)
+	return r.Add(r.cells)
 }
 
 // Add writes a row, or keeps a copy until the next ones have been seen. Missing
