@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -16,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // Tree returns the whole command tree for those who document it. Running it
@@ -139,7 +141,13 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	return command.Usagef("run `"+cmd.CommandPath()+" --help` for its flags", "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))
+	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
+			hint = "write a value of --" + f.Name + " after =, such as " + shell.Word("--"+f.Name+"="+args[0])
+		}
+	})
+	return command.Usagef(hint, "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))
 }
 
 // unknownWord refuses what follows a group and names no command of it.

@@ -47,6 +47,8 @@ func (o *refOptions) check() error {
 		}
 	}
 	switch {
+	case o.Stuck == stuckAfter && len(o.Refs) > 0:
+		return command.Usagef("write an age after =, such as --stuck=3d", "REFs and --stuck exclude each other")
 	case ways > 1:
 		return command.Usagef("give REFs, or --from FILE, or --run and other filters", "REFs, --from and filters such as --run exclude each other")
 	case ways == 0:
