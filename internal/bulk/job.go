@@ -213,7 +213,7 @@ func (j *Job) reopen(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			j.note("Sending %d %s %s again", n, state, plural("row", n))
+			j.note("Retrying %d %s %s", n, state, plural("row", n))
 		}
 	}
 	return nil

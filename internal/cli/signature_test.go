@@ -131,7 +131,7 @@ func TestLearnFromRefusalsSaysHowToTakeThemIn(t *testing.T) {
 	if code, _, stderr := run(t, env, "signature", "learn", "--pin", "mine"); code != command.OK || !strings.Contains(stderr, "waybill events readmit") {
 		t.Errorf("learn: status %d, %s; want the next step", code, stderr)
 	}
-	if code, stdout, stderr := run(t, env, "events", "readmit"); code != command.OK || !strings.Contains(stdout, "readmitted 3 deliveries with 3 new events; still refused: 0") {
+	if code, stdout, stderr := run(t, env, "events", "readmit"); code != command.OK || !strings.Contains(stdout, "Readmitted 3 deliveries with 3 new events; still refused: 0") {
 		t.Errorf("readmit: status %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -69,7 +69,7 @@ func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Stag
 		return staging, err
 	}
 	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
-		p.s.IO.Note("waiting up to %s: %v", config.FormatDuration(limit), busy)
+		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), busy)
 	}
 	return p.within(ctx, limit-stagingNotice, plan)
 }

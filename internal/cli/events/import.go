@@ -80,7 +80,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	if j.Redacted > 0 {
 		c.IO.Warning("%s redacted: their signatures no longer verify", deliveriesAre(j.Redacted))
 	}
-	return c.Out.Result(j, "imported %s with %s: %d verified, %d not; %d already there",
+	return c.Out.Result(j, "Imported %s with %s: %d verified, %d not verified; %d already stored",
 		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), j.Verified, j.Unverified, j.Known)
 }
 

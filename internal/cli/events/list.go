@@ -128,7 +128,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	listing := eventListing(c, "no events; `waybill listen` receives them")
+	listing := eventListing(c, "No events. Receive them with `waybill listen`.")
 	if db == nil {
 		return listing.Print(c.IO, nil)
 	}

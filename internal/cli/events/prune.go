@@ -61,5 +61,5 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 	if p.Waiting > 0 {
 		c.IO.Note("Kept, not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, --skip-backlog drops them", command.Plural(p.Waiting, "delivery"))
 	}
-	return errors.Join(err, c.Out.Result(prunedJSON(p), "dropped %s of %s, and %s", command.Plural(p.Bytes, "byte"), command.Plural(p.Deliveries, "delivery"), command.Plural(p.Refused, "refused delivery")))
+	return errors.Join(err, c.Out.Result(prunedJSON(p), "Removed %s of %s, and %s", command.Plural(p.Bytes, "byte"), command.Plural(p.Deliveries, "delivery"), command.Plural(p.Refused, "refused delivery")))
 }

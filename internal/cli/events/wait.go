@@ -90,7 +90,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	case w.madeUpSeen > 0:
 		hint = command.Plural(w.madeUpSeen, "event") + " came that `waybill events send` made up; --made-up counts them too"
 	}
-	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s came", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
+	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
 
 // resumeCommand is the command that counts on from where the waiting began.

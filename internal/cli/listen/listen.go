@@ -115,7 +115,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return err
 	}
 	if n := s.printer.summary.Events; n < o.ExitAfter && errors.Is(context.Cause(until), command.ErrTimeUp) {
-		return fmt.Errorf("%w: %d of %s came", command.ErrTimeUp, n, command.Plural(o.ExitAfter, "new event"))
+		return fmt.Errorf("%w: %d of %s received", command.ErrTimeUp, n, command.Plural(o.ExitAfter, "new event"))
 	}
 	return nil
 }

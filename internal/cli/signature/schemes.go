@@ -116,7 +116,7 @@ func schemeNamed(s *app.Session, name string) (schemeJSON, error) {
 
 func runList(c *command.Call) error {
 	w := command.Listing[schemeJSON]{
-		Out: c.Out, Empty: "no schemes",
+		Out: c.Out, Empty: "No schemes",
 		JSON:    func(j schemeJSON) any { return j },
 		Columns: schemeColumns(c),
 	}

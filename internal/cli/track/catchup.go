@@ -24,7 +24,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 		return err
 	}
 	if last-at >= notedEvents {
-		c.IO.Note("taking in %d events that were received since", last-at)
+		c.IO.Note("Reading %d events received since then", last-at)
 	}
 	err = db.Follower().CatchUp(ctx)
 	if ctx.Err() == nil && (errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrReadOnly)) {

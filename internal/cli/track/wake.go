@@ -30,7 +30,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 			}
 			some, err := w.read(ctx)
 			if err != nil && ctx.Err() == nil {
-				c.IO.Detail("received events are not read: %v", err) // the service is asked all the same
+				c.IO.Detail("Received events not read: %v", err) // the service is asked all the same
 			}
 			if some {
 				select {

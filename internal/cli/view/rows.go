@@ -98,7 +98,7 @@ func RowColumns() []command.Column[ledger.Row] {
 // PrintRows prints rows as they come.
 func PrintRows(c *command.Call, rows iter.Seq2[ledger.Row, error]) error {
 	w := command.Listing[ledger.Row]{
-		Out: c.Out, Empty: "no such rows", Columns: RowColumns(),
+		Out: c.Out, Empty: "No matching rows", Columns: RowColumns(),
 		JSON: func(row ledger.Row) any { return NewRow(row) },
 	}
 	return w.Print(c.IO, rows)
