@@ -233,8 +233,11 @@ func (s *readmeSession) typed(command string) []string {
 	var raw string
 	s.code, raw = w.on(readmeColumns, s.shell(command))
 	lines, _ := drawn(s.t, raw)
-	return s.documented(lines)
+	return s.documented(slices.DeleteFunc(lines, readmeProgress.MatchString))
 }
+
+// readmeProgress is a line of progress, which comes only when the computer is slow.
+var readmeProgress = regexp.MustCompile(`^(Creating|Waiting|Checking|Sending): \d+ of `)
 
 // documented returns lines with the README's addresses and folder in place of those
 // of this run, without the empty ones at the end.
