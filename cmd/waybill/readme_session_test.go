@@ -78,7 +78,7 @@ func TestReadmeSessions(t *testing.T) {
 		t.Errorf("%d paths with %d commands; want a look at it and three paths", paths, commands)
 	}
 	if *updateReadme && !t.Failed() {
-		if err := os.WriteFile(page, []byte(out.String()), 0o600); err != nil { //nolint:gosec // its mode stays
+		if err := os.WriteFile(page, []byte(out.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -185,8 +185,8 @@ func newReadmeSession(t *testing.T) *readmeSession {
 func (s *readmeSession) step(step consoleStep) []string {
 	s.t.Helper()
 	command := step.command
-	for documented, real := range s.addresses {
-		command = strings.ReplaceAll(command, documented, real)
+	for documented, actual := range s.addresses {
+		command = strings.ReplaceAll(command, documented, actual)
 	}
 	var got []string
 	switch {
@@ -244,8 +244,8 @@ var readmeProgress = regexp.MustCompile(`^(Creating|Waiting|Checking|Sending): \
 func (s *readmeSession) documented(lines []string) []string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {
-		for documented, real := range s.addresses {
-			line = strings.ReplaceAll(line, real, documented)
+		for documented, actual := range s.addresses {
+			line = strings.ReplaceAll(line, actual, documented)
 		}
 		lines[i] = strings.TrimRight(strings.ReplaceAll(line, s.home, "/home/you"), " ")
 	}

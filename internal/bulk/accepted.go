@@ -33,7 +33,7 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 		}
 	}
 	err := check()
-	j.note("%d accepted %s not found", absent, plural("row", absent))
+	j.note("%d accepted %s not found", absent, rowOrRows(absent))
 	return err
 }
 

@@ -213,7 +213,7 @@ func (j *Job) reopen(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			j.note("Retrying %d %s %s", n, state, plural("row", n))
+			j.note("Retrying %d %s %s", n, state, rowOrRows(n))
 		}
 	}
 	return nil
@@ -316,7 +316,7 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 // that process has died. It reports false if nothing changes for otherPatience:
 // the process may be suspended.
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
-	j.note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, plural("row", was.Sending))
+	j.note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, rowOrRows(was.Sending))
 	for since := time.Now(); time.Since(since) < otherPatience; {
 		if err := pace.Sleep(ctx, otherPoll); err != nil {
 			return false, err
@@ -360,12 +360,12 @@ func (j *Job) checked() {
 	}
 }
 
-// plural returns the noun for n of it.
-func plural(noun string, n int64) string {
+// rowOrRows is the noun for n rows.
+func rowOrRows(n int64) string {
 	if n == 1 {
-		return noun
+		return "row"
 	}
-	return noun + "s"
+	return "rows"
 }
 
 func (j *Job) note(format string, args ...any) {
