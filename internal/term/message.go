@@ -123,7 +123,7 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 	}
 	b.WriteString(t.labelled(style, cmp.Or(f.Label, label), VisibleText(f.Message)))
 	if f.RetryAfter > 0 {
-		fmt.Fprintf(&b, "the service asks to wait %ds\n", wholeSeconds(f.RetryAfter))
+		fmt.Fprintf(&b, "retry after %ds, as the service asked\n", wholeSeconds(f.RetryAfter))
 	}
 	if f.Hint != "" {
 		b.WriteString(t.labelled(Accent, "hint:", VisibleText(f.Hint)))

@@ -75,7 +75,7 @@ b.csv: "` + strings.Repeat("x", 59) + `…": no rows
 … and 7 more
 waybill: 2 rows are bad
   of 3
-the service asks to wait 2s
+retry after 2s, as the service asked
 hint: mend them
   and say
   waybill: again

@@ -17,14 +17,14 @@ func NewStats(f *command.Factory) *cobra.Command {
 		Short:   "Count trackings by status, carrier, age and transit time",
 		Long: `stats counts what this computer knows of your trackings: by status, carrier, age,
 transit time and run. It does not query the service; "waybill list --refresh" does.
-Filters count a part.
+Filters select a part.
 
 The age of a tracking is the time since the run that created it. The transit time
 is the time from the first to the last checkpoint of a delivered tracking, in whole
-days; it is known once an answer or an event with its checkpoints came.
+days; it is known after a response or an event with its checkpoints.
 
-On a terminal bars show the sums. In JSON they are plain numbers: days are whole
-days, "median" and "p90" are the days within which half and 90 % arrived.`,
+A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
+"median" and "p90" are the days within which 50 % and 90 % arrived.`,
 		Example: command.Example("waybill stats", "waybill stats --carrier dhl", "waybill stats --run 12 -o json", "waybill stats --jq '.transitDays.median'"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

@@ -33,27 +33,26 @@ func NewWait(f *command.Factory) *cobra.Command {
 		Use:     "wait REF...|--from FILE|--run ID",
 		GroupID: command.GroupOps,
 		Short:   "Wait until trackings are processed or have a status",
-		Long: `Wait until each tracking meets a condition. wait asks the service again and
-again, with growing pauses; a verified event that waybill listen receives counts
-within a second. When the time is up, wait ends with status 8.
+		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
+with growing pauses; a verified event that waybill listen receives counts within a
+second. When the time is up, wait exits with 8.
 
   --for processed            the service reports a status (default)
   --for status=X             it has that status: a number or a name
   --for event=X              a verified event of that kind has come, now or earlier
-  --for change               something differs from what was known at first
+  --for change               its status or timeline has changed
 
 After several REFs wait prints a summary and the rows that are not done: the first
 20 on a terminal, all of them in a pipe. All rows come with --rows, and with -o csv,
 json or jsonl.
 
---watch shows the rows meanwhile, in a table that takes the whole terminal until
-the end. In a pipe, with --out and with -o json or jsonl it prints JSON Lines: a
-"change" with the status before and after for each tracking that changes, and a
-"summary" at the end.
+--watch shows the rows in a full-screen table until the end. In a pipe, with --out
+and with -o json or jsonl it prints JSON Lines: a "change" with the status before
+and after for each tracking that changes, and a "summary" at the end.
 
-Every answer is kept. To continue after an interruption, re-run the same command:
-it checks first what was never checked, and leaves out what meets the condition,
-unless with --refresh.`,
+Every response is saved. To continue after an interruption, re-run the same
+command: trackings that were never checked come first, and those that already meet
+the condition are not queried again, unless with --refresh.`,
 		Example: command.Example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
 			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
