@@ -62,5 +62,5 @@ func OpenOwnRun(ctx context.Context, s *app.Session, id string) (*app.Store, led
 		this = "no account is set"
 	}
 	return nil, ledger.RunSummary{}, Usagef("use the profile or --base-url of that account; if it is the same account, add --account "+shell.Word(own),
-		"run %d belongs to account %s, and %s", n, Quoted(own), this)
+		"run %d belongs to account %s, but %s", n, Quoted(own), this)
 }
