@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -72,7 +71,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		if statuses[i], err = t.statusID(ctx, s.statusKey()); err != nil {
 			return err
 		}
-		s.keepTransit(before.Transit)
+		s.keep(before.Sighting)
 		key := countKey{account: s.account}
 		switch ids[i] = before.id; {
 		case before.id == 0:
@@ -104,7 +103,7 @@ func superseding(seen []ownedSighting, known map[sightingKey]storedSighting) (ke
 		if i, again := at[key]; again {
 			if s.Supersedes(kept[i].Sighting) {
 				s.RouterID = cmp.Or(s.RouterID, kept[i].RouterID)
-				s.keepTransit(kept[i].Transit)
+				s.keep(kept[i].Sighting)
 				kept[i] = s
 			}
 			continue
@@ -117,11 +116,12 @@ func superseding(seen []ownedSighting, known map[sightingKey]storedSighting) (ke
 	return kept
 }
 
-// keepTransit keeps a transit time that was known before, if s does not say it and is
-// delivered too.
-func (s *ownedSighting) keepTransit(before time.Duration) {
-	if s.Transit == 0 && before > 0 && s.Delivered() {
-		s.Transit = before
+// keep keeps what was known before where s says nothing of it: the carrier, and of
+// what is delivered the transit time.
+func (s *ownedSighting) keep(before ledger.Sighting) {
+	s.CarrierCode = cmp.Or(s.CarrierCode, before.CarrierCode)
+	if s.Transit == 0 && s.Delivered() {
+		s.Transit = before.Transit
 	}
 }
 

@@ -278,18 +278,19 @@ func groupsAlike(w *world) {
 	seen := sighting(1, sent)
 	seen.CarrierCode, seen.Transit = "dhl", 60*time.Hour
 	w.learn(seen)
-	later := sighting(1, sent.Add(time.Hour)) // it is delivered as before, and has no checkpoints
+	later := sighting(1, sent.Add(time.Hour)) // it is delivered as before, and has neither checkpoints nor a carrier
 	later.CarrierCode = ""
 	w.learn(later)
 	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 1}))[0]
 	w.same("transit time", st.Sighting.Transit, 60*time.Hour)
+	w.same("carrier", st.Sighting.CarrierCode, "dhl")
 	groups, err := w.Count(w.Context(), account, ledger.Filter{})
 	w.must(err)
 	slices.SortFunc(groups, func(a, b ledger.Group) int { return cmp.Compare(a.Trackings, b.Trackings) })
 	w.same("groups", groups, []ledger.Group{
 		{
 			StatusCount: ledger.StatusCount{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", Trackings: 1},
-			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: 3,
+			Carrier:     "dhl", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: 3,
 		},
 		{
 			StatusCount: ledger.StatusCount{State: ledger.Accepted, Trackings: 2},
