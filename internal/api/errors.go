@@ -1,8 +1,11 @@
 package api
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -21,7 +24,18 @@ func (e *ConnectError) Error() string {
 	if e.Sent {
 		return fmt.Sprintf("no response from %s: %v", e.Host, e.Err)
 	}
-	return fmt.Sprintf("connect to %s: %v", e.Host, e.Err)
+	return fmt.Sprintf("cannot connect to %s: %v", e.Host, dialCause(e.Err))
+}
+
+// dialCause returns why a connection failed, without the address that it was to.
+func dialCause(err error) error {
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "dial" {
+		err = op.Err
+		if call := (*os.SyscallError)(nil); errors.As(err, &call) {
+			err = call.Err
+		}
+	}
+	return err
 }
 
 // Unwrap returns the cause.

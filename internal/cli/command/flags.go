@@ -46,10 +46,18 @@ func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ")
 func Exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return Usagef("needed: "+what, "%d arguments given, %d needed", len(args), n)
+			return wrongCount(what, len(args), n)
 		}
 		return nil
 	}
+}
+
+// wrongCount is the error of too few or too many arguments.
+func wrongCount(what string, given, needed int) error {
+	if given < needed {
+		return Usagef("", "missing argument: %s", what)
+	}
+	return Usagef("give only "+what, "%s given, %d expected", Plural(given, "argument"), needed)
 }
 
 // CheckLimit refuses a negative --limit.
@@ -64,7 +72,7 @@ func CheckLimit(n int) error {
 func AtLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return Usagef("needed: "+what, "no arguments given, at least 1 needed")
+			return wrongCount(what, 0, 1)
 		}
 		return nil
 	}
@@ -74,7 +82,7 @@ func AtLeastOne(what string) cobra.PositionalArgs {
 func AtMostOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return Usagef("possible: "+what, "%d arguments given, at most 1 possible", len(args))
+			return wrongCount(what, len(args), 1)
 		}
 		return nil
 	}

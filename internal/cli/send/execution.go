@@ -111,7 +111,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	plan := k.Run.Plan
 	where := k.destination()
 	rows := command.Plural(send, "row")
-	if k.Feed != nil {
+	if k.Feed != nil && !k.Store.New {
 		rows = "up to " + rows // some may be known
 	}
 	switch first := command.Plural(ask, "row"); {

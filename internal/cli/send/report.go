@@ -170,7 +170,7 @@ func summarize(w *term.Writer, res Result) term.Styled {
 	}{
 		{res.Accepted, "accepted", term.Good},
 		{res.Pending, "pending", term.Caution},
-		{res.Unknown, "of unknown outcome", term.Caution},
+		{res.Unknown, "unknown", term.Caution},
 		{res.Rejected, "rejected", term.Bad},
 		{res.Superseded, view.Superseded, term.Faint},
 		{res.Dismissed, view.Dismissed, term.Faint},
