@@ -48,6 +48,9 @@ type Scheduler struct {
 	Since time.Time
 	// Whole adds the last answer to what is shown of targets that are not asked.
 	Whole bool
+	// Choose adds to Chosen of targets that have more rows than that; nil where it
+	// is complete. It is called until a target is asked about.
+	Choose func(ctx context.Context, ts []*Target) error
 	// AskUnsent asks about targets too whose rows were all rejected or not sent.
 	AskUnsent bool
 	// Ended gets every target, once, in the order in which they end. Its error
@@ -91,6 +94,9 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 	if err := s.load(ctx, ts); err != nil {
 		return nil, err
 	}
+	if err := s.choose(ctx, ts); err != nil {
+		return nil, err
+	}
 	all := make([]Ending, len(ts))
 	for i, t := range ts {
 		all[i] = Ending{Target: t, Result: t.known()}
@@ -119,6 +125,17 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 		}
 	}
 	return verdicts, s.end(ctx, ended, true)
+}
+
+// choose completes which trackings of targets are chosen.
+func (s *steps) choose(ctx context.Context, ts []*Target) error {
+	several := slices.DeleteFunc(slices.Clone(ts), func(t *Target) bool {
+		return t.Chosen == nil || len(t.rows) <= len(t.Chosen) || !t.Began.IsZero()
+	})
+	if s.Choose == nil || len(several) == 0 {
+		return nil
+	}
+	return s.Choose(ctx, several)
 }
 
 // load looks up the rows of targets. A REF that is no referId, but a number of
@@ -181,7 +198,7 @@ func (s *steps) find(ctx context.Context, store *Store, ts []*Target) error {
 // known returns what is kept of a target.
 func (t *Target) known() Result {
 	res := Result{Query: t.Query, Ref: t.Ref}
-	for _, row := range t.rows {
+	for _, row := range t.chosenRows() {
 		res.Trackings = append(res.Trackings, knownRow{TrackingStatus: row}.tracking())
 	}
 	knownFirst(res.Trackings)
@@ -201,7 +218,7 @@ func (s *steps) Ask(ctx context.Context, t *Target) (exchange, error) {
 	}
 	r := s.ask(ctx, entering, t.Query)
 	if r.err == nil {
-		s.askForParcels(ctx, entering, &r, match(r, t.rows))
+		s.askForParcels(ctx, entering, &r, t.narrow(match(r, t.rows)))
 	}
 	switch {
 	case ctx.Err() != nil && !r.usable():
@@ -287,6 +304,7 @@ func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[
 			if seen := sightings(res, t.rows); len(seen) > 0 || len(t.rows) > 0 {
 				records = append(records, ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw, Digest: digest(res)})
 			}
+			res.Trackings = t.narrow(res.Trackings)
 			if len(t.rows) == 0 && len(res.Trackings) > 0 {
 				t.Phase = res.Trackings[0].Phase
 			}
@@ -449,7 +467,7 @@ func (s *steps) complete(ctx context.Context, store *Store, e *Ending) error {
 			if string(kept.Digest) == digestAbsent {
 				r.err = tracking.ErrAbsent
 			}
-			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(match(r, t.rows), rows)
+			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(t.narrow(match(r, t.rows)), rows)
 		}
 	}
 	res.Trackings = merge(*res, rows, false)

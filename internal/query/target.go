@@ -17,6 +17,9 @@ type Target struct {
 	Ref   string         // as it was asked for
 	Query tracking.Query // how it is asked for
 	Exact bool           // Query holds, also if the store knows Ref as a number
+	// Chosen are the numbers of those trackings that are shown, counted and waited
+	// for; nil for all. What is said of the others is recorded alone.
+	Chosen []string `json:",omitempty"`
 
 	// Began is when it was first asked about, zero if it was not.
 	Began time.Time
@@ -77,9 +80,30 @@ func (t *Target) Changed(res Result) bool {
 	return false
 }
 
+// chose reports whether a number is one of Chosen.
+func (t *Target) chose(number string) bool {
+	return t.Chosen == nil || slices.ContainsFunc(t.Chosen, func(n string) bool { return tracking.SameNumber(n, number) })
+}
+
+// chosenRows returns the rows of the trackings that are chosen.
+func (t *Target) chosenRows() []ledger.TrackingStatus {
+	if t.Chosen == nil {
+		return t.rows
+	}
+	return slices.DeleteFunc(slices.Clone(t.rows), func(r ledger.TrackingStatus) bool { return !t.chose(r.Item.Number) })
+}
+
+// narrow leaves out trackings that are not chosen.
+func (t *Target) narrow(all []Tracking) []Tracking {
+	if t.Chosen == nil || !slices.ContainsFunc(all, func(tr Tracking) bool { return t.chose(tr.Number) }) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(tr Tracking) bool { return !t.chose(tr.Number) })
+}
+
 // Accepted reports whether a row of it was sent and may be at the service.
 func (t *Target) Accepted() bool {
-	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
+	return slices.ContainsFunc(t.chosenRows(), func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
 }
 
 // IsKnown reports whether anything of it is kept.
@@ -88,7 +112,7 @@ func (t *Target) IsKnown() bool { return len(t.rows) > 0 }
 // RunOf returns the run that brought in its first row of a state, 0 for none.
 // Rejected rows are those that are neither superseded nor dismissed.
 func (t *Target) RunOf(state ledger.State) int64 {
-	for _, r := range t.rows {
+	for _, r := range t.chosenRows() {
 		if r.State == state && (state != ledger.Rejected || r.IsOpen()) {
 			return r.Run
 		}
@@ -126,7 +150,7 @@ func (t *Target) byEvent() bool {
 // none was sent. The error says so, and is nil if each is superseded or dismissed.
 func (t *Target) settled() (bool, error) {
 	reason, sent, open := "", true, false
-	for _, r := range t.rows {
+	for _, r := range t.chosenRows() {
 		switch {
 		case r.State == ledger.Pending:
 			sent = false

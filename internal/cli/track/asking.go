@@ -25,6 +25,7 @@ type asking struct {
 	allowMissing bool
 	tally        tally
 	pass         *inOrder
+	choose       func(ctx context.Context, ts []*query.Target) error
 	trackings    bool   // progress counts trackings, not REFs
 	deciding     bool   // what failed is not done
 	stop         func() // ends what shows progress beside progress; nil for nothing
@@ -40,13 +41,13 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{call: c, asker: asker, pass: newInOrder(show), trackings: all.trackings}, nil
+	return &asking{call: c, asker: asker, pass: newInOrder(show), choose: all.choose, trackings: all.trackings}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.
 func (a *asking) scheduler(ctx context.Context) *query.Scheduler {
 	return &query.Scheduler{
-		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended,
+		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended, Choose: a.choose,
 	}
 }
 

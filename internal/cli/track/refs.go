@@ -87,6 +87,8 @@ type targets struct {
 	close func()
 
 	trackings bool // total counts trackings, of which a REF may have several
+	// choose is that of [query.Scheduler].
+	choose func(ctx context.Context, ts []*query.Target) error
 }
 
 // targets opens what is to be asked about, each REF once.
@@ -114,14 +116,20 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 // asked about.
 func selected(ctx context.Context, db *app.Store, account string, f ledger.Filter) (targets, error) {
 	var few []*query.Target
-	for t, err := range once(fromStore(db.Trackings.Statuses(ctx, account, f))) {
+	known, total := map[tracking.Query]*query.Target{}, int64(0)
+	for t, err := range fromStore(db.Trackings.Statuses(ctx, account, f)) {
 		if err != nil {
 			return targets{}, err
 		}
+		total++
+		if first := known[t.Query]; first != nil {
+			first.Chosen = append(first.Chosen, t.Chosen...)
+			continue
+		}
+		t.Pos, known[t.Query] = int64(len(few)), t
 		if few = append(few, t); len(few) > maxHeld {
-			f.Order = ledger.ByAsked
 			total, err := countTrackings(ctx, db, account, f)
-			return targets{all: once(fromStore(db.Trackings.Statuses(ctx, account, f))), total: total, close: func() {}, trackings: true}, err
+			return many(ctx, db, account, f, total), err
 		}
 	}
 	return targets{all: func(yield func(*query.Target, error) bool) {
@@ -130,7 +138,32 @@ func selected(ctx context.Context, db *app.Store, account string, f ledger.Filte
 				return
 			}
 		}
-	}, total: int64(len(few)), close: func() {}}, nil
+	}, total: total, close: func() {}, trackings: true}, nil
+}
+
+// many are the targets that a filter leaves, of so many trackings, in the order in
+// which they are to be asked about.
+func many(ctx context.Context, db *app.Store, account string, f ledger.Filter, total int64) targets {
+	f.Order = ledger.ByAsked
+	choose := func(ctx context.Context, ts []*query.Target) error {
+		of, known := f, map[string]*query.Target{}
+		of.Order, of.Descending, of.Limit, of.ReferIDs = ledger.ByCreation, false, 0, nil
+		for _, t := range ts {
+			known[t.Query.ReferID] = t
+			of.ReferIDs = append(of.ReferIDs, t.Query.ReferID)
+		}
+		for st, err := range db.Trackings.Statuses(ctx, account, of) {
+			if err != nil {
+				return err
+			}
+			if t := known[st.Item.ReferID]; t != nil && !slices.Contains(t.Chosen, st.Item.Number) {
+				t.Chosen = append(t.Chosen, st.Item.Number)
+			}
+		}
+		return nil
+	}
+	all := once(fromStore(db.Trackings.Statuses(ctx, account, f)))
+	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
 }
 
 // countTrackings returns how many trackings a filter leaves.
@@ -177,11 +210,11 @@ func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*
 func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
 		for st, err := range all {
-			q := tracking.Query{ReferID: st.Item.ReferID}
+			q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
 			if q.ReferID == "" {
-				q.Number = st.Item.Number
+				q.Number, chosen = st.Item.Number, nil
 			}
-			if !yield(&query.Target{Ref: q.Ref(), Query: q}, err) || err != nil {
+			if !yield(&query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}, err) || err != nil {
 				return
 			}
 		}
