@@ -24,26 +24,32 @@ const (
 
 // Filter narrows a list. Its zero value takes everything.
 type Filter struct {
-	Status     string    // status number, label or track, as [tracking.NamesStatus] compares them
-	Run        int64     // only rows of this run's input
-	SeenSince  time.Time // only trackings seen at or after
-	State      State     // only rows in this state
-	StaleSince time.Time // only those accepted before, without an answer or event at or after, and not delivered
-	StuckSince time.Time // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
-	Carrier    string    // only those of this carrier code, in any case
-	ReferIDs   []string  // only those with one of these, of which a * at the end stands for any rest
-	Unreported bool      // only accepted rows of which nothing is known
-	Limit      int       // 0 means all
+	Status     string              // status number, label or track, as [tracking.NamesStatus] compares them
+	NamedToo   func(Sighting) bool // whether Status names what was seen in another way: by its phase and status alone. nil for no
+	Run        int64               // only rows of this run's input
+	SeenSince  time.Time           // only trackings seen at or after
+	State      State               // only rows in this state
+	StaleSince time.Time           // only those accepted before, without an answer or event at or after, and not delivered
+	StuckSince time.Time           // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
+	Carrier    string              // only those of this carrier code, in any case
+	ReferIDs   []string            // only those with one of these, of which a * at the end stands for any rest
+	Unreported bool                // only accepted rows of which nothing is known
+	Limit      int                 // 0 means all
 
 	Order      Order
 	Descending bool
+}
+
+// TakesStatus reports whether Status names the status that was seen.
+func (f Filter) TakesStatus(s Sighting) bool {
+	return s.HasStatus(f.Status) || f.NamedToo != nil && f.NamedToo(s)
 }
 
 // Matches reports whether st is one of the list, but for Run and Limit.
 func (f Filter) Matches(st TrackingStatus) bool {
 	s := st.Sighting
 	switch {
-	case f.Status != "" && (s == nil || !s.HasStatus(f.Status)),
+	case f.Status != "" && (s == nil || !f.TakesStatus(*s)),
 		!f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)),
 		f.State != "" && st.State != f.State,
 		!f.StaleSince.IsZero() && !st.staleSince(f.StaleSince),

@@ -192,8 +192,8 @@ func (l *lister) readStatuses(ctx context.Context) error {
 		var c ledger.StatusCount
 		err := s.Scan(&id, (*string)(&c.Phase), &c.Status, &c.StatusLabel, &c.StatusTrack)
 		l.known[id] = c
-		seen := ledger.Sighting{Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
-		if seen.HasStatus(l.f.Status) {
+		seen := ledger.Sighting{Phase: c.Phase, Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
+		if l.f.TakesStatus(seen) {
 			l.statuses = append(l.statuses, id)
 		}
 		if seen.Delivered() {

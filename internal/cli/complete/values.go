@@ -51,6 +51,10 @@ func statuses(l *line) (all []value) {
 	counts, _ := db.Statistics.SeenStatuses(l.ctx, l.account())
 	names := view.NewStatusNames(l.s.Config.Statuses)
 	for _, c := range counts {
+		if own, ok := names.Own(c.Status, c.StatusLabel, c.StatusTrack); ok && c.Phase == ledger.Processed {
+			all = append(all, value{own, names.Status(c.Status, c.StatusLabel, c.StatusTrack) + ", " + command.Plural(c.Trackings, "tracking")})
+			continue
+		}
 		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {
 			if word = strings.ToLower(tracking.FoldStatus(word)); word != "" && c.Phase == ledger.Processed {
 				all = append(all, value{word, names.Status(c.Status, c.StatusLabel, c.StatusTrack) + ", " + command.Plural(c.Trackings, "tracking")})

@@ -139,7 +139,7 @@ func TestConditionWords(t *testing.T) {
 		{"event=router.delivered", "with event router.delivered", "without event router.delivered yet"},
 		{"change", "changed", "unchanged"},
 	} {
-		c, err := parseCondition("--for", tt.flag)
+		c, err := parseCondition(nil, "--for", tt.flag)
 		if err != nil || c.done(names) != tt.done || c.notYet(names) != tt.notYet {
 			t.Errorf("%s: %q, %q, %v; want %q, %q", tt.flag, c.done(names), c.notYet(names), err, tt.done, tt.notYet)
 		}

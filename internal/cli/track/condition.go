@@ -21,10 +21,12 @@ type Condition struct {
 	status string // it has this status
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
+
+	names view.StatusNames // further names of the status
 }
 
 // parseCondition parses the value of a flag.
-func parseCondition(flag, s string) (Condition, error) {
+func parseCondition(names view.StatusNames, flag, s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
 	switch {
@@ -33,7 +35,7 @@ func parseCondition(flag, s string) (Condition, error) {
 	case s == "change":
 		return Condition{change: true}, nil
 	case byStatus && status != "":
-		return Condition{status: status}, nil
+		return Condition{status: status, names: names}, nil
 	case byEvent && kind != "":
 		return Condition{event: kind}, nil
 	}
@@ -88,6 +90,11 @@ func statusWords(names view.StatusNames, status string) string {
 	return strings.ToLower(strings.ReplaceAll(status, "_", " "))
 }
 
+// hasStatus reports whether the status of the condition is that of a tracking.
+func (c Condition) hasStatus(t query.Tracking) bool {
+	return t.HasStatus(c.status) || c.names.Named(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
+}
+
 // Met reports whether every tracking of a result meets a condition on its state. A
 // parcel that no answer has does not keep the others from being processed; it has
 // no status, as a row that the service rejected.
@@ -95,7 +102,7 @@ func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {
 		switch {
-		case t.Phase == ledger.Processed && (c.status == "" || t.HasStatus(c.status)):
+		case t.Phase == ledger.Processed && (c.status == "" || c.hasStatus(t)):
 			processed++
 		case t.Phase == query.Rejected:
 		case t.Phase == query.Undecided && c.status == "":
@@ -109,7 +116,7 @@ func (c Condition) Met(res query.Result) bool {
 // anyMeets is Met for one of the trackings.
 func (c Condition) anyMeets(res query.Result) bool {
 	for _, t := range res.Trackings {
-		if t.Phase == ledger.Processed && (c.status == "" || t.HasStatus(c.status)) {
+		if t.Phase == ledger.Processed && (c.status == "" || c.hasStatus(t)) {
 			return true
 		}
 	}

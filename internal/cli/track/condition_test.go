@@ -30,7 +30,7 @@ func TestConditions(t *testing.T) {
 		{"change", []query.Tracking{done}, true},
 	}
 	for _, tt := range tests {
-		c, err := parseCondition("--for", tt.condition)
+		c, err := parseCondition(nil, "--for", tt.condition)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for _, s := range []string{"", "status=", "delivered", "event=", "changes"} {
-		if _, err := parseCondition("--for", s); err == nil {
+		if _, err := parseCondition(nil, "--for", s); err == nil {
 			t.Errorf("--for %q was taken", s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
@@ -25,7 +26,7 @@ const stuckAfter = "7d"
 func (o *filterOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
-	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: number, label or track")
+	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: its number or name")
 	command.Choice(f, &o.State, "state", "", "trackings whose row is in `STATE`", states()...)
 	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
 	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
@@ -73,6 +74,10 @@ const maxPatterns = 500
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
 	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State), Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
+	names := view.NewStatusNames(c.Config.Statuses)
+	f.NamedToo = func(s ledger.Sighting) bool {
+		return names.Named(o.Status, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
+	}
 	if len(o.ReferIDs) > maxPatterns {
 		return nil, f, command.Usagef("give `waybill show` a file with --from FILE", "more than %d times --refer-id", maxPatterns)
 	}

@@ -299,7 +299,7 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	names := []string{}
 	for _, s := range counts {
 		total += s.Trackings
-		name := cmp.Or(s.StatusLabel, s.StatusTrack, view.Unquote(s.Status))
+		name := view.NewStatusNames(l.call.Config.Statuses).Name(s.Status, s.StatusLabel, s.StatusTrack)
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

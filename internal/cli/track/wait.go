@@ -88,11 +88,11 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
 	var err error
-	if w.cond, err = parseCondition("--for", o.For); err != nil {
+	if w.cond, err = parseCondition(w.names, "--for", o.For); err != nil {
 		return err
 	}
 	if o.FailOn != "" {
-		failOn, err := parseCondition("--fail-on", o.FailOn)
+		failOn, err := parseCondition(w.names, "--fail-on", o.FailOn)
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -38,14 +39,14 @@ func (n StatusNames) Status(number, label, track string) string {
 
 // name is what a status is called, without its number.
 func (n StatusNames) name(number, label, track string) string {
-	if own, ok := n.own(number, label, track); ok {
+	if own, ok := n.Own(number, label, track); ok {
 		return own
 	}
 	return cmp.Or(label, track)
 }
 
-// own returns what the configuration calls a status.
-func (n StatusNames) own(number, label, track string) (name string, ok bool) {
+// Own returns what the configuration calls a status.
+func (n StatusNames) Own(number, label, track string) (name string, ok bool) {
 	for _, key := range []string{Unquote(number), label, track} {
 		if name, ok = n[tracking.FoldStatus(key)]; ok && key != "" {
 			return name, true
@@ -53,6 +54,28 @@ func (n StatusNames) own(number, label, track string) (name string, ok bool) {
 	}
 	return "", false
 }
+
+// Name is what a status is called: by the configuration, else by the service.
+func (n StatusNames) Name(number, label, track string) string {
+	return cmp.Or(n.name(number, label, track), Unquote(number))
+}
+
+// Named reports whether want is what tables and summaries call a tracking's status, as
+// [tracking.FoldStatus] compares them, with or without its number.
+func (n StatusNames) Named(want string, phase ledger.Phase, number, label, track string) bool {
+	shown := []string{phaseWord(phase)}
+	if phase == ledger.Processed {
+		shown = []string{n.name(number, label, track), n.Status(number, label, track)}
+	}
+	if phase == ledger.Processed && shown[1] == "" {
+		shown[1] = withoutStatus
+	}
+	want = tracking.FoldStatus(want)
+	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
+}
+
+// withoutStatus is what a summary calls processed trackings that have none.
+const withoutStatus = "without status"
 
 // Phase shows how far the service is with a tracking.
 func (n StatusNames) Phase(f query.Tracking) string {

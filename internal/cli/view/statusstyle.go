@@ -24,7 +24,7 @@ var badWords = []string{
 //
 // Interface: States and transitions.
 func (n StatusNames) StatusStyle(number, label, track string) term.Style {
-	own, _ := n.own(number, label, track)
+	own, _ := n.Own(number, label, track)
 	for _, name := range []string{label, track, own} {
 		folded := tracking.FoldStatus(name)
 		if slices.ContainsFunc(badWords, func(word string) bool { return strings.Contains(folded, word) }) {

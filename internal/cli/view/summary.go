@@ -290,14 +290,14 @@ func (s *Summary) named() map[standing]string {
 	named := make(map[standing]string, len(s.counts))
 	for key := range s.counts {
 		name := key.name()
-		own, byUser := s.names.own(key.status, key.label, key.track)
+		own, byUser := s.names.Own(key.status, key.label, key.track)
 		switch {
 		case key.phase != ledger.Processed:
 			name = phaseWord(key.phase)
 		case byUser:
 			name = own
 		case name == "":
-			name = cmp.Or(Unquote(key.status), "without status")
+			name = cmp.Or(Unquote(key.status), withoutStatus)
 		default:
 			plain := plainStatus(name)
 			if len(labels[plain]) < 2 {
