@@ -128,6 +128,9 @@ func checkColumn(known []columnName, word string) error {
 		}
 	}
 	hint := "columns: " + strings.Join(names, ", ")
+	if word == "" {
+		return Usagef(hint, "--columns: a name is empty")
+	}
 	if near := config.Nearest(word, names); near != "" {
 		hint = "did you mean " + near + "? " + hint
 	}

@@ -68,6 +68,16 @@ func CheckLimit(n int) error {
 	return nil
 }
 
+// CheckNotEmpty refuses flags that were given an empty value.
+func CheckNotEmpty(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.Join(FlagValues(f), "") == "" {
+			return Usagef("give it a value or remove it; an unset shell variable may be the cause", "--%s is empty", name)
+		}
+	}
+	return nil
+}
+
 // AtLeastOne accepts one argument or more; what names them in the error.
 func AtLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

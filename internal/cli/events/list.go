@@ -47,6 +47,9 @@ and the last response. --dead lists deliveries that were given up.`,
 			if err := command.CheckLimit(o.Limit); err != nil {
 				return err
 			}
+			if err := command.CheckNotEmpty(c.Cmd, "event", "tracking-number", "refer-id", "filter", "since"); err != nil {
+				return err
+			}
 			switch {
 			case o.Dead:
 				return runListDead(ctx, c, o)

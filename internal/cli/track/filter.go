@@ -35,7 +35,11 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
 	f.Lookup("stuck").NoOptDefVal = stuckAfter
 	f.BoolVar(&o.NotChecked, "not-checked", false, "trackings that were accepted and of which nothing is known yet")
-	command.Section(f, "Filters", "run", "status", "state", "carrier", "refer-id", "since", "stale", "stuck", "not-checked")
+	command.Section(f, "Filters", filterFlags()...)
+}
+
+func filterFlags() []string {
+	return []string{"run", "status", "state", "carrier", "refer-id", "since", "stale", "stuck", "not-checked"}
 }
 
 // states are the words of --state.
@@ -73,6 +77,9 @@ const maxPatterns = 500
 
 // filter reads the flags. The store is nil if there is none yet.
 func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
+	if err := command.CheckNotEmpty(c.Cmd, filterFlags()...); err != nil {
+		return nil, ledger.Filter{}, err
+	}
 	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State), Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
 	names := view.NewStatusNames(c.Config.Statuses)
 	f.NamedToo = func(s ledger.Sighting) bool {

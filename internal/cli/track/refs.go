@@ -39,7 +39,10 @@ func (o *refOptions) flags(cmd *cobra.Command) {
 }
 
 // check refuses a line that names no tracking, or names them in two ways.
-func (o *refOptions) check() error {
+func (o *refOptions) check(cmd *cobra.Command) error {
+	if err := command.CheckNotEmpty(cmd, append(filterFlags(), "from", "fail-on")...); err != nil {
+		return err
+	}
 	ways := 0
 	for _, used := range []bool{len(o.Refs) > 0, o.From != "", o.filterOptions.used()} {
 		if used {

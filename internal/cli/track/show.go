@@ -67,7 +67,7 @@ the latest 100 answers; at most 1,000 events are read.`,
 }
 
 func runShow(ctx context.Context, c *command.Call, o showOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.check(c.Cmd); err != nil {
 		return err
 	}
 	if o.History && (!o.single() || o.Timeline) {

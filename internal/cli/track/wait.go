@@ -77,7 +77,7 @@ the condition are not queried again, unless with --refresh.`,
 }
 
 func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
-	if err := o.check(); err != nil {
+	if err := o.check(c.Cmd); err != nil {
 		return err
 	}
 	if o.Any && o.All {
