@@ -17,9 +17,10 @@ import (
 
 const (
 	pageRows = 1000 // rows that are laid out together
-	wantFlex = 20   // columns that a flexible column keeps while others can be left out
-	minFlex  = 8    // columns that it keeps at all
-	maxID    = 64   // columns that an identifier takes; a longer one is none that a person could use
+	wideFlex = 40   // columns that a flexible column keeps while less important ones are there
+	wantFlex = 20   // columns that it keeps while it can be left out itself
+	usualID  = 36   // columns of the widest identifier for which its column has room, such as a UUID
+	maxID    = 64   // columns that an identifier takes on the widest terminal
 )
 
 // gap is how many columns of space are between columns.
@@ -50,6 +51,8 @@ func (p *page) row(r *Rows, cells []Cell) error {
 		text := strings.TrimRight(term.Visible(cells[place].Text), " ")
 		limit := len(text) // bytes are at least as many as columns
 		switch {
+		case p.columns[i].ID && p.widths != nil:
+			limit = max(p.widths[i], usualID)
 		case p.columns[i].ID:
 			limit = maxID
 		case p.columns[i].Flex && p.widths != nil:
@@ -135,37 +138,25 @@ func (p *page) end(r *Rows) error {
 	return nil
 }
 
-// fit leaves out columns and cuts flexible ones where the page is wider than a
-// terminal of so many columns. It returns how wide they are then.
+// fit leaves out columns and cuts others where the page is wider than a terminal of
+// so many columns, see [Rows]. It returns how wide they are then.
 func (p *page) fit(room int) []int {
-	widths := p.measure()
-	for p.leastWidth(widths) > room {
-		last := p.lastRank()
+	widths, usual := p.measure()
+	for p.need(usual) > room {
+		last, _ := p.lastRank()
 		if last < 0 {
 			break
 		}
-		p.columns, p.places, widths = slices.Delete(p.columns, last, last+1), slices.Delete(p.places, last, last+1), slices.Delete(widths, last, last+1)
+		p.columns, p.places = slices.Delete(p.columns, last, last+1), slices.Delete(p.places, last, last+1)
+		widths, usual = slices.Delete(widths, last, last+1), slices.Delete(usual, last, last+1)
 		for i, row := range p.rows {
 			p.rows[i] = slices.Delete(row, last, last+1)
 		}
 	}
-	over := -gap - room
-	for _, w := range widths {
-		over += w + gap
-	}
-	if over <= 0 {
-		return widths
-	}
-	for _, least := range []int{wantFlex, minFlex} {
-		for i, c := range p.columns {
-			width := max(widths[i]-max(over, 0), c.leastWidth(widths[i], least))
-			over -= widths[i] - width
-			widths[i] = width
-		}
-	}
+	p.cut(widths, usual, room)
 	for _, row := range p.rows {
 		for i, c := range p.columns {
-			if c.Flex {
+			if c.Flex || c.ID {
 				row[i].Text = term.Truncate(row[i].Text, widths[i])
 			}
 		}
@@ -173,28 +164,60 @@ func (p *page) fit(room int) []int {
 	return widths
 }
 
-// leastWidth returns how wide the page is with its flexible columns cut.
-func (p *page) leastWidth(widths []int) int {
+// cut takes from the widths of columns what is over, in steps; in each from the least
+// important columns first.
+func (p *page) cut(widths, usual []int, room int) {
+	over := -gap - room
+	order := make([]int, len(widths))
+	for i, w := range widths {
+		over += w + gap
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return p.columns[b].Rank - p.columns[a].Rank })
+	for _, step := range []struct{ flex, id int }{{wideFlex, maxID}, {wideFlex, 0}, {wantFlex, usualID}, {16, 30}, {8, 24}} {
+		for _, i := range order {
+			least := p.columns[i].least(widths[i], step.flex, step.id)
+			if step.id == 0 {
+				least = min(widths[i], usual[i])
+			}
+			width := max(widths[i]-max(over, 0), least)
+			over -= widths[i] - width
+			widths[i] = width
+		}
+	}
+}
+
+// need returns how wide the page is with its least important columns cut, and the
+// others as wide as they ought to be.
+func (p *page) need(usual []int) int {
+	_, highest := p.lastRank()
 	total := -gap
 	for i, c := range p.columns {
-		total += c.leastWidth(widths[i], wantFlex) + gap
+		flex := wideFlex
+		if c.Rank == highest {
+			flex = wantFlex
+		}
+		total += c.least(usual[i], flex, usualID) + gap
 	}
 	return total
 }
 
-// leastWidth returns to how much a column of some width may be cut, if flexible ones
-// keep so much.
-func (c Column) leastWidth(width, least int) int {
-	if !c.Flex {
-		return width
+// least returns to how much a column of some width may be cut, if flexible ones and
+// identifiers keep so much.
+func (c Column) least(width, flex, id int) int {
+	switch {
+	case c.Flex:
+		return min(width, max(term.DisplayWidth(term.Visible(c.Name)), flex))
+	case c.ID:
+		return min(width, max(term.DisplayWidth(term.Visible(c.Name)), id))
 	}
-	return min(width, max(term.DisplayWidth(term.Visible(c.Name)), least))
+	return width
 }
 
-// lastRank returns the column that is the next to be left out: one without a cell
-// before others. It is -1 if all must stay.
-func (p *page) lastRank() int {
-	last, highest := -1, 1
+// lastRank returns the column that is the next to be left out, and its rank: one
+// without a cell before others. It is -1 if all must stay.
+func (p *page) lastRank() (last, highest int) {
+	last, highest = -1, 1
 	for i, c := range p.columns {
 		rank := c.Rank
 		if rank > 0 && !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" }) {
@@ -204,18 +227,31 @@ func (p *page) lastRank() int {
 			last, highest = i, rank
 		}
 	}
-	return last
+	return last, highest
 }
 
-// measure returns how wide each column must be for its header and its rows.
-func (p *page) measure() []int {
-	widths := make([]int, len(p.columns))
+// measure returns how wide each column must be for its header and its rows, and how
+// wide without identifiers wider than [usualID]; with [usualID] if most of them are.
+func (p *page) measure() (widths, usual []int) {
+	widths, usual = make([]int, len(p.columns)), make([]int, len(p.columns))
+	wide := make([]int, len(p.columns))
 	for _, row := range append(p.rows, p.header()) {
 		for i, c := range row {
-			widths[i] = max(widths[i], term.DisplayWidth(c.Text))
+			width := term.DisplayWidth(c.Text)
+			widths[i] = max(widths[i], width)
+			if !p.columns[i].ID || width <= usualID {
+				usual[i] = max(usual[i], width)
+			} else {
+				wide[i]++
+			}
 		}
 	}
-	return widths
+	for i, n := range wide {
+		if n > len(p.rows)/2 {
+			usual[i] = usualID
+		}
+	}
+	return widths, usual
 }
 
 func (p *page) header() []Cell {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -416,6 +417,88 @@ func TestNarrowTableLeavesOutByRank(t *testing.T) {
 					t.Fatalf("%d columns, %d rows: %d columns: %q", tt.columns, rows, w, line)
 				}
 			}
+		}
+	}
+}
+
+// trackings returns columns as list has them, and a row of them.
+func trackings() ([]Column, []string) {
+	return []Column{
+			{Name: "REFERENCE", ID: true}, {Name: "NUMBER", ID: true}, {Name: "CARRIER", ID: true, Rank: 4}, {Name: "STATE", Rank: 5},
+			{Name: "STATUS", Flex: true}, {Name: "LATEST EVENT", Flex: true, Rank: 3}, {Name: "UPDATED", Rank: 1},
+		},
+		[]string{"ORD-10000", "9400111899223000001001", "dhl", "accepted", "SANDBOX_IN_TRANSIT (9002)", "Arrived at the sorting hub.", "3 min ago, webhook"}
+}
+
+// pageLines returns the lines of a table of so many columns; each must fit.
+func pageLines(t *testing.T, width int, columns []Column, rows ...[]string) []string {
+	t.Helper()
+	out, got := screen(width, plainly)
+	fill(t, NewTable(out, columns...), rows...)
+	lines := strings.Split(strings.TrimSuffix(got.String(), "\n"), "\n")
+	for _, line := range lines {
+		if w := term.DisplayWidth(line); w > width {
+			t.Errorf("%d columns: %d: %q", width, w, line)
+		}
+	}
+	return lines
+}
+
+func TestOneLongIdentifierLeavesRoomForTheOthers(t *testing.T) {
+	columns, usual := trackings()
+	long := slices.Clone(usual)
+	long[0], long[1] = strings.Repeat("r", 255), strings.Repeat("9", 200)
+	for _, width := range []int{60, 80, 100, 140, 200} {
+		for _, rows := range [][][]string{{usual, long}, {long}} {
+			lines := pageLines(t, width, columns, rows...)
+			if last := lines[len(lines)-1]; !strings.HasPrefix(last, "rrrr") || !strings.Contains(last, "…  999") {
+				t.Errorf("%d columns: %q; want the long identifiers cut visibly", width, last)
+			}
+			if width >= 140 && (!strings.Contains(lines[1], usual[4]) || !strings.Contains(lines[1], usual[6])) {
+				t.Errorf("%d columns, %d rows: %q; want status and time", width, len(rows), lines[1])
+			}
+			if len(rows) == 2 && !strings.HasPrefix(strings.Join(strings.Fields(lines[1]), " "), usual[0]+" "+usual[1]+" SANDBOX") && width < 140 {
+				t.Errorf("%d columns: %q; want the other identifiers whole", width, lines[1])
+			}
+		}
+	}
+}
+
+func TestWideIdentifiersOfMostRowsKeepARoom(t *testing.T) {
+	columns, wide := trackings()
+	short := slices.Clone(wide)
+	wide[0] = strings.Repeat("r", 44)
+	for _, line := range pageLines(t, 100, columns, wide, wide, short)[1:3] {
+		if !strings.HasPrefix(line, strings.Repeat("r", 30)) {
+			t.Errorf("got %q", line)
+		}
+	}
+}
+
+func TestUsualIdentifiersAreWholeAtEighty(t *testing.T) {
+	columns, row := trackings()
+	row[0], row[1] = strings.Repeat("r", 30), strings.Repeat("9", 30)
+	if line := pageLines(t, 80, columns, row)[1]; !strings.HasPrefix(line, row[0]+"  "+row[1]+"  SANDBOX_IN_TRAN…") {
+		t.Errorf("got %q", line)
+	}
+}
+
+func TestWiderTerminalNeverShowsLessOfAMoreImportantColumn(t *testing.T) {
+	columns, row := trackings()
+	for _, long := range []string{row[5], strings.Repeat("Arrived at the sorting hub. ", 4)} {
+		row[5] = long
+		event := 0 // how much of it the narrower terminal had room for
+		for width := 80; width < 260; width++ {
+			lines := pageLines(t, width, columns, row)
+			if !strings.Contains(lines[1], row[4]+"  ") {
+				t.Fatalf("%d columns: %q; want the whole status", width, lines[1])
+			}
+			_, rest, _ := strings.Cut(lines[1], row[4])
+			shown := term.DisplayWidth(strings.TrimSpace(strings.TrimSuffix(rest, row[6])))
+			if shown < min(event, wideFlex) {
+				t.Errorf("%d columns: %d of the latest event; %d on a narrower terminal", width, shown, event)
+			}
+			event = shown
 		}
 	}
 }

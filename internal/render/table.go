@@ -12,7 +12,7 @@ import (
 type Column struct {
 	Name  string // as it stands in the header
 	CSV   string // its header in CSV; empty for Name, "-" if CSV has it only where it is asked for
-	Flex  bool   // may be cut to fit a terminal; of several the first ones are first
+	Flex  bool   // may be cut to fit a terminal
 	Right bool   // aligned to the right
 	ID    bool   // identifies something: CSV keeps a spreadsheet from changing it
 	Rank  int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
@@ -39,11 +39,15 @@ type Cell struct {
 // Rows writes the rows of a table or of CSV as they come, in constant memory.
 // It is not safe for concurrent use.
 //
-// On a terminal a table is aligned. Where the first [pageRows] rows are too wide,
-// flexible columns are cut and then columns are left out, see [Column]. Further
-// rows have the same columns; a cell that is wider than its column is cut if that
-// is flexible, else it moves the rest of its line. Identifiers are cut where
-// they are too long to be any. Elsewhere cells are whole and separated by tabs.
+// On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get
+// room in the order of [Column].Rank, each as much as its widest cell; flexible ones
+// up to 40 columns, identifiers up to 36: a wider one is cut. A column that has no
+// room then is left out; the last one that is flexible may be cut to 20 first. What
+// remains goes to flexible columns and wide identifiers. Where the columns that must
+// stay are too wide, flexible ones are cut to 8, and identifiers to 24.
+// Further rows have the same columns; a cell that is wider than its column is cut if
+// that is flexible, else it moves the rest of its line. Elsewhere cells are whole and
+// separated by tabs.
 type Rows struct {
 	sink    sink
 	columns []Column
