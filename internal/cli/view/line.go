@@ -84,10 +84,12 @@ func (l *Line) updated(now time.Time) string {
 }
 
 // Columns returns the columns of trackings: on a terminal with times for people,
-// elsewhere with those of the service as sent.
+// statuses without their number where they have a name; elsewhere with times of the
+// service as sent.
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
-	checkpoint := (*Line).checkpoint
+	checkpoint, phase := (*Line).checkpoint, n.Phase
 	if terminal {
+		phase = n.phaseName
 		checkpoint = func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalMinute) }
 	}
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
@@ -97,11 +99,11 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
 		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
 		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state},
-		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return n.Phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
+		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
-		{Column: render.Column{Name: "CHECKPOINT", Rank: 1}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
-		{Column: render.Column{Name: "UPDATED", Rank: 2}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
+		{Column: render.Column{Name: "CHECKPOINT", Rank: 2}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
+		{Column: render.Column{Name: "UPDATED", Rank: 1}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
 		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},
 		{Column: render.Column{Name: "REASON", CSV: "REASON", Extra: true}, Cell: func(l *Line) string { return l.Reason }},

@@ -1,12 +1,17 @@
 package view_test
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -29,6 +34,7 @@ func TestLine(t *testing.T) {
 	known := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "A", Number: "N"}, State: ledger.Accepted, Run: 7, Sighting: seen})
 	asked := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: "2026-03-05T00:00:00Z"}, {UTC: "2026-03-06T17:12:00Z"}}}}}
 	elsewhere := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{Number: "N"}, Sighting: seen})
+	unnamed := view.Line{Tracking: query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Status: "2"}}}
 	failed := view.FailedLine(query.Result{Query: tracking.Query{ReferID: "B"}, Err: tracking.ErrUndecided})
 	for _, c := range []struct {
 		column   string
@@ -37,6 +43,8 @@ func TestLine(t *testing.T) {
 		want     string
 	}{
 		{"STATUS", false, known, "MOVING (2)"},
+		{"STATUS", true, known, "MOVING"},
+		{"STATUS", true, unnamed, "2"},
 		{"STATUS NUMBER", false, known, "2"},
 		{"STATE", false, known, "accepted"},
 		{"RUN", false, known, "7"},
@@ -54,6 +62,29 @@ func TestLine(t *testing.T) {
 	} {
 		if got := cell(t, c.column, c.terminal, now, c.line); got != c.want {
 			t.Errorf("%s is %q; want %q", c.column, got, c.want)
+		}
+	}
+}
+
+// At 80 columns a list has room for how fresh it is.
+func TestListAtEightyColumns(t *testing.T) {
+	now := time.Now()
+	seen := &ledger.Sighting{
+		Phase: ledger.Processed, Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT", LatestEvent: "Arrived at the sorting hub", CarrierCode: "dhl",
+		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now},
+	}
+	line := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10000", Number: "9400111899223000001001"}, State: ledger.Accepted, Sighting: seen})
+	for columns, want := range map[string]string{
+		"80":  "REFERENCE NUMBER STATUS UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 3 min ago, webhook",
+		"100": "REFERENCE NUMBER STATUS CHECKPOINT UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT " + render.LocalMinute(now) + " 3 min ago, webhook",
+	} {
+		var buf bytes.Buffer
+		io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": columns}})
+		if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusNames{}.Columns(true, now), &line); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(strings.Fields(buf.String()), " "); got != want {
+			t.Errorf("%s columns: %q; want %q", columns, got, want)
 		}
 	}
 }
