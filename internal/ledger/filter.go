@@ -22,13 +22,19 @@ const (
 	ByCarrier    Order = "carrier"    // see [TrackingStatus.Carrier]
 )
 
+// Words for rejected rows that need nothing more, beside the states in a [Filter].
+const (
+	Superseded State = "superseded" // another number of the order was accepted since
+	Dismissed  State = "dismissed"
+)
+
 // Filter narrows a list. Its zero value takes everything.
 type Filter struct {
 	Status     string              // status number, label or track, as [tracking.NamesStatus] compares them
 	NamedToo   func(Sighting) bool // whether Status names what was seen in another way: by its phase and status alone. nil for no
 	Run        int64               // only rows of this run's input
 	SeenSince  time.Time           // only trackings seen at or after
-	State      State               // only rows in this state
+	States     []State             // only rows in one of these; Rejected leaves out what is [Superseded] or [Dismissed]
 	StaleSince time.Time           // only those accepted before, without an answer or event at or after, and not delivered
 	StuckSince time.Time           // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
 	Carrier    string              // only those of this carrier code, in any case
@@ -45,13 +51,25 @@ func (f Filter) TakesStatus(s Sighting) bool {
 	return s.HasStatus(f.Status) || f.NamedToo != nil && f.NamedToo(s)
 }
 
+// listed is the state of a tracking's row as [Filter] names it.
+func (st TrackingStatus) listed() State {
+	switch {
+	case st.State != Rejected:
+	case st.Superseded:
+		return Superseded
+	case !st.Dismissed.IsZero():
+		return Dismissed
+	}
+	return st.State
+}
+
 // Matches reports whether st is one of the list, but for Run and Limit.
 func (f Filter) Matches(st TrackingStatus) bool {
 	s := st.Sighting
 	switch {
 	case f.Status != "" && (s == nil || !f.TakesStatus(*s)),
 		!f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)),
-		f.State != "" && st.State != f.State,
+		len(f.States) > 0 && !slices.Contains(f.States, st.listed()),
 		!f.StaleSince.IsZero() && !st.staleSince(f.StaleSince),
 		!f.StuckSince.IsZero() && !st.StuckSince(f.StuckSince),
 		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier),

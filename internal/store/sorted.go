@@ -101,12 +101,12 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 }
 
 // takesAllOfTheQuery reports whether the filter takes whatever its conditions in SQL
-// leave: not where these say nothing of when the service was asked, or of rows
-// that are not numbered.
+// leave: not where these say nothing of when the service was asked, of which rejected
+// rows are open, or of rows that are not numbered.
 func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
 	var late bool
 	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
-	return err == nil && !late && l.f.StaleSince.IsZero() && l.f.StuckSince.IsZero()
+	return err == nil && !late && l.f.StaleSince.IsZero() && l.f.StuckSince.IsZero() && l.f.States == nil
 }
 
 // referIDs returns the condition on a referId.

@@ -67,7 +67,7 @@ func (c groupCounts) all() []ledger.Group {
 // sightings, say how much the filter takes.
 func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
 	f := l.f
-	if f.State != "" || f.ReferIDs != nil || !f.StaleSince.IsZero() {
+	if f.States != nil || f.ReferIDs != nil || !f.StaleSince.IsZero() {
 		return false, nil
 	}
 	var others bool // rows that are not numbered, or of other runs

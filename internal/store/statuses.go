@@ -209,10 +209,10 @@ func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	var err error
 	switch {
-	case l.f.State != "":
+	case l.f.States != nil:
 		_, err = l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
-			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state = $1
-			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state = $1)`, string(l.f.State))
+			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+l.states()+`
+			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+l.states()+`)`)
 	case !l.f.StaleSince.IsZero():
 		_, err = l.d.row(ctx, []any{&low, &high}, "SELECT COALESCE(MIN(first_row), 0), COALESCE(MAX(last_row), -1) FROM batches WHERE began + took / 1000 <= $1", millis(l.f.StaleSince))
 	}
@@ -269,7 +269,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 
 // withoutRow reports whether the filter may take what is no row's.
 func (l *lister) withoutRow() bool {
-	return l.f.Run == 0 && l.f.State == "" && l.f.StaleSince.IsZero() && !l.f.Unreported
+	return l.f.Run == 0 && l.f.States == nil && l.f.StaleSince.IsZero() && !l.f.Unreported
 }
 
 func (l *lister) ownsRun() bool {
@@ -304,10 +304,22 @@ func (l *lister) where() string {
 		all = append(all, fmt.Sprintf("COALESCE(r.state, b.state) = 'accepted' AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",
 			millis(l.f.StaleSince), idList(l.final)))
 	}
-	if l.f.State != "" {
-		all = append(all, "COALESCE(r.state, b.state) = "+quoted(string(l.f.State)))
+	if l.f.States != nil {
+		all = append(all, "COALESCE(r.state, b.state) IN "+l.states())
 	}
 	return strings.Join(all, " AND ")
+}
+
+// states are the states of rows that the filter may take.
+func (l *lister) states() string {
+	var all []string
+	for _, s := range l.f.States {
+		if s == ledger.Superseded || s == ledger.Dismissed {
+			s = ledger.Rejected
+		}
+		all = append(all, string(s))
+	}
+	return textList(all)
 }
 
 // idList returns "(0,1,2,3)", with a number that is no id.

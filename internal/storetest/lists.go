@@ -74,12 +74,12 @@ func filtersByState(w *world) {
 	for state, want := range map[ledger.State][]string{
 		ledger.Accepted: ids(1), ledger.Rejected: ids(2), ledger.Unknown: ids(3, 4), ledger.Sending: ids(5, 6), ledger.Pending: ids(7, 8, 9), "other": {},
 	} {
-		w.same("state "+string(state), w.list(ledger.Filter{State: state}), want)
-		w.same("in the run", w.list(ledger.Filter{State: state, Run: run.ID}), want)
+		w.same("state "+string(state), w.list(ledger.Filter{States: []ledger.State{state}}), want)
+		w.same("in the run", w.list(ledger.Filter{States: []ledger.State{state}, Run: run.ID}), want)
 	}
 	again := w.run(p, entries(5, 8)...)
-	w.same("in another run", w.list(ledger.Filter{State: ledger.Sending, Run: again.ID}), ids(5, 6))
-	w.same("with a status", w.list(ledger.Filter{State: ledger.Sending, Status: "1"}), ids(5))
+	w.same("in another run", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Run: again.ID}), ids(5, 6))
+	w.same("with a status", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Status: "1"}), ids(5))
 }
 
 // What a filter takes is the same whether rows are numbered yet or not, and

@@ -154,8 +154,8 @@ func (c *counted) compare() {
 		{Carrier: "ups", SeenSince: middle},
 		{Status: "delivered", StuckSince: c.at},
 	}
-	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
-		filters = append(filters, ledger.Filter{State: state}, ledger.Filter{State: state, Carrier: "ups"})
+	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Superseded, ledger.Dismissed} {
+		filters = append(filters, ledger.Filter{States: []ledger.State{state}}, ledger.Filter{States: []ledger.State{state}, Carrier: "ups"})
 	}
 	all := collect(c.world, c.Statuses(c.Context(), account, ledger.Filter{}))
 	for _, f := range filters {

@@ -33,7 +33,7 @@ func choose(word string, words []string) (string, error) {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) }); i >= 0 {
 		return words[i], nil
 	}
-	text := Quoted(word) + " is not " + Or(words)
+	text := "must be " + Or(words) + ", not " + Quoted(word)
 	if near := config.Nearest(word, words); near != "" {
 		text += "; did you mean " + near + "?"
 	}

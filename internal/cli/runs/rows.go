@@ -11,11 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// rowStates are the states that --state takes, see [view.RowState].
-func rowStates() []string {
-	return []string{string(ledger.Pending), string(ledger.Sending), string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown), view.Superseded, view.Dismissed}
-}
-
 type rowsOptions struct {
 	Run    string
 	States []string // empty for all
@@ -42,7 +37,7 @@ columns.`,
 			return runRows(ctx, c, o)
 		}),
 	}
-	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE`, or in several separated by commas", rowStates()...)
+	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE`, or in several separated by commas", view.RowStates()...)
 	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }

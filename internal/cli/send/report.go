@@ -193,7 +193,7 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
 	ctx = context.WithoutCancel(ctx)
 	summary, err := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID})
-	accepted, failed := k.Store.Statistics.Count(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, State: ledger.Accepted})
+	accepted, failed := k.Store.Statistics.Count(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
 	if err = cmp.Or(err, failed); err != nil {
 		return errors.Join(outcome, waited, err)
 	}

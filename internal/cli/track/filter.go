@@ -2,6 +2,7 @@ package track
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,13 +12,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
-	Run, Status, State, Carrier, Since, Stale, Stuck string
-	NotChecked                                       bool
-	ReferIDs                                         []string
+	Run, Status, Carrier, Since, Stale, Stuck string
+	States                                    []string
+	NotChecked                                bool
+	ReferIDs                                  []string
 }
 
 // stuckAfter is what --stuck without an age means.
@@ -27,7 +30,7 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: its number or name")
-	command.Choice(f, &o.State, "state", "", "trackings whose row is in `STATE`", states()...)
+	command.Choices(f, &o.States, "state", "trackings whose row is in `STATE`, or in several separated by commas", view.RowStates()...)
 	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
 	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
 	f.StringVar(&o.Since, "since", "", "trackings updated since `TIME`: RFC 3339, a date, or an age such as 48h")
@@ -42,17 +45,12 @@ func filterFlags() []string {
 	return []string{"run", "status", "state", "carrier", "refer-id", "since", "stale", "stuck", "not-checked"}
 }
 
-// states are the words of --state.
-func states() []string {
-	return []string{string(ledger.Accepted), string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
-}
-
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
 // words are the flags as they were typed.
 func (o *filterOptions) words() (words []string) {
 	for _, f := range []struct{ name, value string }{
-		{"--status", o.Status}, {"--state", o.State}, {"--carrier", o.Carrier}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
+		{"--status", o.Status}, {"--state", strings.Join(o.States, ",")}, {"--carrier", o.Carrier}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
 	} {
 		if f.value != "" {
 			words = append(words, f.name, f.value)
@@ -80,10 +78,13 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if err := command.CheckNotEmpty(c.Cmd, filterFlags()...); err != nil {
 		return nil, ledger.Filter{}, err
 	}
-	f := ledger.Filter{Status: o.Status, State: ledger.State(o.State), Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
+	f := ledger.Filter{Status: o.Status, Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
 	names := view.NewStatusNames(c.Config.Statuses)
 	f.NamedToo = func(s ledger.Sighting) bool {
 		return names.Named(o.Status, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
+	}
+	for _, state := range o.States {
+		f.States = append(f.States, ledger.State(state))
 	}
 	if len(o.ReferIDs) > maxPatterns {
 		return nil, f, command.Usagef("give `waybill show` a file with --from FILE", "more than %d times --refer-id", maxPatterns)
@@ -103,11 +104,45 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if err != nil {
 		return nil, f, err
 	}
+	var db *app.Store
 	if o.Run != "" {
-		db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
+		var run ledger.RunSummary
+		db, run, err = command.OpenOwnRun(ctx, c.Session, o.Run)
 		f.Run = run.ID
-		return db, f, err
+	} else {
+		db, err = c.ExistingStore(ctx)
 	}
-	db, err := c.ExistingStore(ctx)
+	if err == nil && db != nil {
+		err = takePhase(ctx, c, db, &f)
+	}
 	return db, f, err
+}
+
+// takePhase replaces a status by a state of rows, or by what is not checked, if that is
+// what summaries call so and the service has no such status.
+func takePhase(ctx context.Context, c *command.Call, db *app.Store, f *ledger.Filter) error {
+	word := strings.ToLower(strings.ReplaceAll(tracking.FoldStatus(f.Status), "_", " "))
+	state := ledger.State(word)
+	switch {
+	case f.States != nil:
+		return nil
+	case word == "not sent yet":
+		state = ledger.Pending
+	case word == "not checked yet", word == "not reported":
+		state = ""
+	case !slices.Contains(view.RowStates(), word) || state == ledger.Accepted || state == ledger.Pending:
+		return nil
+	}
+	counts, err := db.Statistics.SeenStatuses(ctx, c.Account(ctx))
+	if err != nil || slices.ContainsFunc(counts, func(n ledger.StatusCount) bool {
+		return f.TakesStatus(ledger.Sighting{Phase: n.Phase, Status: n.Status, StatusLabel: n.StatusLabel, StatusTrack: n.StatusTrack})
+	}) {
+		return err
+	}
+	if f.Status = ""; state == "" {
+		f.Unreported = true
+	} else {
+		f.States = []ledger.State{state}
+	}
+	return nil
 }

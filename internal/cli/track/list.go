@@ -51,6 +51,9 @@ value are last.
 Numbers that came with verified events and are not in the store are listed at the
 end. Events that did not verify change nothing; a note counts them.
 
+--status takes numbers and names as the table and the summary show them. --state
+rejected leaves out superseded and dismissed rows, as in "waybill runs rows".
+
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --refer-id 'ORD-10*' --sort -updated",
@@ -115,7 +118,7 @@ func (k *sortKey) Set(s string) error {
 	word, descending := strings.CutPrefix(strings.ToLower(s), "-")
 	words := orders()
 	if !slices.Contains(words, word) {
-		text := fmt.Sprintf("%s is not %s", command.Quoted(s), command.Or(words))
+		text := fmt.Sprintf("must be %s, not %s", command.Or(words), command.Quoted(s))
 		if near := config.Nearest(word, words); near != "" {
 			text += "; did you mean " + near + "?"
 		}
@@ -328,8 +331,8 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 
 // states returns the states that rows of the account are in.
 func (l *listing) states(ctx context.Context) (names []string, err error) {
-	for _, state := range states() {
-		for _, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), ledger.Filter{State: ledger.State(state), Limit: 1}) {
+	for _, state := range view.RowStates() {
+		for _, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), ledger.Filter{States: []ledger.State{ledger.State(state)}, Limit: 1}) {
 			if err != nil {
 				return nil, err
 			}

@@ -31,6 +31,11 @@ const (
 	Dismissed  = "dismissed"
 )
 
+// RowStates are the words of --state, see [RowState].
+func RowStates() []string {
+	return []string{string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed, string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
+}
+
 // RowState names the state of a row, and what a rejected one is beside that.
 func RowState(row ledger.Row) string {
 	switch {
