@@ -160,8 +160,8 @@ type location struct {
 // locate reads an ID. Digits are a number, even if an eventId begins with them.
 func locate(ctx context.Context, in Inbox, id string) (location, error) {
 	if number, ok := strings.CutPrefix(id, RefusedPrefix); ok {
-		seq, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || seq < 1 {
+		seq, ok := parsePositive(number)
+		if !ok {
 			return location{}, inbox.ErrNoDelivery
 		}
 		switch delivery, err := in.Readmitted(ctx, seq); {
@@ -175,23 +175,35 @@ func locate(ctx context.Context, in Inbox, id string) (location, error) {
 	if delivery, place, ok := ParseNumber(id); ok {
 		return location{delivery: delivery, place: place}, nil
 	}
+	if number, nth, _ := strings.Cut(id, "."); isInteger(number) && (nth == "" || isInteger(nth)) {
+		return location{}, inbox.ErrNoDelivery
+	}
 	e, err := findByEventID(ctx, in, id)
 	return location{delivery: e.Delivery, event: &e}, err
 }
 
-// ParseNumber reads the number of a delivery or of an event in it, such as 12 or 12.2.
-// place is that of the event, from 0.
+// ParseNumber reads the number of a delivery or of an event in it, such as 12 or 12.2,
+// in the form in which commands print it. place is that of the event, from 0.
 func ParseNumber(id string) (delivery int64, place int, ok bool) {
 	number, nth, hasPlace := strings.Cut(id, ".")
-	delivery, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || delivery < 0 {
-		return 0, 0, false
+	delivery, ok = parsePositive(number)
+	if !ok || !hasPlace {
+		return delivery, 0, ok
 	}
-	if !hasPlace {
-		return delivery, 0, true
-	}
-	n, err := strconv.Atoi(nth)
-	return delivery, n - 1, err == nil && n > 0
+	n, ok := parsePositive(nth)
+	return delivery, int(n - 1), ok
+}
+
+// parsePositive reads a number from 1, without a sign or leading zeros.
+func parsePositive(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == text
+}
+
+// isInteger reports whether a text is a number, in whatever form.
+func isInteger(text string) bool {
+	_, err := strconv.ParseInt(text, 10, 64)
+	return err == nil
 }
 
 // find returns the event; if its delivery was verified again, as it is since then.

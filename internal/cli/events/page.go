@@ -93,11 +93,8 @@ func newShownEvent(ctx context.Context, c *command.Call, db *app.Store, e inbox.
 		return j, err
 	}
 	j.From, j.Path, j.Scheme, j.Secret = d.RemoteAddr, d.Path, d.Scheme, d.SecretName
-	for other, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: e.Delivery}) {
-		if err != nil {
-			return j, err
-		}
-		j.Events = max(j.Events, other.Index+1)
+	if j.Events, err = countEvents(ctx, db.Inbox, e.Delivery); err != nil {
+		return j, err
 	}
 	if err := j.addRepeats(ctx, db, e); err != nil {
 		return j, err

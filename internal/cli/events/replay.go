@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -78,7 +79,7 @@ func (o replayOptions) selection() (replay.Selection, error) {
 	case ways == 0:
 		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events", "nothing selects what to replay")
 	case ways > 1:
-		return sel, command.Usagef("choose one of them", "IDs, --since with --filter and --until, and --dead exclude each other")
+		return sel, command.Usagef("use IDs, or --since/--filter/--until, or --dead", "too many ways to select deliveries")
 	case strings.HasPrefix(o.Until, "-"):
 		return sel, command.Usagef("give a delivery's number", "--until %s is negative", o.Until)
 	case o.Scheme != "" && !o.Resign && !o.Corrupt:
@@ -135,6 +136,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := printSelection(c.IO, sel, items, left, targets); err != nil || len(items) == 0 {
 		return err
 	}
+	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
+		return err
+	}
 	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign.sign}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
@@ -154,6 +158,38 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	k.args, k.flags = sel.IDs, resumeFlags(sel, items)
 	k.noteSeed("")
 	return k.run(ctx, len(items))
+}
+
+// noteWhole notes which IDs name one of several events of a delivery, all of which are
+// sent.
+func noteWhole(ctx context.Context, io *term.IO, in replay.Inbox, ids []string) error {
+	for _, id := range ids {
+		d, err := replay.Find(ctx, in, id)
+		if err != nil {
+			return err
+		}
+		if id == d.ID() || strings.HasPrefix(id, replay.RefusedPrefix) {
+			continue
+		}
+		if n, err := countEvents(ctx, in, d.Seq); err != nil {
+			return err
+		} else if n > 1 {
+			io.Note("%s: replaying all of delivery %s (%s)", id, d.ID(), command.Plural(n, "event"))
+		}
+	}
+	return nil
+}
+
+// countEvents returns how many events a delivery has, anomalies included.
+func countEvents(ctx context.Context, in replay.Inbox, delivery int64) (int, error) {
+	n := 0
+	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
+		if err != nil {
+			return 0, err
+		}
+		n = max(n, e.Index+1)
+	}
+	return n, nil
 }
 
 // until returns the number of the last delivery that is meant, 0 for no bound.
