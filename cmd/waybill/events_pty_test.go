@@ -42,7 +42,7 @@ func TestLinesOfListenAreAligned(t *testing.T) {
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(app.Close)
 	bodies := []string{
-		`[{"eventId":"1","event":"router.delivered","data":{"trackingNumber":"1Z999AA10123456784","status":1,"summary":{"statusLabel":"DELIVERED","latestEvent":"Left at door"}}},` +
+		`[{"eventId":"1","event":"router.delivered","data":{"trackingNumber":"1Z999AA10123456784","status":1,"long":[` + strings.Repeat("0,", 40) + `0],"summary":{"statusLabel":"DELIVERED","latestEvent":"Left at door"}}},` +
 			`{"eventId":"2","event":"second.of.it","data":{"trackingNumber":"9400111899223100001234","status":1}}]`,
 		`[{"eventId":"1","event":"router.delivered","data":{"trackingNumber":"last","status":2}}]`,
 		`[{"eventId":"3","event":"\u001b[2J\u202ehostile\nkind of an event that is long","data":{"trackingNumber":"\u001b]0;x\u0007","status":7,"summary":{"statusLabel":"\u009b31m","latestEvent":"\u200b"}}}]`,
@@ -104,6 +104,17 @@ func eventPageFits(t *testing.T, w *world, columns uint16) {
 		t.Errorf("status %d\n%s", code, page)
 	}
 	head := lineWith(t, lines, "TARGET")
+	_, raw = w.terminal(columns, "events", "show", "1")
+	if long, _ := drawn(t, raw); len(long) > 45 || !slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, "… ") }) {
+		t.Errorf("%d lines of a long event:\n%s", len(long), strings.Join(long, "\n"))
+	}
+	_, raw = w.terminal(columns, "events", "list")
+	table, _ := drawn(t, raw)
+	for _, name := range []string{"ID", "RECEIVED", "NUMBER", "STATUS"} {
+		if columns >= 80 && column(table[0], name) < 0 {
+			t.Errorf("events list at %d columns drops %s: %s", columns, name, table[0])
+		}
+	}
 	if sent := lineWith(t, lines, " sent "); column(sent, "sent ") != column(head, "STATE") {
 		t.Errorf("STATE is not aligned:\n%s", page)
 	}

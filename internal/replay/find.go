@@ -53,6 +53,9 @@ func (Empty) Counts(context.Context) (inbox.Counts, error) { return inbox.Counts
 // RefusedPrefix begins the ID of a refused delivery, before its number.
 const RefusedPrefix = "refused:"
 
+// ErrNoRefused says that there is no such refused delivery. It is an [inbox.ErrNoDelivery].
+var ErrNoRefused = fmt.Errorf("%w", inbox.ErrNoDelivery)
+
 // ErrPruned says that the bytes of a delivery are gone.
 var ErrPruned = errors.New("its bytes were pruned")
 
@@ -112,7 +115,7 @@ func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 			_, err = at.find(ctx, in)
 		}
 	}
-	if errors.Is(err, inbox.ErrNoDelivery) {
+	if errors.Is(err, inbox.ErrNoDelivery) && !errors.Is(err, ErrNoRefused) {
 		err = inbox.ErrNoDelivery // without the number, which the ID shows
 	}
 	if err != nil {
@@ -162,7 +165,7 @@ func locate(ctx context.Context, in Inbox, id string) (location, error) {
 	if number, ok := strings.CutPrefix(id, RefusedPrefix); ok {
 		seq, ok := parsePositive(number)
 		if !ok {
-			return location{}, inbox.ErrNoDelivery
+			return location{}, ErrNoRefused
 		}
 		switch delivery, err := in.Readmitted(ctx, seq); {
 		case err == nil:
@@ -294,7 +297,7 @@ func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
 		}
 		break
 	}
-	return Delivery{}, inbox.ErrNoDelivery
+	return Delivery{}, ErrNoRefused
 }
 
 // Deliveries yields the stored deliveries, oldest or newest first, those whose

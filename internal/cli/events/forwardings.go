@@ -35,11 +35,11 @@ func newDeadJSON(l inbox.OutboxEntry, k inbox.Sink) deadJSON {
 	}
 }
 
-// ofDeliveries returns the time since which --dead or --pending lists deliveries,
+// ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
 // and the store, nil if there is none. Filters of events are a usage error.
 func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Time, *app.Store, error) {
-	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All || o.Dead && o.Pending {
-		return time.Time{}, nil, command.Usagef("use one of them alone, or with --since and --limit", "--dead and --pending list deliveries, not events")
+	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All || o.Dead && o.Pending || o.Refused && (o.Dead || o.Pending) {
+		return time.Time{}, nil, command.Usagef("use one of them alone, or with --since and --limit", "--dead, --pending and --refused list deliveries, not events")
 	}
 	since, err := command.ParseSince("--since", o.Since)
 	if err != nil {

@@ -3,6 +3,8 @@ package events
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,13 +17,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type listOptions struct {
 	Limit                                          int
 	Kind, Number, ReferID, Since, Verified, Filter string
-	All, Dead, Pending                             bool
+	All, Dead, Pending, Refused                    bool
 }
 
 func newList(f *command.Factory) *cobra.Command {
@@ -39,9 +42,10 @@ if a response had it.
 
 --pending lists deliveries that are not forwarded yet: their target, what they wait
 for (another delivery of the same number, or the next attempt), the attempts so far
-and the last response. --dead lists deliveries that were given up.`,
+and the last response. --dead lists deliveries that were given up. --refused lists
+deliveries that were answered 401, with their IDs, the sender's address and why.`,
 		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
-			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead"),
+			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead", "waybill events list --refused"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if err := command.CheckLimit(o.Limit); err != nil {
@@ -55,6 +59,8 @@ and the last response. --dead lists deliveries that were given up.`,
 				return runListDead(ctx, c, o)
 			case o.Pending:
 				return runListPending(ctx, c, o)
+			case o.Refused:
+				return runListRefused(ctx, c, o)
 			}
 			return runList(ctx, c, o)
 		}),
@@ -70,7 +76,9 @@ and the last response. --dead lists deliveries that were given up.`,
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
 	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
-	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}))
+	flags.BoolVar(&o.Refused, "refused", false, "deliveries that were refused")
+	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, true))
+	command.ColumnsFlag(cmd, refusedColumns())
 	command.ColumnsFlag(cmd, pendingColumns(time.Time{}))
 	command.ColumnsFlag(cmd, deadColumns(nil))
 	return cmd
@@ -132,9 +140,15 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	listing := eventListing(c, "No events. Receive them with `waybill listen`.")
+	listing.Columns = eventColumns(view.NewStatusNames(c.Config.Statuses), o.All)
 	if db == nil {
 		return listing.Print(c.IO, nil)
 	}
+	counts, err := db.Inbox.Counts(ctx)
+	if err != nil {
+		return err
+	}
+	listing.Empty = emptyText(c, o, counts)
 	if o.Filter == "" && !o.All {
 		q.Limit = o.Limit
 	}
@@ -143,34 +157,116 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 			return err
 		}
 	}
-	return listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit))
+	if err := listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)); err != nil {
+		return err
+	}
+	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
+		c.IO.Note("Not listed: %s; `waybill events list --refused` lists them", command.Plural(counts.Refused, "refused delivery"))
+	}
+	return nil
+}
+
+// emptyText says why no event is listed.
+func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
+	var all int64
+	for _, of := range n.Rows {
+		all += of
+	}
+	listed := all
+	if !o.All {
+		listed = n.Rows[inbox.Current]
+	}
+	var filters []string
+	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "verified"} {
+		if f := c.Cmd.Flags().Lookup(name); f.Changed {
+			filters = append(filters, "--"+name+" "+shell.Word(f.Value.String()))
+		}
+	}
+	switch {
+	case len(filters) > 0 && listed > 0:
+		return fmt.Sprintf("No event matches %s (%d received)", strings.Join(filters, " "), listed)
+	case all > listed:
+		return fmt.Sprintf("No events; `waybill events list --all` lists %d that can't be read", all)
+	case n.Refused > 0:
+		return fmt.Sprintf("No events; `waybill events list --refused` lists %s", command.Plural(n.Refused, "refused delivery"))
+	default:
+		return "No events. Receive them with `waybill listen`."
+	}
 }
 
 // eventListing prints events, one line each.
 func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Empty: empty, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses)),
+		Out: c.Out, Empty: empty, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses), false),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 	}
 }
 
-// eventColumns returns the columns of events.
-func eventColumns(names view.StatusNames) []command.Column[inbox.Event] {
+// eventColumns returns the columns of events; typed shows duplicates, conflicts and
+// anomalies as what they are.
+func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
 		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
-		{Column: render.Column{Name: "RECEIVED", Rank: 5}, Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
+		{Column: render.Column{Name: "TYPE", Extra: !typed}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {
+			return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
+		}},
+		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(e inbox.Event) string { return e.TrackingNumber }},
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.LatestEvent }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(e inbox.Event) string {
+			if e.Mark == inbox.Anomaly {
+				return e.Anomaly
+			}
+			return e.LatestEvent
+		}},
 		{
-			Column: render.Column{Name: "STATUS", Flex: true, Rank: 2},
+			Column: render.Column{Name: "STATUS", Flex: true},
 			Cell:   func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) },
 			Style:  func(e inbox.Event) term.Style { return names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack) },
 		},
-		{Column: render.Column{Name: "EVENT", Flex: true}, Cell: func(e inbox.Event) string { return e.Kind }},
-		{Column: render.Column{Name: "VERIFIED"}, Cell: view.Trust},
+		{Column: render.Column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.Kind }},
+		{Column: render.Column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust},
 		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
 		{Column: render.Column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e inbox.Event) string { return e.EventID }},
 		{Column: render.Column{Name: "EVENT TIME", Extra: true}, Cell: func(e inbox.Event) string { return e.EventTime }},
+	}
+}
+
+// runListRefused lists refused deliveries, newest first.
+func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
+	since, db, err := o.ofDeliveries(ctx, c)
+	if err != nil {
+		return err
+	}
+	w := command.Listing[inbox.Delivery]{
+		Out: c.Out, Empty: "Nothing was refused", Columns: refusedColumns(), JSON: func(d inbox.Delivery) any { return view.NewRefused(d) },
+	}
+	if db == nil {
+		return w.Print(c.IO, nil)
+	}
+	var all []inbox.Delivery
+	for d, err := range db.Inbox.Refused(ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if d.Body = nil; !d.ReceivedAt.Before(since) {
+			all = append(all, d)
+		}
+	}
+	slices.Reverse(all)
+	if o.Limit > 0 && len(all) > o.Limit {
+		all = all[:o.Limit]
+	}
+	return w.PrintAll(c.IO, all)
+}
+
+// refusedColumns returns the columns of refused deliveries.
+func refusedColumns() []command.Column[inbox.Delivery] {
+	return []command.Column[inbox.Delivery]{
+		{Column: render.Column{Name: "ID"}, Cell: view.RefusedID},
+		{Column: render.Column{Name: "RECEIVED"}, Time: func(d inbox.Delivery) time.Time { return d.ReceivedAt }},
+		{Column: render.Column{Name: "FROM"}, Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
+		{Column: render.Column{Name: "WHY"}, Cell: func(d inbox.Delivery) string { return string(d.Reason) }, Style: func(inbox.Delivery) term.Style { return term.Bad }},
+		{Column: render.Column{Name: "PATH", Flex: true, Rank: 1}, Cell: func(d inbox.Delivery) string { return d.Path }},
 	}
 }

@@ -1,7 +1,9 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,10 +155,19 @@ func (j *shownEvent) addEffect(ctx context.Context, c *command.Call, db *app.Sto
 		return err
 	}
 	if followed < e.Seq {
-		j.Effect = "nothing yet: the next show, list or wait reads it"
+		if err := db.Follower().CatchUp(ctx); inbox.IsTemporary(err) {
+			j.Effect = "not applied yet; the next show, list or wait applies it"
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	account := c.Account(ctx)
+	if account == "" {
+		j.Effect = "not known: no account is set; set WAYBILL_BASE_URL or --account"
 		return nil
 	}
-	known, err := db.Trackings.Find(ctx, c.Account(ctx), "", e.TrackingNumber)
+	known, err := db.Trackings.Find(ctx, account, "", e.TrackingNumber)
 	for _, k := range known {
 		if k.Sighting != nil && k.Sighting.Event == e.Seq {
 			j.Changed = append(j.Changed, changedJSON{k.Item.ReferID, k.Item.Number})
@@ -249,7 +260,7 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f forwardingJSON) bool { return f.State == notQueued })
 	forwarded := ""
 	if len(targets) == 0 {
-		forwarded = "to no target"
+		forwarded = "no"
 	}
 	verified, style := verifiedText(e, e.ID(), j.Scheme, j.Secret)
 	err := c.Out.Fields([]render.Field{
@@ -279,10 +290,26 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 		c.IO.Note("Its bytes were pruned; this is the rest")
 		return nil
 	}
-	if err := c.Out.Line(""); err != nil {
+	return printBody(c.Out, e.Raw)
+}
+
+// shownLines is how many lines of a body are shown on a terminal.
+const shownLines = 20
+
+// printBody prints a body below the fields; on a terminal its beginning.
+func printBody(out *command.Output, body []byte) error {
+	if err := out.Line(""); err != nil {
 		return err
 	}
-	return c.Out.Raw(e.Raw)
+	if lines := bytes.SplitAfter(render.Indented(nil, body), []byte("\n")); out.Out().IsTerminal() && json.Valid(body) && len(lines) > shownLines+1 {
+		for _, line := range lines[:shownLines] {
+			if err := out.Line("%s", term.Styled(term.EscapeJSON(nil, bytes.TrimSuffix(line, []byte("\n"))))); err != nil {
+				return err
+			}
+		}
+		return out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines)
+	}
+	return out.Raw(body)
 }
 
 // typeText says how an event is related to the current one of its eventId; empty if
@@ -331,8 +358,5 @@ func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
 	}); err != nil || c.Out.IsCSV() {
 		return err
 	}
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
-	return c.Out.Raw(d.Body)
+	return printBody(c.Out, d.Body)
 }

@@ -25,7 +25,8 @@ func newShow(f *command.Factory) *cobra.Command {
 		Long: `show prints when an event was received, whether it verified and why not, what it
 changed or repeats, the targets it was forwarded to, and its data. ID is its number
 (12, 12.2) in listen and events list, refused:3 for a refused delivery, or its
-eventId or the start of it. Webhook secrets are shown as *** without --reveal.
+eventId or the start of it (of UUIDs in any case). Webhook secrets are shown as ***
+without --reveal. A terminal shows the start of long data; -o json shows all.
 
 --raw writes the body of the delivery instead, byte for byte; to a terminal with
 control characters made visible. --headers writes the delivery's headers in their

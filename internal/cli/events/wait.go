@@ -48,7 +48,7 @@ listener may be another process, started before or after.`,
 	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
 	flags.BoolVar(&o.MadeUp, "made-up", false, "count events that `events send` made up too")
-	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}))
+	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, false))
 	return cmd
 }
 
