@@ -42,7 +42,9 @@ func (o *Output) time(t time.Time) string {
 	switch {
 	case o.Excel():
 		return render.LocalDateTime(t)
-	case o.Out().IsTerminal() && !o.IsCSV():
+	case o.IsCSV():
+		return render.UTCTime(t)
+	case o.Out().IsTerminal():
 		return render.LocalMinute(t)
 	}
 	return render.LocalTime(t)
