@@ -72,7 +72,7 @@ func runColumns() []command.Column[ledger.RunSummary] {
 		{Column: render.Column{Name: "REJECTED", Right: true}, Cell: count(ledger.RunSummary.Rejected), Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
 		{Column: render.Column{Name: "UNKNOWN", Right: true}, Cell: count(unknown), Style: attention(ledger.Unknown, unknown)},
 		{Column: render.Column{Name: "PENDING", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending })},
-		{Column: render.Column{Name: "REQUESTS", CSV: "CALLS", Right: true, Rank: 4}, Cell: count(func(s ledger.RunSummary) int64 { return s.Requests })},
+		{Column: render.Column{Name: "REQUESTS", Right: true, Rank: 4}, Cell: count(func(s ledger.RunSummary) int64 { return s.Requests })},
 		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 3}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
 		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Superseded })},
 		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Dismissed })},
