@@ -56,6 +56,9 @@ func isReinterpreted(s string) bool {
 	if slices.Contains(truthValues, s) {
 		return true
 	}
+	if strings.ContainsFunc(s, isEmoji) {
+		return false
+	}
 	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 	if len(words) == 0 {
 		return true // digits and signs: number, date, time, fraction
@@ -71,6 +74,12 @@ func isReinterpreted(s string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool {
 		return !month(w) && !slices.Contains(unitWords, w) && (lead || !slices.Contains(numberWords, w))
 	})
+}
+
+// isEmoji reports whether r is a picture, which is in no number and no date. Symbols
+// such as ° and signs of units and dates are none.
+func isEmoji(r rune) bool {
+	return unicode.Is(unicode.So, r) && (r >= 0x2600 && r < 0x2800 || r >= 0x1f000)
 }
 
 // halfWidth returns s with the wide forms of ASCII characters, which East
