@@ -172,7 +172,7 @@ func nullWord(s string) bool {
 	return false
 }
 
-// placeholder matches placeholderWords, and the letter x any number of times.
+// placeholder matches placeholderWords, and the letter x alone any number of times.
 func placeholder(s string) bool {
 	if len(s) > 40 || strings.ContainsFunc(s, unicode.IsDigit) {
 		return false
@@ -183,7 +183,7 @@ func placeholder(s string) bool {
 		}
 		return -1
 	}, s)
-	return slices.Contains(placeholderWords, word) || word != "" && strings.Trim(word, "x") == ""
+	return slices.Contains(placeholderWords, word) || word != "" && strings.Trim(strings.Trim(s, "<>()[]{}"), "xX") == ""
 }
 
 // totals are the words before the number of rows in the last line of an export.

@@ -81,6 +81,14 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
+func TestMarkBeforeAnXIsNoPlaceholder(t *testing.T) {
+	for _, s := range []string{"-x", "x-", "+X"} {
+		if ps := (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(false); len(ps) != 0 {
+			t.Errorf("%s: %+v", s, ps)
+		}
+	}
+}
+
 func TestLongIdentifiers(t *testing.T) {
 	long := strings.Repeat("ä1", 128)
 	for _, it := range []tracking.Item{
