@@ -217,6 +217,10 @@ the service where it has one. Times of waybill are RFC 3339 in UTC; times of the
 service are unchanged. Data of the service that waybill does not know is in
 "raw", unchanged.
 
+An object of show and wait is an order: its first tracking is in the object itself,
+further ones are in "others". In the last line of wait --watch, "trackings" counts
+trackings; "met", "left" and "failed" count orders.
+
 With -o json and -o jsonl each line on standard error is a JSON object with a
 type: note, warning, error, and with -v progress. The error is the last one. It
 has code (a word of "waybill help exit-codes"), message, hint and nextCommand,

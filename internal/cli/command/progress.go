@@ -84,6 +84,13 @@ func (p *Progress) AddFailed(n int64) {
 	p.failed += n
 }
 
+// SetUnit names what is counted.
+func (p *Progress) SetUnit(unit string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unit = unit
+}
+
 // sample takes a sample, once a second, and drops old ones. p is locked.
 func (p *Progress) sample() {
 	now := time.Now()

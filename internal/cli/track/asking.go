@@ -41,7 +41,7 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{call: c, asker: asker, pass: newInOrder(show), choose: all.choose, trackings: all.trackings}, nil
+	return &asking{call: c, tally: tally{refs: all.refs}, asker: asker, pass: newInOrder(show), choose: all.choose, trackings: all.trackings}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.

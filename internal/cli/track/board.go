@@ -25,6 +25,7 @@ type board struct {
 
 	mu      sync.Mutex
 	summary *view.Summary
+	targets int64
 	open    map[int64][]view.Line // of REFs that are not done, by place
 	closed  [][]view.Line         // of the others, the latest last
 }
@@ -54,6 +55,9 @@ func (b *board) see(e query.Ending, ended bool) error {
 		res.Trackings = []query.Tracking{{Phase: query.NotAsked}}
 	}
 	was := t.Counted
+	if was == nil {
+		b.targets++
+	}
 	t.Counted = b.summary.Recount(was, res)
 	if b.holding {
 		b.hold(e, ended)
@@ -82,11 +86,21 @@ func (b *board) see(e query.Ending, ended bool) error {
 	return nil
 }
 
-// hold keeps the rows of a target, if there is room.
+// hasParcels reports whether a target has several trackings.
+func (b *board) hasParcels() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.summary.Trackings() != b.targets
+}
+
+// hold keeps the rows of a target, if it is one of the first that are not done.
 func (b *board) hold(e query.Ending, ended bool) {
 	pos := e.Target.Pos
-	if _, held := b.open[pos]; !ended && (held || len(b.open) < maxHeldRows) {
+	if !ended {
 		b.open[pos] = linesOf(e)
+		if len(b.open) > maxHeldRows {
+			delete(b.open, slices.Max(slices.Collect(maps.Keys(b.open))))
+		}
 		return
 	}
 	delete(b.open, pos)
@@ -106,6 +120,9 @@ func (b *board) progress(but string) (texts []string, fields map[string]any) {
 		if s.Name != but {
 			texts = append(texts, command.Number(s.Trackings)+" "+s.Name)
 		}
+	}
+	if len(texts) > 0 && b.summary.Trackings() != b.targets {
+		texts[0] = command.Plural(b.summary.Trackings(), "tracking") + ": " + texts[0]
 	}
 	return texts, map[string]any{"byStatus": j.ByStatus}
 }

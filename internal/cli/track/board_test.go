@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -53,6 +54,47 @@ func TestBoardHoldsFew(t *testing.T) {
 	}
 	if len(b.open) != maxHeldRows || len(b.closed) != maxHeldRows {
 		t.Errorf("%d open and %d closed are held; want %d", len(b.open), len(b.closed), maxHeldRows)
+	}
+}
+
+// However results come, what is held is the first that is not done.
+func TestBoardHoldsTheFirst(t *testing.T) {
+	b := newTestBoard()
+	for i := range 3 * maxHeldRows {
+		pos := int64(3*maxHeldRows - 1 - i)
+		if err := b.see(known(&query.Target{Pos: pos, Ref: fmt.Sprint(pos)}, ledger.Processing, ""), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for pos := range int64(maxHeldRows) {
+		if b.open[pos] == nil {
+			t.Fatalf("row %d is not held", pos)
+		}
+	}
+}
+
+// A terminal shows the first rows that are not done, in the order asked for, also
+// if they end in another.
+func TestPrinterShowsTheFirst(t *testing.T) {
+	c, stdout, _ := clitest.Call(t)
+	p, err := newPrinter(t.Context(), c, printer{limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pos := range []int64{7, 2, 5, 0, 6, 1, 4, 3} {
+		if err := p.add(known(&query.Target{Pos: pos, Ref: fmt.Sprint("R", pos)}, ledger.Processing, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.end(nil); err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for line := range strings.Lines(stdout.String()) {
+		shown = append(shown, strings.Fields(line)[0])
+	}
+	if got := strings.Join(shown, " "); got != "REFERENCE R0 R1 R2 …" || !strings.Contains(stdout.String(), "… and 5 more") {
+		t.Errorf("%s:\n%s", got, stdout)
 	}
 }
 

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,13 +21,14 @@ type printer struct {
 	single   bool
 	timeline bool
 	keep     func(query.Ending) bool                        // which results rows show; nil for all
-	limit    int64                                          // rows that are shown at most; 0 for all
+	limit    int                                            // results that rows show at most, the first in order; 0 for all
 	versions bool                                           // of single: what was said before, in place of the timeline
 	history  func(res *query.Result, unanswered bool) error // adds what was said before
 
 	only    *query.Ending              // of single
 	list    *render.List               // of JSON
 	rows    *rows                      // of a table or CSV
+	first   []query.Ending             // of limit
 	more    int64                      // rows beyond limit
 	changes *command.Table[changeLine] // likewise, of versions
 	summary *view.Summary
@@ -70,15 +72,41 @@ func (p *printer) add(e query.Ending) error {
 		return p.list.Add(p.names.Answer(e.Result))
 	case p.rows != nil && p.keep != nil && !p.keep(e):
 		return nil
+	case p.rows != nil && p.limit > 0:
+		p.hold(e)
+		return nil
 	case p.rows != nil:
-		lines := linesOf(e)
-		if room := p.limit - p.rows.count; p.limit > 0 && room < int64(len(lines)) {
-			p.more += int64(len(lines)) - room
-			lines = lines[:room]
-		}
-		return p.rows.add(lines)
+		return p.rows.add(linesOf(e))
 	}
 	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
+}
+
+// hold keeps a result if it is one of the first.
+func (p *printer) hold(e query.Ending) {
+	i, _ := slices.BinarySearchFunc(p.first, e.Target.Pos, func(e query.Ending, pos int64) int { return cmp.Compare(e.Target.Pos, pos) })
+	p.first = slices.Insert(p.first, i, e)
+	if len(p.first) > p.limit {
+		p.more += int64(len(linesOf(p.first[p.limit])))
+		p.first = p.first[:p.limit]
+	}
+}
+
+// endRows prints the rows that were kept, and how many more there are.
+func (p *printer) endRows() error {
+	room := p.limit
+	for _, e := range p.first {
+		lines := linesOf(e)
+		shown := lines[:min(room, len(lines))]
+		if err := p.rows.add(shown); err != nil {
+			return err
+		}
+		room -= len(shown)
+		p.more += int64(len(lines) - len(shown))
+	}
+	if err := p.rows.end(p.call.Out); err != nil || p.more == 0 {
+		return err
+	}
+	return p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
 }
 
 // notedOlder is how many answers older than their event are noted.
@@ -111,9 +139,7 @@ func (p *printer) end(failed error) error {
 	case p.list != nil:
 		err = p.list.Close()
 	case p.rows != nil:
-		if err = p.rows.end(p.call.Out); err == nil && p.more > 0 {
-			err = p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
-		}
+		err = p.endRows()
 	}
 	if err != nil {
 		return err

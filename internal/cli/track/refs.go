@@ -89,6 +89,7 @@ type targets struct {
 	total int64                           // 0 if it is not known
 	close func()
 
+	refs      bool // the user typed them
 	trackings bool // total counts trackings, of which a REF may have several
 	// choose is that of [query.Scheduler].
 	choose func(ctx context.Context, ts []*query.Target) error
@@ -105,7 +106,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		}
 		return targets{all: once(o.fromFile(ctx, refs)), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
-		return targets{all: once(o.fromLine()), total: int64(len(o.Refs)), close: func() {}}, nil
+		return targets{all: once(o.fromLine()), total: int64(len(o.Refs)), close: func() {}, refs: true}, nil
 	}
 	db, f, err := o.filter(ctx, c)
 	if err != nil || db == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,7 +116,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 
 // checked says how many REFs were asked about.
 func (t *tally) checked() string {
-	return fmt.Sprintf("%d of %s not checked", t.left, command.Plural(t.all, "REF"))
+	return fmt.Sprintf("%d of %s not checked", t.left, command.Plural(t.all, strings.TrimSuffix(t.nouns(), "s")))
 }
 
 func runName(id int64) string { return strconv.FormatInt(id, 10) }

@@ -14,7 +14,10 @@ import (
 
 // tally counts how the asking about REFs ended.
 type tally struct {
-	all      int64
+	all       int64
+	trackings int64 // of all: an order may have several
+	refs      bool  // the user typed the REFs
+
 	met      int64 // answered, or meeting the condition
 	left     int64 // not done when the end came
 	notAsked int64 // of left: nobody ever asked about them
@@ -38,6 +41,7 @@ type tally struct {
 // add counts an ending. allowMissing says that absent trackings are no failure.
 func (t *tally) add(e query.Ending, allowMissing bool) {
 	t.all++
+	t.trackings += int64(max(len(e.Result.Trackings), 1))
 	err := e.Result.Err
 	if errors.Is(err, tracking.ErrAbsent) && t.absentRun == 0 || e.Left && absent(e.Result) && t.absentRun == 0 {
 		t.absentRun = e.Target.RunOf(ledger.Accepted)
@@ -102,11 +106,22 @@ func (t *tally) failure() error {
 	case t.failed == 0:
 		return nil
 	case t.failed < t.all || len(t.codes) > 1:
-		return &command.PartialError{Failed: int(t.failed), All: int(t.all), What: "REFs", First: t.first}
+		return &command.PartialError{Failed: int(t.failed), All: int(t.all), What: t.nouns(), First: t.first}
 	case t.all == 1:
 		return t.first
 	}
-	return fmt.Errorf("%d of %d REFs failed, the first: %w", t.all, t.all, t.first)
+	return fmt.Errorf("%d of %d %s failed, the first: %w", t.all, t.all, t.nouns(), t.first)
+}
+
+// nouns names what is counted.
+func (t *tally) nouns() string {
+	switch {
+	case t.refs:
+		return "REFs"
+	case t.all == t.trackings:
+		return "trackings"
+	}
+	return "orders"
 }
 
 // named adds to an error which REF it is about.

@@ -46,9 +46,10 @@ After several REFs wait prints a summary and the rows that are not done: the fir
 20 on a terminal, all of them in a pipe. All rows come with --rows, and with -o csv,
 json or jsonl.
 
---watch shows the rows in a full-screen table until the end. In a pipe, with --out
-and with -o json or jsonl it prints JSON Lines: a "change" with the status before
-and after for each tracking that changes, and a "summary" at the end.
+--watch shows the rows in a full-screen table until the end. In a pipe, with --out,
+with -o json or jsonl and where TERM is dumb it prints JSON Lines: a "change" with
+the status before and after for each tracking that changes, and a "summary" at the
+end (its members: waybill help output).
 
 Every response is saved. To continue after an interruption, re-run the same
 command: trackings that were never checked come first, and those that already meet
@@ -150,7 +151,7 @@ func (w *waiter) showsAtEnd(e query.Ending) bool {
 type summaryJSON struct {
 	Type string `json:"type"` // summary
 	view.SummaryJSON
-	Met    int64 `json:"met"` // REFs
+	Met    int64 `json:"met"` // orders, as Left and Failed
 	Left   int64 `json:"left"`
 	Failed int64 `json:"failed"`
 }
@@ -221,6 +222,11 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	defer w.begin(all.total, time.Now().Add(limit))()
+	defer context.AfterFunc(ctx, func() { // after a signal, also while requests finish
+		if a.stop != nil {
+			a.stop()
+		}
+	})()
 	hard, end := context.WithCancelCause(a.call.Hard(ctx))
 	defer end(nil)
 	defer context.AfterFunc(timed, func() {
@@ -237,7 +243,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 		if e.Left && w.refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
-		if err := errors.Join(w.board.see(e, true), a.ended(e)); err != nil {
+		if err := errors.Join(w.see(e, true), a.ended(e)); err != nil {
 			return err
 		}
 		switch {
@@ -289,6 +295,15 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
+// see counts what is known of a target now.
+func (w *waiter) see(e query.Ending, ended bool) error {
+	err := w.board.see(e, ended)
+	if !w.asking.trackings && w.board.hasParcels() {
+		w.asking.progress.SetUnit("orders " + w.cond.done(w.names))
+	}
+	return err
+}
+
 // meets says which results meet the condition, or that of --fail-on.
 func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 	check, err := newConditionCheck(ctx, w.call, w.cond)
@@ -299,7 +314,7 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 		if all[i].Met, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
 			return err
 		}
-		if err := w.board.see(all[i], false); err != nil {
+		if err := w.see(all[i], false); err != nil {
 			return err
 		}
 	}
@@ -329,7 +344,11 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 func (w *waiter) stopText(cause error) string {
 	t := w.asking.tally
 	what := w.cond.notYet(w.names)
-	of := func(n int64) string { return command.Number(n) + " of " + command.Number(t.all) }
+	all := command.Number(t.all)
+	if t.all != t.trackings {
+		all = fmt.Sprintf("%s (%s)", command.Plural(t.all, "order"), command.Plural(t.trackings, "tracking"))
+	}
+	of := func(n int64) string { return command.Number(n) + " of " + all }
 	var parts []string
 	switch left := t.left - t.again; {
 	case t.all == 1 && left == 1:
