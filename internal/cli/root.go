@@ -144,7 +144,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
-			hint = "write a value of --" + f.Name + " after =, such as " + shell.Word("--"+f.Name+"="+args[0])
+			hint = "did you mean " + shell.Word("--"+f.Name+"="+args[0]) + "?"
 		}
 	})
 	return command.Usagef(hint, "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))

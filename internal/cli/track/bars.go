@@ -15,7 +15,7 @@ const (
 	minSumName = 14
 	minBar     = 6
 
-	transitWidth = len("999 days")
+	transitWidth = len("MEDIAN TRANSIT")
 	maxBar       = 60
 )
 
@@ -28,7 +28,7 @@ func (l *listing) drawSums(s *sums, sections []section, bars bool) error {
 			return err
 		}
 	}
-	d := drawing{out: out, all: s.all.trackings, name: minSumName, bars: bars, blocks: l.call.IO.UTF8()}
+	d := drawing{out: out, name: minSumName, bars: bars, blocks: l.call.IO.UTF8()}
 	for i := range sections {
 		sections[i].shorten()
 		for _, line := range sections[i].lines {
@@ -45,7 +45,7 @@ func (l *listing) drawSums(s *sums, sections []section, bars bool) error {
 
 // shorten leaves lines out that a terminal does not show, and says how many.
 func (s *section) shorten() {
-	most := map[string]int{"carrier": maxCarriers, "run": maxRuns, "transit time": maxTransitDays}[s.title]
+	most := map[string]int{"carrier": maxCarriers, "first run": maxRuns, "transit time": maxTransitDays}[s.title]
 	if most == 0 || len(s.lines) <= most {
 		return
 	}
@@ -61,8 +61,7 @@ func (s *section) shorten() {
 // drawing draws sections.
 type drawing struct {
 	out     *command.Output
-	all     int64 // trackings
-	name    int   // columns of the names
+	name    int // columns of the names
 	bars    bool
 	transit bool // the section has transit times, and there is room for them
 	blocks  bool // of which bars are
@@ -74,7 +73,7 @@ func (d *drawing) draw(sec section) error {
 		second = "DELIVERED"
 	}
 	if d.transit = sec.transit && width+2+transitWidth <= d.out.Out().Width(); d.transit {
-		transit, width = "TRANSIT", width+2+transitWidth
+		transit, width = "MEDIAN TRANSIT", width+2+transitWidth
 	}
 	bar := min(d.out.Out().Width()-width-2, maxBar)
 	if !d.bars || bar < minBar {
@@ -90,7 +89,7 @@ func (d *drawing) draw(sec section) error {
 		most = max(most, line.trackings)
 	}
 	for _, line := range sec.lines {
-		share := percent(line.trackings, d.all)
+		share := percent(line.trackings, sec.of)
 		if sec.delivered {
 			share = percent(line.delivered, line.trackings)
 		}

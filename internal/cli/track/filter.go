@@ -1,7 +1,9 @@
 package track
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -113,10 +115,54 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 		db, err = c.ExistingStore(ctx)
 	}
 	if err == nil && db != nil {
-		err = takePhase(ctx, c, db, &f)
+		err = cmp.Or(requireAccount(ctx, c, db), takePhase(ctx, c, db, &f))
 	}
 	return db, f, err
 }
+
+// requireAccount refuses a command without an account if the store has some.
+func requireAccount(ctx context.Context, c *command.Call, db *app.Store) error {
+	if c.Account(ctx) != "" {
+		return nil
+	}
+	others, err := otherAccounts(ctx, c, db)
+	if err == nil && others != "" {
+		err = command.Usagef("use --account NAME or set WAYBILL_BASE_URL", "no account is set, and this store has trackings of %s", others)
+	}
+	return err
+}
+
+// otherAccounts names the accounts of the store beside that of the command, with how
+// many trackings they have, such as "accounts alpha (6), beta (3)"; empty for none.
+func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string, error) {
+	names, err := db.History.AccountNames(ctx)
+	if err != nil {
+		return "", err
+	}
+	var all []string
+	for _, name := range names {
+		if name == c.Account(ctx) {
+			continue
+		}
+		n, err := countTrackings(ctx, db, name, ledger.Filter{})
+		if err != nil {
+			return "", err
+		}
+		all = append(all, fmt.Sprintf("%s (%s)", name, view.Number(n)))
+	}
+	switch {
+	case len(all) == 0:
+		return "", nil
+	case len(all) == 1:
+		return "account " + all[0], nil
+	case len(all) > maxAccountsNamed:
+		all = append(all[:maxAccountsNamed], "…")
+	}
+	return "accounts " + strings.Join(all, ", "), nil
+}
+
+// maxAccountsNamed is how many accounts of a store an error or a note names.
+const maxAccountsNamed = 5
 
 // takePhase replaces a status by a state of rows, or by what is not checked, if that is
 // what summaries call so and the service has no such status.

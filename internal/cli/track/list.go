@@ -42,7 +42,7 @@ from which source it was updated: the service's responses or verified events. Wi
 
 On a terminal, list prints the first %d rows; --limit N prints more, --limit 0 all.
 In a pipe it prints all rows. A line on standard error sums up all matching rows;
---summary prints sums by status, carrier, age and run instead of rows.
+--summary prints sums by status, carrier, age and first run instead of rows.
 
 --sort takes created, updated, checkpoint, reference, number, status or carrier,
 and reverses it after a -: --sort -updated lists the latest first. Rows without a
@@ -72,6 +72,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	flags.BoolVar(&o.Refresh, "refresh", false, "query the service first")
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	command.ColumnsFlag(cmd, sumColumns())
 	return cmd
 }
 
@@ -135,7 +136,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := command.CheckLimit(o.Limit); err != nil {
 		return err
 	}
-	for _, name := range []string{"sort", "limit", "columns"} {
+	for _, name := range []string{"sort", "limit"} {
 		if o.Summary && c.Cmd.Flags().Changed(name) {
 			return command.Usagef("leave --"+name+" out", "--summary counts all that match; --%s is about rows", name)
 		}
@@ -308,8 +309,13 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 		}
 	}
 	if total == 0 || len(l.words) == 0 {
-		l.call.IO.Note("%s", nothingListed(account))
-		return nil
+		others, err := otherAccounts(ctx, l.call, l.db)
+		if err == nil && others != "" && account != "" {
+			l.call.IO.Note("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others)
+		} else if err == nil {
+			l.call.IO.Note("%s", nothingListed(account))
+		}
+		return err
 	}
 	what := "statuses"
 	if slices.Contains(l.words, "--state") {

@@ -16,10 +16,11 @@ func NewStats(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupOps,
 		Short:   "Count trackings by status, carrier, age and transit time",
 		Long: `stats counts what this computer knows of your trackings: by status, carrier, age,
-transit time and run. It does not query the service; "waybill list --refresh" does.
+transit time and first run. It does not query the service; "waybill list --refresh" does.
 Filters select a part.
 
-The age of a tracking is the time since the run that created it. The transit time
+The age of a tracking is the time since its first run, the one that created it; --run
+selects the whole input of a run, also trackings of earlier runs. The transit time
 is the time from the first to the last checkpoint of a delivered tracking, in whole
 days; it is known after a response or an event with its checkpoints.
 

@@ -250,7 +250,7 @@ func (l *listing) printSums(ctx context.Context, stats bool) error {
 	var err error
 	switch {
 	case out.Machine():
-		return out.Object(s.json(stats))
+		err = out.Object(s.json(stats))
 	case out.IsCSV(), l.call.Cmd.Flags().Changed("columns"):
 		err = printFlat(out, sections)
 	case s.all.trackings == 0:
@@ -275,6 +275,7 @@ type section struct {
 	lines     []sumLine
 	delivered bool   // its lines say how many were delivered
 	transit   bool   // and how long these took
+	of        int64  // trackings that its shares are of
 	note      string // below its lines
 }
 
@@ -293,7 +294,7 @@ const (
 
 // sections returns what is summed up, in the order in which it is shown.
 func (s *sums) sections(stats bool) []section {
-	status := section{title: "status"}
+	status := section{title: "status", of: s.all.trackings}
 	for _, c := range s.summary.JSON().ByStatus {
 		status.lines = append(status.lines, sumLine{c.Name, portion{trackings: c.Trackings}})
 	}
@@ -305,7 +306,7 @@ func (s *sums) sections(stats bool) []section {
 	for _, a := range s.agesInOrder() {
 		age.lines = append(age.lines, sumLine{ageName(a), *s.ages[a]})
 	}
-	run := section{title: "run", delivered: true}
+	run := section{title: "first run", delivered: true}
 	for _, id := range s.runsInOrder() {
 		name := "without a run"
 		if id != 0 {
@@ -315,7 +316,7 @@ func (s *sums) sections(stats bool) []section {
 	}
 	all := []section{status, carrier, age, run}
 	if t := s.all.transit; stats && t != nil {
-		took := section{title: "transit time", note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
+		took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
 			command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
 		for _, days := range slices.Sorted(maps.Keys(t)) {
 			took.lines = append(took.lines, sumLine{command.Plural(days, "day"), portion{trackings: t[days]}})
