@@ -3,7 +3,7 @@ package bulk
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -155,7 +155,8 @@ func (e *StopError) Error() string {
 	if e.Err == nil {
 		return e.Why
 	}
-	return fmt.Sprintf("%s: %v", e.Why, e.Err)
+	last := e.Why[strings.LastIndex(e.Why, ": ")+1:] // Err may begin with it
+	return e.Why + ": " + strings.TrimPrefix(e.Err.Error(), strings.TrimSpace(last)+": ")
 }
 
 // Unwrap returns what was wrong with the answer.

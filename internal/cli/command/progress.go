@@ -156,7 +156,7 @@ func (p *Progress) report() term.Report {
 	}
 	if !p.deadline.IsZero() {
 		end := max(time.Until(p.deadline), 0).Round(time.Second)
-		add(term.Part{Text: "time-out in " + Stopwatch(end), Next: true, Rank: rankTimeout, Ticking: true}, "timeoutSeconds", int64(end.Seconds()))
+		add(term.Part{Text: "times out in " + Stopwatch(end), Rank: rankTimeout, Ticking: true}, "timeoutSeconds", int64(end.Seconds()))
 	}
 	if p.extra != nil {
 		texts, more := p.extra()

@@ -19,7 +19,7 @@ func TestProgress(t *testing.T) {
 		want  string
 	}{
 		{0, "Checking: 30 REFs · 6/s · 5s elapsed\n"},
-		{50, "Checking: 30 of 50 REFs, 20 left · 6/s · 5s elapsed, about 4 s left\n"},
+		{50, "Checking: 30 of 50 REFs, 20 left · 6/s · 5s elapsed, about 4s left\n"},
 		{20, "Checking: 30 of 20 REFs · 6/s · 5s elapsed\n"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -58,13 +58,13 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 		columns string
 		want    string
 	}{
-		{"145", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13 s left · time-out in 26m50s · 431 in transit · 98 processing"},
-		{"140", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13 s left · time-out in 26m50s · 431 in transit"},
-		{"120", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13 s left · time-out in 26m50s"},
-		{"108", "Waiting: 11,902 of 12,431 delivered, 529 left · 3m10s elapsed, about 13 s left · time-out in 26m50s"},
-		{"100", "Waiting: 11,902 of 12,431 delivered, 529 left, about 13 s left · time-out in 26m50s"},
-		{"80", "Waiting: 11,902 of 12,431 delivered, 529 left, about 13 s left"},
-		{"60", "Waiting: 11,902 of 12,431 delivered, about 13 s left"},
+		{"145", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13s left, times out in 26m50s · 431 in transit · 98 processing"},
+		{"140", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13s left, times out in 26m50s · 431 in transit"},
+		{"120", "Waiting: 11,902 of 12,431 delivered, 529 left · 41/s · 3m10s elapsed, about 13s left, times out in 26m50s"},
+		{"108", "Waiting: 11,902 of 12,431 delivered, 529 left · 3m10s elapsed, about 13s left, times out in 26m50s"},
+		{"100", "Waiting: 11,902 of 12,431 delivered, 529 left, about 13s left, times out in 26m50s"},
+		{"80", "Waiting: 11,902 of 12,431 delivered, 529 left, about 13s left"},
+		{"60", "Waiting: 11,902 of 12,431 delivered, about 13s left"},
 		{"50", "Waiting: 11,902 of 12,431 delivered"},
 		{"38", "Waiting: 11,902 of 12,431 delive…"},
 	} {
@@ -136,8 +136,8 @@ func TestCreateProgress(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		p.Checking(0)
 		p.Stop()
-		want := "Creating: 1,000 of 2,500 rows, 1,500 left · 200/s · 5s elapsed, about 8 s left · 1 of 3 requests\n" +
-			"Checking: 1 of 40 rows of unknown outcome, 39 left · 5s elapsed, about 4 min left\n"
+		want := "Creating: 1,000 of 2,500 rows, 1,500 left · 200/s · 5s elapsed, about 8s left · 1 of 3 requests\n" +
+			"Checking: 1 of 40 rows of unknown outcome, 39 left · 5s elapsed, about 4m left\n"
 		if got := out.String(); got != want {
 			t.Errorf("got %q; want %q", got, want)
 		}

@@ -161,7 +161,7 @@ func (n *counts) command(d difference) string {
 	case d.kind == pending, d.kind == unknown:
 		return n.line("runs", "resume", run)
 	case d.kind == rejected:
-		return n.line("runs", "rows", run, "--state", string(ledger.Rejected), "-o", "csv")
+		return n.line("runs", "rows", run, "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 	case d.kind == missingThere:
 		return n.line("runs", "retry", run, "--absent")
 	case d.kind == withoutStatus:

@@ -124,7 +124,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	case run.Partial:
 		return ""
 	case run.Rejected() > 0:
-		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv")
+		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 	}
 	return ""
 }

@@ -41,7 +41,8 @@ type Execution struct {
 	// Partial says that the input was not staged to its end.
 	Partial bool
 
-	unprovable bool // unknown rows stay so, since there is no accepted row to compare with
+	sending    time.Duration // what sending took
+	unprovable bool          // unknown rows stay so, since there is no accepted row to compare with
 }
 
 func (k *Execution) runID() string { return strconv.FormatInt(k.Run.ID, 10) }
@@ -187,7 +188,9 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Detail = k.Call.IO.Detail
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
+	began := time.Now()
 	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
+	k.sending = time.Since(began)
 	k.Run, k.unprovable = job.Run, job.Unprovable()
 	k.Partial = k.Partial || job.Partial()
 	if job.Partial() && command.As[*command.UsageError](err) {

@@ -67,8 +67,8 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		}
 	case res.Rejected > 0:
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
-		e.Hint = "fix them in the CSV that the next command writes, and create that file; or send them unchanged with `" + k.Call.CommandLine("runs", "retry", res.Run) +
-			"`, or dismiss them with `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
+		e.Hint = "write them to a file with the next command, fix them, then create that file; to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
+			"`; to dismiss them: `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
 		e.Next = k.rejectedCSV()
 	case res.Pending > 0:
 		e.Err = fmt.Errorf("%s still pending: another waybill is sending them", command.Plural(res.Pending, "row"))
@@ -111,7 +111,7 @@ func (k *Execution) rerun() string {
 // rejectedCSV is the command that shows rejected rows so that they can be fixed
 // and created.
 func (k *Execution) rejectedCSV() string {
-	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv")
+	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 }
 
 // addStopHint says what to do when the sending stopped early.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/track"
@@ -47,6 +48,7 @@ type Result struct {
 	Trackings []view.TrackingStatus `json:"trackings,omitempty"` // with --sync: what the answers said
 
 	summary *view.Summary // of Summary
+	sending time.Duration // of Sent, without the wait for processing
 }
 
 // finish reports the outcome of the run and returns it as an error.
@@ -62,7 +64,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 		Run: k.runID(), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
 		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
-		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started),
+		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started), sending: k.sending,
 	}
 	outcome := k.outcome(ctx, res, sendErr)
 	if k.Wait && sendErr == nil && res.Accepted > 0 {
@@ -156,7 +158,7 @@ func printCounts(out *command.Output, res Result) error {
 	if err := out.Line("%s", summarize(out.Out(), res)); err != nil || res.Sent == 0 && res.Batches == 0 {
 		return err
 	}
-	return out.Line("%s sent in %s, %.1f s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), res.ElapsedSeconds)
+	return out.Line("%s sent in %s, %.1f s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), res.sending.Seconds())
 }
 
 // summarize returns the counts that are not 0, such as
