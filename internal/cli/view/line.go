@@ -101,7 +101,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state},
 		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
 		{Column: render.Column{Name: "CHECKPOINT", Rank: 2}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
 		{Column: render.Column{Name: "UPDATED", Rank: 1}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
