@@ -2,6 +2,7 @@ package command
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,12 +13,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Column is a column of a table of T: how it is shown, and what makes its cells. Cell
-// or Time must be set.
+// Column is a column of a table of T: how it is shown, and what makes its cells. Cell,
+// Count or Time must be set.
 type Column[T any] struct {
 	render.Column
 
 	Cell    func(T) string
+	Count   func(T) int64      // in place of Cell: a count
 	CSVCell func(T) string     // in CSV, if that differs
 	Excel   func(T) string     // with --excel, if that differs
 	Time    func(T) time.Time  // a time of ours; with Cell, which is then for terminals alone
@@ -27,6 +29,10 @@ type Column[T any] struct {
 // text returns what makes the cells in the form of an output.
 func (c Column[T]) text(o *Output) func(T) string {
 	switch {
+	case c.Count != nil && o.ForPeople():
+		return func(v T) string { return Number(c.Count(v)) }
+	case c.Count != nil:
+		return func(v T) string { return strconv.FormatInt(c.Count(v), 10) }
 	case o.Excel() && c.Excel != nil:
 		return c.Excel
 	case o.IsCSV() && c.CSVCell != nil:

@@ -53,7 +53,7 @@ type PartialError struct {
 }
 
 func (e *PartialError) Error() string {
-	return fmt.Sprintf("%d of %d %s failed, the first: %v", e.Failed, e.All, e.What, e.First)
+	return fmt.Sprintf("%s of %s %s failed, the first: %v", Number(int64(e.Failed)), Number(int64(e.All)), e.What, e.First)
 }
 
 // ErrTimeUp says that a wait ended before its condition was met.

@@ -127,7 +127,8 @@ var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "
 // printFirstRows shows the counts and the first rows for people.
 func printFirstRows(out *command.Output, res dryRunResult) error {
 	err := out.Fields([]render.Field{
-		{Name: "Input", Value: fmt.Sprintf("%s: %d new, %d already created, %d duplicates, %d bad", command.Plural(res.Read, "row"), res.New, res.Already, res.Duplicates, res.Invalid)},
+		{Name: "Input", Value: fmt.Sprintf("%s: %s new, %s already created, %s duplicates, %s bad",
+			command.Plural(res.Read, "row"), command.Number(res.New), command.Number(res.Already), command.Number(res.Duplicates), command.Number(res.Invalid))},
 		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request"), res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
 	})
@@ -152,7 +153,7 @@ func carrierCounts(carriers map[string]int64) string {
 	})
 	parts := make([]string, len(codes))
 	for i, code := range codes {
-		parts[i] = fmt.Sprintf("%s %d", cmp.Or(code, "identified by the service"), carriers[code])
+		parts[i] = cmp.Or(code, "identified by the service") + " " + command.Number(carriers[code])
 	}
 	return strings.Join(parts, ", ")
 }

@@ -16,7 +16,7 @@ func printNotes(io *term.IO, j input.Judgement) {
 		io.Note("%s", input.ProblemLine(p))
 	}
 	if n := j.MoreNotes; n > 0 {
-		io.Note("%d more rows with notes", n)
+		io.Note("%s more rows with notes", command.Number(int64(n)))
 	}
 	for _, s := range j.Summaries {
 		printSummaryNotes(io, s)
@@ -36,7 +36,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		var list []string
 		for _, l := range s.LeftOut {
 			rows += l.Rows
-			list = append(list, fmt.Sprintf("%s (%d)", command.Quoted(l.Name), l.Rows))
+			list = append(list, fmt.Sprintf("%s (%s)", command.Quoted(l.Name), command.Number(l.Rows)))
 		}
 		rows += s.LeftOutMore
 		const limit = 8

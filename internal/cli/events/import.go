@@ -80,8 +80,8 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	if j.Redacted > 0 {
 		c.IO.Warning("%s redacted: their signatures no longer verify", deliveriesAre(j.Redacted))
 	}
-	return c.Out.Result(j, "Imported %s with %s: %d verified, %d not verified; %d already stored",
-		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), j.Verified, j.Unverified, j.Known)
+	return c.Out.Result(j, "Imported %s with %s: %s verified, %s not verified; %s already stored",
+		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(int64(j.Verified)), command.Number(int64(j.Unverified)), command.Number(int64(j.Known)))
 }
 
 // importCaptures imports input that was found to be good.

@@ -161,10 +161,10 @@ func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error
 		{left, "left"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf(", %d %s", part.n, part.what))
+			parts = append(parts, ", "+command.Number(int64(part.n))+" "+part.what)
 		}
 	}
-	p.k.call.IO.Note("%d as expected (%s)%s, in %v", t.Expected, p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
+	p.k.call.IO.Note("%s as expected (%s)%s, in %v", command.Number(int64(t.Expected)), p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
 	if p.rows != nil {
 		return p.rows.Flush()
 	}

@@ -62,7 +62,7 @@ func BadRows(j Judgement) string {
 	if j.Invalid == 1 {
 		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
 	}
-	return fmt.Sprintf("%d of %d rows are bad", j.Invalid, j.Read)
+	return fmt.Sprintf("%s of %s are bad", command.Number(j.Invalid), command.Plural(j.Read, "row"))
 }
 
 // shownCarriers is how many carrier names are named in a hint.

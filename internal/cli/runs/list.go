@@ -52,9 +52,6 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 
 // runColumns returns the columns of runs.
 func runColumns() []command.Column[ledger.RunSummary] {
-	count := func(of func(ledger.RunSummary) int64) func(ledger.RunSummary) string {
-		return func(s ledger.RunSummary) string { return strconv.FormatInt(of(s), 10) }
-	}
 	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
 		return func(s ledger.RunSummary) term.Style {
 			if of(s) == 0 {
@@ -65,16 +62,16 @@ func runColumns() []command.Column[ledger.RunSummary] {
 	}
 	unknown := func(s ledger.RunSummary) int64 { return s.Counts.Unknown }
 	return []command.Column[ledger.RunSummary]{
-		{Column: render.Column{Name: "RUN", ID: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.ID })},
+		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s ledger.RunSummary) string { return strconv.FormatInt(s.ID, 10) }},
 		{Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s ledger.RunSummary) time.Time { return s.Created }},
-		{Column: render.Column{Name: "INPUT", Flex: true}, Cell: func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") }},
-		{Column: render.Column{Name: "ACCEPTED", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Accepted })},
-		{Column: render.Column{Name: "REJECTED", Right: true}, Cell: count(ledger.RunSummary.Rejected), Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
-		{Column: render.Column{Name: "UNKNOWN", Right: true}, Cell: count(unknown), Style: attention(ledger.Unknown, unknown)},
-		{Column: render.Column{Name: "PENDING", Right: true}, Cell: count(func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending })},
-		{Column: render.Column{Name: "REQUESTS", Right: true, Rank: 4}, Cell: count(func(s ledger.RunSummary) int64 { return s.Requests })},
-		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 3}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
-		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Superseded })},
-		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Cell: count(func(s ledger.RunSummary) int64 { return s.Dismissed })},
+		{Column: render.Column{Name: "INPUT", Flex: true, Rank: 2}, Cell: func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") }},
+		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Accepted }},
+		{Column: render.Column{Name: "REJECTED", Right: true}, Count: ledger.RunSummary.Rejected, Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
+		{Column: render.Column{Name: "UNKNOWN", Right: true}, Count: unknown, Style: attention(ledger.Unknown, unknown)},
+		{Column: render.Column{Name: "PENDING", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending }},
+		{Column: render.Column{Name: "REQUESTS", Right: true, Rank: 3}, Count: func(s ledger.RunSummary) int64 { return s.Requests }},
+		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
+		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
+		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
 	}
 }

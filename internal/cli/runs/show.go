@@ -81,7 +81,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	}
 	summary.Print(c)
 	if left > 0 {
-		c.IO.Note("Showing the last %d batches; --all adds the %d before them", shownBatches, left)
+		c.IO.Note("Showing the last %d batches; --all adds the %s before them", shownBatches, view.Number(int64(left)))
 	}
 	if next != "" {
 		c.IO.Next(next)
@@ -145,9 +145,9 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 		{Name: "Created", Value: render.LocalTime(s.Created)},
 		{Name: "Last sent", Value: sent},
 		{Name: "State", Value: describeState(s)},
-		{Name: "Rows", Value: fmt.Sprintf("%d new, %d already created, %d duplicates", s.Tally.New, s.Tally.Known, s.Tally.Repeats)},
+		{Name: "Rows", Value: fmt.Sprintf("%s new, %s already created, %s duplicates", view.Number(s.Tally.New), view.Number(s.Tally.Known), view.Number(s.Tally.Repeats))},
 		{Name: "Outcome", Value: view.Counts(s)},
-		{Name: "Requests", Value: fmt.Sprint(s.Requests)},
+		{Name: "Requests", Value: view.Number(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {
 		return err
@@ -178,7 +178,7 @@ func describeState(s ledger.RunSummary) string {
 		n     int64
 	}{{ledger.Pending, s.Counts.Pending}, {ledger.Sending, s.Counts.Sending}, {ledger.Unknown, s.Counts.Unknown}} {
 		if rows.n > 0 {
-			left = append(left, fmt.Sprintf("%d %s", rows.n, rows.state))
+			left = append(left, fmt.Sprintf("%s %s", view.Number(rows.n), rows.state))
 		}
 	}
 	switch {
@@ -200,19 +200,16 @@ func describePartial(s ledger.RunSummary) string {
 
 // batchColumns returns the columns of batches.
 func batchColumns() []command.Column[numberedBatch] {
-	count := func(of func(numberedBatch) int64) func(numberedBatch) string {
-		return func(b numberedBatch) string { return strconv.FormatInt(of(b), 10) }
-	}
 	return []command.Column[numberedBatch]{
 		{Column: render.Column{Name: "BATCH", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
 		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, Style: func(b numberedBatch) term.Style {
 			return view.StateStyle(batchState(b.BatchSummary))
 		}},
-		{Column: render.Column{Name: "ROWS", Right: true}, Cell: count(func(b numberedBatch) int64 { return b.Rows })},
-		{Column: render.Column{Name: "ACCEPTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Accepted })},
-		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Rejected })},
-		{Column: render.Column{Name: "UNKNOWN", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Unknown })},
-		{Column: render.Column{Name: "PENDING", Right: true, Rank: 4}, Cell: count(func(b numberedBatch) int64 { return b.Counts.Pending + b.Counts.Sending })},
+		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(b numberedBatch) int64 { return b.Rows }},
+		{Column: render.Column{Name: "ACCEPTED", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Accepted }},
+		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Rejected }},
+		{Column: render.Column{Name: "UNKNOWN", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Unknown }},
+		{Column: render.Column{Name: "PENDING", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Pending + b.Counts.Sending }},
 		{Column: render.Column{Name: "HTTP", Right: true, Rank: 1}, Cell: func(b numberedBatch) string {
 			if b.HTTPStatus == 0 {
 				return ""

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -144,7 +143,7 @@ func CountColumns() []command.Column[Result] {
 	} {
 		columns = append(columns, command.Column[Result]{
 			Column: render.Column{Name: count.name, Right: true},
-			Cell:   func(r Result) string { return strconv.FormatInt(count.of(r), 10) },
+			Count:  count.of,
 		})
 	}
 	return columns

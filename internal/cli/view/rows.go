@@ -17,12 +17,12 @@ import (
 func Counts(s ledger.RunSummary) string {
 	var settled string
 	if s.Superseded > 0 {
-		settled = fmt.Sprintf("%d superseded, ", s.Superseded)
+		settled = Number(s.Superseded) + " superseded, "
 	}
 	if s.Dismissed > 0 {
-		settled += fmt.Sprintf("%d dismissed, ", s.Dismissed)
+		settled += Number(s.Dismissed) + " dismissed, "
 	}
-	return fmt.Sprintf("%d accepted, %d rejected, %s%d unknown, %d pending", s.Counts.Accepted, s.Rejected(), settled, s.Counts.Unknown, s.Counts.Pending+s.Counts.Sending)
+	return fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", Number(s.Counts.Accepted), Number(s.Rejected()), settled, Number(s.Counts.Unknown), Number(s.Counts.Pending+s.Counts.Sending))
 }
 
 // What rejected rows are called that need nothing more.
