@@ -40,7 +40,7 @@ func TestListOnTerminals(t *testing.T) {
 		more string // below the rows
 	}{
 		{"list", 50, "… and 20 more: --limit 0 shows all, -o csv --out FILE writes all\n70 trackings: 70 not checked yet"},
-		{"list --limit 7 --sort -reference", 7, "… and 63 more: --limit 0 shows all, -o csv --out FILE writes all\n70 trackings: 70 not checked yet"},
+		{"list --limit 7 --sort -reference", 7, "… and 63 more: --limit 0 shows all, --limit 0 -o csv --out FILE writes all\n70 trackings: 70 not checked yet"},
 		{"list --limit 0", 70, "70 trackings: 70 not checked yet"},
 		{"list --refer-id ORD-01*", 10, "10 trackings: 10 not checked yet"},
 		{"list --limit 50 --carrier dhl", 35, "35 trackings: 35 not checked yet"},

@@ -6,7 +6,11 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -41,12 +45,22 @@ func Main() command.Code {
 	return Run(soft, a, os.Args[1:])
 }
 
+// joinSortWord joins --sort and a word behind it that begins with a hyphen where the
+// shell completes it: cobra takes such a word for a flag.
+func joinSortWord(args []string) []string {
+	end := len(args) - 2
+	if end < 1 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd || args[end] != "--sort" || !strings.HasPrefix(args[end+1], "-") {
+		return args
+	}
+	return append(slices.Clone(args[:end]), "--sort="+args[end+1])
+}
+
 // Run runs one command line and returns its exit status. It writes any error to
 // a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) command.Code {
 	f := &command.Factory{App: a, Args: args, Exec: Run}
 	root := newRoot(f) //nolint:contextcheck // commands get theirs from cobra
-	root.SetArgs(args)
+	root.SetArgs(joinSortWord(args))
 	f.Preconfigure(args)
 	defer func() { _ = a.IO.Close() }()
 	cmd, err := root.ExecuteContextC(ctx)

@@ -55,10 +55,13 @@ func ParseDuration(s string) (time.Duration, error) {
 		total += n * float64(units()[i].length)
 	}
 	if total >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is too long", short(s))
+		return 0, fmt.Errorf("%q %w", short(s), ErrTooLong)
 	}
 	return time.Duration(math.Round(total)), nil
 }
+
+// ErrTooLong says that a duration is longer than can be represented.
+var ErrTooLong = errors.New("is too long")
 
 // FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. Parts
 // below a millisecond are left out, and so is the sign.

@@ -232,6 +232,11 @@ type Statistics interface {
 	// reads no tracking.
 	SeenStatuses(ctx context.Context, account string) ([]StatusCount, error)
 
+	// SeenCarriers returns the carrier codes of the account's trackings, and of numbers
+	// without an account, each in one spelling, the most frequent first. It reads no
+	// tracking.
+	SeenCarriers(ctx context.Context, account string) ([]string, error)
+
 	// LatestRuns returns the account's latest runs, newest first. Unlike
 	// [History.Runs] it counts nothing.
 	LatestRuns(ctx context.Context, account string, limit int) ([]Run, error)

@@ -218,6 +218,12 @@ func (d *DB) SeenStatuses(ctx context.Context, account string) ([]ledger.StatusC
 		WHERE c.account_id IN (0, `+accountOf("$1")+`) GROUP BY 1, 2, 3, 4 HAVING n > 0 ORDER BY n DESC, 1, 2, 3, 4`, account)
 }
 
+// SeenCarriers returns the carriers of trackings, see [ledger.Statistics].
+func (d *DB) SeenCarriers(ctx context.Context, account string) ([]string, error) {
+	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> '' AND account_id IN (0, `+accountOf("$1")+`)
+		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`, account)
+}
+
 // LatestRuns returns runs without their counts, see [ledger.Statistics].
 func (d *DB) LatestRuns(ctx context.Context, account string, limit int) ([]ledger.Run, error) {
 	return list(ctx, d.each, func(s scanner) (ledger.Run, error) {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -26,8 +27,14 @@ func ParseSince(flag, s string) (time.Time, error) {
 	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
 		return t, nil
 	}
-	if d, err := config.ParseDuration(s); err == nil {
+	d, err := config.ParseDuration(strings.TrimPrefix(s, "-"))
+	switch {
+	case err == nil && s[0] != '-':
 		return time.Now().Add(-d), nil
+	case err == nil:
+		return time.Time{}, Usagef("such as 48h", "%s %q is negative", flag, s)
+	case errors.Is(err, config.ErrTooLong):
+		return time.Time{}, Usagef("such as 48h", "%s %q is too long", flag, s)
 	}
 	return time.Time{}, Usagef("such as 2026-11-20, 2026-11-20T08:00:00Z or 48h", "%s %q is not a time or an age", flag, s)
 }

@@ -46,6 +46,7 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"account":         {values: accounts},
 		"api-key-file":    {files: true},
 		"ca-file":         {files: true, types: []string{"pem", "crt", "cer"}},
+		"carrier":         {values: carriers},
 		"columns":         {values: columns, list: true},
 		"config":          {files: true, types: []string{"yaml", "yml"}},
 		"event":           {values: eventKinds},

@@ -65,6 +65,16 @@ func statuses(l *line) (all []value) {
 	return all
 }
 
+// carriers are those of the account's trackings, the most frequent first.
+func carriers(l *line) []value {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	codes, _ := db.Statistics.SeenCarriers(l.ctx, l.account())
+	return words(codes)
+}
+
 // accounts are those that have runs.
 func accounts(l *line) []value {
 	db := l.open()

@@ -93,7 +93,7 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	}
 	for _, ref := range o.ReferIDs {
 		if rest := strings.TrimSuffix(ref, "*"); rest == "" || strings.Contains(rest, "*") {
-			return nil, f, command.Usagef("use one * at the end, such as --refer-id 'ORD-10*'", "--refer-id %q", ref)
+			return nil, f, command.Usagef("use one * at the end, such as --refer-id 'ORD-10*'", "--refer-id must be a referId, or its beginning and one *, not %q", ref)
 		}
 	}
 	var err error

@@ -270,7 +270,11 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 	for _, g := range groups {
 		all.AddCount(g.StatusCount)
 	}
-	l.call.IO.Note("… and %s more: --limit 0 shows all, -o csv --out FILE writes all", view.Number(all.Trackings()-printed))
+	csv := "-o csv --out FILE"
+	if l.call.Cmd.Flags().Changed("limit") {
+		csv = "--limit 0 " + csv
+	}
+	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", view.Number(all.Trackings()-printed), csv)
 	all.Print(l.call)
 	return nil
 }
@@ -318,6 +322,12 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 		return err
 	}
 	what := "statuses"
+	if !slices.Contains(l.words, "--status") && slices.Contains(l.words, "--carrier") {
+		what = "carriers"
+		if names, err = l.db.Statistics.SeenCarriers(ctx, account); err != nil {
+			return err
+		}
+	}
 	if slices.Contains(l.words, "--state") {
 		what = "states"
 		if names, err = l.states(ctx); err != nil {
