@@ -94,6 +94,27 @@ func TestNotesOfARun(t *testing.T) {
 	}
 }
 
+// After a signal no check is announced: none follows.
+func TestInterruptedRunAnnouncesNoCheck(t *testing.T) {
+	db, f := open(t), newFake()
+	interrupted := errors.New("interrupted")
+	soft, stop := context.WithCancelCause(t.Context())
+	f.create = func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+		if nth == 3 {
+			stop(interrupted)
+		}
+		return true, lost()
+	}
+	j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
+	j.Canary, j.Workers = false, 1
+	var notes []string
+	j.Note = func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
+	_, err := j.Execute(t.Context(), soft)
+	if !errors.Is(err, interrupted) || len(notes) > 0 {
+		t.Errorf("%v, notes %q; want the interruption and no note", err, notes)
+	}
+}
+
 func TestFirstRowThatIsNotShownStopsTheRun(t *testing.T) {
 	db, f := open(t), newFake()
 	f.blind = true

@@ -236,7 +236,7 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	more, err := j.afterSending(j.sendPending(ctx, soft))
+	more, err := j.afterSending(soft, j.sendPending(ctx, soft))
 	if more || err != nil || soft.Err() != nil {
 		return more, err
 	}
@@ -253,7 +253,7 @@ func (j *Job) sendFeed(ctx, soft context.Context) (bool, error) {
 	if fed != nil {
 		return false, fed
 	}
-	more, err := j.afterSending(sent)
+	more, err := j.afterSending(soft, sent)
 	return more || err == nil && soft.Err() == nil, err
 }
 
@@ -269,9 +269,11 @@ func (j *Job) endFeed() error {
 
 // afterSending reports whether the run continues with another round after it
 // stopped with err, and returns err if not.
-func (j *Job) afterSending(err error) (bool, error) {
+func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 	var stop *StopError
 	switch {
+	case errors.As(err, &stop) && (stop.checkFirst || stop.recheck != "") && soft.Err() != nil:
+		return false, context.Cause(soft) // nothing is checked any more
 	case errors.As(err, &stop) && stop.checkFirst:
 		return true, nil
 	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:

@@ -102,6 +102,19 @@ func (p *Progress) sample() {
 	}
 }
 
+// Of a shorter sample nothing is said of the time left: one of minSample that is less
+// than a part in minShare of all, such as the first row of a run, sent alone.
+const (
+	minSample = 2 * time.Second
+	minShare  = 100
+)
+
+// canEstimate reports whether the last samples say how long the rest takes. p is locked.
+func (p *Progress) canEstimate() bool {
+	took, done := time.Since(p.samples[0].at), p.done-p.samples[0].done
+	return took >= rateWindow-time.Second || took >= minSample && done*minShare >= p.total
+}
+
 // perSecond returns the rate, 0 if it is not known. p is locked.
 func (p *Progress) perSecond() float64 {
 	took := time.Since(p.samples[0].at).Seconds()
@@ -150,7 +163,7 @@ func (p *Progress) report() term.Report {
 	if elapsed >= time.Second {
 		parts = append(parts, term.Part{Text: Stopwatch(elapsed) + " elapsed", Next: true, Rank: rankElapsed, Ticking: true})
 	}
-	if left > 0 && rate > 0 {
+	if left > 0 && rate > 0 && p.canEstimate() {
 		end := time.Duration(float64(left) / rate * float64(time.Second))
 		add(term.Part{Text: "about " + roughly(end) + " left", Rank: rankTimeLeft, Ticking: true}, "leftSeconds", int64(end.Seconds()))
 	}
@@ -174,12 +187,12 @@ func (p *Progress) Line(width int) string { return p.bar.Line(width) }
 // Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }
 
-// CreateProgress shows how many rows and requests were accepted, and meanwhile how
+// CreateProgress shows how many rows were accepted and requests sent, and meanwhile how
 // many rows of unknown outcome were checked.
 type CreateProgress struct {
 	*Progress
 	io       *term.IO
-	requests int64
+	requests int64     // that were sent
 	checking *Progress // nil while nothing is checked
 }
 
@@ -217,13 +230,14 @@ func (p *CreateProgress) Checked() { p.checking.Add(1) }
 // Settled counts a batch whose outcome is on disk. Rows that are sent again or are
 // unknown are not done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
-	if r.Outcome != tracking.OutcomeAccepted && (r.Outcome != tracking.OutcomeRows || len(b.Rows) > 1) {
-		return
+	if r.Outcome != tracking.OutcomeNotSent {
+		p.mu.Lock()
+		p.requests++
+		p.mu.Unlock()
 	}
-	p.mu.Lock()
-	p.requests++
-	p.mu.Unlock()
-	p.Add(int64(len(b.Rows)))
+	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1 {
+		p.Add(int64(len(b.Rows)))
+	}
 }
 
 // Resolved counts unknown rows that the service has.

@@ -123,6 +123,27 @@ func TestProgressLinesSayWhatChanged(t *testing.T) {
 	})
 }
 
+// No time left is guessed from the first row, which is sent alone. Requests without a
+// usable answer count as sent, their rows once they are found.
+func TestCreateProgressOfAFirstRow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewCreateProgress(term.New(nil, &out, &out, term.Facts{}), 2001, 3)
+		time.Sleep(4 * time.Second)
+		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
+		time.Sleep(2 * time.Second)
+		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeUnknown})
+		p.Resolved(ledger.Accepted, 1000)
+		time.Sleep(5 * time.Second)
+		p.Stop()
+		want := "Creating: 1 of 2,001 rows, 2,000 left · 5s elapsed · 1 of 3 requests\n" +
+			"Creating: 1,001 of 2,001 rows, 1,000 left · 100/s · 10s elapsed, about 10s left · 2 of 3 requests\n"
+		if got := out.String(); got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	})
+}
+
 // A create shows rows and requests, and those of unknown outcome with a counter of
 // their own.
 func TestCreateProgress(t *testing.T) {
