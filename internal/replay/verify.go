@@ -40,6 +40,7 @@ func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier,
 type Reverified struct {
 	Verified int                    // that were not before
 	Refused  int                    // that do not verify
+	MadeUp   int                    // synthetic ones, which the others do not count
 	Events   int64                  // that were released
 	Reasons  map[webhook.Reason]int // why those of Refused do not verify
 }
@@ -63,9 +64,12 @@ func Reverify(ctx context.Context, in Inbox, verdicts inbox.Verdicts, scheme str
 			return n, err
 		}
 		d = verify(d, scheme, v)
-		if d.Verified == inbox.Yes {
+		switch {
+		case d.IsSynthetic():
+			n.MadeUp++
+		case d.Verified == inbox.Yes:
 			n.Verified++
-		} else {
+		default:
 			n.Refused++
 			n.Reasons[d.Reason]++
 		}

@@ -27,6 +27,7 @@ type eventPrinter struct {
 	// the place of an event in it.
 	lastDelivery int64
 	lastIndex    int
+	genuine      int64 // deliveries that were not made up
 	summary      summaryJSON
 }
 
@@ -48,19 +49,19 @@ type summaryJSON struct {
 	Conflicts        int64  `json:"conflicts"`
 	Anomalies        int64  `json:"anomalies"`
 	Refused          int64  `json:"refused"`
-	WouldHaveRefused int64  `json:"wouldHaveRefused"` // of deliveries, when observing
+	WouldHaveRefused int64  `json:"wouldHaveRefused"` // of deliveries that were not made up, when observing
 }
 
 // receivedJSON is an event as `listen` prints it.
 type receivedJSON struct {
 	view.Event
 	WouldHaveRefused int64 `json:"wouldHaveRefused,omitempty"` // deliveries so far, this one included
-	Of               int64 `json:"of,omitempty"`               // of so many
+	Of               int64 `json:"of,omitempty"`               // of so many that were not made up
 }
 
 func (p *eventPrinter) print(n listen.Notification) error {
-	p.count(n)
-	if err := p.printNotification(n); err != nil {
+	repeated := !p.count(n)
+	if err := p.printNotification(n, repeated); err != nil {
 		return err
 	}
 	if p.exitAfter > 0 && p.summary.Events >= p.exitAfter {
@@ -69,20 +70,23 @@ func (p *eventPrinter) print(n listen.Notification) error {
 	return nil
 }
 
-// count counts what is new. What was verified again comes a second time, under
-// the delivery that it came with.
-func (p *eventPrinter) count(n listen.Notification) {
+// count counts what is new, and reports whether n is. What was verified again comes a
+// second time, under the delivery that it came with.
+func (p *eventPrinter) count(n listen.Notification) bool {
 	if n.Type == listen.Refused {
 		p.summary.Refused += 1 + n.Unreported
-		return
+		return true
 	}
 	e := n.Event
 	if e.Delivery < p.lastDelivery || e.Delivery == p.lastDelivery && e.Index <= p.lastIndex {
-		return
+		return false
 	}
 	if e.Delivery > p.lastDelivery {
 		p.summary.Deliveries++
-		if p.observe && e.Verified == inbox.No {
+		if !e.Synthetic {
+			p.genuine++
+		}
+		if p.wouldRefuse(e) {
 			p.summary.WouldHaveRefused++
 		}
 	}
@@ -97,9 +101,15 @@ func (p *eventPrinter) count(n listen.Notification) {
 	default:
 		p.summary.Events++
 	}
+	return true
 }
 
-func (p *eventPrinter) printNotification(n listen.Notification) error {
+// wouldRefuse reports whether enforcing would have refused a genuine event's delivery.
+func (p *eventPrinter) wouldRefuse(e inbox.Event) bool {
+	return p.observe && e.Verified == inbox.No && !e.Synthetic
+}
+
+func (p *eventPrinter) printNotification(n listen.Notification, repeated bool) error {
 	if n.Unreported > 0 {
 		p.io.Warning("not printed: %s", command.Plural(n.Unreported, "more refusal"))
 	}
@@ -109,21 +119,25 @@ func (p *eventPrinter) printNotification(n listen.Notification) error {
 	case p.out.Machine():
 		j := receivedJSON{Event: view.NewEvent(view.MaskEvent(n.Event, p.hide))}
 		j.Type = string(n.Type)
-		if p.observe && n.Event.Verified == inbox.No {
-			j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.summary.Deliveries
+		if p.wouldRefuse(n.Event) {
+			j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.genuine
 		}
 		return p.out.Object(j)
 	case n.Type == listen.Refused:
 		return p.printRefused(n.Refused)
 	default:
-		return p.printEvent(n)
+		return p.printEvent(n, repeated)
 	}
 }
 
 // printEvent prints one event: time, number, tracking number, kind, status, whether it
-// verified, and the latest event.
-func (p *eventPrinter) printEvent(n listen.Notification) error {
+// verified, and the latest event. One that is repeated was verified since it came.
+func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 	e, out := n.Event, p.out.Out()
+	trust := view.Trust(e)
+	if repeated && e.Verified == inbox.Yes {
+		trust += ", verified now"
+	}
 	kind, latest := e.Kind, e.LatestEvent
 	if n.Type != listen.Event {
 		kind = string(n.Type) + " " + kind
@@ -132,8 +146,8 @@ func (p *eventPrinter) printEvent(n listen.Notification) error {
 		latest = e.Anomaly
 	}
 	would := ""
-	if p.observe && e.Verified == inbox.No {
-		would = fmt.Sprintf("would have refused %d of %d", p.summary.WouldHaveRefused, p.summary.Deliveries)
+	if p.wouldRefuse(e) {
+		would = fmt.Sprintf("would have refused %d of %d", p.summary.WouldHaveRefused, p.genuine)
 	}
 	columns := out.Width()
 	l := layoutFor(columns)
@@ -143,14 +157,14 @@ func (p *eventPrinter) printEvent(n listen.Notification) error {
 		{text: e.TrackingNumber, width: l.number, keep: true},
 		{text: kind, width: l.kind, keep: columns == 0},
 		{text: p.names.Status(e.Status, e.StatusLabel, e.StatusTrack), width: l.status, keep: columns == 0, style: p.names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
-		{text: view.Trust(e), width: l.verified, style: trustStyle(e)},
+		{text: trust, width: l.verified, style: trustStyle(e)},
 		{text: latest, width: l.latest},
 	}
 	if columns == 0 {
 		if would != "" {
 			would = "; " + would
 		}
-		return p.out.Line("%s  %s%s", line(out, cells...), out.Style(trustStyle(e), "verified: "+view.Trust(e)), would)
+		return p.out.Line("%s  %s%s", line(out, cells...), out.Style(trustStyle(e), "verified: "+trust), would)
 	}
 	err := p.out.Line("%s", line(out, cells...))
 	if err == nil && would != "" {
@@ -212,7 +226,7 @@ func (p *eventPrinter) printSummary() error {
 	}
 	p.io.Note("%s", text)
 	if s.WouldHaveRefused > 0 {
-		p.io.Note("Enforcing would have refused %d of %s", s.WouldHaveRefused, command.Plural(s.Deliveries, "delivery"))
+		p.io.Note("Enforcing would have refused %d of %s", s.WouldHaveRefused, command.Plural(p.genuine, "delivery"))
 	}
 	return nil
 }

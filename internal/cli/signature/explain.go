@@ -89,7 +89,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 		return err
 	}
 	j := explanationJSON{
-		verdictJSON: newVerdictJSON(id, name, d.At, found.Verdict),
+		verdictJSON: newVerdictJSON(id, name, d, found.Verdict),
 		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
 	}
 	if found.Scheme != nil {

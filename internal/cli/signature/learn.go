@@ -47,6 +47,7 @@ type pinnedJSON struct {
 type rejudgedJSON struct {
 	Verified int                    `json:"verified"`
 	Refused  int                    `json:"refused"`
+	MadeUp   int                    `json:"madeUp"` // of `events send`, left out of the others
 	Events   int64                  `json:"events"`
 	Reasons  map[webhook.Reason]int `json:"reasons"` // why those of refused do not verify
 }

@@ -59,7 +59,11 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 	case j.Pinned != nil:
 		call.IO.Note("Pinned as %s in %s, with verify: observe", j.Pinned.Name, j.Pinned.File)
 		if j.Rejudged != nil {
-			call.IO.Note("Stored deliveries: %d verified, %d not verified%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons))
+			madeUp := ""
+			if n := j.Rejudged.MadeUp; n > 0 {
+				madeUp = fmt.Sprintf("; %d made up, left out", n)
+			}
+			call.IO.Note("Stored deliveries: %d verified, %d not verified%s%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons), madeUp)
 			if j.Rejudged.Verified == 0 && c.Stale != "" {
 				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if deliveries always arrive this late", c.Stale, j.Pinned.Name)
 			}

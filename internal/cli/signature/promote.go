@@ -66,7 +66,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 		}
 		j.Checked++
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
-			j.Failing = append(j.Failing, newVerdictJSON(d.ID(), name, d.ReceivedAt, verdict))
+			j.Failing = append(j.Failing, newVerdictJSON(d.ID(), name, d.Sample(), verdict))
 		}
 		if j.Checked == o.Last {
 			break

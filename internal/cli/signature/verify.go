@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -28,11 +29,12 @@ type verdictJSON struct {
 	BodyAuthenticated bool           `json:"bodyAuthenticated"`
 	Timestamp         *time.Time     `json:"timestamp"`
 	SkewSeconds       *float64       `json:"skewSeconds"` // above 0: the sender's clock is ahead
+	Synthetic         bool           `json:"synthetic"`   // made up by `events send`
 }
 
-func newVerdictJSON(name, scheme string, at time.Time, v webhook.Verdict) verdictJSON {
+func newVerdictJSON(name, scheme string, d webhook.Sample, v webhook.Verdict) verdictJSON {
 	j := verdictJSON{
-		Delivery: name, ReceivedAt: view.TimeOrNull(at), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
+		Delivery: name, ReceivedAt: view.TimeOrNull(d.At), Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
 		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
 	}
 	if j.Timestamp != nil {
@@ -44,14 +46,11 @@ func newVerdictJSON(name, scheme string, at time.Time, v webhook.Verdict) verdic
 
 // words shows in a cell whether a delivery verified.
 func (j verdictJSON) words() string {
-	switch {
-	case !j.Verified:
-		return "no: " + string(j.Reason)
-	case !j.BodyAuthenticated:
-		return "yes, body not authenticated"
-	default:
-		return "yes"
+	e := inbox.Event{Verified: inbox.No, Reason: j.Reason, BodyAuthenticated: j.BodyAuthenticated, Synthetic: j.Synthetic}
+	if j.Verified {
+		e.Verified = inbox.Yes
 	}
+	return view.Trust(e)
 }
 
 type verifyOptions struct {
@@ -105,7 +104,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 		if at.IsZero() {
 			at = time.Now()
 		}
-		all = append(all, newVerdictJSON(delivery, name, d.At, v.Verify(d.Request, at)))
+		all = append(all, newVerdictJSON(delivery, name, d, v.Verify(d.Request, at)))
 	}
 	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
