@@ -133,7 +133,11 @@ func (r *route) report(l inbox.OutboxEntry, o inbox.Settlement, elapsed time.Dur
 		n.FailedFor, r.failingSince = o.Now.Sub(r.failingSince), time.Time{}
 	case o.Disposition != inbox.Sent && r.failingSince.IsZero():
 		r.failingSince = o.Now
+		if first := l.FirstFailure; !r.succeeded && !first.IsZero() && first.Before(o.Now) {
+			r.failingSince = first // an earlier process met it
+		}
 	}
+	r.succeeded = r.succeeded || o.Disposition == inbox.Sent
 	n.FailingSince = r.failingSince
 	r.mu.Unlock()
 	if r.forwarder.o.OnAttempt == nil {

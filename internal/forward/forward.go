@@ -99,6 +99,7 @@ type route struct {
 	readAlert, claimAlert, loadAlert, settleAlert onceAlert
 
 	mu           sync.Mutex
+	succeeded    bool      // an attempt did
 	failingSince time.Time // since when all attempts failed; zero if the last one succeeded
 }
 

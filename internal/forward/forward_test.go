@@ -416,6 +416,26 @@ func TestResumesAfterADeath(t *testing.T) {
 	}
 }
 
+// A target that failed before a restart fails since then.
+func TestFailsSinceBeforeARestart(t *testing.T) {
+	b, a := newBox(t), newApp(t)
+	a.answer = func(string, string) int { return 500 }
+	var reports [2]forward.AttemptReport
+	for i := range reports {
+		r := b.forward(forward.Options{}, a.URL)
+		if i == 0 {
+			b.put("A", inbox.Yes)
+			r.Wake()
+		}
+		until(t, "an attempt", func() bool { return len(r.told()) > 0 })
+		r.stop()
+		reports[i] = r.told()[0]
+	}
+	if d := reports[1].FailingSince.Sub(reports[0].FailingSince).Abs(); d > time.Millisecond {
+		t.Errorf("fails since %v, after the restart since %v", reports[0].FailingSince, reports[1].FailingSince)
+	}
+}
+
 func TestGivesUpWhatCantBeSent(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	r := b.forward(forward.Options{}, a.URL)

@@ -125,13 +125,16 @@ type Retention interface {
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Listeners interface {
-	// AddListener records that deliveries are taken at url, until the store is
-	// closed or its process has died.
-	AddListener(ctx context.Context, url string) error
+	// AddListener records that deliveries are taken at url and sent to those
+	// sinks, until the store is closed or its process has died.
+	AddListener(ctx context.Context, url string, sinks ...int64) error
 
 	// RunningListeners returns the URLs at which deliveries are taken now, in any
 	// order.
 	RunningListeners(ctx context.Context) ([]string, error)
+
+	// RunningSinks returns the sinks that running listeners send to, in any order.
+	RunningSinks(ctx context.Context) ([]int64, error)
 }
 
 // PruneResult is what a prune dropped.

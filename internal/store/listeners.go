@@ -1,12 +1,23 @@
 package store
 
-import "context"
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+// sinkRow begins the rows of sinks that listeners send to.
+const sinkRow = "sink:"
 
 // AddListener records that this process takes deliveries, see [inbox.Listeners].
-func (d *DB) AddListener(ctx context.Context, url string) error {
+func (d *DB) AddListener(ctx context.Context, url string, sinks ...int64) error {
 	me, err := d.owner.acquire()
 	if err != nil {
 		return d.fail("lock", err)
+	}
+	rows := []string{clean(url)}
+	for _, sink := range sinks {
+		rows = append(rows, sinkRow+strconv.FormatInt(sink, 10))
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		all, err := list(ctx, t.each, scanListener, selectListeners)
@@ -22,28 +33,53 @@ func (d *DB) AddListener(ctx context.Context, url string) error {
 				return err
 			}
 		}
-		_, err = t.exec(ctx, "INSERT INTO listeners (owner, url) VALUES ($1, $2) ON CONFLICT DO NOTHING", me, clean(url))
-		return err
+		for _, row := range rows {
+			if _, err := t.exec(ctx, "INSERT INTO listeners (owner, url) VALUES ($1, $2) ON CONFLICT DO NOTHING", me, row); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
 // RunningListeners returns where deliveries are taken, see [inbox.Listeners].
 func (d *DB) RunningListeners(ctx context.Context) ([]string, error) {
+	var urls []string
+	err := d.eachRunning(ctx, func(row string) {
+		if !strings.HasPrefix(row, sinkRow) {
+			urls = append(urls, row)
+		}
+	})
+	return urls, err
+}
+
+// RunningSinks returns where running listeners send to, see [inbox.Listeners].
+func (d *DB) RunningSinks(ctx context.Context) ([]int64, error) {
+	var sinks []int64
+	err := d.eachRunning(ctx, func(row string) {
+		if id, err := strconv.ParseInt(strings.TrimPrefix(row, sinkRow), 10, 64); err == nil {
+			sinks = append(sinks, id)
+		}
+	})
+	return sinks, err
+}
+
+// eachRunning calls do with the rows of listeners that live.
+func (d *DB) eachRunning(ctx context.Context, do func(row string)) error {
 	all, err := list(ctx, d.each, scanListener, selectListeners)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var urls []string
 	for _, l := range all {
 		alive, err := d.owner.isAlive(l.owner)
 		if err != nil {
-			return nil, d.fail("lock", err)
+			return d.fail("lock", err)
 		}
 		if alive {
-			urls = append(urls, l.url)
+			do(l.url)
 		}
 	}
-	return urls, nil
+	return nil
 }
 
 const selectListeners = "SELECT owner, url FROM listeners"

@@ -1,10 +1,12 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
@@ -13,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // deadJSON is a delivery that was given up forwarding, in our output.
@@ -132,10 +135,13 @@ type forwardingJSON struct {
 	NextAttemptAt *time.Time      `json:"nextAttemptAt,omitempty"`
 	SentAt        *time.Time      `json:"sentAt,omitempty"`
 	GivenUpAt     *time.Time      `json:"givenUpAt,omitempty"`
-	Reply         string          `json:"reply,omitempty"` // start of the last answer, if it failed
+	Reply         string          `json:"reply,omitempty"`      // start of the last answer, if it failed
+	NoListener    bool            `json:"noListener,omitempty"` // it waits, and no running listener forwards to the target
 }
 
-func newForwardingJSON(delivery int64, f inbox.Forwarding) forwardingJSON {
+// newForwardingJSON returns what became of a delivery. running are the sinks that
+// listeners send to.
+func newForwardingJSON(delivery int64, f inbox.Forwarding, running []int64) forwardingJSON {
 	j := forwardingJSON{Delivery: delivery, Target: view.Target(f.Sink), Filter: f.Sink.Filter, State: notQueued}
 	switch w := f.Waiting; {
 	case w != nil:
@@ -154,14 +160,17 @@ func newForwardingJSON(delivery int64, f inbox.Forwarding) forwardingJSON {
 	case !f.Read:
 		j.State = unread
 	}
+	j.NoListener = (j.State == waiting || j.State == unread) && !slices.Contains(running, f.Sink.ID)
 	return j
 }
 
 // words says what became of the delivery, or what it waits for.
 func (j forwardingJSON) words(now time.Time) string {
 	switch {
+	case j.State == unread && j.NoListener:
+		return "not queued; start `waybill listen --forward-to URL`"
 	case j.State == unread:
-		return "not read yet"
+		return "not queued yet"
 	case j.State == notQueued:
 		return "not queued"
 	case j.State == dead:
@@ -172,6 +181,8 @@ func (j forwardingJSON) words(now time.Time) string {
 		return "sent"
 	case j.HeldBy != 0:
 		return fmt.Sprintf("held behind %d, same number", j.HeldBy)
+	case j.NoListener:
+		return "no listener forwards to it"
 	case j.NextAttemptAt != nil && j.NextAttemptAt.After(now):
 		return "next attempt " + render.LocalTime(*j.NextAttemptAt)
 	default:
@@ -179,15 +190,21 @@ func (j forwardingJSON) words(now time.Time) string {
 	}
 }
 
-// at is when that became so: when it was sent, given up or queued.
-func (j forwardingJSON) at() time.Time {
-	for _, t := range []*time.Time{j.SentAt, j.GivenUpAt, j.QueuedAt} {
+// firstTime returns the first time that is there.
+func firstTime(times ...*time.Time) time.Time {
+	for _, t := range times {
 		if t != nil {
 			return *t
 		}
 	}
 	return time.Time{}
 }
+
+// queued is when it came into the outbox, as long as it is there.
+func (j forwardingJSON) queued() time.Time { return firstTime(j.QueuedAt) }
+
+// ended is when it was sent or given up.
+func (j forwardingJSON) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
 // answer is the last answer of the target, in few words.
 func (j forwardingJSON) answer() string {
@@ -201,48 +218,71 @@ func (j forwardingJSON) answer() string {
 	}
 }
 
-// targetText shows the target with its filter.
-func (j forwardingJSON) targetText() string {
-	if j.Filter == "" {
-		return j.Target
+// targetColumn shows the target with its filter. On a terminal it is short: the start and
+// the end of the URL without http://, and the start of the filter behind it.
+func targetColumn(out *command.Output) command.Column[forwardingJSON] {
+	const shownURL, shownFilter = 32, 16 // columns
+	return command.Column[forwardingJSON]{Column: render.Column{Name: "TARGET"}, Cell: func(j forwardingJSON) string {
+		switch {
+		case out != nil && out.Out().IsTerminal() && !out.IsCSV() && !out.HasColumns():
+			text := cutMiddle(strings.TrimPrefix(j.Target, "http://"), shownURL)
+			if j.Filter != "" {
+				text += " (" + term.Truncate(j.Filter, shownFilter) + ")"
+			}
+			return text
+		case j.Filter != "":
+			return j.Filter + "=>" + j.Target
+		default:
+			return j.Target
+		}
+	}}
+}
+
+// cutMiddle cuts a text in its middle, to so many runes.
+func cutMiddle(text string, n int) string {
+	r := []rune(text)
+	if len(r) <= n {
+		return text
 	}
-	return j.Filter + "=>" + j.Target
+	return string(r[:n*2/3]) + "…" + string(r[len(r)-n+n*2/3+1:])
 }
 
 // forwardingColumns returns the columns of what became of deliveries.
-func forwardingColumns(now time.Time) []command.Column[forwardingJSON] {
+func forwardingColumns(out *command.Output, now time.Time) []command.Column[forwardingJSON] {
 	return []command.Column[forwardingJSON]{
-		{Column: render.Column{Name: "TARGET", Flex: true}, Cell: forwardingJSON.targetText},
+		targetColumn(out),
 		{Column: render.Column{Name: "STATE"}, Cell: func(j forwardingJSON) string { return j.words(now) }, Style: func(j forwardingJSON) term.Style {
 			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
 		}},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "TIME", Rank: 1}, Time: forwardingJSON.at},
+		{Column: render.Column{Name: "QUEUED", Rank: 4}, Time: forwardingJSON.queued},
+		{Column: render.Column{Name: "ENDED", Rank: 1}, Time: forwardingJSON.ended},
 		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 3}, Cell: forwardingJSON.answer},
 	}
 }
 
 // pendingColumns returns the columns of what waits for targets.
-func pendingColumns(now time.Time) []command.Column[forwardingJSON] {
+func pendingColumns(out *command.Output, now time.Time) []command.Column[forwardingJSON] {
 	return []command.Column[forwardingJSON]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Delivery) }},
-		{Column: render.Column{Name: "TARGET", Flex: true}, Cell: forwardingJSON.targetText},
+		targetColumn(out),
 		{Column: render.Column{Name: "WAITS FOR"}, Cell: func(j forwardingJSON) string { return j.words(now) }},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},
 		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 1}, Cell: forwardingJSON.answer},
-		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: forwardingJSON.at},
+		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: forwardingJSON.queued},
 		{Column: render.Column{Name: "SAME NUMBER", ID: true, Rank: 4}, Cell: func(j forwardingJSON) string { return j.HeldByNumber }},
 	}
 }
 
-// runListPending lists what waits for targets, in the order in which it was queued.
+// runListPending lists what waits for targets, by target and in the order in which it
+// was queued.
 func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err != nil {
 		return err
 	}
 	w := command.Listing[forwardingJSON]{
-		Out: c.Out, Empty: "Nothing waits for a target", Columns: pendingColumns(time.Now()), JSON: func(j forwardingJSON) any { return j },
+		Out: c.Out, Empty: "Nothing waits for a target", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j forwardingJSON) any { return j },
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)
@@ -251,34 +291,64 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	found := false
-	entries := command.Filter(db.Forwardings.WaitingEntries(ctx), func(e inbox.WaitingEntry) bool {
-		found = found || !e.Added.Before(since)
-		return !e.Added.Before(since)
-	}, o.Limit)
-	if err := w.Print(c.IO, func(yield func(forwardingJSON, error) bool) {
-		for e, err := range entries {
-			if !yield(newForwardingJSON(e.Delivery, inbox.Forwarding{Sink: sinks[e.Sink], Waiting: &e}), err) {
-				return
-			}
-		}
-	}); err != nil {
+	running, err := db.Listeners.RunningSinks(ctx)
+	if err != nil {
 		return err
 	}
-	return notePending(ctx, c, db, sinks, found)
+	order := slices.SortedFunc(maps.Values(sinks), func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
+	found := false
+	if err := w.Print(c.IO, command.Filter(func(yield func(forwardingJSON, error) bool) {
+		for _, sink := range order {
+			if sink.Waiting == 0 {
+				continue
+			}
+			for e, err := range db.Forwardings.WaitingEntries(ctx) {
+				if err == nil && (e.Sink != sink.ID || e.Added.Before(since)) {
+					continue
+				}
+				if err == nil && e.HeldBy != 0 {
+					e.Number, err = sentNumber(ctx, db, e)
+				}
+				found = true
+				if !yield(newForwardingJSON(e.Delivery, inbox.Forwarding{Sink: sink, Waiting: &e}, running), err) || err != nil {
+					return
+				}
+			}
+		}
+	}, func(forwardingJSON) bool { return true }, o.Limit)); err != nil {
+		return err
+	}
+	return notePending(ctx, c, db, order, running, found)
 }
 
-// notePending notes what no listener has read yet for a target, and whether a
-// listener runs at all.
-func notePending(ctx context.Context, c *command.Call, db *app.Store, sinks map[int64]inbox.Sink, found bool) error {
-	for _, id := range slices.Sorted(maps.Keys(sinks)) {
-		if k := sinks[id]; k.Unread > 0 {
-			found = true
-			c.IO.Note("%s: %s not read yet", view.Sink(k), command.Plural(k.Unread, "delivery"))
+// sentNumber returns the tracking number that holds an entry, as it was sent.
+func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (string, error) {
+	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: w.HeldBy}) {
+		if err != nil {
+			return "", err
+		}
+		if tracking.FoldNumber(e.TrackingNumber) == w.Number {
+			return e.TrackingNumber, nil
 		}
 	}
-	running, err := db.Listeners.RunningListeners(ctx)
-	if err == nil && found && len(running) == 0 {
+	return w.Number, nil
+}
+
+// notePending notes what is not queued for a target, and whether a listener runs at all.
+func notePending(ctx context.Context, c *command.Call, db *app.Store, sinks []inbox.Sink, running []int64, found bool) error {
+	for _, k := range sinks {
+		switch n := command.Plural(k.Unread, "delivery"); {
+		case k.Unread == 0:
+			continue
+		case slices.Contains(running, k.ID):
+			c.IO.Note("%s: %s not queued yet", view.Sink(k), n)
+		default:
+			c.IO.Note("%s: %s not queued; start `waybill listen --forward-to URL`", view.Sink(k), n)
+		}
+		found = true
+	}
+	listeners, err := db.Listeners.RunningListeners(ctx)
+	if err == nil && found && len(listeners) == 0 {
 		c.IO.Note("No listener runs on this store; `waybill listen` with the same --forward-to sends what waits")
 	}
 	return err

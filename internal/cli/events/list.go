@@ -79,7 +79,7 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 	flags.BoolVar(&o.Refused, "refused", false, "deliveries that were refused")
 	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, true))
 	command.ColumnsFlag(cmd, refusedColumns())
-	command.ColumnsFlag(cmd, pendingColumns(time.Time{}))
+	command.ColumnsFlag(cmd, pendingColumns(nil, time.Time{}))
 	command.ColumnsFlag(cmd, deadColumns(nil))
 	return cmd
 }

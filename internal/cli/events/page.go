@@ -104,9 +104,13 @@ func newShownEvent(ctx context.Context, c *command.Call, db *app.Store, e inbox.
 	if err := j.addEffect(ctx, c, db, e); err != nil {
 		return j, err
 	}
+	running, err := db.Listeners.RunningSinks(ctx)
+	if err != nil {
+		return j, err
+	}
 	all, err := db.Forwardings.ForwardingsOf(ctx, e.Delivery)
 	for _, f := range all {
-		j.Forwarding = append(j.Forwarding, newForwardingJSON(e.Delivery, f))
+		j.Forwarding = append(j.Forwarding, newForwardingJSON(e.Delivery, f, running))
 	}
 	return j, err
 }
@@ -338,7 +342,7 @@ func printForwarding(c *command.Call, all []forwardingJSON) error {
 	if err := c.Out.Line(""); err != nil {
 		return err
 	}
-	return command.Listing[forwardingJSON]{Out: c.Out, Columns: forwardingColumns(time.Now())}.PrintAll(c.IO, all)
+	return command.Listing[forwardingJSON]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
 }
 
 // showRefused shows a refused delivery.

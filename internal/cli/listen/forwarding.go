@@ -109,6 +109,18 @@ func (fw *forwarding) knownSinks() []inbox.Sink {
 	return slices.DeleteFunc(fw.Sinks(), func(sink inbox.Sink) bool { return sink.New && sink.Unread == 0 })
 }
 
+// sinkIDs returns the sinks that are sent to.
+func (fw *forwarding) sinkIDs() []int64 {
+	if fw == nil {
+		return nil
+	}
+	var ids []int64
+	for _, sink := range fw.Sinks() {
+		ids = append(ids, sink.ID)
+	}
+	return ids
+}
+
 // skipBacklog drops what waits for known targets.
 func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) error {
 	for _, sink := range fw.knownSinks() {

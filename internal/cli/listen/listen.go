@@ -161,7 +161,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("events do not update trackings for now: %v", err) })
 		return nil
 	})
-	if err := s.db.Listeners.AddListener(until, listenerURL(l.Addr())); err != nil {
+	if err := s.db.Listeners.AddListener(until, listenerURL(l.Addr()), s.forwarding.sinkIDs()...); err != nil {
 		s.call.IO.Warning("other commands cannot find this listener: %v", err)
 	}
 	printing.Lock()

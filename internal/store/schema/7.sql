@@ -24,7 +24,7 @@ CREATE TABLE forwarded (
 	PRIMARY KEY (delivery, sink)
 ) WITHOUT ROWID;
 
--- Listeners that run, and where they take deliveries.
+-- Listeners that run: where they take deliveries, and sink:ID for each sink they send to.
 CREATE TABLE listeners (
 	owner TEXT NOT NULL, -- see outbox; one that is not alive has ended
 	url   TEXT NOT NULL,
