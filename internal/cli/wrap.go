@@ -16,7 +16,7 @@ const (
 )
 
 // wrapText breaks lines that are wider than width between words, and fills
-// their paragraph anew. What follows goes under the text of the line: behind
+// their paragraph or item of a list anew. What follows goes under the text of the line: behind
 // its first wide gap, or its indent.
 // Examples stay as they are, to be copied. 0 is no terminal.
 func wrapText(text string, width int) string {
@@ -36,6 +36,11 @@ func wrapText(text string, width int) string {
 			n := prose(lines[i:], width)
 			line = strings.Join(lines[i:i+n], " ")
 			i += n - 1
+		} else if n := item(lines[i:], width); n > 1 && !examples {
+			for _, more := range lines[i+1 : i+n] {
+				line += " " + strings.TrimLeft(more, " ")
+			}
+			i += n - 1
 		}
 		if examples {
 			b.WriteString(line + "\n")
@@ -51,6 +56,24 @@ func wrapText(text string, width int) string {
 func prose(lines []string, width int) int {
 	n, wide := 0, false
 	for n < len(lines) && lines[n] != "" && lines[n][0] != ' ' {
+		wide = wide || term.DisplayWidth(lines[n]) > width
+		n++
+	}
+	if !wide {
+		return 1
+	}
+	return n
+}
+
+// item returns how many lines are filled anew together: those of the item of a list
+// that begins here if one of them is too wide, else 1.
+func item(lines []string, width int) int {
+	indent := textIndent(lines[0])
+	if indent == leading(lines[0]) {
+		return 1
+	}
+	n, wide := 1, term.DisplayWidth(lines[0]) > width
+	for n < len(lines) && leading(lines[n]) == indent && textIndent(lines[n]) == indent {
 		wide = wide || term.DisplayWidth(lines[n]) > width
 		n++
 	}
@@ -79,7 +102,7 @@ func wrapLine(b *strings.Builder, line string, width int) {
 // textIndent is where the text of a line begins: behind a name and a gap of two
 // spaces or more, or behind its indent.
 func textIndent(line string) int {
-	start := len(line) - len(strings.TrimLeft(line, " "))
+	start := leading(line)
 	if start == 0 {
 		return 0
 	}
@@ -88,3 +111,6 @@ func textIndent(line string) int {
 	}
 	return start
 }
+
+// leading is how many spaces a line begins with.
+func leading(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
