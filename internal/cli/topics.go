@@ -203,7 +203,8 @@ FORMATS
   -o json     an object for one result, an array for a list
   -o jsonl    one object per line
   -o csv      CSV; identifiers that a spreadsheet would change become ="00123",
-              other cells that it would execute begin with ' (--csv-raw: neither)
+              other cells that it would execute begin with ' (--csv-raw: neither);
+              times of waybill in UTC
   --excel     CSV that Excel opens by double click: byte order mark, CRLF, the
               separator of your locale (or --excel=semicolon, --excel=comma),
               local times without offset
@@ -229,7 +230,8 @@ column, value, message, hint}].
 
 TERMINALS
 
-Without a terminal there is no color, no progress display and no prompt.
+Without a terminal there is no color and no prompt; in place of a progress display,
+a line every few seconds.
 NO_COLOR, CLICOLOR_FORCE, TERM=dumb and --color are honored. Characters that
 could control a terminal are shown as escapes such as \u{1b}.
 

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,6 +63,17 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 					t.Errorf("%v at %d columns leaves no room: %s", args, width, line)
 				}
 			}
+		}
+	}
+}
+
+func TestHelpIsInAmericanSpelling(t *testing.T) {
+	british := regexp.MustCompile(`(?i)\w*(colour|behaviour|honour|favour|recognis|organis|centre|licence|cancell(ed|ing))\w*`)
+	pages := [][]string{{"help", "environment"}, {"help", "exit-codes"}, {"help", "flags"}, {"help", "input"}, {"help", "output"}, {"help", "rows"}}
+	walk(tree(), func(cmd *cobra.Command) { pages = append(pages, append(words(cmd), "--help")) })
+	for _, args := range pages {
+		if found := british.FindAllString(runWide(t, 100, args...), -1); found != nil {
+			t.Errorf("%v: %q", args, found)
 		}
 	}
 }

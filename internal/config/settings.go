@@ -127,7 +127,7 @@ func showing() []setting {
 		}, preset: "table"},
 		{Setting: Setting{
 			Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"},
-			Help: "when to use colour",
+			Help: "when to use color",
 		}, preset: "auto"},
 		{Setting: Setting{
 			Key: "quiet", Flag: "quiet", Kind: KindBool, Why: whyLoud,
@@ -315,8 +315,8 @@ func Variables() []Variable {
 		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},
 		{"HTTP_PROXY", "proxy where --insecure-http allows http"},
 		{"NO_PROXY", "hosts to reach without the proxy"},
-		{"NO_COLOR", "no colour when set and not empty"},
-		{"CLICOLOR_FORCE", "colour without a terminal too, when set and neither empty nor 0"},
-		{"TERM", "dumb: no colour, no spinner"},
+		{"NO_COLOR", "no color when set and not empty"},
+		{"CLICOLOR_FORCE", "color without a terminal too, when set and neither empty nor 0"},
+		{"TERM", "dumb: no color, no spinner"},
 	}
 }
