@@ -1,235 +1,39 @@
-# fish completion for waybill                              -*- shell-script -*-
+# fish completion for waybill. Words are passed without their quotes and are not
+# evaluated; fish escapes what is inserted.
 
-function __waybill_debug
-    set -l file "$BASH_COMP_DEBUG_FILE"
-    if test -n "$file"
-        echo "$argv" >> $file
-    end
-end
-
-function __waybill_perform_completion
-    __waybill_debug "Starting __waybill_perform_completion"
-
-    # Extract all args except the last one
-    set -l args (commandline -opc)
-    # Extract the last arg and escape it in case it is a space
-    set -l lastArg (string escape -- (commandline -ct))
-
-    __waybill_debug "args: $args"
-    __waybill_debug "last arg: $lastArg"
-
-    # Disable ActiveHelp which is not supported for fish shell
-    set -l requestComp "WAYBILL_ACTIVE_HELP=0 $args[1] __complete $args[2..-1] $lastArg"
-
-    __waybill_debug "Calling $requestComp"
-    set -l results (eval $requestComp 2> /dev/null)
-
-    # Some programs may output extra empty lines after the directive.
-    # Let's ignore them or else it will break completion.
-    # Ref: https://github.com/spf13/cobra/issues/1279
-    for line in $results[-1..1]
-        if test (string trim -- $line) = ""
-            # Found an empty line, remove it
-            set results $results[1..-2]
-        else
-            # Found non-empty line, we have our proper output
-            break
-        end
-    end
-
-    set -l comps $results[1..-2]
-    set -l directiveLine $results[-1]
-
-    # For Fish, when completing a flag with an = (e.g., <program> -n=<TAB>)
-    # completions must be prefixed with the flag
-    set -l flagPrefix (string match -r -- '-.*=' "$lastArg")
-
-    __waybill_debug "Comps: $comps"
-    __waybill_debug "DirectiveLine: $directiveLine"
-    __waybill_debug "flagPrefix: $flagPrefix"
-
-    for comp in $comps
-        printf "%s%s\n" "$flagPrefix" "$comp"
-    end
-
-    printf "%s\n" "$directiveLine"
-end
-
-# this function limits calls to __waybill_perform_completion, by caching the result behind $__waybill_perform_completion_once_result
-function __waybill_perform_completion_once
-    __waybill_debug "Starting __waybill_perform_completion_once"
-
-    if test -n "$__waybill_perform_completion_once_result"
-        __waybill_debug "Seems like a valid result already exists, skipping __waybill_perform_completion"
-        return 0
-    end
-
-    set --global __waybill_perform_completion_once_result (__waybill_perform_completion)
-    if test -z "$__waybill_perform_completion_once_result"
-        __waybill_debug "No completions, probably due to a failure"
+# Finds what the line may go on with, and fails where files are to be completed.
+function __waybill_find
+    set -g __waybill_found
+    set -l before (commandline -opc)
+    set -l raw (commandline -ct)
+    set -l word (string unescape -- $raw)
+    or set word (string replace -r '^["\']' '' -- $raw)
+    set -l lines (waybill __complete $before[2..-1] "$word" 2>/dev/null)
+    string match -qr '^:[0-9]+$' -- $lines[-1]
+    or return 1
+    set -l directive (string sub -s 2 -- $lines[-1])
+    set -e lines[-1]
+    if test (math "floor($directive / 8) % 2") -eq 1
         return 1
     end
-
-    __waybill_debug "Performed completions and set __waybill_perform_completion_once_result"
+    if test (count $lines) -eq 0
+        test (math "floor($directive / 4) % 2") -eq 1
+        return
+    end
+    set -l flag (string match -r '^-[^=]*=' -- $word)
+    set -g __waybill_found $flag$lines
+    if test -z "$flag"
+        set -g __waybill_found $lines
+    end
+    # fish adds a space to the only value, unless it ends in = or the like.
+    if test (count $lines) -eq 1 -a (math "floor($directive / 2) % 2") -eq 1
+        set -l value (string split -m 1 \t -- $__waybill_found)[1]
+        if not string match -qr '[@=/:.,]$' -- $value
+            set -g __waybill_found $value $value,
+        end
+    end
     return 0
 end
 
-# this function is used to clear the $__waybill_perform_completion_once_result variable after completions are run
-function __waybill_clear_perform_completion_once_result
-    __waybill_debug ""
-    __waybill_debug "========= clearing previously set __waybill_perform_completion_once_result variable =========="
-    set --erase __waybill_perform_completion_once_result
-    __waybill_debug "Successfully erased the variable __waybill_perform_completion_once_result"
-end
-
-function __waybill_requires_order_preservation
-    __waybill_debug ""
-    __waybill_debug "========= checking if order preservation is required =========="
-
-    __waybill_perform_completion_once
-    if test -z "$__waybill_perform_completion_once_result"
-        __waybill_debug "Error determining if order preservation is required"
-        return 1
-    end
-
-    set -l directive (string sub --start 2 $__waybill_perform_completion_once_result[-1])
-    __waybill_debug "Directive is: $directive"
-
-    set -l shellCompDirectiveKeepOrder 32
-    set -l keeporder (math (math --scale 0 $directive / $shellCompDirectiveKeepOrder) % 2)
-    __waybill_debug "Keeporder is: $keeporder"
-
-    if test $keeporder -ne 0
-        __waybill_debug "This does require order preservation"
-        return 0
-    end
-
-    __waybill_debug "This doesn't require order preservation"
-    return 1
-end
-
-
-# This function does two things:
-# - Obtain the completions and store them in the global __waybill_comp_results
-# - Return false if file completion should be performed
-function __waybill_prepare_completions
-    __waybill_debug ""
-    __waybill_debug "========= starting completion logic =========="
-
-    # Start fresh
-    set --erase __waybill_comp_results
-
-    __waybill_perform_completion_once
-    __waybill_debug "Completion results: $__waybill_perform_completion_once_result"
-
-    if test -z "$__waybill_perform_completion_once_result"
-        __waybill_debug "No completion, probably due to a failure"
-        # Might as well do file completion, in case it helps
-        return 1
-    end
-
-    set -l directive (string sub --start 2 $__waybill_perform_completion_once_result[-1])
-    set --global __waybill_comp_results $__waybill_perform_completion_once_result[1..-2]
-
-    __waybill_debug "Completions are: $__waybill_comp_results"
-    __waybill_debug "Directive is: $directive"
-
-    set -l shellCompDirectiveError 1
-    set -l shellCompDirectiveNoSpace 2
-    set -l shellCompDirectiveNoFileComp 4
-    set -l shellCompDirectiveFilterFileExt 8
-    set -l shellCompDirectiveFilterDirs 16
-
-    if test -z "$directive"
-        set directive 0
-    end
-
-    set -l compErr (math (math --scale 0 $directive / $shellCompDirectiveError) % 2)
-    if test $compErr -eq 1
-        __waybill_debug "Received error directive: aborting."
-        # Might as well do file completion, in case it helps
-        return 1
-    end
-
-    set -l filefilter (math (math --scale 0 $directive / $shellCompDirectiveFilterFileExt) % 2)
-    set -l dirfilter (math (math --scale 0 $directive / $shellCompDirectiveFilterDirs) % 2)
-    if test $filefilter -eq 1; or test $dirfilter -eq 1
-        __waybill_debug "File extension filtering or directory filtering not supported"
-        # Do full file completion instead
-        return 1
-    end
-
-    set -l nospace (math (math --scale 0 $directive / $shellCompDirectiveNoSpace) % 2)
-    set -l nofiles (math (math --scale 0 $directive / $shellCompDirectiveNoFileComp) % 2)
-
-    __waybill_debug "nospace: $nospace, nofiles: $nofiles"
-
-    # If we want to prevent a space, or if file completion is NOT disabled,
-    # we need to count the number of valid completions.
-    # To do so, we will filter on prefix as the completions we have received
-    # may not already be filtered so as to allow fish to match on different
-    # criteria than the prefix.
-    if test $nospace -ne 0; or test $nofiles -eq 0
-        set -l prefix (commandline -t | string escape --style=regex)
-        __waybill_debug "prefix: $prefix"
-
-        set -l completions (string match -r -- "^$prefix.*" $__waybill_comp_results)
-        set --global __waybill_comp_results $completions
-        __waybill_debug "Filtered completions are: $__waybill_comp_results"
-
-        # Important not to quote the variable for count to work
-        set -l numComps (count $__waybill_comp_results)
-        __waybill_debug "numComps: $numComps"
-
-        if test $numComps -eq 1; and test $nospace -ne 0
-            # We must first split on \t to get rid of the descriptions to be
-            # able to check what the actual completion will be.
-            # We don't need descriptions anyway since there is only a single
-            # real completion which the shell will expand immediately.
-            set -l split (string split --max 1 \t $__waybill_comp_results[1])
-
-            # Fish won't add a space if the completion ends with any
-            # of the following characters: @=/:.,
-            set -l lastChar (string sub -s -1 -- $split)
-            if not string match -r -q "[@=/:.,]" -- "$lastChar"
-                # In other cases, to support the "nospace" directive we trick the shell
-                # by outputting an extra, longer completion.
-                __waybill_debug "Adding second completion to perform nospace directive"
-                set --global __waybill_comp_results $split[1] $split[1].
-                __waybill_debug "Completions are now: $__waybill_comp_results"
-            end
-        end
-
-        if test $numComps -eq 0; and test $nofiles -eq 0
-            # To be consistent with bash and zsh, we only trigger file
-            # completion when there are no other completions
-            __waybill_debug "Requesting file completion"
-            return 1
-        end
-    end
-
-    return 0
-end
-
-# Since Fish completions are only loaded once the user triggers them, we trigger them ourselves
-# so we can properly delete any completions provided by another script.
-# Only do this if the program can be found, or else fish may print some errors; besides,
-# the existing completions will only be loaded if the program can be found.
-if type -q "waybill"
-    # The space after the program name is essential to trigger completion for the program
-    # and not completion of the program name itself.
-    # Also, we use '> /dev/null 2>&1' since '&>' is not supported in older versions of fish.
-    complete --do-complete "waybill " > /dev/null 2>&1
-end
-
-# Remove any pre-existing completions for the program since we will be handling all of them.
 complete -c waybill -e
-
-# this will get called after the two calls below and clear the $__waybill_perform_completion_once_result global
-complete -c waybill -n '__waybill_clear_perform_completion_once_result'
-# The call to __waybill_prepare_completions will setup __waybill_comp_results
-# which provides the program's completion choices.
-# If this doesn't require order preservation, we don't use the -k flag
-complete -c waybill -n 'not __waybill_requires_order_preservation && __waybill_prepare_completions' -f -a '$__waybill_comp_results'
-# otherwise we use the -k flag
-complete -k -c waybill -n '__waybill_requires_order_preservation && __waybill_prepare_completions' -f -a '$__waybill_comp_results'
+complete -c waybill -n __waybill_find -f -k -a '$__waybill_found'

@@ -14,6 +14,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -58,6 +59,9 @@ func joinSortWord(args []string) []string {
 // Run runs one command line and returns its exit status. It writes any error to
 // a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) command.Code {
+	if len(args) > 0 && args[0] == complete.BashCommand {
+		return complete.Bash(ctx, a, args[1:], Run)
+	}
 	f := &command.Factory{App: a, Args: args, Exec: Run}
 	root := newRoot(f) //nolint:contextcheck // commands get theirs from cobra
 	root.SetArgs(joinSortWord(args))

@@ -45,13 +45,9 @@ receives the service's webhooks.`,
 	command.GlobalFlags(root.PersistentFlags())
 	root.SetHelpCommand(newHelp(f))
 	root.SetHelpCommandGroupID(command.GroupRest)
-	root.SetCompletionCommandGroupID(command.GroupRest)
 	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	if c, _, err := root.Find([]string{"completion"}); err == nil {
-		c.Short = "Print a script that makes the shell complete commands"
-		completeBash(c)
-	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newCompletion())
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -128,7 +124,9 @@ func strict(cmd *cobra.Command) {
 		strict(c)
 	}
 	if cmd.HasSubCommands() && cmd.Run == nil && cmd.RunE == nil {
-		cmd.Use = cmd.Name() + " COMMAND"
+		if cmd.Use == cmd.Name() {
+			cmd.Use += " COMMAND"
+		}
 		cmd.Args = unknownWord
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	} else if len(command.Arguments(cmd)) == 0 {

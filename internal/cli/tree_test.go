@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -200,6 +201,21 @@ func TestCompletionsAreUpToDate(t *testing.T) {
 		code, got, stderr := run(t, nil, "completion", shell)
 		if code != command.OK || got != string(want) {
 			t.Errorf("completion %s (status %d, %s) is not completions/%s; run `make completions`", shell, code, stderr, file)
+		}
+	}
+}
+
+// No script gives what is typed, or what the store holds, to the shell to run.
+func TestCompletionScriptsEvaluateNothing(t *testing.T) {
+	for _, shell := range complete.Shells() {
+		_, script, _ := run(t, nil, "completion", shell.Name)
+		for line := range strings.Lines(script) {
+			code, _, _ := strings.Cut(line, "# ")
+			for _, word := range []string{"eval", "Invoke-Expression", "iex ", "compgen -W"} {
+				if strings.Contains(code, word) {
+					t.Errorf("%s: %s", shell.Name, line)
+				}
+			}
 		}
 	}
 }

@@ -118,7 +118,7 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	var found []cobra.Completion
 	for _, v := range k.values(l) {
-		if v.text == "" || !strings.HasPrefix(v.text, l.word) || v.text != term.Visible(v.text) || slices.Contains(used, v.text) {
+		if !offered(v.text) || !strings.HasPrefix(v.text, l.word) || slices.Contains(used, v.text) {
 			continue
 		}
 		if k.list || strings.HasSuffix(v.text, "=") {
@@ -133,6 +133,12 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 		}
 	}
 	return found, directive
+}
+
+// offered reports whether a value is a line that is no flag. Spaces at its ends would be
+// lost.
+func offered(s string) bool {
+	return s != "" && s[0] != '-' && s == strings.TrimSpace(s) && s == term.Visible(s)
 }
 
 // session returns the settings of the line, nil if they can't be read.
