@@ -80,7 +80,10 @@ type Policy struct {
 	// QueryTimeout is how long one query is retried, and how long the service may
 	// take to show the first row of an account.
 	QueryTimeout time.Duration
-	Workers      int
+	// CheckFor is how long unknown rows are queried; 0 for as long as a query can
+	// prove more.
+	CheckFor time.Duration
+	Workers  int
 }
 
 // Observer is called as things happen. Any of its functions may be nil.
@@ -121,6 +124,7 @@ type Job struct {
 	maxBatch        int                 // rows in one request from the next round on; 0 for no limit
 	processingSince time.Time           // see processingPatience
 	absences        map[int64]time.Time // see absentSince
+	checkUntil      time.Time           // see CheckFor; zero while no row is unknown
 	clockNoted      bool                // the user knows that the clock was set back
 	resentOne       bool                // see ResendOne
 	firstShownAfter time.Duration       // how long the service took to show the account's first row; 0 if this run did not see it
@@ -232,15 +236,46 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if j.Feed != nil {
 		return j.sendFeed(ctx, soft)
 	}
-	p, err := j.reconcileUnknown(soft)
+	checking, cancel, err := j.boundChecks(soft)
 	if err != nil {
 		return false, err
+	}
+	defer cancel()
+	p, err := j.reconcileUnknown(checking)
+	if err != nil {
+		return false, causeOf(checking, err)
 	}
 	more, err := j.afterSending(soft, j.sendPending(ctx, soft))
 	if more || err != nil || soft.Err() != nil {
 		return more, err
 	}
 	return j.nextRound(ctx, soft, p)
+}
+
+// boundChecks returns the context of queries for unknown rows.
+func (j *Job) boundChecks(soft context.Context) (context.Context, context.CancelFunc, error) {
+	if j.CheckFor == 0 {
+		return soft, func() {}, nil
+	}
+	c, err := j.Ledger.CountRows(soft, j.Run.ID)
+	switch {
+	case err != nil || c.Unknown == 0:
+		j.checkUntil = time.Time{}
+		return soft, func() {}, err
+	case j.checkUntil.IsZero():
+		j.checkUntil = time.Now().Add(j.CheckFor)
+	}
+	up := &StopError{Cause: tracking.OutcomeUnknown, Why: "stopped: timed out while checking rows with unknown outcome"}
+	checking, cancel := context.WithDeadlineCause(soft, j.checkUntil, up)
+	return checking, cancel, nil
+}
+
+// causeOf returns the cause of ctx for an error that its end made.
+func causeOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // sendFeed sends what is staged meanwhile. What it leaves is for the next round.
@@ -312,7 +347,13 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 		j.resentOne = true
 		return true, j.resendOne(ctx, soft, *p.resendable)
 	}
-	return p.waitForNext(soft)
+	checking, cancel, err := j.boundChecks(soft)
+	if err != nil {
+		return false, err
+	}
+	defer cancel()
+	more, err := p.waitForNext(checking)
+	return more, causeOf(checking, err)
 }
 
 // waitForOthers waits until rows that another process sends have an outcome, or

@@ -51,6 +51,24 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 	}
 }
 
+// Checks of unknown rows end in time; the rows stay unknown.
+func TestChecksEndInTime(t *testing.T) {
+	db, f := open(t), newFake()
+	f.create = losing(2, 3, false)
+	run := stage(t, db, ledger.Async, 10, 50)
+	j := proving(db, run, f)
+	j.Settle, j.CheckFor = time.Minute, 300*time.Millisecond
+	began := time.Now()
+	_, err := j.Execute(t.Context(), t.Context())
+	var stop *bulk.StopError
+	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown || time.Since(began) > 20*time.Second {
+		t.Errorf("%v after %s; want the end of the time", err, time.Since(began))
+	}
+	if c := counts(t, db, run); c.Unknown != 20 || c.Sending != 0 {
+		t.Errorf("%+v; want 20 unknown", c)
+	}
+}
+
 // slow is a service that takes its time to say that it has no such tracking.
 type slow struct {
 	*fake

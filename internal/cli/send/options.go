@@ -76,6 +76,9 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	}
 	if cfg.Timeout > 0 && !o.Wait {
 		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
+		if !o.CheckFirst && !o.RetryAbsent { // whose checks are the work itself
+			p.CheckFor = cfg.Timeout
+		}
 	}
 	return p, nil
 }
