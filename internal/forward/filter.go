@@ -31,7 +31,8 @@ func keys() []string { return []string{"event", "status", "statusTrack", "number
 // ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is
 // event, status, statusTrack, number, or a JSON pointer into the event such as
 // /data/summary/statusLabel. Numbers and statuses are compared as everywhere,
-// see [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly. A
+// see [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly; status is
+// the number, the label or the track. A
 // `*` at the end of VALUE stands for anything. An empty text means all events.
 func ParseFilter(text string) (Filter, error) {
 	var f Filter
@@ -108,12 +109,18 @@ func (t term) match(e inbox.Event) bool {
 	case t.key == "event":
 		got = e.Kind
 	case t.key == "status":
-		got, want = tracking.FoldStatus(scalarText([]byte(e.Status))), tracking.FoldStatus(want)
+		return slices.ContainsFunc([]string{scalarText([]byte(e.Status)), e.StatusLabel, e.StatusTrack}, func(name string) bool {
+			return t.takes(tracking.FoldStatus(name), tracking.FoldStatus(want))
+		})
 	case t.key == "statusTrack":
 		got, want = tracking.FoldStatus(e.StatusTrack), tracking.FoldStatus(want)
 	default:
 		got, want = tracking.FoldNumber(e.TrackingNumber), tracking.FoldNumber(want)
 	}
+	return t.takes(got, want)
+}
+
+func (t term) takes(got, want string) bool {
 	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
 }
 

@@ -32,6 +32,7 @@ func TestFilterMatches(t *testing.T) {
 		"event=Router.delivered":                 false,
 		"status=1":                               true,
 		"status=2":                               false,
+		"status=deliver*":                        true,
 		"statusTrack=delivered":                  true,
 		"statusTrack= Delivered":                 true,
 		"statusTrack=deliver":                    false,

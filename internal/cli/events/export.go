@@ -84,7 +84,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
 		return err
 	}
-	if e.filter, err = parseFilter(o.Filter); err != nil {
+	if e.filter, err = parseFilter(call, o.Filter); err != nil {
 		return err
 	}
 	if o.Redact {

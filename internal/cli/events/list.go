@@ -96,9 +96,16 @@ func (o listOptions) query() (inbox.Query, error) {
 	return q, nil
 }
 
-// parseFilter reads --filter.
-func parseFilter(s string) (forward.Filter, error) {
-	f, err := forward.ParseFilter(s)
+// parseFilter reads --filter. A status may have its name in the configuration.
+func parseFilter(c *command.Call, s string) (forward.Filter, error) {
+	names := view.NewStatusNames(c.Config.Statuses)
+	parts := strings.Split(s, ",")
+	for i, part := range parts {
+		if status, ok := strings.CutPrefix(part, "status="); ok {
+			parts[i] = "status=" + names.Sent(status)
+		}
+	}
+	f, err := forward.ParseFilter(strings.Join(parts, ","))
 	if err != nil {
 		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
 	}
@@ -131,7 +138,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	filter, err := parseFilter(o.Filter)
+	filter, err := parseFilter(c, o.Filter)
 	if err != nil {
 		return err
 	}

@@ -66,7 +66,7 @@ again. Only verified deliveries are sent, except those selected by ID or with
 }
 
 // selection reads which deliveries are meant.
-func (o replayOptions) selection() (replay.Selection, error) {
+func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Unverified: o.Unverified}
 	matching := o.Since != "" || o.Filter != "" || o.Until != ""
 	ways := 0
@@ -89,7 +89,7 @@ func (o replayOptions) selection() (replay.Selection, error) {
 	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
 		return sel, err
 	}
-	if sel.Filter, err = parseFilter(o.Filter); err != nil {
+	if sel.Filter, err = parseFilter(c, o.Filter); err != nil {
 		return sel, err
 	}
 	sel.To, err = o.target()
@@ -97,7 +97,7 @@ func (o replayOptions) selection() (replay.Selection, error) {
 }
 
 func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
-	sel, err := o.selection()
+	sel, err := o.selection(c)
 	if err != nil {
 		return err
 	}

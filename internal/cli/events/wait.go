@@ -56,7 +56,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Count < 1 {
 		return command.Usagef("use 1 or more", "--count %d is too few", o.Count)
 	}
-	filter, err := parseFilter(o.Filter)
+	filter, err := parseFilter(c, o.Filter)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,9 @@ package view
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -72,6 +74,21 @@ func (n StatusNames) Named(want string, phase ledger.Phase, number, label, track
 	}
 	want = tracking.FoldStatus(want)
 	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
+}
+
+// Sent returns the number or the name that the service gives a status which tables
+// show as name, or name itself if they show none so.
+func (n StatusNames) Sent(name string) string {
+	folded := tracking.FoldStatus(name)
+	for _, key := range slices.Sorted(maps.Keys(n)) {
+		if own := tracking.FoldStatus(n[key]); folded == own || folded == own+"_("+key+")" {
+			return key
+		}
+	}
+	if i := strings.LastIndex(name, " ("); i > 0 && strings.HasSuffix(name, ")") {
+		return name[i+len(" (") : len(name)-1]
+	}
+	return name
 }
 
 // withoutStatus is what a summary calls processed trackings that have none.
