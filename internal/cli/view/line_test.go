@@ -74,17 +74,29 @@ func TestListAtEightyColumns(t *testing.T) {
 		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now},
 	}
 	line := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10000", Number: "9400111899223000001001"}, State: ledger.Accepted, Sighting: seen})
+	shared := *seen
+	shared.Shared = 2
+	other := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10001", Number: "9400111899223000001002"}, State: ledger.Accepted, Sighting: &shared})
+	if got := table(t, "80", now, &line, &other); !strings.HasSuffix(got, "3 min ago, webhook, of 2…") {
+		t.Errorf("with a number of two: %q", got)
+	}
 	for columns, want := range map[string]string{
 		"80":  "REFERENCE NUMBER STATUS UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 3 min ago, webhook",
 		"100": "REFERENCE NUMBER STATUS CHECKPOINT UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT " + render.LocalMinute(now) + " 3 min ago, webhook",
 	} {
-		var buf bytes.Buffer
-		io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": columns}})
-		if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusNames{}.Columns(true, now), &line); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(buf.String()), " "); got != want {
+		if got := table(t, columns, now, &line); got != want {
 			t.Errorf("%s columns: %q; want %q", columns, got, want)
 		}
 	}
+}
+
+// table returns the words of a table on a terminal of so many columns.
+func table(t *testing.T, columns string, now time.Time, lines ...*view.Line) string {
+	t.Helper()
+	var buf bytes.Buffer
+	io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": columns}})
+	if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusNames{}.Columns(true, now), lines...); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(buf.String()), " ")
 }
