@@ -66,7 +66,7 @@ type kind struct {
 	list   bool                // several, separated by commas
 }
 
-// value is one completion. One that ends in = goes on.
+// value is one completion. One that ends in =, : or / goes on.
 type value struct{ text, about string }
 
 // line is a command line whose last word is being completed.
@@ -121,7 +121,7 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if !offered(v.text) || !strings.HasPrefix(v.text, l.word) || slices.Contains(used, v.text) {
 			continue
 		}
-		if k.list || strings.HasSuffix(v.text, "=") {
+		if k.list || strings.ContainsAny(v.text[len(v.text)-1:], "=:/") {
 			directive |= cobra.ShellCompDirectiveNoSpace
 		}
 		text := before + v.text

@@ -8,15 +8,18 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // completions returns what a line may go on with, and what was written to standard
@@ -122,5 +125,79 @@ func TestCompletionReadsNoPipe(t *testing.T) {
 	folder := t.TempDir()
 	if got, _ := completions(t, folder, "create", folder, "--map", "referId="); len(got) != 0 {
 		t.Errorf("headers %q of a folder", got)
+	}
+}
+
+// A status of several spellings is offered once, with the trackings of all of them; a
+// REF that a command line would take for a flag is not offered.
+func TestCompletionOffersEachValueOnce(t *testing.T) {
+	folder := t.TempDir()
+	fill(t, folder, 3, "orders.csv")
+	ctx := t.Context()
+	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, track := range []string{"", "Delivered", "delivered"} {
+		n := strconv.Itoa(i)
+		sighting := ledger.Sighting{Key: tracking.Item{ReferID: "R" + n, Number: "N" + n}.Key(), Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: track, Seen: time.Now(), Source: ledger.FromQuery}
+		if err := db.Record(ctx, "a", []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	staged, err := db.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := staged.Add(ctx, []ledger.Entry{{Line: 1, Item: tracking.Item{ReferID: "-q", Number: "N9"}}, {Line: 2, Item: tracking.Item{ReferID: "S ", Number: "N8"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := staged.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := completions(t, folder, "list", "--status", ""); !slices.Equal(got, []string{"delivered"}) {
+		t.Errorf("statuses %q", got)
+	}
+	if got, _ := completions(t, folder, "show", ""); !slices.Equal(got, []string{"R0", "R1", "R2"}) {
+		t.Errorf("references %q", got)
+	}
+}
+
+// Events complete what names one of them, and commands for refused deliveries get
+// refused ones alone.
+func TestCompletionOfEvents(t *testing.T) {
+	folder := t.TempDir()
+	ctx := t.Context()
+	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivery := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Unknown, Body: []byte(`{"eventId":"e1","event":"k","data":{"trackingNumber":"N1"}}`)}
+	if _, err := db.Put(ctx, delivery, inbox.Prepare(delivery, webhook.Decode(delivery.Body))); err != nil {
+		t.Fatal(err)
+	}
+	delivery.Verified, delivery.Reason = inbox.No, webhook.ReasonSignatureMismatch
+	if _, err := db.PutRefused(ctx, delivery); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "secret"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ line, want string }{
+		{"events readmit ", "refused:1"},
+		{"events replay --until ", "1"},
+		{"events list --tracking-number ", "N1"},
+		{"events send --tracking-number ", "N1"},
+		{"signature learn --secret-from file:" + folder + "/s", "file:" + folder + "/secret"},
+	} {
+		if got, _ := completions(t, folder, strings.Split(tt.line, " ")...); !slices.Equal(got, []string{tt.want}) {
+			t.Errorf("%s: %q, want %s", tt.line, got, tt.want)
+		}
 	}
 }

@@ -43,26 +43,32 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 var namedFlags = sync.OnceValue(func() map[string]kind {
 	scheme := kind{values: schemes}
 	return map[string]kind{
-		"account":         {values: accounts},
-		"api-key-file":    {files: true},
-		"ca-file":         {files: true, types: []string{"pem", "crt", "cer"}},
-		"carrier":         {values: carriers},
-		"columns":         {values: columns, list: true},
-		"config":          {files: true, types: []string{"yaml", "yml"}},
-		"event":           {values: eventKinds},
-		"expect-status":   {},
-		"for":             {values: conditions},
-		"from":            {files: true, types: tables()},
-		"listen from":     {values: func(*line) []value { return []value{{"beginning", "the first delivery"}} }},
-		"pin":             {},
-		"profile":         {values: profiles},
-		"refer-id":        {values: references},
-		"create refer-id": {},
-		"rejects":         {files: true, types: []string{"csv"}},
-		"run":             {values: runs},
-		"scheme":          scheme,
-		"stuck":           {},
-		"webhook-scheme":  scheme,
+		"account":              {values: accounts},
+		"api-key-file":         {files: true},
+		"ca-file":              {files: true, types: []string{"pem", "crt", "cer"}},
+		"carrier":              {values: carriers},
+		"columns":              {values: columns, list: true},
+		"config":               {files: true, types: []string{"yaml", "yml"}},
+		"event":                {values: eventKinds},
+		"expect-status":        {},
+		"forward-to":           {values: targets},
+		"for":                  {values: conditions},
+		"from":                 {files: true, types: tables()},
+		"list tracking-number": {values: numbers},
+		"listen from":          {values: func(*line) []value { return []value{{"beginning", "the first delivery"}} }},
+		"pin":                  {},
+		"profile":              {values: profiles},
+		"refer-id":             {values: references},
+		"create refer-id":      {},
+		"rejects":              {files: true, types: []string{"csv"}},
+		"replay to":            {values: targets},
+		"replay until":         {values: events},
+		"run":                  {values: runs},
+		"scheme":               scheme,
+		"send to":              {values: targets},
+		"send tracking-number": {values: numbers},
+		"stuck":                {},
+		"webhook-scheme":       scheme,
 	}
 })
 
@@ -77,7 +83,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"FILTER":       {values: filters},
 		"FIELD=HEADER": {values: headers},
 		"NAME=P":       {values: faults},
-		"PLACE":        {values: func(*line) []value { return []value{{"env:", ""}, {"file:", ""}} }},
+		"PLACE":        {values: places},
 		"STATUS,...":   {values: statuses, list: true},
 	}
 	for _, name := range []string{
@@ -94,6 +100,8 @@ var kinds = sync.OnceValue(func() map[string]kind {
 func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	path := cmd.CommandPath() + " "
 	switch {
+	case name == "ID" && cmd.Name() == "readmit":
+		return kind{values: refused}, true
 	case name == "ID" && strings.Contains(path, " runs "):
 		return kind{values: once(runs)}, true
 	case name == "ID" && strings.Contains(cmd.Use, "..."):

@@ -1,9 +1,11 @@
 package complete
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,17 +52,19 @@ func statuses(l *line) (all []value) {
 	}
 	counts, _ := db.Statistics.SeenStatuses(l.ctx, l.account())
 	names := view.NewStatusNames(l.s.Config.Statuses)
+	sums, labels := map[string]int64{}, map[string]string{}
 	for _, c := range counts {
-		if own, ok := names.Own(c.Status, c.StatusLabel, c.StatusTrack); ok && c.Phase == ledger.Processed {
-			all = append(all, value{own, names.Status(c.Status, c.StatusLabel, c.StatusTrack) + ", " + command.Plural(c.Trackings, "tracking")})
-			continue
-		}
 		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {
 			if word = strings.ToLower(tracking.FoldStatus(word)); word != "" && c.Phase == ledger.Processed {
-				all = append(all, value{word, names.Status(c.Status, c.StatusLabel, c.StatusTrack) + ", " + command.Plural(c.Trackings, "tracking")})
+				if sums[word] += c.Trackings; labels[word] == "" {
+					labels[word] = names.Status(c.Status, c.StatusLabel, c.StatusTrack)
+				}
 				break
 			}
 		}
+	}
+	for _, word := range slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) }) {
+		all = append(all, value{word, labels[word] + ", " + command.Plural(sums[word], "tracking")})
 	}
 	return all
 }
@@ -122,6 +126,51 @@ func eventKinds(l *line) []value {
 		}
 	}
 	return words(kinds)
+}
+
+// numbers are the tracking numbers of the latest events that begin as the word does.
+func numbers(l *line) (all []value) {
+	var seen []string
+	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: recentEvents}) {
+		if !slices.Contains(seen, e.TrackingNumber) {
+			seen = append(seen, e.TrackingNumber)
+			all = append(all, value{e.TrackingNumber, e.Kind + " " + render.LocalMinute(e.ReceivedAt)})
+		}
+	}
+	return all
+}
+
+// targets are the known ones that hold nothing that is masked.
+func targets(l *line) (all []value) {
+	db := l.open()
+	if db == nil {
+		return nil
+	}
+	sinks, _ := db.Outbox.Sinks(l.ctx)
+	for _, sink := range sinks {
+		if view.Target(sink) == sink.URL && !slices.Contains(all, value{text: sink.URL}) {
+			all = append(all, value{text: sink.URL})
+		}
+	}
+	return all
+}
+
+// places are where a secret may be, with the files that the word names.
+func places(l *line) (all []value) {
+	name, ok := strings.CutPrefix(l.word, "file:")
+	if !ok {
+		return []value{{"env:", ""}, {"file:", ""}}
+	}
+	folder, _ := filepath.Split(name)
+	entries, _ := os.ReadDir(cmp.Or(folder, "."))
+	for _, e := range entries {
+		if e.IsDir() {
+			all = append(all, value{text: "file:" + folder + e.Name() + "/"})
+		} else {
+			all = append(all, value{text: "file:" + folder + e.Name()})
+		}
+	}
+	return all
 }
 
 func findEvents(l *line, q inbox.Query) (all []inbox.Event) {
