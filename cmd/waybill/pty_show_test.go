@@ -94,7 +94,7 @@ LOCAL TIME               UTC               EVENT                                
 				t.Errorf("%d columns: %d in %q", columns, n, line)
 			}
 		}
-		for _, styled := range []string{"\x1b[1mR1\x1b[0m", "\x1b[32mDELIVERED\x1b[0m"} {
+		for _, styled := range []string{"\x1b[1mR1\x1b[0m", "\x1b[32mDELIVERED (1)\x1b[0m"} {
 			if !strings.Contains(raw, styled) {
 				t.Errorf("%d columns: no %q in %q", columns, styled, raw)
 			}
