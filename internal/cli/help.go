@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -81,11 +82,22 @@ func newHelp(f *command.Factory) *cobra.Command {
 // helpHint suggests what a word that has no help was meant to be.
 func helpHint(root *cobra.Command, args []string) string {
 	known := strings.Split(topicNames(), ", ")
-	for _, c := range root.Commands() {
-		known = append(known, c.Name())
+	group := root
+	for i, word := range args {
+		for _, c := range group.Commands() {
+			known = append(known, c.Name())
+		}
+		found, _, err := group.Find(args[i : i+1])
+		if err != nil || found == group {
+			if near := config.Nearest(word, known); near != "" {
+				return "did you mean `waybill help " + strings.Join(append(slices.Clone(args[:i]), near), " ") + "`?"
+			}
+			break
+		}
+		group, known = found, nil
 	}
-	if near := config.Nearest(args[0], known); near != "" && len(args) == 1 {
-		return "did you mean `waybill help " + near + "`?"
+	if group != root && group.HasSubCommands() {
+		return "commands: `" + group.CommandPath() + " --help`"
 	}
 	return "commands: `waybill --help`; topics: " + topicNames()
 }

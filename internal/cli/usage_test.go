@@ -97,6 +97,9 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},
 		{"runs shw 3", `unknown command "shw"`, "did you mean `waybill runs show`?"},
 		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
+		{"help events lst", `no help for "events lst"`, "did you mean `waybill help events list`?"},
+		{"help signature schemes x", `no help for "signature schemes x"`, "commands: `waybill signature schemes --help`"},
+		{"list -o xml", `must be table, json, jsonl or csv, not "xml"`, ""},
 		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
 	}
 	for _, tt := range tests {

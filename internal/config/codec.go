@@ -20,10 +20,16 @@ type codec struct {
 	node  func(*yaml.Node) (any, *KeyError)
 }
 
+// oneOf lists two words or more, such as "a, b or c".
+func oneOf(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 func (s setting) codec() codec {
 	switch s.Kind {
 	case KindChoice:
-		return codec{want: "one of " + strings.Join(s.Choices, ", "), decode: s.choice}
+		return codec{want: oneOf(s.Choices), decode: s.choice}
 	case KindBool:
 		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}, decode: s.boolean}
 	case KindInteger:
