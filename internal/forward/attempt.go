@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -76,7 +77,10 @@ func adjustPace(pass *pace.Pass, a Answer, err error) {
 
 // Problem returns why an attempt failed, empty if it did not.
 func Problem(a Answer, err error) string {
+	var errno syscall.Errno
 	switch {
+	case errors.As(err, &errno) && errors.Is(err, ErrUnreachable):
+		return errno.Error()
 	case err != nil:
 		return err.Error()
 	case a.Status/100 == 2:

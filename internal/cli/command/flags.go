@@ -132,6 +132,9 @@ func OlderThanFlag(cmd *cobra.Command, age *string) {
 
 // OlderThan reads --older-than: the time before which things are old.
 func OlderThan(age string) (time.Time, error) {
+	if age == "" {
+		return time.Time{}, Usagef("such as --older-than 30d", "--older-than AGE is missing")
+	}
 	old, err := config.ParseDuration(age)
 	if err != nil {
 		return time.Time{}, Usagef("such as --older-than 30d", "--older-than: %v", err)

@@ -78,7 +78,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		c.IO.Note("No signature scheme is set: imported deliveries are not verified")
 	}
 	if j.Redacted > 0 {
-		c.IO.Warning("%s redacted: their signatures no longer verify", deliveriesAre(j.Redacted))
+		c.IO.Warning("%s redacted and no longer %s", deliveriesAre(j.Redacted), map[bool]string{true: "verifies", false: "verify"}[j.Redacted == 1])
 	}
 	return c.Out.Result(j, "Imported %s with %s: %s verified, %s not verified; %s already stored",
 		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(int64(j.Verified)), command.Number(int64(j.Unverified)), command.Number(int64(j.Known)))

@@ -261,7 +261,9 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 	if e.Synthetic {
 		madeUp = "yes, by `waybill events send`"
 	}
-	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f forwardingJSON) bool { return f.State == notQueued })
+	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f forwardingJSON) bool {
+		return f.State == notQueued || f.State == unread && j.Events == 1 && !e.WasNew() // a repeat is never queued
+	})
 	forwarded := ""
 	if len(targets) == 0 {
 		forwarded = "no"

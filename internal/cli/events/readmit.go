@@ -95,7 +95,7 @@ func refusedDeliveries(ctx context.Context, db *app.Store, ids []string) iter.Se
 		for _, id := range ids {
 			d, err := replay.Find(ctx, in, id)
 			if err == nil && !d.Refused {
-				err = command.Usagef("`waybill events show "+shell.Word(id)+"` shows it", "%s is delivery %s, which was accepted or readmitted", id, d.ID())
+				err = command.Usagef("`waybill events show "+shell.Word(id)+"` shows it", "delivery %s was not refused: nothing to readmit", d.ID())
 			}
 			if !yield(d, err) || err != nil {
 				return

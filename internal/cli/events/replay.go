@@ -56,7 +56,7 @@ again. Only verified deliveries are sent, except those selected by ID or with
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
 	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
 	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `FILTER`: KEY=VALUE[,KEY=VALUE]; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
-	flags.StringVar(&o.Until, "until", "", "of these, up to the delivery with that `ID`")
+	flags.StringVar(&o.Until, "until", "", "stop after delivery `ID`")
 	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
 	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
 	flags.BoolVar(&o.Resign, "resign", false, "sign again, with the current time")
@@ -150,7 +150,10 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		sender.Headers[t.URL.String()] = t.Headers
 	}
 	k.kind, k.Load = "replay", sender.Load
-	k.describe = func(i int) string { return "delivery " + items[i].ID }
+	k.describe, k.several = func(i int) string { return items[i].ID }, len(targets) > 1
+	if !k.several {
+		c.IO.Note("Replaying to %s", targets[0].Show())
+	}
 	k.fill = func(j *sentJSON, i int) { j.Delivery, j.Attempt = items[i].ID, items[i].Attempt+1+j.Copy }
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ Lines, which are sent with their headers and signed again if there is a scheme.
 	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
 	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
 	flags.StringArrayVar(&o.Set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
-	flags.StringVar(&o.At, "at", "", "when they happened, a `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
+	flags.StringVar(&o.At, "at", "", "event `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
 	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
 	flags.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
 	o.flags(cmd)
@@ -132,9 +133,12 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if p.sign != nil {
 		k.Scheme = p.sign.scheme
 	}
+	if o.To != "" {
+		c.IO.Note("Sending to %s", targets[0].Show())
+	}
 	WarnUnencrypted(c.IO, targets)
 	k.kind, k.Load = "send", p.request
-	k.describe = func(int) string { return p.describe() }
+	k.describe = func(i int) string { return strconv.Itoa(i + 1) }
 	k.fill = func(j *sentJSON, _ int) { j.EventID = p.eventID }
 	at := ""
 	if o.File == "" {
@@ -266,12 +270,4 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 	m, err = p.sign.sign(m)
 	r.Message = forward.ReplaceHeaders(m, p.headers)
 	return r, err
-}
-
-// describe says what was sent last, for people.
-func (p *sample) describe() string {
-	if p.eventID == "" {
-		return "a body"
-	}
-	return "event " + p.eventID
 }

@@ -52,12 +52,12 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	TargetHeaderFlag(cmd, &o.Headers)
 	f.StringVar(&o.Scheme, "scheme", "", "sign by scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
-	f.IntVar(&o.Duplicate, "duplicate", 0, "send each `N` more times")
+	f.IntVar(&o.Duplicate, "duplicate", 0, "send `N` extra copies of each")
 	f.BoolVar(&o.Reorder, "reorder", false, "send in random order")
 	f.StringVar(&o.Drop, "drop", "0", "drop each with probability `P`, from 0 to 1 or such as 10%")
 	f.StringVar(&o.Delay, "delay", "0s", "wait a random time up to `DURATION` before each")
 	f.BoolVar(&o.Corrupt, "corrupt-signature", false, "alter signatures, so that they must be refused")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed `N` of what happens by chance (default random)")
+	f.Uint64Var(&o.Seed, "seed", 0, "random seed `N`, to repeat a run")
 	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` to expect, such as 401 or 2xx,409")
 	f.Float64Var(&o.Rate, "rate", 0, "send at most `N` a second (0 for no limit)")
 	f.IntVar(&o.Skip, "skip", 0, "skip the first `N` deliveries, to continue an earlier run")
@@ -120,7 +120,8 @@ type sending struct {
 
 	call     *command.Call
 	kind     string                     // type of its lines in JSON
-	describe func(i int) string         // what is sent, for people
+	describe func(i int) string         // what is sent, in few characters
+	several  bool                       // there are several targets
 	fill     func(*sentJSON, int)       // adds what is sent
 	settle   func(forward.Result) error // records a result; nil for nothing
 	args     []string                   // of the command that continues this one
@@ -177,7 +178,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 // outcome is the error of a series: why it ended early, or which answers were not
 // expected.
 func (k *sending) outcome(t forward.Tally, err error) error {
-	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("not answered with %s: %d of %s", k.Expect, t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery"))}
+	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%d of %s not answered with %s", t.Tried()-t.Expected, were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
 	e.Hint = sendingHint(t)
 	switch {
 	case err == nil && t.Tried() == t.Expected:
@@ -196,6 +197,14 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 	default:
 		return err
 	}
+}
+
+// were is a subject of n and its verb.
+func were(n int, subject string) string {
+	if n == 1 {
+		return subject + " was"
+	}
+	return subject + " were"
 }
 
 // sendingCode is the exit status of all sendings.

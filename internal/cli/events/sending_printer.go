@@ -3,6 +3,8 @@ package events
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,10 +52,12 @@ type sendingPrinter struct {
 	out  *command.Output
 	list *render.List             // of JSON
 	rows *command.Table[sentJSON] // of CSV, or of chosen columns; with neither it prints lines
+
+	unexpected map[int]int // answers by their status
 }
 
 func newSendingPrinter(k *sending) (p *sendingPrinter, err error) {
-	p = &sendingPrinter{k: k, out: k.call.Out}
+	p = &sendingPrinter{k: k, out: k.call.Out, unexpected: map[int]int{}}
 	switch {
 	case p.out.Machine():
 		p.list = p.out.BeginList()
@@ -88,7 +92,10 @@ func (p *sendingPrinter) print(r forward.Result) error {
 		j.Target = forward.ShowURL(r.To)
 	}
 	if r.Err != nil {
-		j.Problem = r.Err.Error()
+		j.Problem = forward.Problem(r.Answer, r.Err)
+	}
+	if r.Err == nil && !r.Expected {
+		p.unexpected[r.Status]++
 	}
 	p.k.fill(&j, r.Index)
 	switch {
@@ -119,14 +126,18 @@ func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
 	if reply := firstLine(r.Reply); reply != "" {
 		how += ": " + reply
 	}
-	return p.out.Line("%s  %s  %s, to %s: %s", view.Clock(time.Now()), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), p.k.describe(r.Index)+copyNumber(r.Copy), j.Target, how)
+	to := ""
+	if p.k.several && j.Target != "" {
+		to = "to " + j.Target + ": "
+	}
+	return p.out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), p.k.describe(r.Index)+copyNumber(r.Copy), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
 }
 
 func copyNumber(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", copy %d", n)
+	return fmt.Sprintf(" copy %d", n)
 }
 
 // firstLine returns the start of an answer's first line.
@@ -148,12 +159,15 @@ func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error
 			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
 		}), p.list.Close())
 	}
-	var parts []string
+	number := func(n int) string { return command.Number(int64(n)) }
+	parts := []string{fmt.Sprintf("%s answered %s as expected", number(t.Expected), p.k.Expect)}
+	for _, status := range slices.Sorted(maps.Keys(p.unexpected)) {
+		parts = append(parts, fmt.Sprintf("%s answered %d", number(p.unexpected[status]), status))
+	}
 	for _, part := range []struct {
 		n    int
 		what string
 	}{
-		{t.Unexpected, "answered otherwise"},
 		{t.Unreachable, "without a connection"},
 		{t.Unanswered, "without an answer"},
 		{t.Unsent, "not sent"},
@@ -161,10 +175,10 @@ func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error
 		{left, "left"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, ", "+command.Number(int64(part.n))+" "+part.what)
+			parts = append(parts, number(part.n)+" "+part.what)
 		}
 	}
-	p.k.call.IO.Note("%s as expected (%s)%s, in %v", command.Number(int64(t.Expected)), p.k.Expect, strings.Join(parts, ""), took.Round(time.Millisecond))
+	p.k.call.IO.Note("%s sent: %s", number(t.Expected+t.Unexpected+t.Unanswered), strings.Join(parts, ", "))
 	if p.rows != nil {
 		return p.rows.Flush()
 	}

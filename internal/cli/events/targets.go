@@ -21,7 +21,7 @@ const targetHeader = "target-header"
 
 // TargetHeaderFlag adds the flag to a command.
 func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
-	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send the target a header such as Authorization, its value read from `[URL=>]NAME=env:VAR` or NAME=file:PATH; may be repeated")
+	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send header NAME of `[URL=>]NAME=env:VAR` with the value of env:VAR or file:PATH; URL=> limits it to one target")
 }
 
 // AddTargetHeaders adds headers to targets as the values of the flag say. Where

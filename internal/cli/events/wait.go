@@ -47,7 +47,7 @@ listener may be another process, started before or after.`,
 	flags.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
 	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
-	flags.BoolVar(&o.MadeUp, "made-up", false, "count events that `events send` made up too")
+	flags.BoolVar(&o.MadeUp, "made-up", false, "count made-up events of `events send` too")
 	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, false))
 	return cmd
 }
@@ -86,11 +86,19 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	hint := ""
 	switch {
 	case w.unverifiedSeen > 0:
-		hint = command.Plural(w.unverifiedSeen, "event") + " came that did not verify; --unverified counts them too"
+		hint = notCounted(w.unverifiedSeen, "unverified event", "--unverified")
 	case w.madeUpSeen > 0:
-		hint = command.Plural(w.madeUpSeen, "event") + " came that `waybill events send` made up; --made-up counts them too"
+		hint = notCounted(w.madeUpSeen, "made-up event", "--made-up")
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
+}
+
+// notCounted says how many events a flag would have counted.
+func notCounted(n int64, what, flag string) string {
+	if n == 1 {
+		return "1 " + what + " was not counted; " + flag + " counts it"
+	}
+	return command.Plural(n, what) + " were not counted; " + flag + " counts them"
 }
 
 // resumeCommand is the command that counts on from where the waiting began.

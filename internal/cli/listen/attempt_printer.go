@@ -3,6 +3,7 @@ package listen
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -100,7 +101,10 @@ func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	switch n.Disposition {
 	case inbox.Retry:
 		what, style = "not forwarded", term.Caution
-		how = fmt.Sprintf("%s; next attempt at %s, failing since %s", n.Problem, view.Clock(n.Due), view.Clock(n.FailingSince))
+		how = fmt.Sprintf("%s; next attempt in %v", n.Problem, max(time.Until(n.Due), 0).Round(time.Second))
+		if n.Attempt > 1 {
+			how += ", failing since " + view.Clock(n.FailingSince)
+		}
 	case inbox.GivenUp:
 		what, style = "given up", term.Bad
 		how = n.Problem + "; see `waybill events list --dead`"
@@ -112,7 +116,7 @@ func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	out := p.out.Out()
 	err := p.out.Line("%s", textLine(out, view.Clock(time.Now()), strconv.FormatInt(n.Delivery, 10), style, what, "to "+n.Target.Show()+": "+how))
 	if err == nil && p.showReply && len(n.Reply) > 0 {
-		err = p.out.Line("          %s", term.Visible(string(n.Reply)))
+		err = p.out.Line("          %s", term.Visible(strings.TrimRight(string(n.Reply), "\r\n")))
 	}
 	return err
 }

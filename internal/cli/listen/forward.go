@@ -30,7 +30,7 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
-	command.Choice(f, &o.Ack, "ack", ackStored, "answer a delivery `WHEN` it is stored, or forwarded (with the status of the only target)", ackStored, ackForwarded)
+	command.Choice(f, &o.Ack, "ack", ackStored, "`WHEN` to answer a delivery: stored, or forwarded (passes on the target's status; one target only)", ackStored, ackForwarded)
 	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of each target's answer")
 	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
 	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "show-reply", "allow-target")

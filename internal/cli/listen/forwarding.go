@@ -2,7 +2,6 @@ package listen
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -128,7 +126,7 @@ func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) erro
 		if err != nil {
 			return err
 		}
-		fw.io.Note("%s: dropped %s", view.Sink(sink), backlogText(dropped, "", sink.Unread))
+		fw.io.Note("%s: dropped %s", view.Sink(sink), command.Plural(dropped+sink.Unread, "older delivery"))
 	}
 	return nil
 }
@@ -140,27 +138,11 @@ func (fw *forwarding) printBacklog() {
 	}
 	for _, sink := range fw.knownSinks() {
 		if sink.Waiting+sink.Unread > 0 {
-			since := ""
-			if !sink.Oldest.IsZero() {
-				since = " (the oldest since " + render.LocalTime(sink.Oldest) + ")"
-			}
-			fw.io.Note("%s: starts with %s; --skip-backlog drops them", view.Sink(sink), backlogText(sink.Waiting, since, sink.Unread))
+			fw.io.Note("%s: %s will be forwarded first; --skip-backlog drops them", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "older delivery"))
 		}
 		if sink.Dead > 0 {
 			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
 		}
-	}
-}
-
-// backlogText is what waits for a target, in words.
-func backlogText(waiting int64, since string, unread int64) string {
-	switch {
-	case unread == 0:
-		return command.Plural(waiting, "delivery") + " still to be sent" + since
-	case waiting == 0:
-		return command.Plural(unread, "delivery") + " not read yet"
-	default:
-		return fmt.Sprintf("%s still to be sent%s and %d not read yet", command.Plural(waiting, "delivery"), since, unread)
 	}
 }
 
