@@ -99,6 +99,9 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
 		{"help events lst", `no help for "events lst"`, "did you mean `waybill help events list`?"},
 		{"help signature schemes x", `no help for "signature schemes x"`, "commands: `waybill signature schemes --help`"},
+		{"events list --columns problem", `--columns: only --dead has the column "problem"`, "add --dead, or choose of id, "},
+		{"events list --pending --columns problem", `--columns: only --dead has the column "problem"`, "or choose of delivery, target, "},
+		{"events list --columns xyz", `no column "xyz"`, "verified, delivery, event-id, event-time\n"},
 		{"list -o xml", `must be table, json, jsonl or csv, not "xml"`, ""},
 		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
 	}

@@ -57,12 +57,16 @@ func (o *Output) time(t time.Time) string {
 }
 
 // columnsAnnotation holds the columns of the tables that a command prints: the keys,
-// each followed by a space and its header in CSV, and a newline.
+// each followed by a space, its header in CSV, a tab, the flag that makes the command
+// print that table if there is one, and a newline.
 const columnsAnnotation = "waybill/columns"
 
 // ColumnsFlag adds --columns to a command that prints a table of those columns. It may
 // be called for each of several tables.
-func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) {
+func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) { ColumnsWith(cmd, "", columns) }
+
+// ColumnsWith is [ColumnsFlag] for the table that a flag makes the command print.
+func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	if cmd.Flags().Lookup("columns") == nil {
 		cmd.Flags().StringArray("columns", nil, "show only the columns `NAMES`, in that order (see `waybill help output`)")
 	}
@@ -71,39 +75,59 @@ func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) {
 	}
 	known := columnsOf(cmd)
 	for _, c := range columns {
-		if name := (columnName{c.Key(), c.CSVName()}); !slices.Contains(known, name) {
+		if name := (columnName{c.Key(), c.CSVName(), flag}); !slices.Contains(known, name) {
 			known = append(known, name)
-			cmd.Annotations[columnsAnnotation] += name.key + " " + name.csv + "\n"
+			cmd.Annotations[columnsAnnotation] += name.key + " " + name.csv + "\t" + flag + "\n"
 		}
 	}
 }
 
-// columnName is what a column is called by --columns and in CSV.
-type columnName struct{ key, csv string }
+// columnName is what a column is called by --columns and in CSV, and the flag that its
+// table needs.
+type columnName struct{ key, csv, flag string }
 
+// is takes the name of a member in JSON too: eventId for event-id.
 func (n columnName) is(word string) bool {
-	return strings.EqualFold(n.key, word) || strings.EqualFold(n.csv, word)
+	return strings.EqualFold(strings.ReplaceAll(n.key, "-", ""), strings.ReplaceAll(word, "-", "")) || strings.EqualFold(n.csv, word)
 }
 
 func columnsOf(cmd *cobra.Command) []columnName {
 	var all []columnName
 	for line := range strings.Lines(cmd.Annotations[columnsAnnotation]) {
-		key, csv, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		all = append(all, columnName{key, csv})
+		name, flag, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		key, csv, _ := strings.Cut(name, " ")
+		all = append(all, columnName{key, csv, flag})
 	}
 	return all
 }
 
-// ColumnNames returns the names that --columns of a command takes; none if it prints no
-// table.
-func ColumnNames(cmd *cobra.Command) []string {
-	var names []string
-	for _, n := range columnsOf(cmd) {
-		if !slices.Contains(names, n.key) {
-			names = append(names, n.key)
+// tableOf returns the columns of the table that a command prints with its flags.
+func tableOf(cmd *cobra.Command) []columnName {
+	all := columnsOf(cmd)
+	flag := ""
+	for _, n := range all {
+		if f := cmd.Flags().Lookup(n.flag); f != nil && f.Value.String() == "true" {
+			flag = n.flag
 		}
 	}
-	return names
+	return slices.DeleteFunc(all, func(n columnName) bool { return n.flag != flag })
+}
+
+// ColumnNames returns the names that --columns of a command takes; none if it prints no
+// table.
+func ColumnNames(cmd *cobra.Command) []string { return columnKeys(columnsOf(cmd)) }
+
+// ColumnNamesNow returns those that it takes with the flags that are set.
+func ColumnNamesNow(cmd *cobra.Command) []string { return columnKeys(tableOf(cmd)) }
+
+func columnKeys(all []columnName) []string {
+	var keys []string
+	for _, n := range all {
+		if !slices.Contains(keys, n.key) {
+			keys = append(keys, n.key)
+		}
+	}
+	return keys
 }
 
 // chosenColumns reads and checks --columns; nil if it was not given.
@@ -117,10 +141,17 @@ func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
 		return nil, Usagef("in JSON choose members with --jq, such as --jq '.[] | {referId}'", "--columns goes with tables and CSV")
 	}
 	for i, word := range words {
-		words[i] = strings.TrimSpace(word)
-		if err := checkColumn(columnsOf(cmd), words[i]); err != nil {
-			return nil, err
+		word = strings.TrimSpace(word)
+		words[i] = word
+		err := checkColumn(tableOf(cmd), word)
+		if err == nil {
+			continue
 		}
+		all := columnsOf(cmd)
+		if i := slices.IndexFunc(all, func(n columnName) bool { return n.flag != "" && n.is(word) }); i >= 0 {
+			return nil, Usagef("add --"+all[i].flag+", or choose of "+strings.Join(ColumnNamesNow(cmd), ", "), "--columns: only --%s has the column %s", all[i].flag, Quoted(word))
+		}
+		return nil, err
 	}
 	return words, nil
 }
@@ -129,12 +160,7 @@ func checkColumn(known []columnName, word string) error {
 	if slices.ContainsFunc(known, func(n columnName) bool { return n.is(word) }) {
 		return nil
 	}
-	var names []string
-	for _, n := range known {
-		if !slices.Contains(names, n.key) {
-			names = append(names, n.key)
-		}
-	}
+	names := columnKeys(known)
 	hint := "columns: " + strings.Join(names, ", ")
 	if word == "" {
 		return Usagef(hint, "--columns: a name is empty")
@@ -151,7 +177,7 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	var shown []Column[T]
 	names := make([]columnName, len(all))
 	for i, c := range all {
-		names[i] = columnName{c.Key(), c.CSVName()}
+		names[i] = columnName{key: c.Key(), csv: c.CSVName()}
 		if o.columns == nil && (o.IsCSV() && c.CSV != "-" && (!c.Extra || c.CSV != "") || !o.IsCSV() && !c.Extra) {
 			shown = append(shown, c)
 		}

@@ -108,7 +108,7 @@ func schemes(l *line) (all []value) {
 	return all
 }
 
-func columns(l *line) []value { return words(command.ColumnNames(l.cmd)) }
+func columns(l *line) []value { return words(command.ColumnNamesNow(l.cmd)) }
 
 func faults(*line) (all []value) {
 	for _, name := range sandbox.Faults() {

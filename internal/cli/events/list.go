@@ -78,9 +78,9 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 	flags.BoolVar(&o.Dead, "dead", false, "deliveries that were given up forwarding")
 	flags.BoolVar(&o.Refused, "refused", false, "deliveries that were refused")
 	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, true))
-	command.ColumnsFlag(cmd, refusedColumns())
-	command.ColumnsFlag(cmd, pendingColumns(nil, time.Time{}))
-	command.ColumnsFlag(cmd, deadColumns(nil))
+	command.ColumnsWith(cmd, "refused", refusedColumns())
+	command.ColumnsWith(cmd, "pending", pendingColumns(nil, time.Time{}))
+	command.ColumnsWith(cmd, "dead", deadColumns(nil))
 	return cmd
 }
 
