@@ -24,7 +24,7 @@ type heldService struct {
 
 	mu      sync.Mutex
 	release context.CancelFunc // lets held requests go
-	held    context.Context    //nolint:containedctx // ends with release
+	held    context.Context
 }
 
 func newHeldService(t *testing.T) *heldService {

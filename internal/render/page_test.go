@@ -424,8 +424,13 @@ func TestNarrowTableLeavesOutByRank(t *testing.T) {
 // trackings returns columns as list has them, and a row of them.
 func trackings() ([]Column, []string) {
 	return []Column{
-			{Name: "REFERENCE", ID: true}, {Name: "NUMBER", ID: true}, {Name: "CARRIER", ID: true, Rank: 4}, {Name: "STATE", Rank: 5},
-			{Name: "STATUS", Flex: true}, {Name: "LATEST EVENT", Flex: true, Rank: 3}, {Name: "UPDATED", Rank: 1},
+			{Name: "REFERENCE", ID: true},
+			{Name: "NUMBER", ID: true},
+			{Name: "CARRIER", ID: true, Rank: 4},
+			{Name: "STATE", Rank: 5},
+			{Name: "STATUS", Flex: true},
+			{Name: "LATEST EVENT", Flex: true, Rank: 3},
+			{Name: "UPDATED", Rank: 1},
 		},
 		[]string{"ORD-10000", "9400111899223000001001", "dhl", "accepted", "SANDBOX_IN_TRANSIT (9002)", "Arrived at the sorting hub.", "3 min ago, webhook"}
 }

@@ -216,7 +216,7 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 			code = command.Worst(code, command.Partial, n.failed)
 		}
 		return &command.ExitError{
-			Code: code, Err: fmt.Errorf("%w; %s of %s compared: %s", err, command.Number(int64(n.rows)), command.Plural(c.run.Tally.New, "row"), n.summary()), Hint: hint, Next: c.repeat(in),
+			Code: code, Err: fmt.Errorf("%w; %s of %s compared: %s", err, command.Number(n.rows), command.Plural(c.run.Tally.New, "row"), n.summary()), Hint: hint, Next: c.repeat(in),
 		}
 	}
 	if n.total() == 0 {
@@ -226,12 +226,12 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 		if n.rows == 1 {
 			c.call.IO.Note("The row agrees")
 		} else {
-			c.call.IO.Note("All %s rows agree", command.Number(int64(n.rows)))
+			c.call.IO.Note("All %s rows agree", command.Number(n.rows))
 		}
 		return nil
 	}
 	n.printCommands(c.call.IO, in.Repeatable())
-	text := fmt.Errorf("%s of %s differ: %s", command.Number(int64(n.rows-n.agree)), command.Plural(n.rows, "row"), n.summary())
+	text := fmt.Errorf("%s of %s differ: %s", command.Number(n.rows-n.agree), command.Plural(n.rows, "row"), n.summary())
 	if n.agree == n.rows {
 		text = fmt.Errorf("the file does not have all rows of the account: %s", n.summary())
 	}

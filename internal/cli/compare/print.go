@@ -183,10 +183,10 @@ func (n *counts) total() (all int64) {
 
 // summary lists the counts of the kinds.
 func (n *counts) summary() string {
-	parts := []string{command.Number(int64(n.agree)) + " agree"}
+	parts := []string{command.Number(n.agree) + " agree"}
 	for _, k := range kinds() {
 		if n.of[k] > 0 {
-			parts = append(parts, command.Number(int64(n.of[k]))+" "+k.words())
+			parts = append(parts, command.Number(n.of[k])+" "+k.words())
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -16,7 +16,7 @@ func printNotes(io *term.IO, j input.Judgement) {
 		io.Note("%s", input.ProblemLine(p))
 	}
 	if n := j.MoreNotes; n > 0 {
-		io.Note("%s more rows with notes", command.Number(int64(n)))
+		io.Note("%s more rows with notes", command.Number(n))
 	}
 	for _, s := range j.Summaries {
 		printSummaryNotes(io, s)

@@ -81,7 +81,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		c.IO.Warning("%s redacted and no longer %s", deliveriesAre(j.Redacted), map[bool]string{true: "verifies", false: "verify"}[j.Redacted == 1])
 	}
 	return c.Out.Result(j, "Imported %s with %s: %s verified, %s not verified; %s already stored",
-		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(int64(j.Verified)), command.Number(int64(j.Unverified)), command.Number(int64(j.Known)))
+		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
 }
 
 // importCaptures imports input that was found to be good.

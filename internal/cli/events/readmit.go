@@ -81,7 +81,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	if j.Readmitted == 0 && j.Refused > 0 {
 		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
-	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(int64(j.Refused))))
+	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused)))
 }
 
 // refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An

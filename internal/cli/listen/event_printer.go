@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -206,25 +207,26 @@ func (p *eventPrinter) printSummary() error {
 		return p.out.Object(p.summary)
 	}
 	s := p.summary
-	text := "Received " + command.Plural(s.Deliveries, "delivery")
+	var text strings.Builder
+	text.WriteString("Received " + command.Plural(s.Deliveries, "delivery"))
 	if s.Deliveries > 0 {
-		text += " with " + command.Plural(s.Events, "new event")
+		text.WriteString(" with " + command.Plural(s.Events, "new event"))
 	}
 	for _, part := range []struct {
 		n    int64
 		what string
 	}{{s.Duplicates, "duplicate"}, {s.Conflicts, "conflict"}} {
 		if part.n > 0 {
-			text += ", " + command.Plural(part.n, part.what)
+			text.WriteString(", " + command.Plural(part.n, part.what))
 		}
 	}
 	if s.Anomalies > 0 {
-		text += fmt.Sprintf(", %d unreadable", s.Anomalies)
+		text.WriteString(fmt.Sprintf(", %d unreadable", s.Anomalies))
 	}
 	if s.Refused > 0 {
-		text += fmt.Sprintf("; refused %d", s.Refused)
+		text.WriteString(fmt.Sprintf("; refused %d", s.Refused))
 	}
-	p.io.Note("%s", text)
+	p.io.Note("%s", text.String())
 	if s.WouldHaveRefused > 0 {
 		p.io.Note("Enforcing would have refused %d of %s", s.WouldHaveRefused, command.Plural(p.genuine, "delivery"))
 	}
