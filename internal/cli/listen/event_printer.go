@@ -190,12 +190,20 @@ func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	if id == "" {
 		id = "refused"
 	}
+	fromWidth := max(l.kind, len("from 127.0.0.1:12345"))
+	idWidth, from, why := l.id+len(gap)+l.number, "from "+d.RemoteAddr, "no: "+string(d.Reason)
+	if columns := out.Width(); columns > 0 && columns < medium {
+		idWidth, fromWidth = len("refused:12"), len("127.0.0.1:12345")
+		if columns < narrow {
+			from, why = d.RemoteAddr, string(d.Reason)
+		}
+	}
 	cells := []lineCell{
 		{text: view.Clock(d.ReceivedAt), width: clockWidth},
-		{text: id, width: l.id + len(gap) + l.number, keep: true, style: term.Bad},
-		{text: "from " + d.RemoteAddr, width: max(l.kind, len("from 127.0.0.1:12345"))},
+		{text: id, width: idWidth, keep: true, style: term.Bad},
+		{text: from, width: max(fromWidth, term.DisplayWidth(from))},
 		{text: "", width: l.status},
-		{text: "no: " + string(d.Reason), width: max(l.verified, len("no: signature_mismatch")), style: term.Bad},
+		{text: why, width: max(l.verified, term.DisplayWidth(why)), style: term.Bad},
 	}
 	return p.out.Line("%s", line(out, cells...))
 }

@@ -1,6 +1,8 @@
 package listen
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -42,7 +44,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	for _, text := range o.To {
 		t, err := forward.ParseTarget(text)
 		if err != nil {
-			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to: %w", err)
+			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to %s: %w", command.Quoted(showTarget(text)), err)
 		}
 		if t.Forbidden() && !o.AllowTarget {
 			return nil, command.Usagef("add --allow-target if this is intended", "--forward-to %s is a link-local address or a metadata service", t.Show())
@@ -64,6 +66,14 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	}
 	_, err := parseFrom(o.From)
 	return all, err
+}
+
+// showTarget is a value of --forward-to without what may be a token.
+func showTarget(text string) string {
+	if filter, address, ok := strings.Cut(text, "=>"); ok {
+		return filter + "=>" + forward.ShowAddress(address)
+	}
+	return forward.ShowAddress(text)
 }
 
 // parseFrom reads where a sink begins; nil for where it stopped, or now.

@@ -165,7 +165,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.call.IO.Warning("other commands cannot find this listener: %v", err)
 	}
 	printing.Lock()
-	err := s.announce(until, command.ServerURL(l.Addr().String(), ""), readyFile)
+	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), readyFile)
 	printing.Unlock()
 	if err != nil {
 		stopFollowing()
@@ -204,11 +204,26 @@ func warnScheme(s *app.Session) error {
 	return err
 }
 
-// warnExposed warns when deliveries can come from other computers and anything
+// warnExposed warns when deliveries can come from other computers, and if anything
 // they bring is kept.
 func warnExposed(c *command.Call, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
-	if ok && !tcp.IP.IsLoopback() && c.Config.Webhook.Verify != "enforce" {
-		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", addr.String())
+	if !ok || tcp.IP.IsLoopback() {
+		return
 	}
+	if shown := shownAddr(c.Config.Listen.Addr, addr); c.Config.Webhook.Verify == "enforce" {
+		c.IO.Warning("listening on %s, which other computers can reach", shown)
+	} else {
+		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", shown)
+	}
+}
+
+// shownAddr is where deliveries are taken, with the host that was asked for.
+func shownAddr(asked string, addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	host, _, err := net.SplitHostPort(asked)
+	if !ok || !tcp.IP.IsUnspecified() || err != nil || host == "" {
+		return addr.String()
+	}
+	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
