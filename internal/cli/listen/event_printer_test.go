@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // printer returns what prints for a receiver whose store holds so many
@@ -61,5 +63,25 @@ func TestAValueOfMegabytesIsOneLine(t *testing.T) {
 	got := out.String()
 	if len(got) > 500 || strings.Count(got, "\n") != 1 || strings.Contains(got, "\x1b") || strings.Count(got, "…") != 4 {
 		t.Errorf("%d bytes: %.600q", len(got), got)
+	}
+}
+
+// The line of a refused delivery fits a terminal.
+func TestARefusalFitsTheTerminal(t *testing.T) {
+	for _, columns := range []string{"60", "80", "110"} {
+		p, out := printer(t, 0)
+		streams := term.New(strings.NewReader(""), out, out, term.Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": columns, "TERM": "dumb"}})
+		printer, err := render.New(streams.Out, render.Options{Format: string(render.Table)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.out.Printer = printer
+		if err := p.printRefused(inbox.Delivery{Seq: 12, RemoteAddr: "127.0.0.1:41234", Reason: webhook.ReasonSignatureMismatch}); err != nil {
+			t.Fatal(err)
+		}
+		line := strings.TrimRight(out.String(), "\n")
+		if want, _ := strconv.Atoi(columns); term.DisplayWidth(line) > want || !strings.Contains(line, "signature_mismatch") || !strings.Contains(line, "127.0.0.1:41234") {
+			t.Errorf("%d of %s columns: %s", term.DisplayWidth(line), columns, line)
+		}
 	}
 }
