@@ -35,8 +35,10 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "store", "s.db")
 			var calls atomic.Int32
+			var env []string
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodPost && calls.Add(1) == 1 {
+					awaitStaged(t, env)
 					if err := away(path); err != nil {
 						t.Error(err)
 					}
@@ -48,7 +50,7 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 			if err := os.WriteFile(input, []byte("referId,trackingNumber\nA1,1Z999AA10123456784\nA2,1Z999AA10123456785\nA3,1Z999AA10123456786\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
+			env = []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
 			code, stdout, stderr := run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
 			if code != command.Store || calls.Load() != 1 || stdout != "" {
 				t.Errorf("status %d after %d requests; want 10 after one: %s%s", code, calls.Load(), stdout, stderr)
@@ -63,6 +65,18 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 			}
 		})
 	}
+}
+
+// awaitStaged waits until the input of the run is staged: from then on only its
+// sending uses the store.
+func awaitStaged(t *testing.T, env []string) {
+	t.Helper()
+	for range 500 {
+		if _, partial, _ := run(t, env, "runs", "show", "1", "-o", "json", "--jq", ".partial // false"); partial == "false\n" {
+			return
+		}
+	}
+	t.Error("the input is not staged")
 }
 
 func checkSalvage(t *testing.T, file string) {
