@@ -118,7 +118,7 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	var found []cobra.Completion
 	for _, v := range k.values(l) {
-		if !offered(v.text) || !strings.HasPrefix(v.text, l.word) || slices.Contains(used, v.text) {
+		if !l.offers(v.text) || !strings.HasPrefix(v.text, l.word) || slices.Contains(used, v.text) {
 			continue
 		}
 		if k.list || strings.ContainsAny(v.text[len(v.text)-1:], "=:/") {
@@ -135,10 +135,12 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return found, directive
 }
 
-// offered reports whether a value is a line that is no flag. Spaces at its ends would be
+// offers reports whether a value is one line, and no flag: a hyphen at its start is
+// right only where one was typed for the value of a flag. Spaces at its ends would be
 // lost.
-func offered(s string) bool {
-	return s != "" && s[0] != '-' && s == strings.TrimSpace(s) && s == term.Visible(s)
+func (l *line) offers(s string) bool {
+	hyphen := l.flag != nil && strings.HasPrefix(l.word, "-")
+	return s != "" && (s[0] != '-' || hyphen) && s == strings.TrimSpace(s) && s == term.Visible(s)
 }
 
 // session returns the settings of the line, nil if they can't be read.
