@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -297,8 +298,24 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	}
 	order := slices.SortedFunc(maps.Values(sinks), func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
 	found := false
-	if err := w.Print(c.IO, command.Filter(func(yield func(forwardingJSON, error) bool) {
-		for _, sink := range order {
+	entries := command.Filter(waitingEntries(ctx, db, order, since), func(inbox.Forwarding) bool { return true }, o.Limit)
+	if err := w.Print(c.IO, func(yield func(forwardingJSON, error) bool) {
+		for f, err := range entries {
+			found = true
+			if !yield(newForwardingJSON(f.Waiting.Delivery, f, running), err) {
+				return
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	return notePending(ctx, c, db, order, running, found)
+}
+
+// waitingEntries yields what was queued since then and waits, target by target.
+func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, since time.Time) iter.Seq2[inbox.Forwarding, error] {
+	return func(yield func(inbox.Forwarding, error) bool) {
+		for _, sink := range sinks {
 			if sink.Waiting == 0 {
 				continue
 			}
@@ -309,16 +326,12 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 				if err == nil && e.HeldBy != 0 {
 					e.Number, err = sentNumber(ctx, db, e)
 				}
-				found = true
-				if !yield(newForwardingJSON(e.Delivery, inbox.Forwarding{Sink: sink, Waiting: &e}, running), err) || err != nil {
+				if !yield(inbox.Forwarding{Sink: sink, Waiting: &e}, err) || err != nil {
 					return
 				}
 			}
 		}
-	}, func(forwardingJSON) bool { return true }, o.Limit)); err != nil {
-		return err
 	}
-	return notePending(ctx, c, db, order, running, found)
 }
 
 // sentNumber returns the tracking number that holds an entry, as it was sent.
