@@ -20,7 +20,7 @@ const (
 	wideFlex = 40   // columns that a flexible column keeps while less important ones are there
 	wantFlex = 20   // columns that it keeps while it can be left out itself
 	usualID  = 36   // columns of the widest identifier for which its column has room, such as a UUID
-	maxID    = 64   // columns that an identifier takes on the widest terminal
+	maxID    = 64   // columns of the longest identifier that is shown whole
 )
 
 // gap is how many columns of space are between columns.
@@ -49,17 +49,16 @@ func (p *page) row(r *Rows, cells []Cell) error {
 	row := make([]Cell, len(p.columns))
 	for i, place := range p.places {
 		text := strings.TrimRight(term.Visible(cells[place].Text), " ")
-		limit := len(text) // bytes are at least as many as columns
-		switch {
-		case p.columns[i].ID && p.widths != nil:
-			limit = max(p.widths[i], usualID)
-		case p.columns[i].ID:
-			limit = maxID
-		case p.columns[i].Flex && p.widths != nil:
-			limit = p.widths[i]
+		c := p.columns[i]
+		if c.ID && len(text) > maxID { // bytes are at least as many as columns
+			text = term.Truncate(text, maxID)
 		}
-		if len(text) > limit {
-			text = term.Truncate(text, limit)
+		switch {
+		case p.widths == nil:
+		case c.Flex && len(text) > p.widths[i]:
+			text = term.Truncate(text, p.widths[i])
+		case c.ID && isCut(text):
+			text = term.Truncate(text, max(p.widths[i], usualID))
 		}
 		row[i] = Cell{text, cells[place].Style}
 	}
@@ -79,6 +78,12 @@ func (p *page) row(r *Rows, cells []Cell) error {
 // startStreaming goes over to writing rows as they come.
 func (p *page) startStreaming(r *Rows) error {
 	p.widths = p.fit(r.sink.out.Width())
+	return p.writeHeld(r)
+}
+
+// writeHeld writes the rows that were held, and the header, in columns of fixed
+// widths.
+func (p *page) writeHeld(r *Rows) error {
 	rows := append([][]Cell{p.header()}, p.rows...)
 	p.rows = nil
 	for _, row := range rows {
@@ -119,7 +124,11 @@ func (p *page) end(r *Rows) error {
 	if p.widths != nil || len(p.columns) == 0 {
 		return nil
 	}
-	p.fit(r.sink.out.Width())
+	widths := p.fit(r.sink.out.Width())
+	if p.overflows(widths) {
+		p.widths = widths
+		return p.writeHeld(r)
+	}
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b, layout(p.columns)...)
 	var held placeholders
@@ -156,13 +165,28 @@ func (p *page) fit(room int) []int {
 	p.cut(widths, usual, room)
 	for _, row := range p.rows {
 		for i, c := range p.columns {
-			if c.Flex || c.ID {
+			if c.Flex || c.ID && isCut(row[i].Text) {
 				row[i].Text = term.Truncate(row[i].Text, widths[i])
 			}
 		}
 	}
 	return widths
 }
+
+// overflows reports whether a cell is wider than its column, as long identifiers are.
+func (p *page) overflows(widths []int) bool {
+	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
+		for i, c := range row {
+			if term.DisplayWidth(c.Text) > widths[i] {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// isCut reports whether an identifier is too long to be shown whole.
+func isCut(text string) bool { return strings.HasSuffix(text, "…") }
 
 // cut takes from the widths of columns what is over, in steps; in each from the least
 // important columns first.
