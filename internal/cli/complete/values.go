@@ -54,14 +54,15 @@ func statuses(l *line) (all []value) {
 	names := view.NewStatusNames(l.s.Config.Statuses)
 	sums, labels := map[string]int64{}, map[string]string{}
 	for _, c := range counts {
-		for _, word := range []string{c.StatusTrack, c.StatusLabel, view.Unquote(c.Status)} {
-			if word = strings.ToLower(tracking.FoldStatus(word)); word != "" && c.Phase == ledger.Processed {
-				if sums[word] += c.Trackings; labels[word] == "" {
-					labels[word] = names.Status(c.Status, c.StatusLabel, c.StatusTrack)
-				}
-				break
-			}
+		word, own := names.Own(c.Status, c.StatusLabel, c.StatusTrack)
+		if !own {
+			word = strings.ToLower(tracking.FoldStatus(cmp.Or(c.StatusTrack, c.StatusLabel, view.Unquote(c.Status))))
 		}
+		if word == "" || c.Phase != ledger.Processed {
+			continue
+		}
+		sums[word] += c.Trackings
+		labels[word] = cmp.Or(labels[word], names.Status(c.Status, c.StatusLabel, c.StatusTrack))
 	}
 	for _, word := range slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) }) {
 		all = append(all, value{word, labels[word] + ", " + command.Plural(sums[word], "tracking")})
