@@ -371,10 +371,10 @@ func parsed(t *testing.T, what string, text []byte, separator rune) [][]string {
 // the status, which stands without its number, and times of the service; and without the
 // time of a show, which asks anew.
 func alike(rows [][]string) [][]string {
-	offset := regexp.MustCompile(`^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \+00:00$`)
+	utc := regexp.MustCompile(`^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)Z$`)
 	for _, row := range rows[1:] {
 		for i, c := range row {
-			if row[i] = offset.ReplaceAllString(c, "$1"); slices.Contains([]string{"STATUS", "CHECKPOINT", "UPDATED"}, rows[0][i]) {
+			if row[i] = utc.ReplaceAllString(c, "$1 $2"); slices.Contains([]string{"STATUS", "CHECKPOINT", "UPDATED"}, rows[0][i]) {
 				row[i] = ""
 			}
 		}
