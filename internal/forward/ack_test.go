@@ -17,12 +17,12 @@ import (
 func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
 	t.Parallel()
 	b, a := newBox(t), newApp(t)
-	a.answer = func(body, _ string) int {
+	a.answers(func(body, _ string) int {
 		if strings.Contains(body, `"no"`) {
 			return 418
 		}
 		return 201
-	}
+	})
 	other, err := store.Open(t.Context(), b.Path(), store.Options{})
 	if err != nil {
 		t.Fatal(err)

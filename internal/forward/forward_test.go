@@ -250,15 +250,13 @@ func TestVerifiedLaterIsForwardedOnce(t *testing.T) {
 // does not forward them.
 func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	a.answer = func(string, string) int { return 500 }
+	a.answers(func(string, string) int { return 500 })
 	r := b.forward(forward.Options{Unverified: true}, a.URL)
 	b.put("A", inbox.No)
 	r.Wake()
 	until(t, "a failure", func() bool { return len(r.told()) == 1 })
 	r.stop()
-	a.mu.Lock()
-	a.answer = nil
-	a.mu.Unlock()
+	a.answers(nil)
 	r = b.forward(forward.Options{}, a.URL)
 	want := b.put("A", inbox.Yes)
 	r.Wake()
@@ -275,12 +273,12 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 
 func TestKeepsOrderWhileSomeFail(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	a.answer = func(body, attempt string) int {
+	a.answers(func(body, attempt string) int {
 		if strings.Contains(body, `"A"`) && attempt == "1" {
 			return 500
 		}
 		return 204
-	}
+	})
 	r := b.forward(forward.Options{}, a.URL)
 	a1, a2 := b.put("A", inbox.Yes), b.put("A", inbox.Yes)
 	c1, c2 := b.put("C", inbox.Yes), b.put("C", inbox.Yes)
@@ -378,13 +376,13 @@ func TestResumesAfterADeath(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	stuck, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	a.answer = func(string, string) int {
+	a.answers(func(string, string) int {
 		once.Do(func() {
 			close(stuck)
 			<-release
 		})
 		return 200
-	}
+	})
 	dying, err := store.Open(t.Context(), b.Path(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -419,7 +417,7 @@ func TestResumesAfterADeath(t *testing.T) {
 // A target that failed before a restart fails since then.
 func TestFailsSinceBeforeARestart(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	a.answer = func(string, string) int { return 500 }
+	a.answers(func(string, string) int { return 500 })
 	var reports [2]forward.AttemptReport
 	for i := range reports {
 		r := b.forward(forward.Options{}, a.URL)
@@ -464,12 +462,12 @@ func TestGivesUpWhatCantBeSent(t *testing.T) {
 
 func TestAnswersWithTheTargetsStatus(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	a.answer = func(body, _ string) int {
+	a.answers(func(body, _ string) int {
 		if strings.Contains(body, "teapot") {
 			return 418
 		}
 		return 201
-	}
+	})
 	r := b.forward(forward.Options{Answers: true}, "number=t*=>"+a.URL)
 	for number, want := range map[string]int{"t1": 201, "teapot": 418, "other": 200} {
 		b.put(number, inbox.Yes)
