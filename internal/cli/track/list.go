@@ -72,7 +72,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	flags.BoolVar(&o.Refresh, "refresh", false, "query the service first")
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
-	command.ColumnsFlag(cmd, sumColumns())
+	command.ColumnsWith(cmd, "summary", sumColumns())
 	return cmd
 }
 

@@ -63,7 +63,7 @@ the latest 100 answers; at most 1,000 events are read.`,
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each of several REFs")
 	cmd.Flags().BoolVar(&o.History, "history", false, "print earlier answers and events about one REF, and what changed")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
-	command.ColumnsFlag(cmd, changeColumns(nil))
+	command.ColumnsWith(cmd, "history", changeColumns(nil))
 	return cmd
 }
 
