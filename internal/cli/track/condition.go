@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Condition is when waiting for a tracking ends. The zero Condition is as
@@ -81,13 +80,13 @@ func (c Condition) notYet(names view.StatusNames) string {
 
 // statusWords names the status of --for: as in the configuration, else in plain words.
 func statusWords(names view.StatusNames, status string) string {
-	if own, ok := names[tracking.FoldStatus(status)]; ok {
+	if own, ok := names.Own("", status, ""); ok {
 		return own
 	}
 	if _, err := strconv.ParseFloat(status, 64); err == nil {
 		return "in status " + status
 	}
-	return strings.ToLower(strings.ReplaceAll(status, "_", " "))
+	return view.PlainStatus(status)
 }
 
 // hasStatus reports whether the status of the condition is that of a tracking.

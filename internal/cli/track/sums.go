@@ -59,11 +59,7 @@ func newSums(names view.StatusNames, groups []ledger.Group, now time.Time) *sums
 		}
 		age := -1
 		if !g.Created.IsZero() {
-			days := int64(max(now.Sub(g.Created), 0) / day)
-			age = max(slices.IndexFunc(ageStarts(), func(start int64) bool { return start > days }), 0) - 1
-			if age < 0 {
-				age = len(ageStarts()) - 1
-			}
+			age = ageOf(int64(max(now.Sub(g.Created), 0) / day))
 		}
 		s.all.add(g, arrived)
 		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, arrived)
@@ -71,6 +67,17 @@ func newSums(names view.StatusNames, groups []ledger.Group, now time.Time) *sums
 		portionOf(s.runs, g.Run).add(g, arrived)
 	}
 	return s
+}
+
+// ageOf returns the place in ageStarts of an age in days.
+func ageOf(days int64) int {
+	place := 0
+	for i, start := range ageStarts() {
+		if start <= days {
+			place = i
+		}
+	}
+	return place
 }
 
 func portionOf[K comparable](all map[K]*portion, key K) *portion {

@@ -281,7 +281,7 @@ func (s *Summary) named() map[standing]string {
 			note(labels, phaseWord(key.phase), "")
 			continue
 		}
-		plain := plainStatus(key.name())
+		plain := PlainStatus(key.name())
 		note(labels, plain, strings.ToUpper(key.name())) // a track is the label in lower case
 		if key.status != "" {
 			note(numbers, plain, key.status)
@@ -299,7 +299,7 @@ func (s *Summary) named() map[standing]string {
 		case name == "":
 			name = cmp.Or(Unquote(key.status), withoutStatus)
 		default:
-			plain := plainStatus(name)
+			plain := PlainStatus(name)
 			if len(labels[plain]) < 2 {
 				name = plain
 			}
@@ -315,8 +315,8 @@ func (s *Summary) named() map[standing]string {
 // name is what the service calls a status.
 func (key standing) name() string { return cmp.Or(key.label, key.track) }
 
-// plainStatus shows the label of a status as words.
-func plainStatus(label string) string {
+// PlainStatus shows the label of a status as words, such as "in transit".
+func PlainStatus(label string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(label), "_", " "))
 }
 
