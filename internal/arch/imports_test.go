@@ -69,6 +69,7 @@ var rooms = map[string][]string{
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
+	"internal/pgtest":   {}, // for tests alone
 	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/cli/command", "internal/config", "internal/term"},
 	"internal/arch":     {},
 }
@@ -112,6 +113,7 @@ var owners = map[string][]string{
 	"golang.org/x/term":                    {"internal/term"},
 	"modernc.org/sqlite":                   {"internal/store"},
 	"github.com/gofrs/flock":               {"internal/store"},
+	"github.com/jackc/pgx/v5":              {"internal/store/postgres", "internal/pgtest"},
 	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
 	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/store", "internal/cli/..."},
 	"github.com/rogpeppe/go-internal":      {tests},
