@@ -1,0 +1,291 @@
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy is the network between programs and a private server: a TCP address on
+// loopback, whose connections it can cut, stall and delay. It is safe for
+// concurrent use.
+type Proxy struct {
+	listener net.Listener
+	server   string // path of the server's socket
+	tasks    sync.WaitGroup
+
+	mu      sync.Mutex
+	links   map[*link]bool
+	state   networkState
+	changed chan struct{} // closed when state changes
+}
+
+// networkState is how the network does.
+type networkState struct {
+	stalled bool
+	refused bool
+	closed  bool
+	delay   time.Duration // each way
+	cutAt   []byte        // in lower case; empty: none
+	answer  bool          // cut at the answer to cutAt
+}
+
+// NewProxy starts a proxy before the server. The end of the test ends it.
+func (s *Server) NewProxy(t testing.TB) *Proxy {
+	t.Helper()
+	if err := s.private(); err != nil {
+		t.Fatal(err)
+	}
+	var config net.ListenConfig
+	l, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Proxy{
+		listener: l,
+		server:   filepath.Join(s.Folder, ".s.PGSQL."+strconv.Itoa(s.Port)),
+		links:    map[*link]bool{}, changed: make(chan struct{}),
+	}
+	p.tasks.Go(p.accept)
+	t.Cleanup(p.close)
+	return p
+}
+
+// URL returns a URL of the server with the proxy's address.
+func (p *Proxy) URL(of string) (string, error) {
+	return withAddress(of, p.listener.Addr().String())
+}
+
+// Cut resets every connection. New ones are served.
+func (p *Proxy) Cut() {
+	for _, l := range p.all() {
+		l.reset()
+	}
+}
+
+// Refuse resets every connection, and each new one at once, until [Proxy.Heal].
+func (p *Proxy) Refuse() {
+	p.change(func(s *networkState) { s.refused = true })
+	p.Cut()
+}
+
+// Stall lets no byte pass either way, and says so to nobody, until [Proxy.Heal].
+func (p *Proxy) Stall() { p.change(func(s *networkState) { s.stalled = true }) }
+
+// Heal ends what [Proxy.Refuse], [Proxy.Stall] and [Proxy.Delay] began. Bytes
+// that were stalled arrive then.
+func (p *Proxy) Heal() {
+	p.change(func(s *networkState) { s.refused, s.stalled, s.delay = false, false, 0 })
+}
+
+// Delay lets each byte take that long, each way.
+func (p *Proxy) Delay(d time.Duration) { p.change(func(s *networkState) { s.delay = d }) }
+
+// CutBefore resets the next connection on which a program sends this text, in
+// any case, before the server sees it.
+func (p *Proxy) CutBefore(text string) {
+	p.change(func(s *networkState) { s.cutAt, s.answer = bytes.ToLower([]byte(text)), false })
+}
+
+// CutAfter is [Proxy.CutBefore], but the server gets the text: what is lost is
+// its answer.
+func (p *Proxy) CutAfter(text string) {
+	p.change(func(s *networkState) { s.cutAt, s.answer = bytes.ToLower([]byte(text)), true })
+}
+
+func (p *Proxy) change(apply func(*networkState)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	apply(&p.state)
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *Proxy) now() (networkState, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.state, p.changed
+}
+
+func (p *Proxy) all() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []*link
+	for l := range p.links {
+		out = append(out, l)
+	}
+	return out
+}
+
+func (p *Proxy) close() {
+	p.change(func(s *networkState) { s.closed = true })
+	p.listener.Close()
+	p.Cut()
+	p.tasks.Wait()
+}
+
+func (p *Proxy) accept() {
+	for {
+		program, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		p.tasks.Go(func() { p.serve(program) })
+	}
+}
+
+func (p *Proxy) serve(program net.Conn) {
+	l := &link{proxy: p, program: program, ended: make(chan struct{})}
+	defer l.reset()
+	var dialer net.Dialer
+	server, err := dialer.DialContext(context.Background(), "unix", p.server)
+	if err != nil {
+		return
+	}
+	defer server.Close()
+	p.mu.Lock()
+	refused := p.state.refused || p.state.closed
+	p.links[l] = !refused
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.links, l)
+		p.mu.Unlock()
+	}()
+	if refused {
+		return
+	}
+	var ways sync.WaitGroup
+	ways.Go(func() { l.pass(program, server, l.isCut) })
+	ways.Go(func() { l.pass(server, program, func([]byte) bool { return l.answerIsCut() }) })
+	<-l.ended
+	server.Close()
+	ways.Wait()
+}
+
+// link is a connection of a program, and the one of the proxy that belongs to it.
+type link struct {
+	proxy   *Proxy
+	program net.Conn
+	ended   chan struct{}
+	end     sync.Once
+
+	mu        sync.Mutex
+	cutAnswer bool
+}
+
+// reset ends both connections, the program's without a proper end.
+func (l *link) reset() {
+	l.end.Do(func() {
+		if tcp, ok := l.program.(*net.TCPConn); ok {
+			tcp.SetLinger(0) //nolint:errcheck // then it ends properly
+		}
+		l.program.Close()
+		close(l.ended)
+	})
+}
+
+// finish ends both connections, the program's properly.
+func (l *link) finish() {
+	l.end.Do(func() {
+		l.program.Close()
+		close(l.ended)
+	})
+}
+
+// isCut reports whether the connection is reset in place of passing what the
+// program sent.
+func (l *link) isCut(sent []byte) bool {
+	p := l.proxy
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.state.cutAt) == 0 || !bytes.Contains(bytes.ToLower(sent), p.state.cutAt) {
+		return false
+	}
+	p.state.cutAt = nil
+	if p.state.answer {
+		l.mu.Lock()
+		l.cutAnswer = true
+		l.mu.Unlock()
+		return false
+	}
+	return true
+}
+
+func (l *link) answerIsCut() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cutAnswer
+}
+
+// chunk is what was read at once, and when it was.
+type chunk struct {
+	bytes []byte
+	at    time.Time
+}
+
+// pass passes bytes one way until either connection ends.
+func (l *link) pass(from, to net.Conn, isCut func([]byte) bool) {
+	queue := make(chan chunk, 1024)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	reader.Go(func() {
+		defer close(queue)
+		for {
+			buffer := make([]byte, 32<<10)
+			n, err := from.Read(buffer)
+			if n > 0 {
+				select {
+				case queue <- chunk{buffer[:n], time.Now()}:
+				case <-l.ended:
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	for c := range queue {
+		if !l.waitFor(c.at) || isCut(c.bytes) {
+			l.reset()
+			return
+		}
+		if _, err := to.Write(c.bytes); err != nil {
+			break
+		}
+	}
+	if l.waitFor(time.Time{}) { // a stalled network does not say that a connection ended
+		l.finish()
+	}
+}
+
+// waitFor waits until what was read at that time arrives. It returns false if
+// the connection ended before.
+func (l *link) waitFor(at time.Time) bool {
+	for {
+		state, changed := l.proxy.now()
+		wait := time.Until(at.Add(state.delay))
+		if !state.stalled && wait <= 0 {
+			return true
+		}
+		due := time.NewTimer(max(wait, 0))
+		arrives := due.C
+		if state.stalled {
+			arrives = nil
+		}
+		select {
+		case <-arrives:
+		case <-changed:
+		case <-l.ended:
+			due.Stop()
+			return false
+		}
+		due.Stop()
+	}
+}
