@@ -32,11 +32,12 @@ var rooms = map[string][]string{
 	"internal/inbox":  {"internal/webhook"},
 
 	// Adapters.
-	"internal/intake":    {"internal/jsonscan", "internal/shell", "internal/tracking"},
-	"internal/api":       {"internal/tracking"},
-	"internal/sandbox":   {"internal/tracking", "internal/webhook"},
-	"internal/store":     {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
-	"internal/storetest": {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/intake":         {"internal/jsonscan", "internal/shell", "internal/tracking"},
+	"internal/api":            {"internal/tracking"},
+	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
+	"internal/store":          {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/store/postgres": {"internal/store"},
+	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/poll", "internal/query"},
@@ -89,7 +90,7 @@ var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/shell",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
-	"internal/intake", "internal/api", "internal/sandbox", "internal/store",
+	"internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
 }
 
@@ -105,7 +106,7 @@ var owners = map[string][]string{
 	"github.com/spf13/viper":               {"internal/config"},
 	"github.com/go-viper/mapstructure/v2":  {"internal/config"},
 	"go.yaml.in/yaml/v3":                   {"internal/config"},
-	"golang.org/x/sys":                     {"internal/config", "internal/disk", "internal/store"},
+	"golang.org/x/sys":                     {"internal/config", "internal/disk", "internal/store", "internal/store/postgres"},
 	"github.com/olekukonko/tablewriter":    {"internal/render"},
 	"github.com/itchyny/gojq":              {"internal/render"},
 	"github.com/clipperhouse/displaywidth": {"internal/render", "internal/term"},

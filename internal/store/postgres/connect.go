@@ -1,0 +1,132 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// oldest is the first supported version of PostgreSQL.
+const oldest = 13
+
+// Why a server is refused, besides what it says itself.
+var (
+	errTooOld   = errors.New("server is too old")
+	errEncoding = errors.New("database is not in UTF8")
+	errUnsynced = errors.New("commits are not on disk at once")
+	errStandby  = errors.New("server only reads")
+)
+
+// access opens connections to a target. All of them are set up alike, whatever the
+// server, the database or the role has as defaults.
+type access struct {
+	target   Target
+	unsynced bool // a server that does not put commits on disk at once is fine
+	reads    bool // a server that only reads is fine
+}
+
+// pool returns a pool of at most limit connections. It opens none.
+func (a access) pool(limit int) *sql.DB {
+	pool := stdlib.OpenDB(*a.config())
+	pool.SetMaxOpenConns(limit)
+	pool.SetMaxIdleConns(limit)
+	return pool
+}
+
+// config returns how to connect, for connections beside those of a pool.
+func (a access) config() *pgx.ConnConfig {
+	config := a.target.config.Copy()
+	config.DialFunc = dialer(config.ConnectTimeout).DialContext
+	chosen := config.ValidateConnect // by target_session_attrs
+	config.ValidateConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+		if chosen != nil {
+			if err := chosen(ctx, conn); err != nil {
+				return err
+			}
+		}
+		return a.setUp(ctx, conn)
+	}
+	return config
+}
+
+// sessionSettings are those that every connection has. A session that is stopped or cut
+// off holds its locks for seconds only. Times are in milliseconds, but those of tcp_
+// in seconds.
+var sessionSettings = []struct {
+	name, value string
+	since       int // version of the server
+}{
+	{"client_encoding", "UTF8", 0},
+	{"application_name", "waybill", 0},
+	{"timezone", "UTC", 0},
+	{"datestyle", "ISO", 0},
+	{"bytea_output", "hex", 0},
+	{"standard_conforming_strings", "on", 0},
+	{"backslash_quote", "safe_encoding", 0},
+	{"default_transaction_isolation", "read committed", 0},
+	{"default_transaction_deferrable", "off", 0},
+	{"lock_timeout", "10000", 0},
+	{"statement_timeout", "300000", 0},
+	{"idle_in_transaction_session_timeout", "5000", 0},
+	{"tcp_keepalives_idle", strconv.Itoa(int(probeIdle.Seconds())), 0},
+	{"tcp_keepalives_interval", strconv.Itoa(int(probeInterval.Seconds())), 0},
+	{"tcp_keepalives_count", strconv.Itoa(probeCount), 0},
+	{"tcp_user_timeout", strconv.Itoa(int(unanswered.Milliseconds())), 0},
+	{"idle_session_timeout", "0", 14},
+	{"transaction_timeout", "0", 17},
+}
+
+// leadingNumber is the major version in the name of a server's version.
+var leadingNumber = regexp.MustCompile(`^[0-9]+`)
+
+// setUp gives a new connection its settings, and refuses a server that the store can't
+// trust. It takes one round trip.
+func (a access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
+	name := conn.ParameterStatus("server_version")
+	version, err := strconv.Atoi(leadingNumber.FindString(name))
+	if err != nil || version < oldest {
+		return fmt.Errorf("%w: it is PostgreSQL %s", errTooOld, name)
+	}
+	if encoding := conn.ParameterStatus("server_encoding"); encoding != "UTF8" {
+		return fmt.Errorf("%w: it is in %s", errEncoding, encoding)
+	}
+	query := "SET search_path TO " + pgx.Identifier{a.target.schema}.Sanitize() + ", pg_temp"
+	for _, s := range sessionSettings {
+		if version >= s.since {
+			query += "; SET " + s.name + " TO '" + s.value + "'"
+		}
+	}
+	query += "; SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('fsync'), current_setting('synchronous_commit')"
+	results, err := conn.Exec(ctx, query).ReadAll()
+	if err != nil {
+		return err
+	}
+	row := results[len(results)-1].Rows[0]
+	return a.judge(string(row[0]) == "t", string(row[1]), string(row[2]), string(row[3]))
+}
+
+// judge refuses a server by what it says of itself.
+func (a access) judge(standby bool, readOnly, fsync, synchronousCommit string) error {
+	switch {
+	case a.reads:
+		return nil
+	case standby:
+		return fmt.Errorf("%w: it is a standby", errStandby)
+	case readOnly == "on":
+		return fmt.Errorf("%w: default_transaction_read_only is on", errStandby)
+	case a.unsynced:
+		return nil
+	case fsync == "off":
+		return fmt.Errorf("%w: fsync is off", errUnsynced)
+	case synchronousCommit == "off":
+		return fmt.Errorf("%w: synchronous_commit is off", errUnsynced)
+	}
+	return nil
+}

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package postgres
+
+// limitUnanswered leaves the system's own limit.
+func limitUnanswered(uintptr) error { return nil }

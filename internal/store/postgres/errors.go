@@ -1,0 +1,194 @@
+package postgres
+
+import (
+	"context"
+	"crypto/tls"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// kinds are the kinds of what the server reports, by SQLSTATE or by its class, the
+// first two characters.
+var kinds = map[string]error{
+	"08":    store.ErrUnreachable, // connection exceptions
+	"25006": store.ErrReadOnly,    // read-only transaction: a standby, or an old primary
+	"25P03": store.ErrUnreachable, // the server ended an idle transaction with its connection
+	"25P04": store.ErrTimedOut,    // the same of a long one
+	"28":    store.ErrLogin,
+	"3D000": store.ErrNoDatabase,
+	"3F000": store.ErrGone, // no such schema
+	"40001": store.ErrLocked,
+	"40P01": store.ErrLocked, // deadlock
+	"42501": store.ErrNoRight,
+	"42P01": store.ErrGone, // no such table
+	"53100": store.ErrFull,
+	"53200": store.ErrUnreachable, // out of memory
+	"53300": store.ErrNoConnections,
+	"53400": store.ErrNoConnections, // limits of the role or database
+	"55P03": store.ErrLocked,
+	"57014": store.ErrTimedOut,
+	"57P01": store.ErrUnreachable, // shutdown, or the connection was terminated
+	"57P02": store.ErrUnreachable, // crash of another process of the server
+	"57P03": store.ErrUnreachable, // starting up or shutting down
+	"57P04": store.ErrNoDatabase,  // dropped
+	"57P05": store.ErrUnreachable, // idle for too long
+	"58":    store.ErrIO,
+	"XX001": store.ErrCorrupt,
+	"XX002": store.ErrCorrupt,
+}
+
+// sqlState returns the server's code for err, empty if the server did not report it.
+func sqlState(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
+	}
+	return ""
+}
+
+// kindOf returns the kind of err, nil if it is not about the server.
+func kindOf(err error) error {
+	if code := sqlState(err); len(code) == 5 {
+		if k, ok := kinds[code]; ok {
+			return k
+		}
+		return kinds[code[:2]]
+	}
+	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
+	switch {
+	case errors.Is(err, errTooOld):
+		return store.ErrServerTooOld
+	case errors.Is(err, errEncoding):
+		return store.ErrEncoding
+	case errors.Is(err, errUnsynced):
+		return store.ErrUnsynced
+	case errors.Is(err, errStandby):
+		return store.ErrReadOnly
+	case isCertificate(err):
+		return store.ErrNoTLS
+	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
+		return store.ErrUnreachable
+	case isConnecting && connecting.Config.TLSConfig != nil:
+		return store.ErrNoTLS // the server refused TLS, or what it takes for a login
+	case isConnecting:
+		return store.ErrUnreachable
+	default:
+		return nil
+	}
+}
+
+func isCertificate(err error) bool {
+	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	return verification || record || alert
+}
+
+// isNetwork reports whether err says that there is no connection any more, or none yet.
+// The end of a context says nothing of the kind, though it ends the connection too.
+func isNetwork(err error) bool {
+	if e, ok := errors.AsType[net.Error](err); ok && !errors.Is(e, context.DeadlineExceeded) {
+		return true
+	}
+	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, pgconn.ErrConnClosed, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// canRetry reports whether a transaction that failed with err may be begun again: nothing
+// of it was written, and what prevented it may be gone. It does not hold for a commit
+// that was sent.
+func canRetry(err error) bool {
+	switch sqlState(err) {
+	case "40001", "40P01": // serialisation failure, deadlock
+		return true
+	}
+	k := kindOf(err)
+	if own, ok := errors.AsType[*store.Error](err); ok {
+		k = own.Kind
+	}
+	return k == store.ErrUnreachable || k == store.ErrNoConnections || k == store.ErrReadOnly // of a failover
+}
+
+// breaks reports whether the connection can't be used after err.
+func breaks(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.SeverityUnlocalized != "ERROR" || e.Code == "25006" // another server may be the primary by now
+	}
+	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// fail returns err as callers are to see it. Errors of the context and of the
+// contracts stay what they are.
+func fail(place, op string, err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	if _, done := errors.AsType[*store.Error](err); done {
+		return err
+	}
+	if k := kindOf(err); k != nil {
+		return &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err)}
+	}
+	if sqlState(err) != "" {
+		return fmt.Errorf("%s %s: %w", op, place, err)
+	}
+	return err
+}
+
+// cause is an error in one line and without what users know already.
+type cause struct {
+	text string
+	err  error // nil if callers would take it for the end of their own context
+}
+
+func (c cause) Error() string { return c.text }
+func (c cause) Unwrap() error { return c.err }
+
+// shortCause returns the innermost cause of err that says something to users.
+func shortCause(err error) error {
+	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		err = e.Unwrap() // leaves out the settings of the connection
+	}
+	inner := innermost(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return cause{text: "no answer in time"}
+	case inner == io.EOF, inner == io.ErrUnexpectedEOF, errors.Is(err, driver.ErrBadConn), errors.Is(err, pgconn.ErrConnClosed): //nolint:errorlint // the innermost has no cause
+		return cause{"connection was lost", err}
+	}
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return cause{e.Message + " (SQLSTATE " + e.Code + ")", err}
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return cause{e.Error(), err}
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return cause{e.Error(), err}
+	}
+	return cause{inner.Error(), err}
+}
+
+// innermost returns the error at the end of the chain, the first one where it forks.
+func innermost(err error) error {
+	for {
+		next := errors.Unwrap(err)
+		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 { //nolint:errorlint // one link
+			next = many.Unwrap()[0]
+		}
+		if next == nil {
+			return err
+		}
+		err = next
+	}
+}

@@ -1,0 +1,230 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	defaultSchema  = "waybill"
+	connectTimeout = 5 * time.Second // for each address, where the target names no other
+)
+
+// Target is a store on a server: a schema of a database, and how to connect to it.
+type Target struct {
+	config     *pgx.ConnConfig
+	schema     string
+	unverified bool
+}
+
+// TargetError says why a target can't be used. It never holds a secret, nor the
+// target, which may hold one.
+type TargetError struct {
+	Message string
+	Hint    string
+}
+
+func (e *TargetError) Error() string { return e.Message }
+
+// parameters lists what a URL may set, besides its user, hosts and database, in
+// libpq's words. A password is none of them: it would stand in the list of processes
+// and in the shell's history.
+var parameters = []string{
+	"host", "port", "user", "dbname", "service", "schema", "application_name", "connect_timeout", "options", "target_session_attrs",
+	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "sslnegotiation", "channel_binding", "require_auth",
+	"min_protocol_version", "max_protocol_version",
+}
+
+// ignored lists what a service may set that libpq understands and that is of no
+// meaning here: a connection has settings of its own.
+var ignored = []string{
+	"application_name", "fallback_application_name", "client_encoding", "timezone", "gssencmode", "sslcompression",
+	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "load_balance_hosts",
+}
+
+// schemaName is what PostgreSQL takes as a name without quotes.
+var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+
+// Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of
+// which may be missing, or service=NAME. What it leaves out comes from the PG*
+// environment, the service file and the password file, as for other clients of
+// PostgreSQL. A server that is not this machine is verified by TLS, unless insecure is
+// set. The error is a [*TargetError]. It opens no connection.
+func Parse(text string, insecure bool) (Target, error) {
+	if name, ok := strings.CutPrefix(text, "service="); ok {
+		text = "postgres://?service=" + url.QueryEscape(name)
+	}
+	config, err := parseConfig(text)
+	if err != nil {
+		return Target{}, err
+	}
+	if !insecure && fallsBack(config) {
+		// The default, sslmode=prefer, would take any certificate, and none.
+		if config, err = parseConfig(withVerification(text)); err != nil {
+			return Target{}, err
+		}
+	}
+	t := Target{config: config, schema: defaultSchema}
+	if t.unverified = slices.ContainsFunc(hosts(config), unverified); t.unverified && !insecure {
+		return Target{}, &TargetError{
+			"sslmode does not verify the server " + t.names(),
+			"remove sslmode or PGSSLMODE, which leaves verify-full; or allow it with --insecure-store",
+		}
+	}
+	if err := t.takeParameters(); err != nil {
+		return Target{}, err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = connectTimeout
+	}
+	return t, passfileExposed(config)
+}
+
+func parseConfig(text string) (*pgx.ConnConfig, error) {
+	config, err := pgx.ParseConfigWithOptions(text, pgx.ParseConfigOptions{
+		ParseConfigOptions: pgconn.ParseConfigOptions{ConnStringAllowedKeys: parameters},
+	})
+	if err == nil {
+		return config, nil
+	}
+	// Its text may hold a part of a password. Of the causes, those of files are safe.
+	message := "not a PostgreSQL store, or the service or a PG* variable that it uses has an error"
+	if file, ok := errors.AsType[*os.PathError](err); ok {
+		message = file.Error()
+	}
+	return nil, &TargetError{
+		message,
+		"write it as postgres://USER@HOST/DATABASE or service=NAME; parameters are " + strings.Join(parameters, ", "),
+	}
+}
+
+// fallsBack reports whether another machine would be connected to in plain text where
+// TLS fails, or the other way round.
+func fallsBack(config *pgx.ConnConfig) bool {
+	all := hosts(config)
+	for i, h := range all[1:] {
+		if h.Host == all[i].Host && h.Port == all[i].Port && (h.TLSConfig == nil) != (all[i].TLSConfig == nil) && !isLocal(h.Host) {
+			return true
+		}
+	}
+	return false
+}
+
+// withVerification adds sslmode=verify-full to a URL.
+func withVerification(text string) string {
+	separator := "?"
+	if strings.Contains(text, "?") {
+		separator = "&"
+	}
+	return text + separator + "sslmode=verify-full"
+}
+
+// hosts returns every host with its TLS, in the order in which they are tried.
+func hosts(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
+	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
+	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
+}
+
+// unverified reports whether another machine could pose as the host.
+func unverified(h *pgconn.FallbackConfig) bool {
+	return !isLocal(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify)
+}
+
+// isLocal reports whether a host can only be this machine.
+func isLocal(host string) bool {
+	if host == "localhost" || isSocket(host) {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "/") }
+
+// takeParameters takes what is ours of the parameters that the server would be sent, and
+// refuses what it would not understand.
+func (t *Target) takeParameters() error {
+	sent := map[string]string{}
+	for key, value := range t.config.RuntimeParams {
+		switch {
+		case key == "schema":
+			t.schema = value
+		case key == "options":
+			sent[key] = value
+		case !slices.Contains(ignored, key):
+			return &TargetError{fmt.Sprintf("parameter %q of the service is not supported", key), "remove it from the service; parameters are " + strings.Join(parameters, ", ")}
+		}
+	}
+	t.config.RuntimeParams = sent
+	if !schemaName.MatchString(t.schema) || strings.HasPrefix(t.schema, "pg_") || t.schema == "information_schema" {
+		return &TargetError{"the schema's name is not allowed", "use small letters, digits and underscores, such as schema=waybill"}
+	}
+	return nil
+}
+
+// passfileExposed returns an error if the password came from a password file that other
+// users can read, which libpq would not use.
+func passfileExposed(config *pgx.ConnConfig) error {
+	path := os.Getenv("PGPASSFILE")
+	if home, err := os.UserHomeDir(); path == "" && err == nil {
+		path = filepath.Join(home, ".pgpass")
+	}
+	if runtime.GOOS == "windows" || config.Password == "" || os.Getenv("PGPASSWORD") != "" {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		return &TargetError{"other users can read the password file " + path, "restrict access with chmod 600 " + path}
+	}
+	return nil
+}
+
+// Unverified reports whether another machine could pose as the server.
+func (t Target) Unverified() bool { return t.unverified }
+
+// names returns the hosts for a message.
+func (t Target) names() string {
+	var all []string
+	for _, h := range hosts(t.config) {
+		if !slices.Contains(all, h.Host) {
+			all = append(all, h.Host)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// Place returns the target as a URL without a secret. It names the same store in
+// another environment too, as far as a URL can say it.
+func (t Target) Place() string {
+	query := url.Values{}
+	var addresses []string
+	for _, h := range hosts(t.config) {
+		address := net.JoinHostPort(h.Host, strconv.Itoa(int(h.Port)))
+		if isSocket(h.Host) {
+			query["host"], query["port"] = []string{h.Host}, []string{strconv.Itoa(int(h.Port))}
+		} else if !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	database := t.config.Database
+	if database == "" {
+		database = t.config.User
+	}
+	place := "postgres://" + url.User(t.config.User).String() + "@" + strings.Join(addresses, ",") + "/" + url.PathEscape(database)
+	query.Set("schema", t.schema)
+	return place + "?" + strings.ReplaceAll(query.Encode(), "%2F", "/")
+}
