@@ -26,9 +26,10 @@ FUZZTIME  ?= 30s
 BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
+DSN       ?=
 
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## build waybill and show the whole job, no account needed
 	./waybill$(EXE) demo
@@ -36,9 +37,15 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
-test: ## run all tests (LibreOffice opens spreadsheets, where it is installed)
+test: ## run all tests (with LibreOffice and a PostgreSQL server, where they are installed)
 	go test $(TESTFLAGS) ./...
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
+	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
+
+# On the server that DSN names: make test-postgres DSN=postgres://me@db.example/tests
+test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
+	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) ./internal/store/... ./internal/pgtest
+	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
 
 # The library of the store is left out of it: it would take two thirds of the
 # time, and its own tests are the place to find its races.
@@ -110,4 +117,4 @@ CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test race lint fmt fuzz torture bench completions man snapshot check-release vuln clean
+.PHONY: help demo build test test-postgres race lint fmt fuzz torture bench completions man snapshot check-release vuln clean
