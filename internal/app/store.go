@@ -32,8 +32,10 @@ type Store struct {
 	Verdicts    inbox.Verdicts
 	Retention   inbox.Retention
 	Outbox      inbox.Outbox
+	Claims      inbox.Claims
 	Forwardings inbox.Forwardings
 	Listeners   inbox.Listeners
+	Changes     inbox.Changes
 
 	Path string // of its file
 	New  bool   // this process made it
@@ -48,7 +50,7 @@ type Store struct {
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
-		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Forwardings: db, Listeners: db,
+		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
 		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }

@@ -19,23 +19,31 @@ import (
 )
 
 // Errors of the inbox that callers tell apart. A store wraps them around the
-// cause. The last three go away with their cause: a later call may succeed.
+// cause. The last four go away with their cause: a later call may succeed.
 var (
 	// ErrNoEvent says that there is no such event.
 	ErrNoEvent = errors.New("no such event")
 	// ErrNoDelivery says that there is no such delivery.
 	ErrNoDelivery = errors.New("no such delivery")
+	// ErrNotClaimed says that an entry of an outbox is not this process's any more.
+	ErrNotClaimed = errors.New("entry is not claimed")
 	// ErrFull says that the disk, or the share of it the store may use, is full.
 	ErrFull = errors.New("store is full")
 	// ErrLocked says that another process held the store for too long.
 	ErrLocked = errors.New("store is locked by another process")
 	// ErrReadOnly says that the store may be read but not written.
 	ErrReadOnly = errors.New("store is read-only")
+	// ErrUnreachable says that there is no connection to the store's server.
+	ErrUnreachable = errors.New("server is unreachable")
 )
 
-// IsTemporary reports whether a later call may succeed after err.
+// IsTemporary reports whether err of a store passes by itself, or once somebody
+// has removed its cause: the same call may then succeed. Who runs for long tries
+// again; any other error of a store ends it.
 func IsTemporary(err error) bool {
-	return errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly)
+	var own interface{ Passing() bool }
+	return errors.As(err, &own) && own.Passing() ||
+		errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrUnreachable)
 }
 
 // Verified says whether a delivery was shown to come from the service.

@@ -21,7 +21,8 @@ const MaxRetryDelay = 24 * time.Hour
 //
 // Implementations are safe for concurrent use by several goroutines and
 // processes. Any method may return an error that matches [ErrFull],
-// [ErrLocked] or [ErrReadOnly], and those about one sink [ErrNoSink].
+// [ErrLocked], [ErrReadOnly] or [ErrUnreachable], and those about one sink
+// [ErrNoSink].
 //
 // Every implementation must pass the suite Outbox of package storetest.
 type Outbox interface {
@@ -65,6 +66,15 @@ type Outbox interface {
 
 	// DeadEntries yields the entries that were given up, oldest first. An error ends it.
 	DeadEntries(ctx context.Context) iter.Seq2[OutboxEntry, error]
+}
+
+// Claims says what of an outbox is still this process's.
+type Claims interface {
+	// Held returns nil while what was claimed as that [OutboxEntry].Owner is this
+	// process's, else an error that matches [ErrNotClaimed]: others took the process
+	// for dead, or may have, since it can't reach the store. Whoever sends asks right
+	// before each request. It costs nothing.
+	Held(owner string) error
 }
 
 // Forwardings shows what sinks did with deliveries, and what they wait for. It
@@ -140,6 +150,7 @@ type OutboxEntry struct {
 	ID       int64
 	Sink     int64
 	Delivery int64     // Seq of the delivery
+	Owner    string    // who claimed it, see [Claims]; empty if nobody has
 	Added    time.Time // when it came into the outbox
 
 	Attempt      int       // from 1: how often sending it was begun, this time included

@@ -15,7 +15,7 @@ const (
 // Store keeps deliveries and events. Implementations are safe for concurrent
 // use by several goroutines and, where the database allows it, several
 // processes. Any method may return an error that matches [ErrFull],
-// [ErrLocked] or [ErrReadOnly].
+// [ErrLocked], [ErrReadOnly] or [ErrUnreachable].
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Store interface {
@@ -135,6 +135,17 @@ type Listeners interface {
 
 	// RunningSinks returns the sinks that running listeners send to, in any order.
 	RunningSinks(ctx context.Context) ([]int64, error)
+}
+
+// Changes says when other processes store something.
+type Changes interface {
+	// Watch returns a channel that holds a value when another process may have stored
+	// something since the last value was taken: a delivery, an update of trackings, or
+	// the result of an outbox entry. It is a hint: many changes make one value, some
+	// make none, and a value may be about nothing. So whoever waits for a change looks
+	// from time to time too. Once ctx has ended, no more values come. Of a store that
+	// has no such hints the channel is nil.
+	Watch(ctx context.Context) <-chan struct{}
 }
 
 // PruneResult is what a prune dropped.

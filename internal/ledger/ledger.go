@@ -64,8 +64,8 @@ var (
 	ErrText = errors.New("not valid text")
 
 	// ErrNotClaimed says that outcomes do not fit what the ledger knows: this
-	// store is not sending the batch, a row is not one of it, or the state may
-	// not follow.
+	// process is not sending the batch, or not any more, a row is not one of it, or
+	// the state may not follow.
 	ErrNotClaimed = errors.New("outcome does not fit")
 )
 
@@ -167,8 +167,9 @@ func (r Row) IsOpen() bool { return r.State == Rejected && !r.Superseded && r.Di
 
 // Batch is rows claimed for one request.
 type Batch struct {
-	ID   int64
-	Rows []BatchRow
+	ID    int64
+	Owner string // who claimed it, see [Queue].Held; empty if nobody has
+	Rows  []BatchRow
 }
 
 // BatchRow is a row of a claimed batch.

@@ -50,6 +50,12 @@ type Queue interface {
 	// are not read again.
 	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
 
+	// Held returns nil while what was claimed as that [Batch].Owner is this process's,
+	// else an error that matches [ErrNotClaimed]: others took the process for dead, or
+	// may have, since it can't reach the store. Whoever sends asks right before each
+	// request. It costs nothing.
+	Held(owner string) error
+
 	// FirstUnsent returns the row of the run's input that goes first, if the store
 	// neither sent a row of the account before nor has an accepted one; else, or if
 	// none is pending, nil.

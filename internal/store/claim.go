@@ -33,7 +33,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	}
 	batches := make([]ledger.Batch, len(claimed))
 	for i, b := range claimed {
-		if batches[i], err = d.readClaimed(ctx, b); err != nil {
+		if batches[i], err = d.readClaimed(ctx, b, me); err != nil {
 			return nil, errors.Join(err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
 		}
 	}
@@ -46,13 +46,13 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 
 // readClaimed returns a claimed batch with its rows. It needs no transaction: no
 // other process changes the rows of a claimed batch.
-func (d *DB) readClaimed(ctx context.Context, b batch) (ledger.Batch, error) {
+func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch, error) {
 	rows, err := list(ctx, d.each, func(s scanner) (r ledger.BatchRow, err error) {
 		err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
 		return r, err
 	}, `SELECT id, refer_id, number, carrier FROM rows
 		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
-	return ledger.Batch{ID: b.id, Rows: rows}, err
+	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}, err
 }
 
 // unclaim makes batches pending again whose rows could not be read.
@@ -103,7 +103,7 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 			if err != nil {
 				return nil, err
 			}
-			if n == 1 {
+			if b.Owner = me; n == 1 {
 				claimed = append(claimed, b)
 			}
 		}

@@ -12,14 +12,20 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
 // Kinds of [Error]: what is wrong with the store's file or its disk. The first
 // three are those of the inbox's contract.
 var (
-	ErrFull       = inbox.ErrFull
-	ErrLocked     = inbox.ErrLocked
-	ErrReadOnly   = inbox.ErrReadOnly
+	ErrFull     = inbox.ErrFull
+	ErrLocked   = inbox.ErrLocked
+	ErrReadOnly = inbox.ErrReadOnly
+
+	// Both match [ledger.ErrNotClaimed] and [inbox.ErrNotClaimed].
+	ErrTakenOver error = claimLost("another waybill took over what this one was sending")
+	ErrCutOff    error = claimLost("no contact for too long: another waybill may have taken over what this one was sending")
+
 	ErrNotThere   = errors.New("there is no store")
 	ErrNoPlace    = errors.New("store can't be read in a folder without write access")
 	ErrChanged    = errors.New("store was changed while it was read")
@@ -34,6 +40,16 @@ var (
 	ErrExposed    = errors.New("other users can change the store")
 	ErrIO         = errors.New("disk error")
 )
+
+// claimLost is a kind that says that what was claimed is not this process's any more.
+type claimLost string
+
+func (k claimLost) Error() string { return string(k) }
+
+// Is reports whether target is what the contracts call that.
+func (claimLost) Is(target error) bool {
+	return target == ledger.ErrNotClaimed || target == inbox.ErrNotClaimed
+}
 
 var errClosed = errors.New("store is closed")
 
@@ -50,6 +66,17 @@ type Error struct {
 
 // Systemic says that every other use of the store would meet the same.
 func (e *Error) Systemic() bool { return true }
+
+// Passing says that it passes by itself, or once somebody has removed its cause: the
+// same call may then succeed. [inbox.IsTemporary] asks it.
+func (e *Error) Passing() bool {
+	switch e.Kind {
+	case ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff:
+		return true
+	default:
+		return false
+	}
+}
 
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
@@ -75,6 +102,8 @@ var hints = map[error]string{
 	ErrFull:       "free space on that disk, then re-run the same command",
 	ErrLocked:     "another program has locked the store; wait for it or stop it, then re-run the same command",
 	ErrReadOnly:   "make the file and its folder writable, or use another store with --store",
+	ErrTakenOver:  "re-run the same command to continue",
+	ErrCutOff:     "check the server and the network, then re-run the same command to continue",
 	ErrNotThere:   "use an existing store with --store, or create one with `waybill create`",
 	ErrNoPlace:    "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store",
 	ErrChanged:    "re-run the same command",

@@ -1,10 +1,14 @@
 package store
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
 
 // Kinds of [Error] that servers add.
 var (
-	ErrUnreachable   = errors.New("server is unreachable")
+	ErrUnreachable   = inbox.ErrUnreachable
 	ErrNoConnections = errors.New("server has no connection left")
 	ErrServerTooOld  = errors.New("server is older than PostgreSQL 13")
 	ErrEncoding      = errors.New("database is not in UTF8")

@@ -33,19 +33,18 @@ func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, e
 
 // waitingEntries returns entries with what they wait for.
 func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
-	var owners []string
 	page, err := list(ctx, d.each, func(s scanner) (w inbox.WaitingEntry, err error) {
 		var due int64
-		var owner string
-		w.OutboxEntry, err = scanEntry(s, &due, &owner)
-		w.Due, owners = instant(due), append(owners, owner)
+		w.OutboxEntry, err = scanEntry(s, &due)
+		w.Due = instant(due)
 		return w, err
-	}, "SELECT "+entryColumns+", due, owner FROM outbox "+where, args...)
+	}, "SELECT "+entryColumns+", due FROM outbox "+where, args...)
 	if err != nil {
 		return nil, err
 	}
 	alive := map[string]bool{"": false}
-	for i, name := range owners {
+	for i := range page {
+		name := page[i].Owner
 		if _, asked := alive[name]; !asked {
 			if alive[name], err = d.owner.isAlive(name); err != nil {
 				return nil, d.fail("lock", err)

@@ -38,7 +38,7 @@ func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int
 }
 
 const (
-	entryColumns   = "seq, sink, delivery, added, attempts, failures, first_fail, dead, status, problem, reply"
+	entryColumns   = "seq, sink, delivery, owner, added, attempts, failures, first_fail, dead, status, problem, reply"
 	selectEntry    = "SELECT " + entryColumns + " FROM outbox "
 	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
 )
@@ -49,7 +49,7 @@ func scanOutboxEntry(s scanner) (inbox.OutboxEntry, error) { return scanEntry(s)
 func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 	var l inbox.OutboxEntry
 	var added, firstFail, dead int64
-	err := s.Scan(append([]any{&l.ID, &l.Sink, &l.Delivery, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply}, more...)...)
+	err := s.Scan(append([]any{&l.ID, &l.Sink, &l.Delivery, &l.Owner, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply}, more...)...)
 	l.Added, l.FirstFailure, l.GivenUpAt = instant(added), instant(firstFail), instant(dead)
 	return l, err
 }
@@ -74,6 +74,7 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 			return err
 		}
 		for i := range entries {
+			entries[i].Owner = me
 			entries[i].Attempt++
 			if _, err := t.exec(ctx, "UPDATE outbox SET owner = $1, attempts = attempts + 1 WHERE seq = $2", me, entries[i].ID); err != nil {
 				return err

@@ -48,7 +48,7 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	var run int64
 	ok, err := t.row(ctx, []any{&run}, "SELECT run_id FROM batches WHERE id = $1 AND state = 'sending' AND owner = $2", s.Batch, me)
 	if err == nil && !ok {
-		err = fmt.Errorf("it is not being sent by this process: %w", ledger.ErrNotClaimed)
+		err = &Error{Kind: ErrTakenOver, Path: t.w.identity.path, Op: "write"}
 	}
 	if err != nil {
 		return err

@@ -40,7 +40,9 @@ var (
 	_ inbox.Retention      = (*DB)(nil)
 	_ inbox.Outbox         = (*DB)(nil)
 	_ inbox.Forwardings    = (*DB)(nil)
+	_ inbox.Claims         = (*DB)(nil)
 	_ inbox.Listeners      = (*DB)(nil)
+	_ inbox.Changes        = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it

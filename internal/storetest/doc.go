@@ -46,6 +46,7 @@ type Deliveries struct {
 	inbox.Outbox
 	inbox.Forwardings
 	inbox.Listeners
+	inbox.Changes
 }
 
 // Harness is how the suites get at stores.

@@ -51,6 +51,7 @@ var inboxTests = map[string]func(*world){
 	"CountsUnverifiedBytes":           countsUnverifiedBytes,
 	"ReadmitsOnce":                    readmitsOnce,
 	"KnowsListenersThatLive":          knowsListenersThatLive,
+	"HintsAtChangesOfOthers":          hintsAtChangesOfOthers,
 	"SyntheticAreComparedApart":       syntheticAreComparedApart,
 	"FindsEventsByTheBeginning":       findsEventsByTheBeginning,
 }

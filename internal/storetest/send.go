@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
@@ -20,6 +21,7 @@ var sendTests = map[string]func(*world){
 	"AllOrNothing":                  allOrNothing,
 	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
 	"OnlyTheClaimerSettles":         onlyTheClaimerSettles,
+	"ClaimsAreHeldUntilDeath":       claimsAreHeldUntilDeath,
 	"OutcomesOutliveTheProcess":     outcomesSurviveTheProcess,
 	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
 	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
@@ -27,6 +29,30 @@ var sendTests = map[string]func(*world){
 	"ReasonsAreMadeFit":             reasonsAreMadeFit,
 	"ContextEndedBeforeClaim":       contextEndedBeforeClaim,
 	"SettlesManyFromManyGoroutines": settlesManyFromManyGoroutines,
+}
+
+// Whoever claimed knows that it is still its own; whoever comes after its death has
+// another name.
+func claimsAreHeldUntilDeath(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	b := w.claim(run.ID, 2)
+	sink := w.sink(&inbox.StartPosition{})
+	w.deliver("N1")
+	w.advance(sink, all)
+	claimed, _, err := w.ClaimEntries(w.Context(), sink, 1, time.Now())
+	w.must(err)
+	w.same("entries", len(claimed), 1)
+	owners := []string{b[0].Owner, b[1].Owner, claimed[0].Owner}
+	for _, owner := range owners {
+		w.must(w.Held(owner))
+	}
+	w.is("nobody's", w.Held(""), ledger.ErrNotClaimed)
+	w.is("another process's", w.open().Held(owners[0]), ledger.ErrNotClaimed)
+	w.kill()
+	for _, owner := range owners {
+		w.is("of a dead process", w.Held(owner), ledger.ErrNotClaimed)
+		w.is("of a dead process", w.Held(owner), inbox.ErrNotClaimed)
+	}
 }
 
 func claimsInOrderUntilNoneIsLeft(w *world) {
