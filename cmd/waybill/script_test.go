@@ -24,7 +24,10 @@ import (
 // waybill is measured against when a benchmark does.
 func TestMain(m *testing.M) {
 	commands := peers()
-	commands["waybill"] = func() { os.Exit(int(cli.Main())) }
+	commands["waybill"] = func() {
+		moveStores()
+		os.Exit(int(cli.Main()))
+	}
 	commands["unprivileged"] = unprivileged
 	testscript.Main(m, commands)
 }
@@ -48,8 +51,17 @@ func unprivileged() {
 const scripts = "../../testdata/script"
 
 func TestScripts(t *testing.T) {
+	files, err := filepath.Glob(scripts + "/*.txtar")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d scripts found (%v): the folder is not where it should be", len(files), err)
+	}
+	if onServer() {
+		if files = withoutFileScripts(t, files); files == nil {
+			return
+		}
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 scripts,
+		Files:               files,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setup,
@@ -75,9 +87,6 @@ func TestScripts(t *testing.T) {
 			"waitlisted":  waitListed,
 		},
 	})
-	if files, err := filepath.Glob(scripts + "/*.txtar"); err != nil || len(files) < 10 {
-		t.Errorf("%d scripts found (%v): the folder is not where it should be", len(files), err)
-	}
 }
 
 // setup gives every script a home of its own and the inputs of testdata.
@@ -97,6 +106,9 @@ func setup(e *testscript.Env) error {
 	e.Setenv("TZ", "UTC")
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "NO_COLOR", "CLICOLOR_FORCE", "HTTPS_PROXY", "HTTP_PROXY"} {
 		e.Setenv(name, "")
+	}
+	if onServer() {
+		return giveSchemas(e)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -61,8 +62,18 @@ func (s *Server) NewURL(t testing.TB) string {
 	return of
 }
 
+// dropSchemas drops a schema, and those whose names it begins.
+const dropSchemas = `DO $$
+	DECLARE found text;
+	BEGIN
+		FOR found IN SELECT nspname FROM pg_namespace WHERE nspname = '%[1]s' OR starts_with(nspname, '%[1]s_') LOOP
+			EXECUTE format('DROP SCHEMA %%I CASCADE', found);
+		END LOOP;
+	END $$`
+
 // NewSchema is [Server.NewURL] for what is no test: it returns the URL of a
-// new schema, not created yet, and what drops it.
+// new schema, not created yet, and what drops it and those whose names it
+// begins, up to an underscore.
 func (s *Server) NewSchema() (of string, drop func(context.Context) error, err error) {
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -75,7 +86,7 @@ func (s *Server) NewSchema() (of string, drop func(context.Context) error, err e
 	drop = func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		return s.Ask(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{name}.Sanitize()+" CASCADE", nil)
+		return s.Ask(ctx, fmt.Sprintf(dropSchemas, name), nil)
 	}
 	return u.String(), drop, nil
 }

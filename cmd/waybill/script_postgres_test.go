@@ -1,0 +1,110 @@
+package main_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/waybill-cli/waybill/internal/pgtest"
+)
+
+// With TEST_STORE=postgres the transcripts run on PostgreSQL: each path of a
+// store that a script names, the default one too, stands for a schema.
+
+// fileScripts lists the transcripts that are about a store in a file, and why.
+// They run on files alone.
+var fileScripts = map[string]string{}
+
+// serverStores is the environment variable of a script with the URL of the
+// schema whose name begins those of its stores.
+const serverStores = "TEST_SERVER_STORES"
+
+// onServer reports whether the transcripts run on PostgreSQL.
+func onServer() bool { return os.Getenv("TEST_STORE") == "postgres" }
+
+// withoutFileScripts returns the scripts that run on PostgreSQL; nil if it is
+// missing.
+func withoutFileScripts(t *testing.T, files []string) []string {
+	t.Helper()
+	if _, ok := pgtest.URL(t); !ok {
+		return nil
+	}
+	for name, reason := range fileScripts {
+		i := slices.IndexFunc(files, func(file string) bool { return filepath.Base(file) == name+".txtar" })
+		if i < 0 || reason == "" {
+			t.Fatalf("%s is no script, or there is no reason why it runs on files alone", name)
+		}
+		files = slices.Delete(files, i, i+1)
+	}
+	return files
+}
+
+// giveSchemas gives a script schemas of its own.
+func giveSchemas(e *testscript.Env) error {
+	server, err := pgtest.Shared()
+	if err != nil {
+		return err
+	}
+	of, drop, err := server.NewSchema()
+	if err != nil {
+		return err
+	}
+	e.Setenv(serverStores, of)
+	e.Defer(func() {
+		if err := drop(context.Background()); err != nil {
+			fmt.Fprintln(os.Stderr, "a schema stays:", err)
+		}
+	})
+	return nil
+}
+
+// moveStores puts schemas in the place of the paths of stores, in the arguments
+// and in the environment of this process.
+func moveStores() {
+	base := os.Getenv(serverStores)
+	if base == "" {
+		return
+	}
+	for i, arg := range os.Args {
+		if path, ok := strings.CutPrefix(arg, "--store="); ok {
+			os.Args[i] = "--store=" + schemaOf(base, path)
+		} else if arg == "--store" && i+1 < len(os.Args) {
+			os.Args[i+1] = schemaOf(base, os.Args[i+1])
+		}
+	}
+	path := os.Getenv("WAYBILL_STORE")
+	if home := os.Getenv("HOME"); path == "" && home != "" {
+		path = filepath.Join(home, ".local/share/waybill/waybill.db")
+	}
+	if err := os.Setenv("WAYBILL_STORE", schemaOf(base, path)); err != nil {
+		panic(err)
+	}
+}
+
+// schemaOf returns the URL of the schema that stands for the path of a store.
+func schemaOf(base, path string) string {
+	if path == "" || strings.Contains(path, "://") {
+		return path
+	}
+	full, err := filepath.Abs(path)
+	u, urlErr := url.Parse(base)
+	if err := errors.Join(err, urlErr); err != nil {
+		panic(err)
+	}
+	sum := fnv.New32a()
+	_, _ = io.WriteString(sum, full)
+	values := u.Query()
+	values.Set("schema", fmt.Sprintf("%s_%08x", values.Get("schema"), sum.Sum32()))
+	u.RawQuery = values.Encode()
+	return u.String()
+}
