@@ -169,9 +169,9 @@ func newKeyLookup() keyLookup {
 		for n := range values {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
-		begin := "WITH run (id) AS (VALUES (?)), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
-		match := " FROM run, v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
-		l.brief[i] = begin + ", COALESCE(r.id < " + knownFrom + "run.id" + knownTo + ", 0)" + match
+		begin := "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
+		match := " FROM run CROSS JOIN v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
+		l.brief[i] = begin + ", COALESCE(r.id < " + knownFrom + "run.id" + knownTo + ", FALSE)" + match
 		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier" + match +
 			" LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)"
 	}

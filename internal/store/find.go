@@ -3,8 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -28,15 +28,16 @@ type findQueries struct {
 
 func newFindQueries() findQueries {
 	var f findQueries
+	from := func(places []string, table string) string {
+		return ", v.column1 FROM (VALUES " + strings.Join(places, ", ") + ") v CROSS JOIN " + table
+	}
 	for i, n := range []int{1, manyFound} {
 		places := make([]string, n)
 		for place := range places {
-			places[place] = "(" + strconv.Itoa(place) + ", ?" + strconv.Itoa(place+2) + ")"
+			places[place] = fmt.Sprintf("(%d, ?%d)", place, place+2)
 		}
-		values := ", v.column1 FROM (VALUES " + strings.Join(places, ", ")
-		rows := rowColumns + values + ") v CROSS JOIN rows r" + rowJoins + "WHERE "
-		seen := unheldColumns + values + ") v CROSS JOIN sightings s WHERE "
-		f.byID, f.seenByID = rows+"r.id = v.column2", seen+"s.id = v.column2 AND s.id < 0"
+		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
+		seen := unheldColumns + from(places, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
 			rows: rows + "r.account_id = ?1 AND r.refer_id = v.column2" + visible,
 			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),
@@ -46,6 +47,12 @@ func newFindQueries() findQueries {
 			seen: seen + "s.account_id IN (0, ?1) AND s.folded = v.column2 AND " + unheld("?1"),
 		}
 	}
+	places := make([]string, manyFound)
+	for place := range places {
+		places[place] = fmt.Sprintf("(%d, CAST(? AS BIGINT))", place)
+	}
+	f.byID = rowColumns + from(places, "rows r") + rowJoins + "WHERE r.id = v.column2"
+	f.seenByID = unheldColumns + from(places, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	return f
 }
 

@@ -18,7 +18,7 @@ func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int
 	var blocked int64
 	for _, n := range p.numbers {
 		var held int64
-		if _, err := t.row(ctx, []any{&held}, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox_numbers WHERE sink = $1 AND folded = $2 LIMIT 1) AS any", sink, n); err != nil {
+		if _, err := t.row(ctx, []any{&held}, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox_numbers WHERE sink = $1 AND folded = $2 LIMIT 1) AS one", sink, n); err != nil {
 			return err
 		}
 		blocked += held
@@ -148,7 +148,7 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) e
 func (t *tx) removeSent(ctx context.Context, entry int64, o inbox.Settlement) error {
 	// What was given up is sent by an attempt that nobody has counted yet.
 	if _, err := t.exec(ctx, `INSERT INTO forwarded (delivery, sink, attempts, sent, status)
-		SELECT delivery, sink, attempts + (dead <> 0), $1, $2 FROM outbox WHERE seq = $3
+		SELECT delivery, sink, attempts + CASE WHEN dead <> 0 THEN 1 ELSE 0 END, $1, $2 FROM outbox WHERE seq = $3
 		ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status`,
 		millis(o.Now), o.Status, entry); err != nil {
 		return err

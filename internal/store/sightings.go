@@ -168,7 +168,7 @@ func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sigh
 	query := `SELECT v.column1, v.column2, v.column3, COALESCE(s.id, r.id, 0), COALESCE(r.carrier, ''),
 		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0), COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0),
 		COALESCE(s.transit, 0), COALESCE(s.carrier, '')
-		FROM (VALUES (?, ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
+		FROM (VALUES (CAST(? AS BIGINT), ?, ?)` + strings.Repeat(", (?, ?, ?)", size-1) + `) v
 		LEFT JOIN sightings s ON s.account_id = v.column1 AND s.refer_id = v.column2 AND s.number = v.column3
 		LEFT JOIN rows r ON r.id = CASE WHEN s.id IS NULL THEN (SELECT x.id FROM rows x
 			WHERE x.account_id = v.column1 AND x.refer_id = v.column2 AND x.number = v.column3 AND x.id <= ` + numbered + `) ELSE s.id END`

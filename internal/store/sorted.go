@@ -42,10 +42,10 @@ func sortKey(o ledger.Order) (row, unheld string) {
 // sorted returns the list in the order of the filter.
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key, unheldKey := sortKey(l.f.Order)
-	query := "SELECT r.id AS id, " + key + " AS k FROM rows r "
+	query, ofBatch := "SELECT r.id AS id, "+key+" AS k FROM rows r ", ""
 	condition := l.where()
 	if strings.Contains(condition, "b.") {
-		query += "CROSS JOIN batches b ON b.id = r.batch_id "
+		query, ofBatch = query+"CROSS JOIN batches b ", " AND b.id = r.batch_id"
 	}
 	if strings.Contains(condition+key, "s.") {
 		query += "LEFT JOIN sightings s ON s.id = " + sightingID
@@ -54,9 +54,9 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 		query += "LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
 	}
 	if l.f.ReferIDs != nil {
-		query += "WHERE r.account_id = $1 AND " + l.referIDs("r.refer_id") + visible
+		query += "WHERE r.account_id = $1" + ofBatch + " AND " + l.referIDs("r.refer_id") + visible
 	} else {
-		query += "WHERE +r.account_id = $1" + visible
+		query += "WHERE +r.account_id = $1" + ofBatch + visible
 	}
 	if l.f.Run != 0 {
 		query += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
@@ -147,9 +147,9 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 	l.left -= len(ids)
 	found := make([]*ledger.TrackingStatus, len(ids))
 	columns := newStatusScanner()
-	args := make([]any, 1+manyFound)
+	args := make([]any, manyFound) // NULL finds nothing
 	for i, id := range ids {
-		args[1+i] = id
+		args[i] = id
 	}
 	for _, query := range []string{l.d.sql.find.byID, l.d.sql.find.seenByID} {
 		if err := l.d.each(ctx, func(s scanner) error {

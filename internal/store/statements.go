@@ -52,6 +52,7 @@ func newConsecutiveRows() (queries [len(widths)]string) {
 		for n := range rows { // the largest number comes first, and ? counts on from it
 			rows[n] = fmt.Sprintf("(?5+%d,?4,?3,?2,?1+%d,?,?,?)", n, n)
 		}
+		rows[0] = "(CAST(?5 AS BIGINT),?4,?3,?2,CAST(?1 AS BIGINT),?,?,?)"
 		queries[w] = "INSERT INTO rows (line, file, batch_id, account_id, id, refer_id, number, carrier) VALUES " + strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
 	}
 	return queries

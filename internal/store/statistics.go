@@ -86,7 +86,7 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 		if !counted[r.id] || l.f.Run != 0 && r.id != l.f.Run || l.f.Unreported {
 			continue
 		}
-		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r ON r.id = s.id CROSS JOIN batches b ON b.id = r.batch_id WHERE s.id BETWEEN $1 AND $2 AND "+
+		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND "+
 			l.where()+" GROUP BY 1, 2, 3", r.first, min(r.last, l.numbered)); err != nil {
 			return err
 		}
@@ -173,8 +173,8 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 		(SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
 			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')
 		UNION ALL SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state FROM batches b
-			CROSS JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND +r.batch_id = b.id
-			WHERE b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL) AS r
+			CROSS JOIN rows r WHERE r.id BETWEEN b.first_row AND b.last_row AND +r.batch_id = b.id
+			AND b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL) AS r
 		WHERE +r.account_id = $1 AND +r.id BETWEEN $2 AND $3 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id)`, l.account, low, high)
 	for p, n := range counts {
 		if !l.mayTake(trackingCount{countKey: countKey{carrier: p.carrier}}) {
@@ -214,8 +214,8 @@ func (d *DB) CountByStatus(ctx context.Context, account string) ([]ledger.Status
 func (d *DB) SeenStatuses(ctx context.Context, account string) ([]ledger.StatusCount, error) {
 	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
 		return c, s.Scan(&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
-	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) AS n FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
-		WHERE c.account_id IN (0, `+accountOf("$1")+`) GROUP BY 1, 2, 3, 4 HAVING n > 0 ORDER BY n DESC, 1, 2, 3, 4`, account)
+	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
+		WHERE c.account_id IN (0, `+accountOf("$1")+`) GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`, account)
 }
 
 // SeenCarriers returns the carriers of trackings, see [ledger.Statistics].

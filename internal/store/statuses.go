@@ -212,7 +212,7 @@ func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 	case l.f.States != nil:
 		_, err = l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
 			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+l.states()+`
-			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+l.states()+`)`)
+			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+l.states()+`) AS ranges`)
 	case !l.f.StaleSince.IsZero():
 		_, err = l.d.row(ctx, []any{&low, &high}, "SELECT COALESCE(MIN(first_row), 0), COALESCE(MAX(last_row), -1) FROM batches WHERE began + took / 1000 <= $1", millis(l.f.StaleSince))
 	}
@@ -246,15 +246,15 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	}
 	var lists []statusList
 	if l.f.Run != 0 && l.ownsRun() {
-		lists = append(lists, l.list(rowColumns+"FROM run_known_rows k CROSS JOIN rows r ON r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1"+rowJoins+
-			fmt.Sprintf("WHERE k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
+		lists = append(lists, l.list(rowColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
+			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
 			" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
 	}
-	from, id := "FROM rows r CROSS JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id", "r.id"
+	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id WHERE b.id = r.batch_id", "r.id"
 	if l.f.Status != "" || !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() {
-		from, id = "FROM sightings s CROSS JOIN rows r ON r.id = s.id CROSS JOIN batches b ON b.id = r.batch_id", "s.id"
+		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
-	quick := listColumns + from + " WHERE " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
+	quick := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
 	slow := rowColumns + rowTables + "WHERE r.id > ?1 AND r.id <= ?2 ORDER BY r.id LIMIT ?3"
 	for _, s := range spans {
 		if s.first <= l.numbered {
@@ -347,7 +347,7 @@ func (l *lister) list(query string, width int, after, to int64) *queriedList {
 
 // unheld returns the list of what is no row's.
 func (l *lister) unheld() *queriedList {
-	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -?1 AND s.id >= -?2 AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
+	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
 }
 
 // whereUnheld returns the condition of the filter on a sighting s without a row.

@@ -12,7 +12,7 @@ func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.S
 	return func(yield func(ledger.AnswerVersion, error) bool) {
 		all, err := list(ctx, d.each, scanVersion, `SELECT first_seen, seen, digest, raw FROM (
 				SELECT 0 AS last, id, first_seen, seen, digest, raw FROM answer_versions WHERE account_id = `+accountOf("$1")+` AND refer_id = $2
-				UNION ALL SELECT 1, 0, first_seen, seen, digest, raw FROM answers WHERE account_id = `+accountOf("$1")+` AND refer_id = $2)
+				UNION ALL SELECT 1, 0, first_seen, seen, digest, raw FROM answers WHERE account_id = `+accountOf("$1")+` AND refer_id = $2) AS versions
 			ORDER BY last, id`, account, referID)
 		for _, v := range all {
 			if v.Raw, err = unpack(v.Raw); !yield(v, err) || err != nil {
