@@ -178,6 +178,9 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 			return nil, err
 		}
 		o := sentBatch{batch: claimed[0]}
+		if err := d.checkHeld(o.batch, pass); err != nil {
+			return nil, firstError(d.returnQueue(context.WithoutCancel(ctx)), err)
+		}
 		o.reply = d.Service.Create(ctx, o.batch.Items())
 		stop := d.adapt(pass, o.reply)
 		o.settlement = d.settlementOf(ctx, soft, o.batch, o.reply)

@@ -169,7 +169,8 @@ func (e *StopError) Unwrap() error { return e.Err }
 // Execute queries unknown rows of the run's input, sends pending ones, and waits
 // for those that other processes send, until no more can be done. It returns nil
 // then, whatever the states of the rows; a [*StopError] when it stopped early; or
-// the error of the ledger. When soft ends, it starts nothing more, waits for
+// the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this
+// process for dead, and then what they took is not sent. When soft ends, it starts nothing more, waits for
 // requests under way, and returns the cause of soft; ctx ends those too, and their
 // rows are unknown. requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {

@@ -134,6 +134,9 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 		if pass == nil || err != nil {
 			return err
 		}
+		if err := d.checkHeld(b, pass); err != nil {
+			return err
+		}
 		reply := d.Service.Create(ctx, b.Items())
 		stop := d.adapt(pass, reply)
 		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
@@ -145,6 +148,21 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 			return stop
 		}
 	}
+}
+
+// checkHeld returns an error if another process may have the batch, which then is not
+// sent but given back, see [dispatch.returnQueue]. Nothing waits between this and
+// the request.
+func (d *dispatch) checkHeld(b ledger.Batch, pass *pace.Pass) error {
+	err := d.Ledger.Held(b.Owner)
+	if err == nil {
+		return nil
+	}
+	pass.Release()
+	d.claiming.Lock()
+	defer d.claiming.Unlock()
+	d.queue = append(d.queue, b)
+	return err
 }
 
 // nextBatch returns a claimed batch and the pass to send it. The pass is nil when

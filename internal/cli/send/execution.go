@@ -66,8 +66,8 @@ func (k *Execution) execute(ctx context.Context) error {
 		return err
 	}
 	requests, sent, sendErr := k.send(ctx, toSend+toQuery)
-	if command.As[*store.Error](sendErr) {
-		return sendErr
+	if command.As[*store.Error](sendErr) && !errors.Is(sendErr, ledger.ErrNotClaimed) {
+		return sendErr // it can't be read either
 	}
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
 		next := k.next() + " --check-first"

@@ -155,7 +155,7 @@ func stopCode(err error) command.Code {
 	switch {
 	case err == nil:
 		return command.OK
-	case command.As[*command.SignalError](err), command.As[*command.ExitError](err):
+	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err):
 		code, _ := command.CodeAndHint(err)
 		return code
 	case !errors.As(err, &stop):

@@ -1,0 +1,56 @@
+//go:build !windows
+
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+)
+
+// A command that others took for dead while it waited for an answer ends with 10 and
+// the counts of the store: its row is unknown, whatever the answer was, and the same
+// command goes on.
+func TestRunThatAnotherTookOver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	input := filepath.Join(t.TempDir(), "orders.csv")
+	if err := os.WriteFile(input, []byte("referId,trackingNumber\nA1,1Z999AA10123456784\nA2,1Z999AA10123456785\nA3,1Z999AA10123456786\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int32
+	var env []string
+	create := []string{"create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1", "--unknown", "keep"}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && calls.Add(1) == 1 {
+			awaitStaged(t, env)
+			if err := os.RemoveAll(path + ".owners"); err != nil { // its lock: now it is dead to others
+				t.Error(err)
+			}
+			if code, stdout, stderr := run(t, env, create...); code != command.Unknown {
+				t.Errorf("the other ended with %d: %s%s", code, stdout, stderr)
+			}
+		}
+		_, _ = w.Write([]byte(`{"message":"taken"}`))
+	}))
+	defer srv.Close()
+	env = []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
+	code, stdout, stderr := run(t, env, create...)
+	if code != command.Store || calls.Load() != 3 {
+		t.Errorf("status %d after %d requests; want 10 after three: %s%s", code, calls.Load(), stdout, stderr)
+	}
+	_, counts, _ := strings.Cut(stdout, "\n")
+	if counts != "1\t3\t3\t0\t0\t0\t2\t0\t1\t0\t1\t0\t0\t0\n" {
+		t.Errorf("counts: %s", stdout)
+	}
+	for _, want := range []string{"another waybill took over what this one was sending", "2 accepted, 0 rejected, 1 unknown", "hint: re-run the same command", "next: waybill create "} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("no %q in %s", want, stderr)
+		}
+	}
+}
