@@ -2,7 +2,6 @@ package config
 
 import (
 	"net"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"unicode"
@@ -64,14 +63,6 @@ func secretPlace(s string) string {
 		return "env:NAME or file:PATH, never the secret itself"
 	}
 	return oneLine(s)
-}
-
-// noURL wants a path. What looks like a URL would become folders.
-func noURL(s string) string {
-	if strings.Contains(s[len(filepath.VolumeName(s)):], "://") {
-		return "the path of a file such as /srv/waybill/waybill.db, not a URL"
-	}
-	return ""
 }
 
 // MapFields returns the fields that `map` names columns for.

@@ -47,10 +47,14 @@ type Config struct {
 	Quiet             bool              `mapstructure:"quiet"`
 	Verbose           bool              `mapstructure:"verbose"`
 	Debug             bool              `mapstructure:"debug"`
-	Profile           string            `mapstructure:"profile"`         // empty for none
-	Account           string            `mapstructure:"account"`         // the base URL if not set; empty without one
-	BaseURL           string            `mapstructure:"base_url"`        // as normalizeURL gives it; empty if not set
-	Store             string            `mapstructure:"store"`           // absolute path; empty if no place is known, see StorePath
+	Profile           string            `mapstructure:"profile"`             // empty for none
+	Account           string            `mapstructure:"account"`             // the base URL if not set; empty without one
+	BaseURL           string            `mapstructure:"base_url"`            // as normalizeURL gives it; empty if not set
+	Store             string            `mapstructure:"store"`               // absolute path, or a server, see IsServer; empty if no place is known, see StorePath
+	StorePasswordFile string            `mapstructure:"store_password_file"` // absolute path; empty for none, see StorePassword
+	StoreConnections  int               `mapstructure:"store_connections"`   // at most; at least 3
+	InsecureStore     bool              `mapstructure:"insecure_store"`
+	UnsyncedStore     bool              `mapstructure:"unsynced_store"`
 	Timeout           time.Duration     `mapstructure:"timeout"`         // 0 for the command's own
 	RequestTimeout    time.Duration     `mapstructure:"request_timeout"` // 0 for 30s, v1 create 120s
 	CAFile            string            `mapstructure:"ca_file"`         // absolute path; empty for none
@@ -157,8 +161,8 @@ func (c Config) RequireBaseURL() (string, error) {
 	return c.BaseURL, nil
 }
 
-// StorePath returns the absolute path of the store, or a [*KeyError] if none is
-// set and no folder for it is known.
+// StorePath returns the absolute path of the store, or its server, see [IsServer]; or a
+// [*KeyError] if none is set and no folder for it is known.
 func (c Config) StorePath() (string, error) {
 	if c.Store == "" {
 		return "", c.Refuse("store", "there is no home folder to put it in", "pass --store FILE, or set WAYBILL_STORE")

@@ -97,7 +97,7 @@ func (l *loader) environment() (layer, error) {
 
 // withAbsolutePaths makes the paths in a value absolute.
 func (l *loader) withAbsolutePaths(s setting, v any, folder string) any {
-	if path, ok := v.(string); ok && s.Kind == KindPath {
+	if path, ok := v.(string); ok && s.Kind == KindPath && (s.Key != "store" || !IsServer(path)) {
 		return absolute(path, folder, l.src.Home)
 	}
 	if places, ok := v.([]string); ok && s.Key == "webhook.secrets" {

@@ -136,6 +136,20 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	return all, nil
 }
 
+// StorePassword returns the password for a store on a server, read from its file; the
+// zero one if no file is set. The error is a [*KeyError].
+func (c Config) StorePassword() (Secret, error) {
+	if c.StorePasswordFile == "" {
+		return Secret{}, nil
+	}
+	text, fault := readSecret(c.StorePasswordFile, nil)
+	if fault != nil {
+		fault.Message = "password file " + c.StorePasswordFile + ": " + fault.Message
+		return Secret{}, fault.at("store_password_file", c.Origin("store_password_file"))
+	}
+	return NewSecret(text), nil
+}
+
 // secretAt returns the secret at env:NAME or file:PATH.
 func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *KeyError) {
 	kind, name, _ := strings.Cut(place, ":")

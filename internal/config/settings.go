@@ -168,8 +168,24 @@ func service() []setting {
 		}, preset: ""},
 		{Setting: Setting{
 			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
-			Help: "database of runs, rows and deliveries",
-		}, preset: "", check: noURL, private: true},
+			Help: "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
+		}, preset: "", check: storePlace, private: true},
+		{Setting: Setting{
+			Key: "store_password_file", Kind: KindPath, Why: whyLedger,
+			Help: "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
+		}, preset: ""},
+		{Setting: Setting{
+			Key: "store_connections", Kind: KindInteger, Why: whyLedger,
+			Help: "how many connections to PostgreSQL one command uses at most",
+		}, preset: 4, least: 3, most: 100},
+		{Setting: Setting{
+			Key: "insecure_store", Flag: "insecure-store", Kind: KindBool, Why: whyLedger,
+			Help: "allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
+		}, preset: false},
+		{Setting: Setting{
+			Key: "unsynced_store", Flag: "unsynced-store", Kind: KindBool, Why: whyLedger,
+			Help: "allow PostgreSQL with fsync or synchronous_commit off: a crash of the server loses what was sent and received",
+		}, preset: false},
 		{Setting: Setting{
 			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
 			Help: "PEM file with additional certificate authorities to trust",
@@ -312,6 +328,9 @@ func Variables() []Variable {
 		{"WAYBILL_SANDBOX_KEY", "API key that `waybill sandbox` accepts"},
 		{xdgConfig, "folder of waybill/config.yaml, default ~/.config"},
 		{xdgData, "folder of waybill/waybill.db, default ~/.local/share (the system's data folder on macOS and Windows)"},
+		{"PGHOST", "what --store postgres:// leaves out, as for psql; likewise PGPORT, PGUSER, PGDATABASE, PGSERVICE, PGSSLMODE and the like"},
+		{"PGPASSWORD", "password for a store on PostgreSQL"},
+		{"PGPASSFILE", "file of passwords for stores on PostgreSQL, default ~/.pgpass"},
 		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},
 		{"HTTP_PROXY", "proxy where --insecure-http allows http"},
 		{"NO_PROXY", "hosts to reach without the proxy"},

@@ -198,7 +198,9 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.Bool("debug", false, "print requests and responses to stderr, with secrets masked")
 	f.String("profile", "", "use the settings of profile `NAME`")
 	f.String("config", "", "read your settings from `FILE`")
-	f.String("store", "", "keep runs, trackings and deliveries in `FILE`")
+	f.String("store", "", "keep runs, trackings and deliveries in `FILE`, or in postgres://USER@HOST/DATABASE")
+	f.Bool("insecure-store", false, "allow PostgreSQL on other hosts without verified TLS")
+	f.Bool("unsynced-store", false, "allow PostgreSQL that does not put commits on disk at once")
 	f.String("account", "", "`NAME` of the account that owns the trackings")
 	f.String("base-url", "", "`URL` of the service")
 	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
@@ -207,6 +209,6 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
 	Section(f, "Output", "output", "json", "jq", "excel", "csv-raw", "out", "color", "quiet", "verbose", "debug")
-	Section(f, "Settings", "profile", "config", "store", "account")
+	Section(f, "Settings", "profile", "config", "store", "insecure-store", "unsynced-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
 }

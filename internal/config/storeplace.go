@@ -1,0 +1,71 @@
+package config
+
+import (
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// IsServer reports whether a store is on a PostgreSQL server rather than in a file:
+// postgres://…, postgresql://… or service=NAME.
+func IsServer(store string) bool {
+	_, ok := cutServer(store)
+	return ok
+}
+
+func cutServer(store string) (rest string, ok bool) {
+	for _, scheme := range []string{"postgres://", "postgresql://", "service="} {
+		if rest, ok := strings.CutPrefix(store, scheme); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// storePlace wants a path or a server. Any other URL would become folders.
+func storePlace(s string) string {
+	if rest, ok := cutServer(s); ok {
+		return serverStore(s, rest)
+	}
+	if strings.Contains(s[len(filepath.VolumeName(s)):], "://") {
+		return "the path of a file such as /srv/waybill/waybill.db, not a URL, or postgres://USER@HOST/DATABASE"
+	}
+	return ""
+}
+
+// hostAndPort is a host of a server's URL, with or without a port.
+var hostAndPort = regexp.MustCompile(`^(\[[^\]]+\]|[^\[\]:]*)(:[0-9]*)?$`)
+
+// serverStore wants no password: it would stand in the list of processes, in the
+// shell's history, and wherever the store is named. What may be a part of one, since it
+// is not where a URL has it, is refused too.
+func serverStore(s, rest string) string {
+	const noPassword = "a PostgreSQL store without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
+	if strings.HasPrefix(s, "service=") {
+		if rest == "" || strings.ContainsAny(rest, " \t'\"\\=") {
+			return "service=NAME, with the name of a service in ~/.pg_service.conf or PGSERVICEFILE"
+		}
+		return oneLine(s)
+	}
+	authority, tail := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, tail = rest[:i], rest[i:]
+	}
+	at := strings.LastIndexByte(authority, '@')
+	named := func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		plain, err := url.QueryUnescape(name)
+		return err != nil || strings.Contains(strings.ToLower(plain), "password")
+	}
+	_, query, _ := strings.Cut(tail, "?")
+	switch {
+	case strings.Contains(authority[:max(at, 0)], ":"), slices.ContainsFunc(strings.Split(query, "&"), named):
+		return noPassword
+	case strings.ContainsAny(tail, "@#"),
+		slices.ContainsFunc(strings.Split(authority[at+1:], ","), func(h string) bool { return !hostAndPort.MatchString(h) }):
+		return "postgres://USER@HOST:PORT/DATABASE?schema=NAME, with other characters as %40 and the like, and " + strings.TrimPrefix(noPassword, "a PostgreSQL store ")
+	}
+	return oneLine(s)
+}
