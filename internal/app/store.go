@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -115,6 +116,9 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	path, err := s.Config.StorePath()
 	if err != nil {
 		return nil, err
+	}
+	if config.IsServer(path) {
+		return nil, s.Config.Refuse("store", "PostgreSQL is not supported yet", "use the path of a file")
 	}
 	db, err := store.Open(ctx, path, o)
 	if err != nil {

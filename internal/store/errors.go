@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
@@ -61,6 +62,7 @@ type Error struct {
 	Op   string // what was being done: open, read, write, lock, migrate
 	Err  error  // the cause, nil if there is none beyond Kind
 
+	Advice  string // what the reader can do about it, empty for that of the kind
 	Salvage string // the file that answers were written to instead, empty if none was
 }
 
@@ -120,7 +122,7 @@ var hints = map[error]string{
 }
 
 // Hint returns what the reader can do about it, in one line.
-func (e *Error) Hint() string { return hints[e.Kind] }
+func (e *Error) Hint() string { return cmp.Or(e.Advice, hints[e.Kind]) }
 
 // primary is the part of a SQLite result code that says what went wrong; the
 // rest says where.

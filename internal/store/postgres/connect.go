@@ -3,26 +3,26 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // oldest is the first supported version of PostgreSQL.
 const oldest = 13
 
-// Why a server is refused, besides what it says itself.
-var (
-	errTooOld   = errors.New("server is too old")
-	errEncoding = errors.New("database is not in UTF8")
-	errUnsynced = errors.New("commits are not on disk at once")
-	errStandby  = errors.New("server only reads")
-)
+// refusal says why a server can't be used that lets us in.
+type refusal struct {
+	kind error
+	why  string
+}
+
+func (r refusal) Error() string { return r.why }
 
 // access opens connections to a target. All of them are set up alike, whatever the
 // server, the database or the role has as defaults.
@@ -92,10 +92,10 @@ func (a access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	name := conn.ParameterStatus("server_version")
 	version, err := strconv.Atoi(leadingNumber.FindString(name))
 	if err != nil || version < oldest {
-		return fmt.Errorf("%w: it is PostgreSQL %s", errTooOld, name)
+		return refusal{store.ErrServerTooOld, "it is PostgreSQL " + name}
 	}
 	if encoding := conn.ParameterStatus("server_encoding"); encoding != "UTF8" {
-		return fmt.Errorf("%w: it is in %s", errEncoding, encoding)
+		return refusal{store.ErrEncoding, "it is in " + encoding}
 	}
 	query := "SET search_path TO " + pgx.Identifier{a.target.schema}.Sanitize() + ", pg_temp"
 	for _, s := range sessionSettings {
@@ -118,15 +118,15 @@ func (a access) judge(standby bool, readOnly, fsync, synchronousCommit string) e
 	case a.reads:
 		return nil
 	case standby:
-		return fmt.Errorf("%w: it is a standby", errStandby)
+		return refusal{store.ErrReadOnly, "the server is a standby"}
 	case readOnly == "on":
-		return fmt.Errorf("%w: default_transaction_read_only is on", errStandby)
+		return refusal{store.ErrReadOnly, "default_transaction_read_only is on"}
 	case a.unsynced:
 		return nil
 	case fsync == "off":
-		return fmt.Errorf("%w: fsync is off", errUnsynced)
+		return refusal{store.ErrUnsynced, "fsync is off"}
 	case synchronousCommit == "off":
-		return fmt.Errorf("%w: synchronous_commit is off", errUnsynced)
+		return refusal{store.ErrUnsynced, "synchronous_commit is off"}
 	}
 	return nil
 }

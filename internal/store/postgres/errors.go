@@ -45,6 +45,26 @@ var kinds = map[string]error{
 	"XX002": store.ErrCorrupt,
 }
 
+// advice says what to do about the kinds of which a server needs words of its own.
+var advice = map[error]string{
+	store.ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
+	store.ErrNoConnections: "end other programs, lower store_connections or raise max_connections of the server, then re-run the same command",
+	store.ErrServerTooOld:  "upgrade the server, or use another store with --store",
+	store.ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
+	store.ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on; --unsynced-store accepts that a crash of the server loses what was sent and received",
+	store.ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
+	store.ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",
+	store.ErrNoDatabase:    "create the database with createdb, or use another one with --store",
+	store.ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
+	store.ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
+	store.ErrFull:          "free space on the disk of the server, then re-run the same command",
+	store.ErrLocked:        "another session has locked the store; `waybill store check` shows who is connected; then re-run the same command",
+	store.ErrReadOnly:      "use the primary server, or a role that may write, with --store",
+	store.ErrGone:          "restore a backup of the database; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
+	store.ErrCorrupt:       "keep a copy of the server's data folder, then restore a backup",
+	store.ErrIO:            "check the disk of the server, then re-run the same command",
+}
+
 // sqlState returns the server's code for err, empty if the server did not report it.
 func sqlState(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -61,16 +81,11 @@ func kindOf(err error) error {
 		}
 		return kinds[code[:2]]
 	}
+	if r, ok := errors.AsType[refusal](err); ok {
+		return r.kind
+	}
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {
-	case errors.Is(err, errTooOld):
-		return store.ErrServerTooOld
-	case errors.Is(err, errEncoding):
-		return store.ErrEncoding
-	case errors.Is(err, errUnsynced):
-		return store.ErrUnsynced
-	case errors.Is(err, errStandby):
-		return store.ErrReadOnly
 	case isCertificate(err):
 		return store.ErrNoTLS
 	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
@@ -138,7 +153,7 @@ func fail(place, op string, err error) error {
 		return err
 	}
 	if k := kindOf(err); k != nil {
-		return &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err)}
+		return &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
 	}
 	if sqlState(err) != "" {
 		return fmt.Errorf("%s %s: %w", op, place, err)
@@ -167,6 +182,9 @@ func shortCause(err error) error {
 	case inner == io.EOF, inner == io.ErrUnexpectedEOF, errors.Is(err, driver.ErrBadConn), errors.Is(err, pgconn.ErrConnClosed): //nolint:errorlint // the innermost has no cause
 		return cause{"connection was lost", err}
 	}
+	if e, ok := errors.AsType[refusal](err); ok {
+		return e
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return cause{e.Message + " (SQLSTATE " + e.Code + ")", err}
 	}
@@ -179,12 +197,13 @@ func shortCause(err error) error {
 	return cause{inner.Error(), err}
 }
 
-// innermost returns the error at the end of the chain, the first one where it forks.
+// innermost returns the error at the end of the chain, the last one where it forks: of
+// several tries to connect the one that got furthest.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
 		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 { //nolint:errorlint // one link
-			next = many.Unwrap()[0]
+			next = many.Unwrap()[len(many.Unwrap())-1]
 		}
 		if next == nil {
 			return err
