@@ -14,9 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite"
 
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -138,7 +139,7 @@ func largeStore(b *testing.B, rows int) string {
 
 // registerFold gives the driver the one function of ours that the schema uses.
 var registerFold = sync.OnceValue(func() error {
-	return sqlite.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	return sqlite3.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite3.FunctionContext, args []driver.Value) (driver.Value, error) {
 		return tracking.FoldNumber(fmt.Sprint(args[0])), nil
 	})
 })
@@ -179,7 +180,7 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	d, err := store.Open(ctx, path, store.Options{MustExist: true})
+	d, err := sqlite.Open(ctx, path, store.Options{MustExist: true})
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	_ "modernc.org/sqlite" // the driver that the bare ledger is written with
 
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // peers are what waybill is measured against: programs of their own that this
@@ -168,7 +169,7 @@ func bareLedger(file, path string) error {
 	if err := eachOrder(file, func(o order) error { rows = append(rows, o); return nil }); err != nil {
 		return err
 	}
-	d, err := store.Open(context.Background(), path, store.Options{})
+	d, err := sqlite.Open(context.Background(), path, store.Options{})
 	if err != nil {
 		return err
 	}

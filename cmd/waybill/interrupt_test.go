@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // interrupted starts a command, signals it once its stderr has a line with
@@ -61,7 +62,7 @@ func TestWaitForAnotherStagingEnds(t *testing.T) {
 	w := newHome(t).at("http://127.0.0.1:1")
 	path := filepath.Join(w.home, "w.db")
 	rowsFile(t, w.home, "orders.csv", pairs(3, ascending))
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

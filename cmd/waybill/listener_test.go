@@ -24,6 +24,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // hookKey is what test deliveries are signed with, under the preset
@@ -260,7 +261,7 @@ func load(tb testing.TB, addr string, conns int, requests [][]byte) ([]time.Dura
 // account, and how often standing ones do.
 func kept(tb testing.TB, path string) (all, standing map[string]int) {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), path, store.Options{MustExist: true})
+	db, err := sqlite.Open(tb.Context(), path, store.Options{MustExist: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

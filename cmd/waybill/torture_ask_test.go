@@ -16,6 +16,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // Kills at every moment of a wait: what was recorded is whole, and the next
@@ -152,7 +153,7 @@ func (k *askKill) kill(question int, delay time.Duration, goesOn bool) (alive, p
 func (k *askKill) recorded() map[string]bool {
 	t := k.tb
 	t.Helper()
-	db, err := store.Open(t.Context(), k.path, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), k.path, store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // startUnder starts a command for which a disk can be full that has room for
@@ -142,7 +143,7 @@ func recovers(t *testing.T, w *world, rows []pair, path string, args []string) {
 
 func checkStore(t *testing.T, path string) error {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), path, store.Options{MustExist: true})
 	if err != nil {
 		return err
 	}

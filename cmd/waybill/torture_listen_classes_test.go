@@ -17,6 +17,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -225,7 +226,7 @@ func shoot(addr string, random *rand.Rand, all []kind, series, n int, shots []at
 // none but of kinds that are accepted, each marked as it must be.
 func tally(t *testing.T, path string, want int64, all []kind, shots []atomic.Int64) {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), path, store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestTortureListenMalformed(t *testing.T) {
 	if said := l.said(); strings.Contains(said, "panic") || strings.Contains(said, "goroutine") {
 		t.Errorf("said %s", said)
 	}
-	db, err := store.Open(t.Context(), l.store, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), l.store, store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}

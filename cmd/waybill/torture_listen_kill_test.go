@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // sender is somebody who sends what was not answered again, until it is.
@@ -210,7 +211,7 @@ func holds(t *testing.T, path string, senders []*sender) {
 // sameBytes checks that every stored event is what [event] made under its id.
 func sameBytes(t *testing.T, path string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), path, store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}

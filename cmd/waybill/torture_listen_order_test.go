@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // What is answered with 200 stands in the store for everybody to see. The full
@@ -25,7 +26,7 @@ func TestTortureListenOrder(t *testing.T) {
 	} else {
 		l = w.listens(path, nil, "-q", "--exit-after", fmt.Sprint(n))
 	}
-	db, err := store.Open(t.Context(), path, store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), path, store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestTortureListenOrder(t *testing.T) {
 
 func deliveriesAfterPowerCut(t *testing.T, path string, kept int64) int64 {
 	t.Helper()
-	db, err := store.Open(t.Context(), powerCut(t, path, kept), store.Options{MustExist: true})
+	db, err := sqlite.Open(t.Context(), powerCut(t, path, kept), store.Options{MustExist: true})
 	if err != nil {
 		t.Fatal(err)
 	}

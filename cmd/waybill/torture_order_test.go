@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // witness looks into a store that another process works on.
@@ -37,7 +38,7 @@ func (w *witness) states() (map[pair]ledger.State, error) {
 	defer w.mu.Unlock()
 	ctx := context.Background()
 	if w.db == nil {
-		db, err := store.Open(ctx, w.path, store.Options{MustExist: true})
+		db, err := sqlite.Open(ctx, w.path, store.Options{MustExist: true})
 		if err != nil {
 			return nil, err
 		}

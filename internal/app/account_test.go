@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -64,7 +65,7 @@ func TestLoopbackNamesAreOneAccount(t *testing.T) {
 // withRuns makes a store of accounts that have a run each.
 func withRuns(t *testing.T, path string, accounts ...string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

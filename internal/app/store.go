@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // Store is an open store, contract by contract: who uses one asks for the
@@ -52,7 +53,7 @@ func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
-		Path: db.Path(), New: db.New(), writable: db.Writable(), Close: db.Close,
+		Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }
 
@@ -120,7 +121,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if config.IsServer(path) {
 		return nil, s.Config.Refuse("store", "PostgreSQL is not supported yet", "use the path of a file")
 	}
-	db, err := store.Open(ctx, path, o)
+	db, err := sqlite.Open(ctx, path, o)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 		return s.store, nil
 	}
 	if who := db.Shared(); who != "" {
-		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Path(), who)
+		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Place(), who)
 	}
 	if copied := db.Backup(); copied != "" {
 		s.IO.Note("Store upgraded; backup of the old version: %s (it does not contain what is sent or received from now on)", copied)
@@ -144,7 +145,7 @@ func WithScratchStore(ctx context.Context, use func(*Store) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	db, err := store.Open(ctx, filepath.Join(folder, "scratch.db"), store.Options{})
+	db, err := sqlite.Open(ctx, filepath.Join(folder, "scratch.db"), store.Options{})
 	if err != nil {
 		return err
 	}

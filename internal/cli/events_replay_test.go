@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -75,7 +76,7 @@ type filled struct {
 
 func (f filled) open(do func(db *store.DB)) {
 	f.Helper()
-	db, err := store.Open(f.Context(), f.path, store.Options{})
+	db, err := sqlite.Open(f.Context(), f.path, store.Options{})
 	if err != nil {
 		f.Fatal(err)
 	}

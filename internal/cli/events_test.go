@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -20,7 +21,7 @@ import (
 func died(t *testing.T, first time.Time, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.db")
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +100,7 @@ func TestDeadEntriesOfAnEmptyStore(t *testing.T) {
 
 func TestEventsOfAReferIDAreFoundByNumberAndRouterID(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

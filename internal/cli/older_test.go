@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -82,7 +83,7 @@ func TestOlderAnswersTakeNothingBack(t *testing.T) {
 // putVerified stores a delivery that verified.
 func putVerified(t *testing.T, path, body string) {
 	t.Helper()
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -28,7 +29,7 @@ func stored(t *testing.T, s webhook.Scheme, secret string, n int, refused bool) 
 func storedLate(t *testing.T, s webhook.Scheme, secret string, n int, refused bool, late time.Duration) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s.db")
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +283,7 @@ func TestEverySchemeTestsItself(t *testing.T) {
 // A credential shows in no command, in no form.
 func TestExplainMasksWhatEventsShowMasks(t *testing.T) {
 	path := stored(t, webhook.Scheme{}, "right-secret", 1, false)
-	db, err := store.Open(t.Context(), path, store.Options{})
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

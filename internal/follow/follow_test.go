@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -33,7 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "w.db"), store.Options{})
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "w.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

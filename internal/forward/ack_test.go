@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // What another process sent is answered too, by what the store says of it.
@@ -23,7 +24,7 @@ func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
 		}
 		return 201
 	})
-	other, err := store.Open(t.Context(), b.Path(), store.Options{})
+	other, err := sqlite.Open(t.Context(), b.Place(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -73,7 +74,7 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "waybill.db"), store.Options{})
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "waybill.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +384,7 @@ func TestResumesAfterADeath(t *testing.T) {
 		})
 		return 200
 	})
-	dying, err := store.Open(t.Context(), b.Path(), store.Options{})
+	dying, err := sqlite.Open(t.Context(), b.Place(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,7 +497,7 @@ func TestAnswersWithTheTargetsStatus(t *testing.T) {
 
 func TestTwoOnOneStoreSendOnce(t *testing.T) {
 	b, a := newBox(t), newApp(t)
-	other, err := store.Open(t.Context(), b.Path(), store.Options{})
+	other, err := sqlite.Open(t.Context(), b.Place(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,6 +80,9 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
 	c.sort()
+	if err := t.requireStaging(ctx, c.s.run.ID); err != nil {
+		return err
+	}
 	if c.expectKnown {
 		if err := c.lookUp(ctx, t); err != nil {
 			return err

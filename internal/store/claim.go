@@ -15,15 +15,15 @@ const reasonDied = "the process that sent it was stopped before the response was
 
 // Claim moves batches to sending and returns them, see [ledger.Queue].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return nil, d.fail("lock", err)
-	}
 	if size < 1 {
 		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
-	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) ([]batch, error) {
-		if err := d.takeOver(ctx, t, run, me); err != nil {
+	var me string
+	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (_ []batch, err error) {
+		if me, err = t.owner(ctx); err != nil {
+			return nil, err
+		}
+		if err := t.takeOver(ctx, run, me); err != nil {
 			return nil, err
 		}
 		return t.claim(ctx, run, n, int64(size), me)
@@ -37,10 +37,12 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 			return nil, errors.Join(err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
 		}
 	}
-	if err := d.writer.identity.check(); err != nil { // the rows may be those of another store
+	if err := d.present(); err != nil { // the rows may be those of another store
 		return nil, err
 	}
-	d.salvage.remember(batches)
+	if d.engine.Salvage {
+		d.salvage.remember(batches)
+	}
 	return batches, nil
 }
 
@@ -68,7 +70,7 @@ func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 }
 
 // takeOver makes this process the owner of the run unless its owner is alive.
-func (d *DB) takeOver(ctx context.Context, t *tx, run int64, me string) error {
+func (t *tx) takeOver(ctx context.Context, run int64, me string) error {
 	var owner string
 	ok, err := t.row(ctx, []any{&owner}, "SELECT owner FROM runs WHERE id = $1 AND state = 'open'", run)
 	if err == nil && !ok {
@@ -77,7 +79,7 @@ func (d *DB) takeOver(ctx context.Context, t *tx, run int64, me string) error {
 	if err != nil || owner == me {
 		return err
 	}
-	if alive, err := d.owner.isAlive(owner); alive || err != nil {
+	if alive, err := t.isAlive(ctx, owner); alive || err != nil {
 		return err
 	}
 	_, err = t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
@@ -89,11 +91,11 @@ const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
 
 // ClaimFull moves batches to sending that were staged just now, see [ledger.Queue].
 func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return nil, d.fail("lock", err)
-	}
 	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch, err error) {
+		me, err := t.owner(ctx)
+		if err != nil {
+			return nil, err
+		}
 		now := millis(time.Now())
 		for _, b := range full {
 			// One that was never claimed, with as many rows between the same ones, is as it was staged.
@@ -109,7 +111,9 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 		}
 		return claimed, nil
 	})
-	d.salvage.remember(claimed)
+	if d.engine.Salvage {
+		d.salvage.remember(claimed)
+	}
 	return claimed, err
 }
 
@@ -198,14 +202,19 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	}
 	var total int64
 	for _, o := range owners {
-		alive, err := d.owner.isAlive(o)
+		alive, err := d.engine.Owners.Await(ctx, o)
 		if err != nil {
 			return total, d.fail("lock", err)
 		}
 		if alive {
 			continue
 		}
-		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.markOwnerRowsUnknown(ctx, o) })
+		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+			if dead, err := t.fence(ctx, o); !dead || err != nil {
+				return 0, err
+			}
+			return t.markOwnerRowsUnknown(ctx, o)
+		})
 		if err != nil {
 			return total, err
 		}

@@ -2,15 +2,8 @@ package store
 
 import (
 	"cmp"
-	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io/fs"
-	"syscall"
-
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -123,109 +116,3 @@ var hints = map[error]string{
 
 // Hint returns what the reader can do about it, in one line.
 func (e *Error) Hint() string { return cmp.Or(e.Advice, hints[e.Kind]) }
-
-// primary is the part of a SQLite result code that says what went wrong; the
-// rest says where.
-const primary = 0xff
-
-// sqliteCode returns the extended result code in err, 0 if there is none.
-func sqliteCode(err error) int {
-	if se, ok := errors.AsType[*sqlite.Error](err); ok {
-		return se.Code()
-	}
-	return 0
-}
-
-// isBusy reports whether err says that another process has the lock.
-func isBusy(err error) bool {
-	code := sqliteCode(err) & primary
-	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
-}
-
-// kinds are the kinds of SQLite's results.
-var kinds = map[int]error{
-	sqlite3.SQLITE_FULL: ErrFull,
-	sqlite3.SQLITE_BUSY: ErrLocked, sqlite3.SQLITE_LOCKED: ErrLocked, sqlite3.SQLITE_PROTOCOL: ErrLocked,
-	sqlite3.SQLITE_READONLY: ErrReadOnly,
-	sqlite3.SQLITE_NOTADB:   ErrNotStore,
-	sqlite3.SQLITE_CORRUPT:  ErrCorrupt,
-	sqlite3.SQLITE_CANTOPEN: ErrPermission, sqlite3.SQLITE_PERM: ErrPermission, sqlite3.SQLITE_AUTH: ErrPermission,
-	sqlite3.SQLITE_IOERR: ErrIO, sqlite3.SQLITE_NOLFS: ErrIO,
-}
-
-// kind returns the kind of err, nil if it is not about the file or the disk.
-func kind(err error) error {
-	if k := osKind(err); k != nil {
-		return k
-	}
-	code := sqliteCode(err)
-	if code == sqlite3.SQLITE_IOERR_SHMSIZE {
-		return ErrFull // the file that processes share could not grow
-	}
-	return kinds[code&primary]
-}
-
-func as[T error](err error) bool {
-	var t T
-	return errors.As(err, &t)
-}
-
-// osKind is kind for errors of the operating system.
-func osKind(err error) error {
-	switch {
-	case errors.Is(err, syscall.ENOSPC):
-		return ErrFull
-	case errors.Is(err, syscall.EROFS):
-		return ErrReadOnly
-	case errors.Is(err, syscall.EIO):
-		return ErrIO
-	case errors.Is(err, fs.ErrPermission), as[*fs.PathError](err):
-		return ErrPermission
-	default:
-		return nil
-	}
-}
-
-// fail returns err as callers are to see it. Errors of the context and of the
-// contracts stay what they are.
-func (d *DB) fail(op string, err error) error {
-	err = fail(d.path, op, err)
-	if as[*Error](err) && !errors.Is(err, ErrGone) {
-		if gone := d.writer.identity.check(); gone != nil {
-			return gone // whatever else is wrong comes from that
-		}
-	}
-	return err
-}
-
-func fail(path, op string, err error) error {
-	var done *Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &done), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return err
-	}
-	if k := kind(err); k != nil {
-		return &Error{Kind: k, Path: path, Op: op, Err: err}
-	}
-	if sqliteCode(err) != 0 {
-		return fmt.Errorf("%s %s: %w", op, path, err)
-	}
-	return err
-}
-
-// breaksConnection reports whether a connection must be closed after err: after a
-// failed write or fsync it is not known what the system still holds.
-func breaksConnection(err error) bool {
-	if errors.Is(err, driver.ErrBadConn) {
-		return true
-	}
-	switch sqliteCode(err) & primary {
-	case sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM,
-		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY:
-		return true
-	default:
-		return false
-	}
-}

@@ -46,8 +46,8 @@ func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]i
 	for i := range page {
 		name := page[i].Owner
 		if _, asked := alive[name]; !asked {
-			if alive[name], err = d.owner.isAlive(name); err != nil {
-				return nil, d.fail("lock", err)
+			if alive[name], err = d.isAlive(ctx, name); err != nil {
+				return nil, err
 			}
 		}
 		page[i].Sending = alive[name]

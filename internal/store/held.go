@@ -5,11 +5,16 @@ import "context"
 // Held returns nil while owner is this store's name, see [ledger.Queue] and
 // [inbox.Claims].
 func (d *DB) Held(owner string) error {
-	if d.owner.isOwn(owner) {
-		return nil
+	if kind := d.engine.Owners.Held(owner); kind != nil {
+		return &Error{Kind: kind, Path: d.engine.Place, Op: "write"}
 	}
-	return &Error{Kind: ErrTakenOver, Path: d.path, Op: "write"}
+	return nil
 }
 
-// Watch returns nil: nobody says when a file changes, see [inbox.Changes].
-func (d *DB) Watch(context.Context) <-chan struct{} { return nil }
+// Watch hints at what others store, see [inbox.Changes].
+func (d *DB) Watch(ctx context.Context) <-chan struct{} {
+	if d.engine.Watch == nil {
+		return nil
+	}
+	return d.engine.Watch(ctx)
+}

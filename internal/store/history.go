@@ -91,8 +91,8 @@ func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string
 		return err
 	}
 	for _, o := range append(owners, owner) {
-		if sum.Live, err = d.owner.isAlive(o); sum.Live || err != nil {
-			return d.fail("lock", err)
+		if sum.Live, err = d.isAlive(ctx, o); sum.Live || err != nil {
+			return err
 		}
 	}
 	return nil

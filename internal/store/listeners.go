@@ -11,21 +11,21 @@ const sinkRow = "sink:"
 
 // AddListener records that this process takes deliveries, see [inbox.Listeners].
 func (d *DB) AddListener(ctx context.Context, url string, sinks ...int64) error {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return d.fail("lock", err)
-	}
 	rows := []string{clean(url)}
 	for _, sink := range sinks {
 		rows = append(rows, sinkRow+strconv.FormatInt(sink, 10))
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		me, err := t.owner(ctx)
+		if err != nil {
+			return err
+		}
 		all, err := list(ctx, t.each, scanListener, selectListeners)
 		if err != nil {
 			return err
 		}
 		for _, l := range all {
-			alive, err := d.owner.isAlive(l.owner)
+			alive, err := t.isAlive(ctx, l.owner)
 			if err == nil && !alive {
 				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", l.owner)
 			}
@@ -71,9 +71,9 @@ func (d *DB) eachRunning(ctx context.Context, do func(row string)) error {
 		return err
 	}
 	for _, l := range all {
-		alive, err := d.owner.isAlive(l.owner)
+		alive, err := d.isAlive(ctx, l.owner)
 		if err != nil {
-			return d.fail("lock", err)
+			return err
 		}
 		if alive {
 			do(l.url)

@@ -105,7 +105,7 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if err := d.releaseDeadClaims(ctx, t, sink); err != nil {
+		if err := t.releaseDeadClaims(ctx, sink); err != nil {
 			return 0, err
 		}
 		// What is being sent is not blocked by anything, and blocks nothing that stays.

@@ -56,15 +56,14 @@ func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 
 // ClaimEntries returns entries that are due, see [inbox.Outbox].
 func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return nil, time.Time{}, d.fail("lock", err)
-	}
 	var entries []inbox.OutboxEntry
 	var next int64
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		err := d.releaseDeadClaims(ctx, t, sink)
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		me, err := t.owner(ctx)
 		if err != nil {
+			return err
+		}
+		if err := t.releaseDeadClaims(ctx, sink); err != nil {
 			return err
 		}
 		if entries, err = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n); err == nil && len(entries) == 0 {
@@ -96,14 +95,14 @@ func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([
 }
 
 // releaseDeadClaims releases the entries that dead processes had claimed.
-func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
+func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 	owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink)
 	if err != nil {
 		return err
 	}
 	for _, name := range owners {
-		alive, err := d.owner.isAlive(name)
-		if err == nil && !alive {
+		dead, err := t.fence(ctx, name)
+		if err == nil && dead {
 			_, err = t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
 		}
 		if err != nil {
@@ -115,11 +114,11 @@ func (d *DB) releaseDeadClaims(ctx context.Context, t *tx, sink int64) error {
 
 // SettleEntry records the result of an entry, see [inbox.Outbox].
 func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return d.fail("lock", err)
-	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		me, err := t.owner(ctx)
+		if err != nil {
+			return err
+		}
 		var sink int64
 		var dead bool
 		ours, err := t.row(ctx, []any{&sink, &dead}, "SELECT sink, dead <> 0 FROM outbox WHERE seq = $1 AND (owner = $2 OR dead <> 0)", entry, me)

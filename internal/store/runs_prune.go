@@ -23,7 +23,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 			break
 		}
 		var alive, pruned bool
-		if alive, err = d.owner.isAlive(o.owner); err == nil && !alive {
+		if alive, err = d.isAlive(ctx, o.owner); err == nil && !alive {
 			pruned, err = runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.pruneRun(ctx, o.id) })
 		}
 		switch {

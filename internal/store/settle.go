@@ -10,20 +10,21 @@ import (
 
 // Settle records what became of claimed batches, see [ledger.Queue].
 func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
-	me, err := d.owner.acquire()
-	if err != nil {
-		return d.fail("lock", err)
-	}
 	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
 	for i, s := range outcomes {
 		if err := s.Check(); err != nil {
 			return err
 		}
+		var err error
 		if answers[i], err = d.pack.pack(s.Answer); err != nil {
 			return err
 		}
 	}
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		me, err := t.owner(ctx)
+		if err != nil {
+			return err
+		}
 		for i, s := range outcomes {
 			if err := t.settle(ctx, s, answers[i], me); err != nil {
 				return fmt.Errorf("record batch %d: %w", s.Batch, err)
@@ -40,7 +41,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		return err
 	}
 	kept := *gone
-	kept.Salvage, err = d.salvage.write(d.path, outcomes)
+	kept.Salvage, err = d.salvage.write(d.engine.Place, outcomes)
 	return errors.Join(&kept, err)
 }
 
@@ -48,7 +49,7 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me 
 	var run int64
 	ok, err := t.row(ctx, []any{&run}, "SELECT run_id FROM batches WHERE id = $1 AND state = 'sending' AND owner = $2", s.Batch, me)
 	if err == nil && !ok {
-		err = &Error{Kind: ErrTakenOver, Path: t.w.identity.path, Op: "write"}
+		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
 	}
 	if err != nil {
 		return err

@@ -3,97 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
-
-	"modernc.org/sqlite"
-
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-// Connections for readers.
-const (
-	maxReaders  = 8
-	idleReaders = 2
-	readerCache = 1000 // KiB each
-)
-
-func readerSettings() []string {
-	return []string{"busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache)}
-}
-
-func newReaders(path string) (*sql.DB, error) {
-	pool, err := connect(path, readerSettings()...)
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(maxReaders)
-	pool.SetMaxIdleConns(idleReaders)
-	return pool, nil
-}
-
-// connect returns a pool of connections to path, each with those settings. It
-// opens none yet.
-func connect(path string, settings ...string) (*sql.DB, error) {
-	name := uri(path, "mode=rw", settings...)
-	return connectBy(func() (string, error) { return name, nil })
-}
-
-// connectBy is [connect] to what name returns for each connection.
-func connectBy(name func() (string, error)) (*sql.DB, error) {
-	d, err := sqliteDriver()
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(connector{d, name}), nil
-}
-
-// connector makes connections to one file.
-type connector struct {
-	driver *sqlite.Driver
-	name   func() (string, error)
-}
-
-// Connect is for [sql.OpenDB].
-func (c connector) Connect(context.Context) (driver.Conn, error) {
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	return c.driver.Open(name)
-}
-
-// Driver is for [sql.OpenDB].
-func (c connector) Driver() driver.Driver { return c.driver }
-
-// sqliteDriver is SQLite's with our functions. No index or view may use these:
-// other programs could not read the file.
-var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
-	d := &sqlite.Driver{}
-	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		number, ok := args[0].(string)
-		if !ok {
-			return nil, fmt.Errorf("fold_number: %T is no text", args[0])
-		}
-		return tracking.FoldNumber(number), nil
-	})
-})
-
-// uri returns the name by which SQLite opens path in that mode, with those
-// settings. It makes no file.
-func uri(path, mode string, settings ...string) string {
-	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path // a Windows drive
-	}
-	return "file://" + path + "?" + mode + "&_pragma=" + strings.Join(settings, "&_pragma=")
-}
 
 // scanner is the current row of an answer.
 type scanner interface{ Scan(dest ...any) error }
@@ -154,31 +68,53 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 // each runs a query and calls f for each of its rows, in one go: f must not
 // wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	return d.read(func() error {
-		rows, err := d.readers.QueryContext(ctx, query, args...)
+	query = d.rewrite(query)
+	return d.read(ctx, func() (again bool, err error) {
+		rows, err := d.engine.Readers.QueryContext(ctx, query, args...)
 		if err != nil {
-			return err
+			return true, err
 		}
-		return scanRows(rows, f)
+		again = true
+		err = scanRows(rows, func(s scanner) error {
+			again = false // f may have kept what it was given
+			return f(s)
+		})
+		return again, err
 	})
 }
 
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
-	err = d.read(func() (err error) {
-		ok, err = found(d.readers.QueryRowContext(ctx, query, args...).Scan(dest...))
-		return err
+	query = d.rewrite(query)
+	err = d.read(ctx, func() (again bool, err error) {
+		ok, err = found(d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...))
+		return true, err
 	})
 	return ok, err
 }
 
-// read calls ask, which reads, and returns its error as callers are to see it.
-func (d *DB) read(ask func() error) error {
-	if d.readOnly {
-		return d.fail("read", readUnchanged(d.path, ask))
+// rewrite returns the text of a query as the database takes it.
+func (d *DB) rewrite(query string) string {
+	if d.engine.Rewrite == nil {
+		return query
 	}
-	return d.fail("read", ask())
+	return d.engine.Rewrite(query)
+}
+
+// read calls ask, which reads, and returns its error as callers are to see it.
+func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error {
+	if d.engine.Read != nil {
+		return d.fail("read", d.engine.Read(ctx, ask))
+	}
+	_, err := ask()
+	return d.fail("read", err)
+}
+
+// isAlive reports whether an owner's process is alive.
+func (d *DB) isAlive(ctx context.Context, name string) (bool, error) {
+	alive, err := d.engine.Owners.IsAlive(ctx, d.engine.Readers, name)
+	return alive, d.fail("lock", err)
 }
 
 // widths are the numbers of rows that one statement may take, largest first.

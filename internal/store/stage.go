@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -18,8 +15,7 @@ import (
 const (
 	// chunkRows bounds the records of one transaction, and so how long others
 	// wait to write. The more there are, the fewer pages are written twice.
-	chunkRows   = 32768
-	stagingPoll = 25 * time.Millisecond // how often the lock of another process is tried
+	chunkRows = 32768
 )
 
 // staging is a run being filled.
@@ -29,7 +25,7 @@ const (
 // input, and its own rows are the rows with those ids.
 type staging struct {
 	d       *DB
-	lock    *flock.Flock
+	release func() error // of the lock that one process at a time stages under
 	ended   bool
 	account int64
 	run     ledger.Run
@@ -74,35 +70,36 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if err := checkText(texts...); err != nil {
 		return nil, err
 	}
-	lock, err := d.lockStaging(ctx)
+	release, err := d.lockStaging(ctx)
 	if err != nil {
 		return nil, err
 	}
-	d.stagingLocks.add(lock)
-	s := &staging{d: d, lock: lock, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
+	s := &staging{d: d, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
 	s.run.Plan.Files = slices.Clone(plan.Files)
+	d.mu.Lock()
+	d.stagings[s] = true
+	d.mu.Unlock()
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
 }
 
-// lockStaging takes the lock that one process at a time stages under.
-func (d *DB) lockStaging(ctx context.Context) (*flock.Flock, error) {
+// lockStaging waits for the lock that one process at a time stages under.
+func (d *DB) lockStaging(ctx context.Context) (func() error, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	lock := flock.New(d.path + ".staging.lock")
-	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
-		switch {
-		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		}
-		return nil, d.fail("lock", fmt.Errorf("lock %s: %w", lock.Path(), err))
+	release, err := d.engine.LockStaging(ctx)
+	switch {
+	case err == nil:
+		return release, nil
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
-	return lock, nil
+	return nil, d.fail("lock", err)
 }
 
 // busyError names the run that another process stages, if it is there yet.
@@ -124,19 +121,19 @@ func (s *staging) begin(ctx context.Context) error {
 	if err := s.d.removeStaged(ctx); err != nil {
 		return err
 	}
-	owner, err := s.d.owner.acquire()
-	if err != nil {
-		return s.d.fail("lock", err)
-	}
 	files, err := json.Marshal(s.run.Plan.Files)
 	if err != nil {
 		return err
 	}
 	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0"); err != nil {
+		owner, err := t.owner(ctx)
+		if err != nil {
 			return err
 		}
-		var err error
+		// Whoever was staging these, and was taken for dead, finds that they are not its own.
+		if _, err := t.exec(ctx, "UPDATE runs SET owner = '', filling = "+filledNoMore+" WHERE filling <> 0 AND owner <> ''"); err != nil {
+			return err
+		}
 		if s.account, err = t.accountID(ctx, s.run.Plan.Account); err != nil {
 			return err
 		}
@@ -237,6 +234,21 @@ func (s *staging) Full() []ledger.Batch {
 	return full
 }
 
+// requireStaging returns an error unless this process still stages the run. Others
+// may have taken it for dead, and removed what it staged.
+func (t *tx) requireStaging(ctx context.Context, run int64) error {
+	me, err := t.owner(ctx)
+	if err != nil {
+		return err
+	}
+	var one int
+	ours, err := t.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND owner = $2", run, me)
+	if err == nil && !ours {
+		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
+	}
+	return err
+}
+
 // publish makes the records visible that were staged up to p, without the batch
 // that is being filled.
 func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
@@ -259,6 +271,9 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	}
 	whole := s.progress
 	err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		if err := t.requireStaging(ctx, s.run.ID); err != nil {
+			return err
+		}
 		known, err := countRows(ctx, t.each, s.run.ID, s.run.ID)
 		if err != nil {
 			return err
@@ -308,38 +323,21 @@ func (s *staging) Discard(ctx context.Context) error {
 // unlock ends the staging and lets others stage.
 func (s *staging) unlock() error {
 	s.ended = true
-	return s.d.fail("lock", s.d.stagingLocks.remove(s.lock))
+	s.d.mu.Lock()
+	delete(s.d.stagings, s)
+	s.d.mu.Unlock()
+	return s.d.fail("lock", s.release())
 }
 
-// stagingLocks are the locks of stagings that have not ended. There are several only
-// for a moment.
-type stagingLocks struct {
-	mu   sync.Mutex
-	held []*flock.Flock
-}
-
-func (l *stagingLocks) add(lock *flock.Flock) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = append(l.held, lock)
-}
-
-func (l *stagingLocks) remove(lock *flock.Flock) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = slices.DeleteFunc(l.held, func(h *flock.Flock) bool { return h == lock })
-	return lock.Close()
-}
-
-// close releases all of them.
-func (l *stagingLocks) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// unlockStagings lets others stage where a staging was not ended.
+func (d *DB) unlockStagings() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var errs []error
-	for _, lock := range l.held {
-		errs = append(errs, lock.Close())
+	for s := range d.stagings {
+		errs = append(errs, s.release())
 	}
-	l.held = nil
+	clear(d.stagings)
 	return errors.Join(errs...)
 }
 

@@ -1,24 +1,22 @@
-// Package store keeps the ledger and the inbox in one SQLite file. It is the
-// only package that knows a database.
+// Package store keeps the ledger and the inbox in an SQL database. It holds the
+// logic of both in texts that every database takes; an [Engine] below it is the
+// database.
 //
 // All writes go through one connection; what several callers wait to write is
 // committed together. A commit returns when it is on disk. Readers have
 // connections of their own and never wait for writers. No connection is held
 // while an iterator waits for its caller.
 //
-// Several processes may use the file: what they decide, they decide inside
-// transactions. Locks on files beside the store show which of them are alive,
-// see [DB.Recover].
+// Several processes may use the store: what they decide, they decide inside
+// transactions, of which one at a time writes. [Owners] shows which of the
+// processes are alive, see [DB.Recover].
 package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"path/filepath"
-	"strings"
+	"sync"
 
-	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -32,6 +30,7 @@ var (
 	_ ledger.Keys          = (*DB)(nil)
 	_ ledger.Accounts      = (*DB)(nil)
 	_ ledger.Trackings     = (*DB)(nil)
+	_ ledger.Statistics    = (*DB)(nil)
 	_ ledger.Versions      = (*DB)(nil)
 	_ ledger.Sweeps        = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
@@ -48,7 +47,7 @@ var (
 // Options says how a store is opened. The zero value opens it, or makes it
 // where there is none.
 type Options struct {
-	MustExist bool // make nothing; Open then returns an error that matches [ErrNotThere]
+	MustExist bool // make nothing; the error then matches [ErrNotThere]
 	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written, not even to update it
 }
 
@@ -57,122 +56,81 @@ type Options struct {
 // A call that writes waits until its context ends, and then has written nothing.
 // Once its transaction has begun, the end of the context does not stop it.
 type DB struct {
-	path   string
-	isNew  bool
-	backup string
-	shared string
+	engine  Engine
+	writer  *writer
+	salvage salvage
+	pack    packer
+	sql     *statements
 
-	writer       *writer
-	readers      *sql.DB
-	owner        owner
-	stagingLocks stagingLocks
-	readOnly     bool
-	salvage      salvage
-	pack         packer
-	sql          *statements
+	mu       sync.Mutex
+	stagings map[*staging]bool // that have not ended; there are several only for a moment
 }
 
-// Open opens the store at path, and makes it with its folder if there is none.
-// A store of an older version is brought up to date, after a copy of it was
-// made beside it, see [DB.Backup]; one of a newer version is refused and left
-// alone. One that the user can't write is opened for reading, see [DB.Writable],
-// if it is of this version. Symbolic links are followed; a file that has several names, or is
-// mounted without its folder, is refused: its log and its locks would not be
-// those of others who use it.
-func Open(ctx context.Context, path string, o Options) (*DB, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	path, err = resolvePath(path, o.MustExist || o.ReadOnly)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	steps, err := migrations()
-	if err != nil {
-		return nil, err
-	}
-	readOnly := !disk.Writable(path) || !disk.Writable(filepath.Dir(path))
-	shared, err := whoShares(path, readOnly)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	opener := open
-	if readOnly || o.ReadOnly {
-		opener = openReadOnly
-	}
-	d, err := opener(ctx, path, steps)
-	if err != nil {
-		return nil, err
-	}
-	d.shared = shared
-	return d, nil
+// New returns the store of a database that is up to date.
+func New(e Engine) *DB {
+	return &DB{engine: e, writer: newWriter(&e), sql: newStatements(), stagings: map[*staging]bool{}}
 }
 
-// open opens the store, brings it up to date or makes it.
-func open(ctx context.Context, path string, steps []string) (*DB, error) {
-	readers, err := newReaders(path)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	d, err := newDB(path, readers)
-	if err != nil {
-		return nil, err
-	}
-	d.isNew, d.backup, err = d.writer.upgrade(ctx, path, steps)
-	if err != nil {
-		return nil, errors.Join(fail(path, "open", err), d.Close())
-	}
-	return d, nil
-}
-
-func newDB(path string, readers *sql.DB) (*DB, error) {
-	write, err := newWriter(path, readers)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	return &DB{path: path, writer: write, readers: readers, owner: owner{folder: path + ".owners"}, sql: newStatements()}, nil
-}
-
-// New reports whether Open made this store.
-func (d *DB) New() bool { return d.isNew }
+// New reports whether opening made this store.
+func (d *DB) New() bool { return d.engine.New }
 
 // Shared says who may change the store besides the user, such as "group ops may
 // write it"; the empty string for nobody.
-func (d *DB) Shared() string { return d.shared }
+func (d *DB) Shared() string { return d.engine.Shared }
 
-// Path returns the absolute path of the store's file, without symbolic links.
-func (d *DB) Path() string { return d.path }
+// Place returns where the store is: the absolute path of a file without symbolic
+// links, or the URL of a server's without secrets.
+func (d *DB) Place() string { return d.engine.Place }
 
 // Backup returns the path of the copy that was made of an older store before
 // it was brought up to date, and the empty string if nothing had to be done.
 // Whoever goes back to the copy forgets what was sent since.
-func (d *DB) Backup() string { return d.backup }
+func (d *DB) Backup() string { return d.engine.Backup }
+
+// Writable returns nil, or an error that matches [ErrReadOnly] if the user can't
+// write the store: then every call that writes returns that error.
+func (d *DB) Writable() error { return d.engine.ReadOnly }
 
 // Check reads the whole store and returns an error that matches [ErrCorrupt]
 // if it is damaged.
-func (d *DB) Check(ctx context.Context) error {
-	var found []string
-	err := d.each(ctx, func(s scanner) error {
-		var line string
-		if err := s.Scan(&line); err != nil {
-			return err
-		}
-		if line != "ok" {
-			found = append(found, line)
-		}
-		return nil
-	}, "PRAGMA integrity_check(20)")
-	if err == nil && len(found) > 0 {
-		err = &Error{Kind: ErrCorrupt, Path: d.path, Op: "read", Err: errors.New(strings.Join(found, "; "))}
-	}
-	return err
-}
+func (d *DB) Check(ctx context.Context) error { return d.engine.Check(ctx) }
 
 // Close waits for what is being written and closes the store. A staging that
 // was not ended is as if its process had died, and so are batches that were
 // claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
-	err := errors.Join(d.readers.Close(), d.writer.close())
-	return errors.Join(fail(d.path, "close", err), d.owner.release(), d.stagingLocks.close())
+	err := errors.Join(d.engine.Readers.Close(), d.writer.close())
+	return errors.Join(d.fail("close", err), d.unlockStagings(), d.engine.Close())
+}
+
+// present returns an error if the store is not the one that was opened any more.
+func (d *DB) present() error {
+	if d.engine.Present == nil {
+		return nil
+	}
+	return d.engine.Present()
+}
+
+// fail returns err as callers are to see it. Errors of the context and of the
+// contracts stay what they are.
+func (d *DB) fail(op string, err error) error {
+	var done *Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &done), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	default:
+		err = d.engine.Fail(op, err)
+	}
+	if as[*Error](err) && !errors.Is(err, ErrGone) {
+		if gone := d.present(); gone != nil {
+			return gone // whatever else is wrong comes from that
+		}
+	}
+	return err
+}
+
+func as[T error](err error) bool {
+	var t T
+	return errors.As(err, &t)
 }

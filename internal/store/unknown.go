@@ -74,8 +74,8 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 		x.Ended = instant(ended)
 	}
 	x.AbsentSince = instant(absent)
-	if boot != "" && boot == d.writer.boot {
-		x.AbsentSince = correctedTime(x.AbsentSince, uptime()-time.Duration(up)*time.Millisecond)
+	if boot != "" && boot == d.engine.Clock.ID() {
+		x.AbsentSince = correctedTime(x.AbsentSince, d.engine.Clock.Now()-time.Duration(up)*time.Millisecond)
 	}
 	return x, err
 }
@@ -160,11 +160,12 @@ func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
 		_, err := t.exec(ctx, "DELETE FROM absences WHERE row_id = $1", f.Row)
 		return err
 	}
-	up := uptime() - time.Since(f.AbsentSince)
+	clock := t.w.engine.Clock
+	up := clock.Now() - time.Since(f.AbsentSince)
 	_, err := t.exec(ctx, `INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, fingerprint = excluded.fingerprint,
 			boot = excluded.boot, uptime = excluded.uptime`,
-		f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), t.w.boot, up.Milliseconds())
+		f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), clock.ID(), up.Milliseconds())
 	return err
 }
 

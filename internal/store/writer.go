@@ -4,31 +4,23 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 )
 
-// Bounds of the connection that writes.
+// Bounds of waiting to write.
 const (
-	lockWait    = 10 * time.Second // how long other processes may hold the file before that is an error
-	lockPoll    = 3 * time.Millisecond
-	writerCache = 4000 // KiB
+	lockWait = 10 * time.Second // how long other processes may keep this one from writing before that is an error
+	lockPoll = 3 * time.Millisecond
 )
 
 // writer is the connection that writes, and its queue. The holder of the token
 // uses the connection and does all jobs that were queued meanwhile in one
 // transaction. So jobs share a commit, and none waits for others to come.
 type writer struct {
-	pool    *sql.DB
-	readers *sql.DB       // reopened with the connection after the disk failed
-	token   chan struct{} // full while a goroutine holds the token
-
-	identity identity
-	boot     string // see bootID
-	readOnly error  // why nothing can be written; nil if it can
+	engine *Engine
+	token  chan struct{} // full while a goroutine holds the token
 
 	mu    sync.Mutex
 	queue []*job
@@ -50,19 +42,14 @@ type job struct {
 	done chan struct{} // closed when err is final
 }
 
-func newWriter(path string, readers *sql.DB) (*writer, error) {
-	pool, err := connect(path, "busy_timeout(5)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(1)
-	return &writer{pool: pool, readers: readers, token: make(chan struct{}, 1), identity: identity{path: path}, boot: bootID()}, nil
+func newWriter(e *Engine) *writer {
+	return &writer{engine: e, token: make(chan struct{}, 1)}
 }
 
 // run does the work in a transaction, perhaps together with others', and
 // returns when it is on disk. When it returns an error nothing of it is.
 func (w *writer) run(ctx context.Context, do work) error {
-	if err := cmp.Or(ctx.Err(), w.readOnly); err != nil {
+	if err := cmp.Or(ctx.Err(), w.engine.ReadOnly); err != nil {
 		return err
 	}
 	j := &job{do: do, done: make(chan struct{})}
@@ -101,10 +88,10 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	w.queue = nil
 	w.mu.Unlock()
 	if err == nil {
-		w.runJobs(context.WithoutCancel(ctx), jobs)
+		err = w.runJobs(context.WithoutCancel(ctx), jobs)
 	}
 	for _, j := range jobs {
-		if err != nil {
+		if j.err == nil {
 			j.err = err
 		}
 		close(j.done)
@@ -126,37 +113,28 @@ func (w *writer) dequeue(j *job) bool {
 
 // begin begins a transaction, once other processes have ended theirs.
 func (w *writer) begin(ctx context.Context) error {
-	return w.retryWhileLocked(ctx, func(ctx context.Context) error {
+	return Retry(ctx, w.engine.Connector, func(ctx context.Context) error {
 		if err := w.connect(ctx); err != nil {
 			return err
 		}
-		if _, err := (&tx{w: w}).exec(ctx, "BEGIN IMMEDIATE"); err != nil || w.identity.log != nil {
-			return err
-		}
-		err := w.checkConnection(ctx)
-		if err != nil {
-			w.rollback(ctx)
-			w.disconnect()
-		}
+		err := w.engine.Connector.Begin(ctx, w.conn)
+		w.dropIfBroken(err)
 		return err
 	})
 }
 
-// retryWhileLocked calls f until another process does not hold the lock, for
-// lockWait at most. f's context never ends.
-func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) error) error {
+// Retry calls f until its error is none that goes by, for 10 seconds at most. f's
+// context never ends.
+func Retry(ctx context.Context, c Connector, f func(context.Context) error) error {
 	deadline := time.Now().Add(lockWait)
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
 		err := f(context.WithoutCancel(ctx))
-		switch {
-		case err == nil:
+		if err == nil {
 			return nil
-		case !isBusy(err):
-			w.disconnectIfBroken(err)
-			return err
-		case time.Now().After(deadline):
+		}
+		if again, _ := c.Judge(err); !again || time.Now().After(deadline) {
 			return err
 		}
 		poll.Reset(lockPoll)
@@ -168,60 +146,71 @@ func (w *writer) retryWhileLocked(ctx context.Context, f func(context.Context) e
 	}
 }
 
-// runJobs does the jobs in the transaction that was begun, and sets their errors.
-func (w *writer) runJobs(ctx context.Context, jobs []*job) {
-	t := &tx{w: w}
-	if len(jobs) == 1 {
-		jobs[0].err = jobs[0].do(ctx, t)
-		w.commitOrRollback(ctx, jobs, jobs[0].err)
-		return
-	}
-	for _, j := range jobs {
-		if j.do(ctx, t) != nil {
-			w.commitSeparately(ctx, jobs)
-			return
+// runJobs does the jobs in the transaction that was begun, and sets the errors of
+// those that fail. It returns the error that all others failed with. What the
+// database undid as a whole is done again for a while.
+func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
+	for deadline := time.Now().Add(lockWait); ; {
+		err := w.runOnce(ctx, jobs)
+		if err == nil {
+			return nil
+		}
+		if again, _ := w.engine.Connector.Judge(err); !again || time.Now().After(deadline) {
+			return err
+		}
+		for _, j := range jobs {
+			j.err = nil
+		}
+		if err := w.begin(ctx); err != nil {
+			return err
 		}
 	}
-	w.commitOrRollback(ctx, jobs, nil)
+}
+
+// runOnce is runJobs in one transaction, or two.
+func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
+	t := &tx{w: w}
+	if len(jobs) == 1 {
+		return w.commitOrRollback(ctx, jobs[0].do(ctx, t))
+	}
+	for _, j := range jobs {
+		if err := j.do(ctx, t); err != nil {
+			w.rollback(ctx)
+			w.dropIfBroken(err)
+			return w.commitSeparately(ctx, jobs)
+		}
+	}
+	return w.commitOrRollback(ctx, nil)
 }
 
 // commitSeparately does the jobs once more after one failed, each in a savepoint,
 // so that only those that fail are rolled back. Savepoints from the start would
 // cost all jobs a copy of every page they change.
-func (w *writer) commitSeparately(ctx context.Context, jobs []*job) {
-	w.rollback(ctx)
+func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	err := w.begin(ctx)
+	if err != nil {
+		return err
+	}
 	for _, j := range jobs {
 		if err == nil {
 			t := &tx{w: w}
 			j.err, err = t.runInSavepoint(ctx, j.do)
 		}
 	}
-	w.commitOrRollback(ctx, jobs, err)
+	return w.commitOrRollback(ctx, err)
 }
 
-// commitOrRollback commits, or rolls back if there is an error; then all jobs have failed.
-// A commit to a file that is not there any more is a failure too.
-func (w *writer) commitOrRollback(ctx context.Context, jobs []*job, err error) {
+// commitOrRollback commits, or rolls back if there is an error. It returns why
+// nothing was written.
+func (w *writer) commitOrRollback(ctx context.Context, err error) error {
 	if err == nil {
-		err = w.identity.checkLog()
+		err = w.engine.Connector.Commit(ctx, w.conn)
 	}
-	if err == nil {
-		_, err = (&tx{w: w}).exec(ctx, "COMMIT")
+	if err != nil {
+		w.rollback(ctx)
+		w.dropIfBroken(err)
 	}
-	if err == nil {
-		err = w.identity.checkLog()
-	}
-	if err == nil {
-		return
-	}
-	w.rollback(ctx)
-	w.disconnectIfBroken(err)
-	for _, j := range jobs {
-		if j.err == nil {
-			j.err = err
-		}
-	}
+	return err
 }
 
 // rollback ends the transaction, which may have ended by itself.
@@ -230,14 +219,17 @@ func (w *writer) rollback(ctx context.Context) {
 		return
 	}
 	if _, err := w.conn.ExecContext(ctx, "ROLLBACK"); err != nil {
-		w.disconnect()
+		w.drop()
 	}
 }
 
-// disconnectIfBroken drops the connections if err says that the disk failed.
-func (w *writer) disconnectIfBroken(err error) {
-	if breaksConnection(err) {
-		w.disconnect()
+// dropIfBroken drops the connection if err says that it can't be used any more.
+func (w *writer) dropIfBroken(err error) {
+	if err == nil {
+		return
+	}
+	if _, drop := w.engine.Connector.Judge(err); drop {
+		w.drop()
 	}
 }
 
@@ -249,10 +241,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
-	if err := w.identity.check(); err != nil {
-		return err
-	}
-	conn, err := w.pool.Conn(ctx)
+	conn, err := w.engine.Connector.Connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -260,20 +249,17 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the connection and the readers' idle ones; the next use opens
-// new ones. Errors of closing are ignored: the failure that led here is returned.
-func (w *writer) disconnect() {
+// drop closes the connection; the next use opens another. Errors of closing are
+// ignored: the failure that led here is returned.
+func (w *writer) drop() {
 	if w.conn == nil {
 		return
 	}
 	for _, s := range w.stmts {
 		_ = s.Close()
 	}
-	_ = w.conn.Raw(func(any) error { return driver.ErrBadConn })
-	_ = w.conn.Close()
-	w.conn, w.stmts, w.identity.log = nil, nil, nil
-	w.readers.SetMaxIdleConns(0)
-	w.readers.SetMaxIdleConns(idleReaders)
+	w.engine.Connector.Drop(w.conn)
+	w.conn, w.stmts = nil, nil
 }
 
 // close waits for the token and closes everything.
@@ -292,7 +278,7 @@ func (w *writer) close() error {
 		errs = append(errs, w.conn.Close())
 		w.conn = nil
 	}
-	return errors.Join(append(errs, w.pool.Close())...)
+	return errors.Join(errs...)
 }
 
 // tx is the transaction that a job is done in.
@@ -311,8 +297,10 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 		return nil, err
 	}
 	failed = do(ctx, t)
-	if failed != nil && breaksConnection(failed) {
-		return failed, failed
+	if failed != nil {
+		if _, drop := t.w.engine.Connector.Judge(failed); drop {
+			return failed, failed
+		}
 	}
 	if failed != nil {
 		if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); err != nil {
@@ -321,6 +309,33 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	}
 	_, lost = t.exec(ctx, "RELEASE SAVEPOINT job")
 	return failed, lost
+}
+
+// owner returns the name of this process's owner.
+func (t *tx) owner(ctx context.Context) (string, error) {
+	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
+	if err != nil {
+		return "", t.w.engine.Fail("lock", err)
+	}
+	return name, nil
+}
+
+// isAlive reports whether an owner's process is alive.
+func (t *tx) isAlive(ctx context.Context, name string) (bool, error) {
+	alive, err := t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
+	if err != nil {
+		return false, t.w.engine.Fail("lock", err)
+	}
+	return alive, nil
+}
+
+// fence reports whether an owner is dead, and then it stays so.
+func (t *tx) fence(ctx context.Context, name string) (bool, error) {
+	dead, err := t.w.engine.Owners.Fence(ctx, t.w.conn, name)
+	if err != nil {
+		return false, t.w.engine.Fail("lock", err)
+	}
+	return dead, nil
 }
 
 // next returns the next number of a table that counts its rows by seq.
@@ -343,7 +358,11 @@ func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s, ok := t.w.stmts[query]; ok {
 		return s, nil
 	}
-	s, err := t.w.conn.PrepareContext(ctx, query)
+	text := query
+	if t.w.engine.Rewrite != nil {
+		text = t.w.engine.Rewrite(query)
+	}
+	s, err := t.w.conn.PrepareContext(ctx, text)
 	if err == nil {
 		t.w.stmts[query] = s
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -50,7 +51,7 @@ func completions(t *testing.T, folder string, args ...string) (values []string, 
 func fill(t *testing.T, folder string, runs int, files ...string) {
 	t.Helper()
 	ctx := t.Context()
-	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	db, err := sqlite.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestCompletionOffersEachValueOnce(t *testing.T) {
 	folder := t.TempDir()
 	fill(t, folder, 3, "orders.csv")
 	ctx := t.Context()
-	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	db, err := sqlite.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +172,7 @@ func TestCompletionOffersEachValueOnce(t *testing.T) {
 func TestCompletionOfEvents(t *testing.T) {
 	folder := t.TempDir()
 	ctx := t.Context()
-	db, err := store.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
+	db, err := sqlite.Open(ctx, filepath.Join(folder, "waybill.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

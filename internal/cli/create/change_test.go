@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -122,7 +123,7 @@ func TestInputThatChangesIsRefused(t *testing.T) {
 // in the store then.
 func createChanging(t *testing.T, path string, at func(when string) func()) (rows int64, err error) {
 	t.Helper()
-	db, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), store.Options{})
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "s.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,15 @@
-package store
+package sqlite
 
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
 	"sync/atomic"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // identity recognizes the file that was opened, should another take its place. An
@@ -16,7 +19,7 @@ type identity struct {
 	path string
 	file atomic.Pointer[fs.FileInfo] // nil until the store was opened
 
-	// The rest belongs to the holder of the writer's token.
+	// The rest belongs to the connection that writes.
 	log fs.FileInfo // that the connection writes to, nil if there is none
 	id  []byte      // nil until it was read
 }
@@ -39,7 +42,7 @@ func statFile(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// check returns an error that matches [ErrGone] unless the path leads to the
+// check returns an error that matches [store.ErrGone] unless the path leads to the
 // file that was opened. It costs a stat.
 func (i *identity) check() error {
 	file := i.file.Load()
@@ -62,29 +65,29 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " no longer exists")}
+		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " no longer exists")}
 	case err != nil:
 		return err
 	case !os.SameFile(was, info):
-		return &Error{Kind: ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " was replaced by another file")}
+		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " was replaced by another file")}
 	}
 	return nil
 }
 
 // checkConnection compares the store that a new connection opened with that of
 // the first one. A transaction has begun.
-func (w *writer) checkConnection(ctx context.Context) error {
-	log, err := statFile(w.identity.path + "-wal")
+func (i *identity) checkConnection(ctx context.Context, conn *sql.Conn) error {
+	log, err := statFile(i.path + "-wal")
 	if err != nil {
 		return err
 	}
 	var id []byte
-	if _, err := (&tx{w: w}).row(ctx, []any{&id}, "SELECT id FROM identity"); err != nil {
+	if err := conn.QueryRowContext(ctx, "SELECT id FROM identity").Scan(&id); err != nil {
 		return err
 	}
-	if w.identity.id != nil && !bytes.Equal(id, w.identity.id) {
-		return &Error{Kind: ErrGone, Path: w.identity.path, Op: "use", Err: errors.New("replaced by another store")}
+	if i.id != nil && !bytes.Equal(id, i.id) {
+		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New("replaced by another store")}
 	}
-	w.identity.log, w.identity.id = log, id
+	i.log, i.id = log, id
 	return nil
 }

@@ -1,13 +1,16 @@
-package store
+package sqlite
 
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 //go:embed schema/*.sql
@@ -36,33 +39,34 @@ func migrations() ([]string, error) {
 
 // upgrade brings the file to the newest version. It reports whether it made the
 // store, and where it put a copy of an older one.
-func (w *writer) upgrade(ctx context.Context, path string, steps []string) (made bool, backup string, err error) {
-	w.token <- struct{}{}
-	defer func() { <-w.token }()
-	err = w.retryWhileLocked(ctx, func(ctx context.Context) error {
-		if err := w.connect(ctx); err != nil {
-			return err
-		}
-		version, err := storeVersion(ctx, w.conn, path, len(steps))
+func (c *connector) upgrade(ctx context.Context, steps []string) (made bool, backup string, err error) {
+	path := c.identity.path
+	err = store.Retry(ctx, c, func(ctx context.Context) error {
+		conn, err := c.pool.Conn(ctx)
 		if err != nil {
 			return err
 		}
-		if err := w.enableWAL(ctx, path); err != nil {
+		defer conn.Close()
+		version, err := storeVersion(ctx, conn, path, len(steps))
+		if err != nil {
+			return err
+		}
+		if err := enableWAL(ctx, conn, path); err != nil {
 			return err
 		}
 		if version == len(steps) {
 			return nil
 		}
 		if version > 0 && backup == "" {
-			if backup, err = w.backUp(ctx, path, version); err != nil {
+			if backup, err = backUp(ctx, conn, path, version); err != nil {
 				return err
 			}
 		}
-		made, err = w.migrate(ctx, path, steps)
+		made, err = migrate(ctx, conn, path, steps)
 		return err
 	})
 	if err == nil {
-		err = w.identity.recordFile()
+		err = c.identity.recordFile()
 	}
 	return made, backup, err
 }
@@ -85,27 +89,27 @@ func storeVersion(ctx context.Context, conn rowQuerier, path string, newest int)
 	case id == 0 && version == 0 && tables == 0:
 		return 0, nil
 	case id != applicationID:
-		return 0, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("database of another program")}
+		return 0, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("database of another program")}
 	case version > newest:
-		return 0, &Error{Kind: ErrTooNew, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill supports up to %d", version, newest)}
+		return 0, &store.Error{Kind: store.ErrTooNew, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill supports up to %d", version, newest)}
 	}
 	return version, nil
 }
 
 // enableWAL turns SQLite's write-ahead log on.
-func (w *writer) enableWAL(ctx context.Context, path string) error {
+func enableWAL(ctx context.Context, conn *sql.Conn, path string) error {
 	var mode string
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
-		return &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("no write-ahead log (%s)", mode)}
+		return &store.Error{Kind: store.ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("no write-ahead log (%s)", mode)}
 	}
 	return nil
 }
 
 // backUp writes a copy of the store beside it and returns its path.
-func (w *writer) backUp(ctx context.Context, path string, version int) (string, error) {
+func backUp(ctx context.Context, conn *sql.Conn, path string, version int) (string, error) {
 	backup := fmt.Sprintf("%s.bak-v%d", path, version)
 	part := backup + ".part"
 	if err := removeIfExists(part); err != nil {
@@ -118,7 +122,7 @@ func (w *writer) backUp(ctx context.Context, path string, version int) (string, 
 	if err := f.Close(); err != nil {
 		return "", err
 	}
-	if _, err := w.conn.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
+	if _, err := conn.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
 		return "", errors.Join(err, os.Remove(part))
 	}
 	return backup, os.Rename(part, backup)
@@ -126,24 +130,26 @@ func (w *writer) backUp(ctx context.Context, path string, version int) (string, 
 
 // migrate takes the missing steps in one transaction, and reports whether the
 // file was empty.
-func (w *writer) migrate(ctx context.Context, path string, steps []string) (bool, error) {
-	if _, err := w.conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+func migrate(ctx context.Context, conn *sql.Conn, path string, steps []string) (bool, error) {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return false, err
 	}
-	version, err := storeVersion(ctx, w.conn, path, len(steps)) // another process may have been faster
+	version, err := storeVersion(ctx, conn, path, len(steps)) // another process may have been faster
 	for i := version; i < len(steps) && err == nil; i++ {
-		if _, err = w.conn.ExecContext(ctx, steps[i]); err != nil {
+		if _, err = conn.ExecContext(ctx, steps[i]); err != nil {
 			err = fmt.Errorf("migrate to version %d: %w", i+1, err)
 		}
 	}
 	if err == nil {
-		_, err = w.conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps)))
+		_, err = conn.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d", applicationID, len(steps)))
 	}
 	if err == nil {
-		_, err = w.conn.ExecContext(ctx, "COMMIT")
+		_, err = conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
-		w.rollback(ctx)
+		if _, e := conn.ExecContext(ctx, "ROLLBACK"); e != nil {
+			err = errors.Join(err, conn.Raw(func(any) error { return driver.ErrBadConn }))
+		}
 		return false, err
 	}
 	return version == 0, nil

@@ -1,11 +1,12 @@
-package store
+package sqlite
 
 import (
-	"context"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -36,9 +38,9 @@ func entries(n int, random bool) []ledger.Entry {
 	return all
 }
 
-func benchOpen(b *testing.B) *DB {
+func benchOpen(b *testing.B) *store.DB {
 	b.Helper()
-	d, err := Open(b.Context(), filepath.Join(b.TempDir(), "waybill.db"), Options{})
+	d, err := Open(b.Context(), filepath.Join(b.TempDir(), "waybill.db"), store.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func benchOpen(b *testing.B) *DB {
 	return d
 }
 
-func benchStage(b *testing.B, d *DB, all []ledger.Entry, add, size int) ledger.Run {
+func benchStage(b *testing.B, d *store.DB, all []ledger.Entry, add, size int) ledger.Run {
 	b.Helper()
 	ctx := b.Context()
 	s, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: size})
@@ -73,17 +75,38 @@ func benchStage(b *testing.B, d *DB, all []ledger.Entry, add, size int) ledger.R
 
 // bare inserts the rows into the same schema in the same order, in the same
 // portions, and does nothing else.
-func bare(b *testing.B, d *DB, all []ledger.Entry, add int) {
+func bare(b *testing.B, d *store.DB, all []ledger.Entry, add int) {
 	b.Helper()
+	pool, err := connect(d.Place(), "busy_timeout(5000)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer pool.Close()
+	const width = 100
 	for from := 0; from < len(all); from += add {
-		part := all[from:min(len(all), from+add)]
-		if err := d.run(b.Context(), func(ctx context.Context, t *tx) error {
-			err := d.sql.rows.exec(ctx, t, len(part), func(args []any, n int) []any {
-				e := &part[n]
-				return append(args, from+n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, (from+n)/1000, e.File, e.Line)
-			})
-			return err
-		}); err != nil {
+		t, err := pool.BeginTx(b.Context(), nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer t.Rollback() //nolint:errcheck // it was committed
+		insert, err := t.PrepareContext(b.Context(), "INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line) VALUES (?,?,?,?,?,?,?,?)"+
+			strings.Repeat(",(?,?,?,?,?,?,?,?)", width-1)+" ON CONFLICT DO NOTHING")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer insert.Close()
+		n := from
+		for part := range slices.Chunk(all[from:min(len(all), from+add)], width) {
+			args := make([]any, 0, 8*width)
+			for _, e := range part {
+				args = append(args, n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, n/1000, e.File, e.Line)
+				n++
+			}
+			if _, err := insert.ExecContext(b.Context(), args...); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if err := t.Commit(); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -161,7 +184,7 @@ func BenchmarkClaimSettle(b *testing.B) {
 }
 
 // sendAll claims and settles what is pending, as two workers would.
-func sendAll(b *testing.B, d *DB, run int64, take int) {
+func sendAll(b *testing.B, d *store.DB, run int64, take int) {
 	b.Helper()
 	var wg sync.WaitGroup
 	for range 2 {

@@ -1,6 +1,6 @@
 //go:build !linux && !darwin && !windows
 
-package store
+package sqlite
 
 // networkFS returns the kind of network file system that folder is on, and
 // the empty string if it is a local one or not known.

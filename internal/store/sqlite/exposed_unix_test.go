@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package sqlite
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // stranger is a user that is not the one who runs the tests.
@@ -33,7 +35,7 @@ func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "folder", "w.db")
-			made, err := Open(t.Context(), path, Options{})
+			made, err := Open(t.Context(), path, store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,10 +57,10 @@ func TestOpenRefusesWhatOthersMayChange(t *testing.T) {
 			if err := errors.Join(os.Chmod(changed, tt.mode), os.Chmod(filepath.Dir(path), tt.folder)); err != nil {
 				t.Fatal(err)
 			}
-			d, err := Open(t.Context(), path, Options{})
+			d, err := Open(t.Context(), path, store.Options{})
 			if tt.want != "" {
-				var refused *Error
-				if !errors.Is(err, ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), tt.want) {
+				var refused *store.Error
+				if !errors.Is(err, store.ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("%v; want %q", err, tt.want)
 				}
 				return
@@ -94,8 +96,8 @@ func TestStoreOfAnotherUserIsRead(t *testing.T) {
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if shared, err := whoShares(path, true); !errors.Is(err, ErrExposed) {
-		t.Errorf("everybody can write to it: %q, %v; want %v", shared, err, ErrExposed)
+	if shared, err := whoShares(path, true); !errors.Is(err, store.ErrExposed) {
+		t.Errorf("everybody can write to it: %q, %v; want %v", shared, err, store.ErrExposed)
 	}
 }
 
@@ -104,14 +106,14 @@ func TestStoreOfAnotherUserIsRead(t *testing.T) {
 func TestOpenFollowsNoLinkOfOthers(t *testing.T) {
 	for _, mode := range []os.FileMode{0o777, 0o777 | os.ModeSticky} {
 		own, folder := t.TempDir(), filepath.Join(t.TempDir(), "shared")
-		store := filepath.Join(own, "w.db")
+		at := filepath.Join(own, "w.db")
 		link, dangling, inner := filepath.Join(folder, "w.db"), filepath.Join(folder, "new.db"), filepath.Join(folder, "inner")
-		if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode), os.Symlink(store, link),
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.Chmod(folder, mode), os.Symlink(at, link),
 			os.Symlink(filepath.Join(own, "new.db"), dangling), os.Symlink(own, inner)); err != nil {
 			t.Fatal(err)
 		}
 		for _, path := range []string{link, filepath.Join(inner, "w.db")} {
-			d, err := Open(t.Context(), path, Options{})
+			d, err := Open(t.Context(), path, store.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,12 +130,12 @@ func TestOpenFollowsNoLinkOfOthers(t *testing.T) {
 			}
 		}
 		for _, path := range []string{link, dangling, filepath.Join(inner, "w.db"), filepath.Join(inner, "new", "w.db")} {
-			d, err := Open(t.Context(), path, Options{})
+			d, err := Open(t.Context(), path, store.Options{})
 			if err == nil {
 				err = d.Close()
 			}
-			var refused *Error
-			if !errors.Is(err, ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), "belongs to user 12345") {
+			var refused *store.Error
+			if !errors.Is(err, store.ErrExposed) || !errors.As(err, &refused) || refused.Hint() == "" || !strings.Contains(err.Error(), "belongs to user 12345") {
 				t.Errorf("mode %v: %s: %v", mode, path, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // maxLinks is how many symbolic links in a row are followed.
@@ -20,7 +21,7 @@ const maxLinks = 40
 func resolvePath(path string, mustExist bool) (string, error) {
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
-		return path, &Error{Kind: ErrExposed, Path: path, Op: "open", Err: foreign}
+		return path, &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: foreign}
 	}
 	for range maxLinks {
 		to, err := os.Readlink(path)
@@ -32,7 +33,7 @@ func resolvePath(path string, mustExist bool) (string, error) {
 		}
 		path = to
 	}
-	return path, &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
+	return path, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
 }
 
 // resolveFile is place for a path that is no link itself.
@@ -44,12 +45,12 @@ func resolveFile(path string, mustExist bool) (string, error) {
 		}
 	}
 	if name := networkFS(folder); name != "" {
-		return path, &Error{Kind: ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
+		return path, &store.Error{Kind: store.ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
 	}
 	folder, err := filepath.EvalSymlinks(folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && mustExist:
-		return path, &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+		return path, &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
 	case err != nil:
 		return path, err
 	}
@@ -63,7 +64,7 @@ func resolveFile(path string, mustExist bool) (string, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return path, err
 	case mustExist:
-		return path, &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+		return path, &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -79,21 +80,21 @@ func resolveFile(path string, mustExist bool) (string, error) {
 // are found beside it by everybody who opens it.
 func checkFile(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return &Error{Kind: ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
+		return &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
 	}
 	several, err := hasHardLinks(path, info)
 	if err != nil {
 		return err
 	}
 	if several {
-		return &Error{Kind: ErrLinked, Path: path, Op: "open"}
+		return &store.Error{Kind: store.ErrLinked, Path: path, Op: "open"}
 	}
 	mounted, err := isFileMount(path)
 	if err != nil {
 		return fmt.Errorf("read the mount points: %w", err)
 	}
 	if mounted {
-		return &Error{Kind: ErrMounted, Path: path, Op: "open"}
+		return &store.Error{Kind: store.ErrMounted, Path: path, Op: "open"}
 	}
 	return nil
 }
@@ -118,12 +119,12 @@ func whoShares(path string, readOnly bool) (string, error) {
 				err = disk.Foreign(path+suffix, beside)
 			}
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return "", &Error{Kind: ErrExposed, Path: path, Op: "open", Err: err}
+				return "", &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: err}
 			}
 		}
 	}
 	if who.Text != "" && !who.Group && !who.Folder {
-		return "", &Error{Kind: ErrExposed, Path: path, Op: "open", Err: errors.New(who.Text)}
+		return "", &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: errors.New(who.Text)}
 	}
 	return who.Text, nil
 }

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"context"
@@ -6,47 +6,45 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // A store whose file or folder the user can't write is read without a lock or a
 // log of its own. Nothing then says that another process begins to write, so
 // each read opens the file anew.
 
-// Writable returns nil, or an error that matches [ErrReadOnly] if the user can't
-// write the store: then every call that writes returns that error.
-func (d *DB) Writable() error { return d.writer.readOnly }
-
 // openReadOnly opens a store that the user can't write.
-func openReadOnly(ctx context.Context, path string, steps []string) (*DB, error) {
+func openReadOnly(ctx context.Context, path string, steps []string) (*file, error) {
 	readers, err := connectBy(func() (string, error) { return readOnlyName(path) })
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
 	readers.SetMaxOpenConns(maxReaders)
 	readers.SetMaxIdleConns(-1)
-	d, err := newDB(path, readers)
+	f, err := newFile(path, readers)
 	if err != nil {
 		return nil, err
 	}
-	d.readOnly, d.writer.readOnly = true, &Error{Kind: ErrReadOnly, Path: path, Op: "write"}
+	f.readOnly = &store.Error{Kind: store.ErrReadOnly, Path: path, Op: "write"}
 	var version int
-	err = d.read(func() (err error) {
+	err = f.read(ctx, func() (again bool, err error) {
 		version, err = storeVersion(ctx, readers, path, len(steps))
-		return err
+		return true, err
 	})
 	switch {
 	case err != nil:
 	case version == 0:
-		err = &Error{Kind: ErrNotThere, Path: path, Op: "open"}
+		err = &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
 	case version < len(steps):
-		err = &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill reads version %d", version, len(steps))}
+		err = &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill reads version %d", version, len(steps))}
 	default:
-		err = d.writer.identity.recordFile()
+		err = f.writer.identity.recordFile()
 	}
 	if err != nil {
-		return nil, errors.Join(fail(path, "open", err), d.Close())
+		return nil, errors.Join(fail(path, "open", err), f.abandon())
 	}
-	return d, nil
+	return f, nil
 }
 
 // readOnlyName returns the name by which SQLite opens a file that it can't write.
@@ -61,7 +59,7 @@ func readOnlyName(path string) (string, error) {
 	if !logged {
 		mode += "&immutable=1"
 	} else if _, err := os.Stat(path + "-shm"); err != nil {
-		return "", &Error{Kind: ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal contains changes that are not in it yet", path)}
+		return "", &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal contains changes that are not in it yet", path)}
 	}
 	return uri(path, mode, readerSettings()...), nil
 }
@@ -76,7 +74,7 @@ func hasLog(path string) (bool, error) {
 }
 
 // readUnchanged calls ask, which reads a file that it can't lock, and returns an
-// error that matches [ErrChanged] if somebody wrote to the file meanwhile: what
+// error that matches [store.ErrChanged] if somebody wrote to the file meanwhile: what
 // was read may then be of two states.
 func readUnchanged(path string, ask func() error) error {
 	logged, err := hasLog(path)
@@ -93,7 +91,7 @@ func readUnchanged(path string, ask func() error) error {
 	err = ask()
 	after, e := os.Stat(path)
 	if e == nil && (!after.ModTime().Equal(before.ModTime()) || after.Size() != before.Size()) {
-		return &Error{Kind: ErrChanged, Path: path, Op: "read", Err: err}
+		return &store.Error{Kind: store.ErrChanged, Path: path, Op: "read", Err: err}
 	}
 	return err
 }

@@ -1,6 +1,7 @@
-package store
+package sqlite
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,9 +9,24 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
+
+// stagingPoll is how often the lock of another process is tried.
+const stagingPoll = 25 * time.Millisecond
+
+// lockStaging waits for the lock that one process at a time stages under.
+func (f *file) lockStaging(ctx context.Context) (func() error, error) {
+	lock := flock.New(f.path + ".staging.lock")
+	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
+	}
+	return lock.Close, nil
+}
 
 // owner marks what this process works on. Each open store that sends locks a
 // file of its own; the system releases the lock when the process ends, however
@@ -23,10 +39,10 @@ type owner struct {
 	lock *flock.Flock
 }
 
-// acquire returns the name of this store's owner. The first call makes and locks
+// Name returns the name of this store's owner. The first call makes and locks
 // its file. Nobody knows the name before it is returned, so nobody can find the
 // file unlocked.
-func (o *owner) acquire() (string, error) {
+func (o *owner) Name(context.Context, store.Queryer) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lock != nil {
@@ -57,9 +73,9 @@ func (o *owner) isOwn(name string) bool {
 	return o.lock != nil && o.name == name
 }
 
-// isAlive reports whether the owner's process is alive. If not, its file is
+// IsAlive reports whether the owner's process is alive. If not, its file is
 // removed. Several processes may ask at once.
-func (o *owner) isAlive(name string) (bool, error) {
+func (o *owner) IsAlive(_ context.Context, _ store.Queryer, name string) (bool, error) {
 	switch {
 	case o.isOwn(name):
 		return true, nil
@@ -78,6 +94,25 @@ func (o *owner) isAlive(name string) (bool, error) {
 		return true, nil
 	}
 	return false, errors.Join(lock.Close(), removeIfExists(lock.Path()))
+}
+
+// Await is IsAlive: the lock of a file leaves no doubt.
+func (o *owner) Await(ctx context.Context, name string) (bool, error) {
+	return o.IsAlive(ctx, nil, name)
+}
+
+// Fence reports whether the owner is dead, and then it stays so: nobody locks its file again.
+func (o *owner) Fence(ctx context.Context, on store.Queryer, name string) (bool, error) {
+	alive, err := o.IsAlive(ctx, on, name)
+	return !alive && err == nil, err
+}
+
+// Held says whether that is this store's owner: it has what it claimed until it ends.
+func (o *owner) Held(name string) error {
+	if o.isOwn(name) {
+		return nil
+	}
+	return store.ErrTakenOver
 }
 
 // release unlocks and removes the owner's file.

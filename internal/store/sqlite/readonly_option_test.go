@@ -1,10 +1,12 @@
-package store
+package sqlite
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // filesOf returns the files of a folder with their sizes and times.
@@ -30,7 +32,7 @@ func TestOpenedForReadingNothingIsWritten(t *testing.T) {
 	ctx := t.Context()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "waybill.db")
-	if d, err := Open(ctx, path, Options{ReadOnly: true}); err == nil {
+	if d, err := Open(ctx, path, store.Options{ReadOnly: true}); err == nil {
 		t.Error("a store that is not there was opened", d.Close())
 	}
 	steps, err := migrations()
@@ -39,13 +41,13 @@ func TestOpenedForReadingNothingIsWritten(t *testing.T) {
 	}
 	makeOlder(t, path, steps[:len(steps)-1])
 	before := filesOf(t, folder)
-	if d, err := Open(ctx, path, Options{ReadOnly: true}); err == nil {
+	if d, err := Open(ctx, path, store.Options{ReadOnly: true}); err == nil {
 		t.Error("an older store was opened", d.Close())
 	}
 	if after := filesOf(t, folder); !slices.Equal(before, after) {
 		t.Errorf("files before %q, after %q", before, after)
 	}
-	d, err := Open(ctx, path, Options{})
+	d, err := Open(ctx, path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestOpenedForReadingNothingIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	before = filesOf(t, folder)
-	if d, err = Open(ctx, path, Options{ReadOnly: true}); err != nil {
+	if d, err = Open(ctx, path, store.Options{ReadOnly: true}); err != nil {
 		t.Fatal(err)
 	}
 	for run, err := range d.Runs(ctx, "", 0) {

@@ -1,7 +1,6 @@
-package store
+package sqlite
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
@@ -10,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // stageAll opens a run of an input.
-func stageAll(t *testing.T, d *DB, size int, entries []ledger.Entry) ledger.Run {
+func stageAll(t *testing.T, d *store.DB, size int, entries []ledger.Entry) ledger.Run {
 	t.Helper()
 	s, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: size})
 	if err != nil {
@@ -30,16 +30,10 @@ func stageAll(t *testing.T, d *DB, size int, entries []ledger.Entry) ledger.Run 
 }
 
 // bytesOf is the size of a store's file with all that is in its log.
-func bytesOf(t *testing.T, d *DB) int64 {
+func bytesOf(t *testing.T, d *store.DB) int64 {
 	t.Helper()
-	if err := d.writer.begin(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	d.writer.rollback(t.Context())
-	if _, err := d.writer.conn.ExecContext(context.WithoutCancel(t.Context()), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(d.Path())
+	direct(t, d, "PRAGMA wal_checkpoint(TRUNCATE)")
+	info, err := os.Stat(d.Place())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +121,8 @@ INSERT INTO parts VALUES (3, 1, 1), (3, 2, 1), (3, 3, 6);`); err != nil {
 		t.Errorf("%q; want %q", got, want)
 	}
 	var ranges int
-	if _, err := d.row(t.Context(), []any{&ranges}, "SELECT COUNT(*) FROM run_known_rows"); err != nil || ranges != 6 {
+	ask(t, d, []any{&ranges}, "SELECT COUNT(*) FROM run_known_rows")
+	if ranges != 6 {
 		t.Errorf("%d ranges, %v; want 6", ranges, err)
 	}
 	if c, err := d.CountRows(t.Context(), 3); err != nil || c != (ledger.Counts{Accepted: 7, Pending: 1}) {

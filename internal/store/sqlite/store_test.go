@@ -1,30 +1,68 @@
-package store
+package sqlite
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/storetest"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// abandon lets go of the locks that d holds, as the death of its process would.
-func (d *DB) abandon() error {
-	d.owner.mu.Lock()
-	defer d.owner.mu.Unlock()
-	lock := d.owner.lock
-	d.owner.lock = nil
-	if lock == nil {
-		return d.stagingLocks.close()
+// killable is a store whose process a test can end.
+type killable struct {
+	*store.DB
+	file *file
+
+	mu     sync.Mutex
+	stages []func() error
+}
+
+// open opens the store at path as a process of its own.
+func open(t testing.TB, path string) *killable {
+	t.Helper()
+	f, shared, err := openFile(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return errors.Join(lock.Close(), d.stagingLocks.close())
+	k, e := &killable{file: f}, f.engine(shared)
+	e.LockStaging = func(ctx context.Context) (func() error, error) {
+		unlock, err := f.lockStaging(ctx)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if err == nil {
+			k.stages = append(k.stages, unlock)
+		}
+		return unlock, err
+	}
+	k.DB = store.New(e)
+	return k
+}
+
+// kill lets go of the locks that the store holds, as the death of its process would.
+func (k *killable) kill() error {
+	var errs []error
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, unlock := range k.stages {
+		errs = append(errs, unlock())
+	}
+	o := &k.file.owner
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.lock != nil {
+		errs = append(errs, o.lock.Close())
+		o.lock = nil
+	}
+	return errors.Join(errs...)
 }
 
 func harness() storetest.Harness {
@@ -32,10 +70,7 @@ func harness() storetest.Harness {
 		Place: func(t testing.TB) string { return filepath.Join(t.TempDir(), "waybill.db") },
 		Open: func(t testing.TB, path string) storetest.Store {
 			t.Helper()
-			d, err := Open(t.Context(), path, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := open(t, path)
 			return storetest.Store{
 				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
@@ -44,18 +79,18 @@ func harness() storetest.Harness {
 		},
 		Kill: func(t testing.TB, s storetest.Store) {
 			t.Helper()
-			d, ok := s.Trackings.Queue.(*DB)
+			d, ok := s.Trackings.Queue.(*killable)
 			if !ok {
 				t.Fatalf("%T is not ours", s.Trackings.Queue)
 			}
-			if err := d.abandon(); err != nil {
+			if err := d.kill(); err != nil {
 				t.Fatal(err)
 			}
 		},
 		Check: func(t testing.TB, path string) {
 			t.Helper()
 			ctx := context.WithoutCancel(t.Context())
-			d, err := Open(ctx, path, Options{MustExist: true})
+			d, err := Open(ctx, path, store.Options{MustExist: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +111,7 @@ func TestOutbox(t *testing.T) { storetest.Outbox(t, harness()) }
 // shown to sinks once more.
 func TestReleased(t *testing.T) {
 	ctx := t.Context()
-	d, err := Open(ctx, filepath.Join(t.TempDir(), "waybill.db"), Options{})
+	d, err := Open(ctx, filepath.Join(t.TempDir(), "waybill.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,16 +129,8 @@ func TestReleased(t *testing.T) {
 	authentic := func(rows []inbox.Event) bool { return rows[0].Verified == inbox.Yes }
 	verify := func(seq int) {
 		t.Helper()
-		if err := d.run(ctx, func(ctx context.Context, t *tx) error {
-			for _, query := range []string{"UPDATE deliveries SET verified = 'yes' WHERE seq = $1", "UPDATE events SET verified = 'yes' WHERE delivery = $1"} {
-				if _, err := t.exec(ctx, query, seq); err != nil {
-					return err
-				}
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		direct(t, d, "UPDATE deliveries SET verified = 'yes' WHERE seq = $1", seq)
+		direct(t, d, "UPDATE events SET verified = 'yes' WHERE delivery = $1", seq)
 	}
 	advance := func(want inbox.Progress) {
 		t.Helper()

@@ -1,10 +1,12 @@
-package store
+package sqlite
 
 import (
 	"context"
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // A store that another process is just making is no other program's, at any
@@ -22,17 +24,15 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 		var looking sync.WaitGroup
 		for range 4 {
 			looking.Go(func() {
-				w, err := newWriter(path, nil)
+				pool, err := connect(path, "busy_timeout(5)")
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				defer w.pool.Close()
+				defer pool.Close()
 				for version := 0; version < len(steps); {
-					err := w.retryWhileLocked(t.Context(), func(ctx context.Context) (err error) {
-						if err = w.connect(ctx); err == nil {
-							version, err = storeVersion(ctx, w.conn, path, len(steps))
-						}
+					err := store.Retry(t.Context(), &connector{}, func(ctx context.Context) (err error) {
+						version, err = storeVersion(ctx, pool, path, len(steps))
 						return err
 					})
 					if err != nil {
@@ -42,7 +42,7 @@ func TestVersionWhileTheStoreIsMade(t *testing.T) {
 				}
 			})
 		}
-		d, err := Open(t.Context(), path, Options{})
+		d, err := Open(t.Context(), path, store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

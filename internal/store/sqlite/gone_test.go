@@ -1,8 +1,11 @@
 //go:build !windows
 
-package store
+package sqlite
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,10 +14,25 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-func putOne(t *testing.T, d *DB) error {
+// failingOnce is a connector whose next transaction fails as the disk would.
+type failingOnce struct {
+	*connector
+	fail bool
+}
+
+func (f *failingOnce) Begin(ctx context.Context, conn *sql.Conn) error {
+	if f.fail {
+		f.fail = false
+		return driver.ErrBadConn
+	}
+	return f.connector.Begin(ctx, conn)
+}
+
+func putOne(t *testing.T, d *store.DB) error {
 	t.Helper()
 	dl := inbox.Delivery{Body: []byte(`[{"eventId":"c"}]`), Verified: inbox.Yes}
 	_, err := d.Put(t.Context(), dl, inbox.Prepare(dl, webhook.Decode(dl.Body)))
@@ -31,14 +49,14 @@ func TestStoreThatIsGone(t *testing.T) {
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}
-	if err := putOne(t, d); !errors.Is(err, ErrGone) {
-		t.Errorf("a delivery is taken: %v; want %v", err, ErrGone)
+	if err := putOne(t, d); !errors.Is(err, store.ErrGone) {
+		t.Errorf("a delivery is taken: %v; want %v", err, store.ErrGone)
 	}
-	if _, err := d.Claim(t.Context(), run.ID, 1, 1000); !errors.Is(err, ErrGone) {
-		t.Errorf("rows are claimed: %v; want %v", err, ErrGone)
+	if _, err := d.Claim(t.Context(), run.ID, 1, 1000); !errors.Is(err, store.ErrGone) {
+		t.Errorf("rows are claimed: %v; want %v", err, store.ErrGone)
 	}
-	if err := d.Settle(t.Context(), []ledger.Settlement{{Batch: batch.ID, State: ledger.Pending}}); !errors.Is(err, ErrGone) {
-		t.Errorf("an outcome is recorded: %v; want %v", err, ErrGone)
+	if err := d.Settle(t.Context(), []ledger.Settlement{{Batch: batch.ID, State: ledger.Pending}}); !errors.Is(err, store.ErrGone) {
+		t.Errorf("an outcome is recorded: %v; want %v", err, store.ErrGone)
 	}
 	if err := os.Rename(path+".old", path); err != nil {
 		t.Fatal(err)
@@ -61,8 +79,8 @@ func TestReadersMakeNoFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.CountRows(t.Context(), 1); !errors.Is(err, ErrGone) {
-		t.Errorf("%v; want %v", err, ErrGone)
+	if _, err := d.CountRows(t.Context(), 1); !errors.Is(err, store.ErrGone) {
+		t.Errorf("%v; want %v", err, store.ErrGone)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v; want no file", err)
@@ -81,15 +99,24 @@ func TestAnotherStoreInTheSameFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := opened(t, path)
+	f, _, err := openFile(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, failing := f.engine(""), &failingOnce{connector: &f.writer}
+	e.Connector = failing
+	d := store.New(e)
+	defer d.Close()
 	if err := putOne(t, d); err != nil {
 		t.Fatal(err)
 	}
-	d.writer.disconnect() // as after a failure of the disk
+	if failing.fail = true; putOne(t, d) == nil {
+		t.Error("a delivery is taken while the disk fails")
+	}
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := putOne(t, d); !errors.Is(err, ErrGone) {
-		t.Errorf("%v; want %v", err, ErrGone)
+	if err := putOne(t, d); !errors.Is(err, store.ErrGone) {
+		t.Errorf("%v; want %v", err, store.ErrGone)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // opened opens a store and closes it with the test.
-func opened(t *testing.T, path string) *DB {
+func opened(t *testing.T, path string) *store.DB {
 	t.Helper()
-	d, err := Open(t.Context(), path, Options{})
+	d, err := Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +28,34 @@ func opened(t *testing.T, path string) *DB {
 	return d
 }
 
+// direct runs a statement on the file of a store, beside the store.
+func direct(t testing.TB, d *store.DB, query string, args ...any) {
+	t.Helper()
+	pool, err := connect(d.Place(), "busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if _, err := pool.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask scans what a query finds in the file of a store.
+func ask(t testing.TB, d *store.DB, dest []any, query string) {
+	t.Helper()
+	pool, err := connect(d.Place(), "busy_timeout(5000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := pool.QueryRowContext(t.Context(), query).Scan(dest...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // staged opens a run of n rows of one batch.
-func staged(t *testing.T, d *DB, n int) ledger.Run {
+func staged(t *testing.T, d *store.DB, n int) ledger.Run {
 	t.Helper()
 	s, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: 1000})
 	if err != nil {
@@ -45,7 +72,7 @@ func staged(t *testing.T, d *DB, n int) ledger.Run {
 }
 
 // claimed claims the next batch of a run.
-func claimed(t *testing.T, d *DB, run ledger.Run) ledger.Batch {
+func claimed(t *testing.T, d *store.DB, run ledger.Run) ledger.Batch {
 	t.Helper()
 	batches, err := d.Claim(t.Context(), run.ID, 1, 1000)
 	if err != nil || len(batches) != 1 {
@@ -77,8 +104,8 @@ func TestLinkToTheStoreIsTheStore(t *testing.T) {
 	if n, err := other.Recover(t.Context()); err != nil || n != 0 {
 		t.Errorf("%d rows of a living sender are unknown, %v", n, err)
 	}
-	if want, _ := filepath.EvalSymlinks(path); other.Path() != want {
-		t.Errorf("path %s; want %s", other.Path(), want)
+	if want, _ := filepath.EvalSymlinks(path); other.Place() != want {
+		t.Errorf("path %s; want %s", other.Place(), want)
 	}
 }
 
@@ -89,16 +116,16 @@ func TestLinkToNoStore(t *testing.T) {
 	if err := os.Symlink(filepath.Join("real", "waybill.db"), link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), link, Options{MustExist: true}); !errors.Is(err, ErrNotThere) {
-		t.Errorf("%v; want %v", err, ErrNotThere)
+	if _, err := Open(t.Context(), link, store.Options{MustExist: true}); !errors.Is(err, store.ErrNotThere) {
+		t.Errorf("%v; want %v", err, store.ErrNotThere)
 	}
 	d := opened(t, link)
 	info, err := os.Stat(filepath.Join(folder, "real", "waybill.db"))
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v; want a file for its user alone", info, err)
 	}
-	if filepath.Base(filepath.Dir(d.Path())) != "real" {
-		t.Errorf("path %s", d.Path())
+	if filepath.Base(filepath.Dir(d.Place())) != "real" {
+		t.Errorf("path %s", d.Place())
 	}
 }
 
@@ -108,7 +135,7 @@ func TestLinksInARing(t *testing.T) {
 	if err := os.Symlink(link, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(t.Context(), link, Options{}); err == nil {
+	if _, err := Open(t.Context(), link, store.Options{}); err == nil {
 		t.Error("opened")
 	}
 }
@@ -125,10 +152,10 @@ func TestStoreWithSeveralNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{path, filepath.Join(folder, "second.db")} {
-		_, err := Open(t.Context(), name, Options{})
-		var e *Error
-		if !errors.As(err, &e) || !errors.Is(err, ErrLinked) || e.Hint() == "" {
-			t.Errorf("%v; want %v with a hint", err, ErrLinked)
+		_, err := Open(t.Context(), name, store.Options{})
+		var e *store.Error
+		if !errors.As(err, &e) || !errors.Is(err, store.ErrLinked) || e.Hint() == "" {
+			t.Errorf("%v; want %v with a hint", err, store.ErrLinked)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package store
+package sqlite
 
 import (
 	"context"
@@ -11,29 +11,32 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // readOnly opens the store as one that the user can't write, whoever runs the
 // tests.
-func readOnly(t *testing.T, path string) (*DB, error) {
+func readOnly(t *testing.T, path string) (*store.DB, error) {
 	t.Helper()
 	steps, err := migrations()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := openReadOnly(t.Context(), path, steps)
-	if err == nil {
-		t.Cleanup(func() {
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+	f, err := openReadOnly(t.Context(), path, steps)
+	if err != nil {
+		return nil, err
 	}
-	return d, err
+	d := store.New(f.engine(""))
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, nil
 }
 
 // events counts the events of a store.
-func events(t *testing.T, d *DB) (n int) {
+func events(t *testing.T, d *store.DB) (n int) {
 	t.Helper()
 	for _, err := range d.Events(t.Context(), inbox.Query{}) {
 		if err != nil {
@@ -68,12 +71,12 @@ func TestReadOnlyStoreShowsWhatOthersWrite(t *testing.T) {
 	if n := events(t, reader); n != 1 {
 		t.Errorf("%d events without a log; want 1", n)
 	}
-	var refused *Error
-	if err := putOne(t, reader); !errors.Is(err, ErrReadOnly) || !errors.As(err, &refused) || refused.Hint() == "" {
-		t.Errorf("a delivery is taken: %v; want %v", err, ErrReadOnly)
+	var refused *store.Error
+	if err := putOne(t, reader); !errors.Is(err, store.ErrReadOnly) || !errors.As(err, &refused) || refused.Hint() == "" {
+		t.Errorf("a delivery is taken: %v; want %v", err, store.ErrReadOnly)
 	}
-	if err := reader.Writable(); !errors.Is(err, ErrReadOnly) {
-		t.Errorf("writable: %v; want %v", err, ErrReadOnly)
+	if err := reader.Writable(); !errors.Is(err, store.ErrReadOnly) {
+		t.Errorf("writable: %v; want %v", err, store.ErrReadOnly)
 	}
 	for _, beside := range []string{"-wal", "-shm"} {
 		if _, err := os.Stat(path + beside); !errors.Is(err, os.ErrNotExist) {
@@ -93,12 +96,12 @@ func TestReadOnlyStoreWrittenMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = reader.each(t.Context(), func(scanner) error {
+	err = readUnchanged(path, func() error {
 		writer := opened(t, path)
 		return errors.Join(putOne(t, writer), writer.Close())
-	}, "SELECT 1")
-	if !errors.Is(err, ErrChanged) {
-		t.Errorf("%v; want %v", err, ErrChanged)
+	})
+	if !errors.Is(err, store.ErrChanged) {
+		t.Errorf("%v; want %v", err, store.ErrChanged)
 	}
 	if n := events(t, reader); n != 1 {
 		t.Errorf("%d events when it is read again; want 1", n)
@@ -117,15 +120,15 @@ func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
 		lay  func(path string) error
 		want error
 	}{
-		{"an empty file", func(path string) error { return os.WriteFile(path, nil, 0o600) }, ErrNotThere},
-		{"of another program", func(path string) error { return os.WriteFile(path, []byte("text, and no database"), 0o600) }, ErrNotStore},
-		{"of an older version", func(path string) error { return makeVersion(t.Context(), path, steps[:len(steps)-1]) }, ErrNoPlace},
+		{"an empty file", func(path string) error { return os.WriteFile(path, nil, 0o600) }, store.ErrNotThere},
+		{"of another program", func(path string) error { return os.WriteFile(path, []byte("text, and no database"), 0o600) }, store.ErrNotStore},
+		{"of an older version", func(path string) error { return makeVersion(t.Context(), path, steps[:len(steps)-1]) }, store.ErrNoPlace},
 		{"of a newer version", func(path string) error {
 			return makeVersion(t.Context(), path, append(slices.Clip(steps), "CREATE TABLE later (x TEXT)"))
-		}, ErrTooNew},
+		}, store.ErrTooNew},
 		{"a log without its index", func(path string) error {
 			return errors.Join(makeVersion(t.Context(), path, steps), os.WriteFile(path+"-wal", []byte("x"), 0o600))
-		}, ErrNoPlace},
+		}, store.ErrNoPlace},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "waybill.db")
@@ -133,7 +136,7 @@ func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := readOnly(t, path)
-			var refused *Error
+			var refused *store.Error
 			if !errors.Is(err, tt.want) || !errors.As(err, &refused) || refused.Hint() == "" {
 				t.Errorf("%v; want %v, with a hint", err, tt.want)
 			}
@@ -146,9 +149,9 @@ func makeVersion(ctx context.Context, path string, steps []string) error {
 	if _, err := resolvePath(path, false); err != nil {
 		return err
 	}
-	d, err := open(ctx, path, steps)
+	f, err := openWritable(ctx, path, steps)
 	if err != nil {
 		return err
 	}
-	return d.Close()
+	return f.abandon()
 }

@@ -1,7 +1,6 @@
-package store
+package sqlite
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -28,18 +27,13 @@ func TestAbsenceByTheClockThatNobodySets(t *testing.T) {
 		jump   time.Duration // of the clock on the wall since
 		counts bool          // the jump, that is
 	}{
-		{d.writer.boot, 0, false},
-		{d.writer.boot, time.Hour, false},
-		{d.writer.boot, -365 * 24 * time.Hour, false},
+		{bootID(), 0, false},
+		{bootID(), time.Hour, false},
+		{bootID(), -365 * 24 * time.Hour, false},
 		{"another", time.Hour, true},
 	} {
 		t.Run(fmt.Sprint(c.boot, c.jump), func(t *testing.T) {
-			if err := d.run(t.Context(), func(ctx context.Context, x *tx) error {
-				_, err := x.exec(ctx, "UPDATE absences SET absent = $1, boot = $2", proven.Add(-c.jump).UnixMilli(), c.boot)
-				return err
-			}); err != nil {
-				t.Fatal(err)
-			}
+			direct(t, d, "UPDATE absences SET absent = $1, boot = $2", proven.Add(-c.jump).UnixMilli(), c.boot)
 			want := proven
 			if c.counts {
 				want = proven.Add(-c.jump)

@@ -1,0 +1,113 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// Engine is the database below a store: what databases do in ways of their own.
+// The packages sqlite and postgres make one each.
+type Engine struct {
+	Place  string // of the store, as its users name it, without secrets
+	New    bool   // the store was made when it was opened
+	Backup string // the copy that was made before an older store was brought up to date; empty if none was
+	Shared string // who may change the store besides the user, in words; empty for nobody
+
+	ReadOnly error // why nothing can be written, nil if it can
+	Salvage  bool  // the store can vanish while it is in use: answers are then written to a file beside it
+
+	Connector Connector
+	Readers   *sql.DB // connections that read
+	Owners    Owners
+	Clock     Clock
+
+	// Rewrite returns the text of a query as the database takes it. Nil for texts as
+	// they are.
+	Rewrite func(query string) string
+
+	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
+	// called again. Nil for a database that only calls it.
+	Read func(ctx context.Context, ask func() (again bool, err error)) error
+
+	// LockStaging waits until nobody else stages, and returns what lets others. Past
+	// ctx's deadline the error matches [context.DeadlineExceeded].
+	LockStaging func(ctx context.Context) (unlock func() error, err error)
+
+	// Watch hints at what others store, see [inbox.Changes]. Nil for a database that has
+	// no such thing.
+	Watch func(ctx context.Context) <-chan struct{}
+
+	// Present returns an error that matches [ErrGone] if the store is not the one that was
+	// opened any more. Nil for a database that has no such thing.
+	Present func() error
+
+	// Check reads the whole store and returns an error that matches [ErrCorrupt] if it
+	// is damaged.
+	Check func(ctx context.Context) error
+
+	// Fail returns err, which came while op was done, as callers are to see it: an
+	// [*Error] if the database is the cause.
+	Fail func(op string, err error) error
+
+	Close func() error // after the last use
+}
+
+// Connector makes the connection that writes, and its transactions. One goroutine
+// uses it at a time.
+type Connector interface {
+	// Connect opens the connection.
+	Connect(ctx context.Context) (*sql.Conn, error)
+
+	// Drop closes the connection for good, so that it is not used again.
+	Drop(conn *sql.Conn)
+
+	// Begin begins a transaction. From then on no other process writes until it ends.
+	Begin(ctx context.Context, conn *sql.Conn) error
+
+	// Commit returns nil if the transaction is on disk. If it may be on disk, but nobody
+	// can tell, the error says so, and Judge that it is not to be done again.
+	Commit(ctx context.Context, conn *sql.Conn) error
+
+	// Judge says whether a transaction that failed with err may be done again from its
+	// beginning, since nothing of it was written; and whether its connection must be dropped.
+	Judge(err error) (again, drop bool)
+}
+
+// Queryer is a connection, or a pool of them.
+type Queryer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Owners tells processes that live from those that died. What a process works on
+// has its owner's name in the store.
+type Owners interface {
+	// Name returns the name of this store's owner, in the transaction of on. Nobody
+	// else can have known it before. It changes only after others took this process
+	// for dead.
+	Name(ctx context.Context, on Queryer) (string, error)
+
+	// IsAlive reports whether the owner's process is alive. It does not wait: while that
+	// is not certain, it is.
+	IsAlive(ctx context.Context, on Queryer, name string) (bool, error)
+
+	// Await is IsAlive that waits until it is certain. It is called outside of transactions.
+	Await(ctx context.Context, name string) (bool, error)
+
+	// Fence reports whether the owner is dead, in the transaction of on. If so, it stays
+	// so: a process that comes back gets another name.
+	Fence(ctx context.Context, on Queryer, name string) (bool, error)
+
+	// Held returns nil if nobody else can have taken what was claimed by that name of
+	// this process's owner; else [ErrTakenOver] or [ErrCutOff].
+	Held(name string) error
+}
+
+// Clock is one that nobody sets, for ages that must hold between commands. Times of
+// different clocks can't be compared.
+type Clock struct {
+	ID  func() string // of the clock; empty if there is none
+	Now func() time.Duration
+}

@@ -1,0 +1,97 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// connector makes the connection that writes, and its transactions, see
+// [store.Connector].
+type connector struct {
+	pool     *sql.DB
+	readers  *sql.DB // reopened with the connection after the disk failed
+	identity identity
+
+	begin, commit *sql.Stmt // of the connection
+}
+
+// Connect opens the connection.
+func (c *connector) Connect(ctx context.Context) (*sql.Conn, error) {
+	if err := c.identity.check(); err != nil {
+		return nil, err
+	}
+	conn, err := c.pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.identity.log = nil
+	if c.begin, err = conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err == nil {
+		c.commit, err = conn.PrepareContext(ctx, "COMMIT")
+	}
+	if err != nil {
+		c.Drop(conn)
+		return nil, err
+	}
+	return conn, nil
+}
+
+// Drop closes the connection and the readers' idle ones.
+func (c *connector) Drop(conn *sql.Conn) {
+	for _, s := range []*sql.Stmt{c.begin, c.commit} {
+		if s != nil {
+			_ = s.Close()
+		}
+	}
+	c.begin, c.commit, c.identity.log = nil, nil, nil
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Close()
+	c.readers.SetMaxIdleConns(0)
+	c.readers.SetMaxIdleConns(idleReaders)
+}
+
+// Begin begins a transaction. The first one of a connection sees that the file is
+// still the one that was opened.
+func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
+	if _, err := c.begin.ExecContext(ctx); err != nil || c.identity.log != nil {
+		return err
+	}
+	err := c.identity.checkConnection(ctx, conn)
+	if err != nil {
+		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
+		err = errors.Join(err, rollback)
+	}
+	return err
+}
+
+// Commit commits. A commit to a file that is not there any more is a failure too.
+func (c *connector) Commit(ctx context.Context, _ *sql.Conn) error {
+	err := c.identity.checkLog()
+	if err == nil {
+		_, err = c.commit.ExecContext(ctx)
+	}
+	if err == nil {
+		err = c.identity.checkLog()
+	}
+	return err
+}
+
+// Judge says that what waits for a lock may be done again, see [store.Connector].
+func (c *connector) Judge(err error) (again, drop bool) {
+	return isBusy(err), breaksConnection(err) || errors.Is(err, store.ErrGone)
+}
+
+// close closes the pool. Its connection has been closed.
+func (c *connector) close() error {
+	var errs []error
+	for _, s := range []*sql.Stmt{c.begin, c.commit} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
+	c.begin, c.commit = nil, nil
+	return errors.Join(append(errs, c.pool.Close())...)
+}

@@ -1,0 +1,158 @@
+// Package sqlite keeps a store in one SQLite file: it is the engine below package
+// store. Locks on files beside the store show which processes are alive.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// file is an open file.
+type file struct {
+	path     string
+	readers  *sql.DB
+	writer   connector
+	owner    owner
+	readOnly error
+	made     bool
+	backup   string
+}
+
+// Open opens the store at path, and makes it with its folder if there is none.
+// A store of an older version is brought up to date, after a copy of it was
+// made beside it, see [store.DB.Backup]; one of a newer version is refused and left
+// alone. One that the user can't write is opened for reading, see [store.DB.Writable],
+// if it is of this version. Symbolic links are followed; a file that has several names, or is
+// mounted without its folder, is refused: its log and its locks would not be
+// those of others who use it.
+func Open(ctx context.Context, path string, o store.Options) (*store.DB, error) {
+	f, shared, err := openFile(ctx, path, o)
+	if err != nil {
+		return nil, err
+	}
+	return store.New(f.engine(shared)), nil
+}
+
+// openFile is Open for the file alone. It returns who shares it, too.
+func openFile(ctx context.Context, path string, o store.Options) (*file, string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, "", fail(path, "open", err)
+	}
+	path, err = resolvePath(path, o.MustExist || o.ReadOnly)
+	if err != nil {
+		return nil, "", fail(path, "open", err)
+	}
+	steps, err := migrations()
+	if err != nil {
+		return nil, "", err
+	}
+	readOnly := !disk.Writable(path) || !disk.Writable(filepath.Dir(path))
+	shared, err := whoShares(path, readOnly)
+	if err != nil {
+		return nil, "", fail(path, "open", err)
+	}
+	opener := openWritable
+	if readOnly || o.ReadOnly {
+		opener = openReadOnly
+	}
+	f, err := opener(ctx, path, steps)
+	return f, shared, err
+}
+
+// openWritable opens the store, brings it up to date or makes it.
+func openWritable(ctx context.Context, path string, steps []string) (*file, error) {
+	readers, err := newReaders(path)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	f, err := newFile(path, readers)
+	if err != nil {
+		return nil, err
+	}
+	f.made, f.backup, err = f.writer.upgrade(ctx, steps)
+	if err != nil {
+		return nil, errors.Join(fail(path, "open", err), f.abandon())
+	}
+	return f, nil
+}
+
+func newFile(path string, readers *sql.DB) (*file, error) {
+	pool, err := connect(path, "busy_timeout(5)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	pool.SetMaxOpenConns(1)
+	return &file{
+		path: path, readers: readers, owner: owner{folder: path + ".owners"},
+		writer: connector{pool: pool, readers: readers, identity: identity{path: path}},
+	}, nil
+}
+
+// abandon closes a file that could not be opened.
+func (f *file) abandon() error { return errors.Join(f.readers.Close(), f.close()) }
+
+// close closes what only this engine knows of.
+func (f *file) close() error {
+	err := f.writer.close()
+	return errors.Join(fail(f.path, "close", err), f.owner.release())
+}
+
+// engine returns the engine of the file.
+func (f *file) engine(shared string) store.Engine {
+	boot := bootID()
+	return store.Engine{
+		Place: f.path, New: f.made, Backup: f.backup, Shared: shared,
+		ReadOnly: f.readOnly, Salvage: true,
+		Connector: &f.writer, Readers: f.readers, Owners: &f.owner,
+		Clock:       store.Clock{ID: func() string { return boot }, Now: uptime},
+		Read:        f.read,
+		LockStaging: f.lockStaging,
+		Present:     f.writer.identity.check,
+		Check:       f.check,
+		Fail:        func(op string, err error) error { return fail(f.path, op, err) },
+		Close:       f.close,
+	}
+}
+
+// read calls ask, which reads.
+func (f *file) read(_ context.Context, ask func() (again bool, err error)) error {
+	if f.readOnly != nil {
+		return readUnchanged(f.path, func() error { _, err := ask(); return err })
+	}
+	_, err := ask()
+	return err
+}
+
+// check reads the whole file, see [store.Engine].
+func (f *file) check(ctx context.Context) error {
+	var found []string
+	err := f.read(ctx, func() (bool, error) {
+		rows, err := f.readers.QueryContext(ctx, "PRAGMA integrity_check(20)")
+		if err != nil {
+			return true, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var line string
+			if err := rows.Scan(&line); err != nil {
+				return false, err
+			}
+			if line != "ok" {
+				found = append(found, line)
+			}
+		}
+		return false, rows.Err()
+	})
+	if err == nil && len(found) > 0 {
+		err = &store.Error{Kind: store.ErrCorrupt, Path: f.path, Op: "read", Err: errors.New(strings.Join(found, "; "))}
+	}
+	return fail(f.path, "read", err)
+}
