@@ -14,6 +14,7 @@ var (
 	ErrEncoding      = errors.New("database is not in UTF8")
 	ErrUnsynced      = errors.New("server does not put commits on disk at once")
 	ErrLost          = errors.New("server lost commits")
+	ErrPooled        = errors.New("a proxy changes the connection to the server between transactions")
 	ErrNoTLS         = errors.New("no verified TLS connection")
 	ErrLogin         = errors.New("server refused the login")
 	ErrNoDatabase    = errors.New("there is no such database")

@@ -1,0 +1,59 @@
+package postgres
+
+import (
+	"sync"
+	"time"
+)
+
+// serverClock is the server's clock, known from what it said last and the time since.
+type serverClock struct {
+	mu     sync.Mutex
+	known  bool
+	offset time.Duration // what this machine's uptime lacks
+}
+
+// observe records what the server's clock showed, as milliseconds since 1970, between
+// two uptimes.
+func (c *serverClock) observe(sent, received time.Duration, shown int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known, c.offset = true, time.Duration(shown)*time.Millisecond-(sent+received)/2
+}
+
+// ID is for [store.Clock].
+func (c *serverClock) ID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.known {
+		return ""
+	}
+	return "server"
+}
+
+// Now is for [store.Clock].
+func (c *serverClock) Now() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return uptime() + c.offset
+}
+
+// elapsed is the time since the first call: of each span between two calls what the
+// longer one of two clocks shows, as the monotonic one may stand still while the machine
+// sleeps. A clock that is set makes it too long, never too short.
+func elapsed() time.Duration { return stopwatch().read(time.Now()) }
+
+var stopwatch = sync.OnceValue(func() *spans { return &spans{last: time.Now()} })
+
+type spans struct {
+	mu   sync.Mutex
+	last time.Time
+	sum  time.Duration
+}
+
+func (s *spans) read(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sum += max(now.Sub(s.last), now.Round(0).Sub(s.last.Round(0)), 0)
+	s.last = now
+	return s.sum
+}

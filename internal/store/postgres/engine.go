@@ -1,0 +1,116 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// Connections of an open store that are no readers: the one that writes, and the one of
+// its session.
+const notReaders = 2
+
+// closing bounds what is still said to the server when the store is closed.
+const closing = 500 * time.Millisecond
+
+// engine is what the parts of an open store share.
+type engine struct {
+	place  string
+	schema string
+	config *pgx.ConnConfig // of every connection
+	links  *links
+	outage outage
+	clock  serverClock
+
+	backends backends
+	readers  *sql.DB
+	writer   *writer
+	owners   *owners
+	session  *session
+	staging  stagingLock
+}
+
+// newEngine returns an engine on the server that config leads to, with at most that many
+// connections to it. It opens none.
+func newEngine(place, schema string, config *pgx.ConnConfig, connections int, p process) *engine {
+	e := &engine{place: place, schema: schema, config: config.Copy(), links: newLinks(), staging: newStagingLock()}
+	e.config.DialFunc = e.links.dialer(config.DialFunc)
+	e.readers = e.pool(max(connections-notReaders, 1))
+	e.owners = newOwners(e, p)
+	e.session = newSession(e)
+	e.writer = newWriter(e)
+	return e
+}
+
+// pool returns a pool of at most that many connections.
+func (e *engine) pool(limit int) *sql.DB {
+	pool := sql.OpenDB(observed{stdlib.GetConnector(*e.config), &e.outage})
+	pool.SetMaxOpenConns(limit)
+	pool.SetMaxIdleConns(limit)
+	return pool
+}
+
+// observed records how connecting ends.
+type observed struct {
+	driver.Connector
+	outage *outage
+}
+
+// Connect is for [sql.OpenDB].
+func (o observed) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := o.Connector.Connect(ctx)
+	if err == nil || ctx.Err() == nil {
+		o.outage.record(err)
+	}
+	return conn, err
+}
+
+// close ends everything, and does not wait for a server that is silent.
+func (e *engine) close() error {
+	defer e.session.stop()()
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	e.owners.release(ctx)
+	defer e.links.close()
+	return errors.Join(e.readers.Close(), e.writer.pool.Close())
+}
+
+// read is for [store.Engine].
+func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
+	for deadline := time.Now().Add(2 * patience); ; {
+		again, err := ask()
+		if err == nil || !again || ctx.Err() != nil || !canRetry(err) || time.Now().After(deadline) || !e.outage.wait(ctx) {
+			return err
+		}
+	}
+}
+
+// trouble is an error of a kind, which came while something was written.
+func (e *engine) trouble(kind, cause error) error {
+	return &store.Error{Kind: kind, Path: e.place, Op: "write", Err: cause}
+}
+
+// native calls use with the connection below conn.
+func native(conn *sql.Conn, use func(*pgconn.PgConn) error) error {
+	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn().PgConn()) })
+}
+
+// ask runs statements in one round trip, and returns the rows of each as texts.
+func ask(ctx context.Context, conn *pgconn.PgConn, statements string) ([]*pgconn.Result, error) {
+	return conn.Exec(ctx, statements).ReadAll()
+}
+
+// queryer is a connection, or a pool of them.
+type queryer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}

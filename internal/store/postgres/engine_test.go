@@ -1,0 +1,241 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// started returns a server for one test, and the URL of a schema of it that has the
+// store's tables; false without PostgreSQL.
+func started(t *testing.T) (s *pgtest.Server, url string, ok bool) {
+	t.Helper()
+	if s, ok = pgtest.Start(t); ok {
+		url = s.NewURL(t)
+		migrated(t, url)
+	}
+	return s, url, ok
+}
+
+// shared is started on the server of all tests.
+func shared(t *testing.T) (url string, ok bool) {
+	t.Helper()
+	if url, ok = pgtest.URL(t); ok {
+		migrated(t, url)
+	}
+	return url, ok
+}
+
+func migrated(t *testing.T, url string) {
+	t.Helper()
+	conn := pgtest.Connect(t, url)
+	target := parsed(t, url)
+	if _, _, err := openSchema(t.Context(), conn, target.Place(), target.schema, false, false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func parsed(t *testing.T, url string) Target {
+	t.Helper()
+	target, err := Parse(url, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return target
+}
+
+// newTestEngine returns an engine, as another process would have it.
+func newTestEngine(t *testing.T, url string) *engine {
+	t.Helper()
+	target := parsed(t, url)
+	e := newEngine(target.Place(), target.schema, access{target: target}.config(), 4, process{Host: "here", PID: 1, Version: "1", Command: "test"})
+	t.Cleanup(func() {
+		began := time.Now()
+		if err := e.close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("closing took %s", took)
+		}
+	})
+	return e
+}
+
+// viaProxy returns an engine whose network is a proxy's.
+func viaProxy(t *testing.T, p *pgtest.Proxy, url string) *engine {
+	t.Helper()
+	url, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTestEngine(t, url)
+}
+
+// transaction is a transaction of an engine as a store does it, but once.
+type transaction struct {
+	e    *engine
+	conn *sql.Conn
+}
+
+func begun(t *testing.T, e *engine) transaction {
+	t.Helper()
+	conn, err := e.writer.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.writer.Begin(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	return transaction{e, conn}
+}
+
+func (x transaction) exec(t *testing.T, query string, args ...any) {
+	t.Helper()
+	if _, err := x.conn.ExecContext(t.Context(), query, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// end commits, and gives the connection back.
+func (x transaction) end(t *testing.T) error {
+	t.Helper()
+	err := x.e.writer.Commit(t.Context(), x.conn)
+	if _, drop := x.e.writer.Judge(err); err != nil && drop {
+		x.e.writer.Drop(x.conn)
+	}
+	_ = x.conn.Close()
+	return err
+}
+
+// mark writes something, and marks reads how much of it is there.
+const mark = "INSERT INTO keyprints (account_id, print) VALUES ($1, '')"
+
+func marks(t *testing.T, url string) (n int) {
+	t.Helper()
+	conn := pgtest.Connect(t, url)
+	if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM keyprints").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestCommitWhoseConnectionIsLost(t *testing.T) {
+	s, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	for name, c := range map[string]struct {
+		cut   func(*pgtest.Proxy)
+		marks int
+		again bool
+	}{
+		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore("COMMIT") }, 0, true},
+		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter("COMMIT") }, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := s.NewURL(t)
+			migrated(t, url)
+			p := s.NewProxy(t)
+			e := viaProxy(t, p, url)
+			x := begun(t, e)
+			x.exec(t, mark, 1)
+			c.cut(p)
+			err := x.end(t)
+			if again, _ := e.writer.Judge(err); (err == nil) == c.again || err != nil && again != c.again {
+				t.Errorf("commit: %v; to be done again: %v", err, again)
+			}
+			if n := marks(t, url); n != c.marks {
+				t.Errorf("stored %d marks, want %d", n, c.marks)
+			}
+			x = begun(t, e)
+			x.exec(t, mark, 2)
+			if err := x.end(t); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A commit that the server refuses is none, whatever the driver makes of its answer.
+func TestCommitOfAFailedTransaction(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	x := begun(t, e)
+	x.exec(t, mark, 1)
+	if _, err := x.conn.ExecContext(t.Context(), "SELECT 1 / 0"); err == nil {
+		t.Fatal("no error")
+	}
+	err := x.end(t)
+	if again, _ := e.writer.Judge(err); err == nil || again {
+		t.Errorf("commit: %v, again %v", err, again)
+	}
+}
+
+func TestFencedProcessGetsAnotherName(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	x := begun(t, e)
+	name, err := e.owners.Name(t.Context(), x.conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.owners.Held(name); err != nil {
+		t.Errorf("held: %v", err)
+	}
+	e.session.stop()()
+	age(t, url, name)
+	if alive, err := other.owners.Await(t.Context(), name); alive || err != nil { // the server may have started just now
+		t.Errorf("await: %v, %v", alive, err)
+	}
+	y := begun(t, other)
+	if dead, err := other.owners.Fence(t.Context(), y.conn, name); !dead || err != nil {
+		t.Errorf("bury: %v, %v", dead, err)
+	}
+	if err := y.end(t); err != nil {
+		t.Fatal(err)
+	}
+	x = begun(t, e)
+	again, err := e.owners.Name(t.Context(), x.conn)
+	if err != nil || again == name {
+		t.Errorf("name %s, %v; want another one than %s", again, err, name)
+	}
+	if err := e.owners.Held(name); !errors.Is(err, store.ErrTakenOver) {
+		t.Errorf("held: %v", err)
+	}
+	if err := e.owners.Held(again); err != nil {
+		t.Errorf("held: %v", err)
+	}
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// age makes the row of an owner as it is when its process has been silent for long.
+func age(t *testing.T, url, name string) {
+	t.Helper()
+	conn := pgtest.Connect(t, url)
+	if err := pgx.BeginFunc(t.Context(), conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(t.Context(), "UPDATE owners SET seen = clock_timestamp() - interval '1 minute' WHERE name = $1", name)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var _ = context.Background

@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// An owner is a process that writes. Its row says when it was alive last, by the server's
+// clock; its session holds a lock with the row's number besides, as a sign of life for
+// as long as its connection lasts.
+const (
+	beatEvery = time.Second
+	// grace is how long an owner without its lock lives after its last heartbeat, or the
+	// server's start, so that it can connect again.
+	grace = 5 * time.Second
+	// lease is how long an owner lives whose lock hangs on, as that of a machine does
+	// whose network was cut.
+	lease = 15 * time.Second
+	// margin is how long before the end of its grace an owner ceases to send.
+	margin = time.Second
+
+	awaitPoll = 200 * time.Millisecond
+)
+
+// process is what the store's users can see of a process that writes.
+type process struct {
+	Host    string
+	PID     int
+	Version string // of the program
+	Command string
+}
+
+// errFenced says that this process has no row any more: others took it for dead.
+var errFenced = errors.New("other processes took this one for dead")
+
+// owners is for [store.Owners].
+type owners struct {
+	engine  *engine
+	process process
+
+	registering sync.Mutex
+
+	mu     sync.Mutex
+	name   string // empty: this process has no row
+	number int64
+	beat   time.Duration // uptime before the last heartbeat was sent that is known to have arrived
+}
+
+func newOwners(e *engine, p process) *owners { return &owners{engine: e, process: p} }
+
+// own returns this process's name and number; the name is empty if it has no row.
+func (o *owners) own() (string, int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.name, o.number
+}
+
+// register makes this process's row, if it has none, and returns its name. Nobody knows
+// the name before.
+func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, error) {
+	o.registering.Lock()
+	defer o.registering.Unlock()
+	if name, _ := o.own(); name != "" {
+		return name, nil
+	}
+	name, sent := rand.Text(), uptime()
+	args := [][]byte{[]byte(name), []byte(o.process.Host), []byte(strconv.Itoa(o.process.PID)), []byte(o.process.Version), []byte(o.process.Command)}
+	got := conn.ExecParams(ctx, `WITH new AS (INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
+		count AS (INSERT INTO owner_commits (owner, number) SELECT name, 0 FROM new)
+		SELECT id FROM new`, args, nil, nil, nil).Read()
+	if got.Err != nil {
+		return "", got.Err
+	}
+	number, err := strconv.ParseInt(string(got.Rows[0][0]), 10, 64)
+	if err != nil {
+		return "", err
+	}
+	o.mu.Lock()
+	o.name, o.number, o.beat = name, number, sent
+	o.mu.Unlock()
+	o.engine.session.start()
+	return name, nil
+}
+
+// fenced forgets the row with that name, which others removed.
+func (o *owners) fenced(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.name == name {
+		o.name = ""
+	}
+}
+
+// beaten records that a heartbeat arrived, which was sent at that uptime.
+func (o *owners) beaten(name string, sent time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.name == name {
+		o.beat = max(o.beat, sent)
+	}
+}
+
+// Name is for [store.Owners]. The transaction made the row, or found it.
+func (o *owners) Name(context.Context, queryer) (string, error) {
+	name, _ := o.own()
+	return name, nil
+}
+
+// Held is for [store.Owners].
+func (o *owners) Held(name string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.name != name:
+		return o.engine.trouble(store.ErrTakenOver, nil)
+	case uptime()-o.beat > grace-margin:
+		return o.engine.trouble(store.ErrCutOff, nil)
+	}
+	return nil
+}
+
+// isDead says of a row o of owners whether that process is dead. An age below zero means
+// that the server's clock was set back.
+func (o *owners) isDead() string {
+	return `CASE WHEN GREATEST(o.seen, pg_postmaster_start_time()) BETWEEN clock_timestamp() - interval '` + seconds(grace) + `' AND clock_timestamp() + interval '` + seconds(grace) + `' THEN false
+		WHEN GREATEST(o.seen, pg_postmaster_start_time()) < clock_timestamp() - interval '` + seconds(lease) + `' THEN true
+		ELSE NOT ` + o.isLocked() + ` END`
+}
+
+// isLocked says of a row o of owners whether that process's session holds its lock.
+func (o *owners) isLocked() string {
+	return `EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		AND l.classid::bigint = ` + strconv.FormatInt(ownerLocks(o.engine.schema), 10) + ` AND l.objid::bigint = o.id AND l.objsubid = 1 AND l.granted)`
+}
+
+// ownerLocks returns the first half of the numbers of locks that owners' sessions hold.
+func ownerLocks(schema string) int64 { return lockKey(schema) >> 32 & math.MaxUint32 }
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%d seconds", d/time.Second) }
+
+// IsAlive is for [store.Owners].
+func (o *owners) IsAlive(ctx context.Context, on queryer, name string) (bool, error) {
+	if own, _ := o.own(); name != "" && own == name {
+		return true, nil
+	}
+	var alive bool
+	err := on.QueryRowContext(ctx, "SELECT NOT "+o.isDead()+" FROM owners o WHERE o.name = $1", name).Scan(&alive)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return alive, err
+}
+
+// Await is for [store.Owners]. An owner is alive for certain while its lock and its
+// heartbeats are there, and once it sent another heartbeat.
+func (o *owners) Await(ctx context.Context, name string) (bool, error) {
+	if own, _ := o.own(); name != "" && own == name {
+		return true, nil
+	}
+	poll := time.NewTicker(awaitPoll)
+	defer poll.Stop()
+	var first time.Time
+	for {
+		var dead, certain, exists bool
+		var seen time.Time
+		err := o.engine.read(ctx, func() (bool, error) {
+			err := o.engine.readers.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - interval '"+seconds(grace)+"' FROM owners o WHERE o.name = $1", name).
+				Scan(&seen, &dead, &certain)
+			exists = !errors.Is(err, sql.ErrNoRows)
+			if !exists {
+				err = nil
+			}
+			return true, err
+		})
+		switch {
+		case err != nil, !exists, dead:
+			return false, err
+		case certain, !first.IsZero() && seen.After(first):
+			return true, nil
+		}
+		first = cmp.Or(first, seen)
+		select {
+		case <-poll.C:
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		}
+	}
+}
+
+// Fence is for [store.Owners]. Whoever is without its row finds that out when it begins its
+// next transaction; until then it has none, for this one has the lock of all who write.
+func (o *owners) Fence(ctx context.Context, on queryer, name string) (bool, error) {
+	if own, _ := o.own(); name != "" && own == name {
+		return false, nil
+	}
+	var dead bool
+	err := on.QueryRowContext(ctx, `WITH gone AS (DELETE FROM owners o WHERE o.name = $1 AND `+o.isDead()+` RETURNING 1)
+		SELECT EXISTS (SELECT 1 FROM gone) OR NOT EXISTS (SELECT 1 FROM owners WHERE name = $1)`, name).Scan(&dead)
+	return dead, err
+}
+
+// release removes this process's row, so that nobody waits for it. Where that fails, it
+// ends by itself.
+func (o *owners) release(ctx context.Context) {
+	name, _ := o.own()
+	if name == "" || !o.engine.outage.passes() {
+		return
+	}
+	o.fenced(name)
+	if conn, err := o.engine.writer.pool.Conn(ctx); err == nil {
+		_, _ = conn.ExecContext(ctx, "DELETE FROM owners WHERE name = $1", name)
+		_ = conn.Close()
+	}
+}

@@ -1,0 +1,217 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+const (
+	// silence is how long the server may take to answer a heartbeat. Then every
+	// connection of this process is closed: the network is cut.
+	silence = 10 * time.Second
+
+	firstReconnect = 50 * time.Millisecond
+	lastReconnect  = time.Second
+)
+
+// session is the connection that shows that this process lives, and hears from the others
+// when something was stored. It is made when it is asked for, and again when it was lost.
+type session struct {
+	engine *engine
+
+	mu       sync.Mutex
+	cancel   context.CancelFunc // ends the session; nil: there is none
+	ended    chan struct{}
+	wake     context.CancelFunc // ends a wait for the next heartbeat; nil: it does not wait
+	watchers map[chan struct{}]bool
+	stopped  bool
+}
+
+func newSession(e *engine) *session {
+	return &session{engine: e, watchers: map[chan struct{}]bool{}}
+}
+
+// start starts the session, or makes it send a heartbeat now.
+func (s *session) start() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped:
+	case s.cancel != nil:
+		if s.wake != nil {
+			s.wake()
+		}
+	default:
+		ctx, cancel := context.WithCancel(context.Background())
+		s.cancel, s.ended = cancel, make(chan struct{})
+		go s.run(ctx)
+	}
+}
+
+// stop ends the session. The function that it returns waits until it has ended.
+func (s *session) stop() (wait func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if s.cancel == nil {
+		return func() {}
+	}
+	s.cancel()
+	return func() { <-s.ended }
+}
+
+// Watch returns a channel that gets a value some time after another process stored a
+// delivery, or settled what waits for a target. It is a hint: values are merged, and
+// what was stored while the connection was lost counts as one. It ends with ctx.
+func (s *session) Watch(ctx context.Context) <-chan struct{} {
+	hint := make(chan struct{}, 1)
+	s.mu.Lock()
+	s.watchers[hint] = true
+	s.mu.Unlock()
+	context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.watchers, hint)
+	})
+	s.start()
+	return hint
+}
+
+// announce gives every watcher a hint.
+func (s *session) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for hint := range s.watchers {
+		select {
+		case hint <- struct{}{}:
+		default: // it has one that it did not take yet
+		}
+	}
+}
+
+// run connects until ctx ends.
+func (s *session) run(ctx context.Context) {
+	defer close(s.ended)
+	pause := firstReconnect
+	for ctx.Err() == nil {
+		if s.serve(ctx) {
+			pause = firstReconnect
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+		pause = min(2*pause, lastReconnect)
+	}
+}
+
+// serve connects and serves until the connection is lost or ctx ends. It reports whether
+// it got a connection.
+func (s *session) serve(ctx context.Context) bool {
+	conn, err := pgx.ConnectConfig(ctx, s.engine.config)
+	if ctx.Err() != nil {
+		return false
+	}
+	s.engine.outage.record(err)
+	if err != nil {
+		return false
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
+	results, err := ask(ctx, conn.PgConn(), "SET synchronous_commit TO off; LISTEN "+pgx.Identifier{s.engine.schema}.Sanitize()+"; SELECT "+thisBackend)
+	if err != nil {
+		return true
+	}
+	s.engine.backends.setSession(backendIn(results))
+	s.announce()
+	b := beats{session: s, conn: conn.PgConn()}
+	for {
+		if err := b.beat(ctx); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) {
+				s.engine.links.cut()
+			}
+			return true
+		}
+		if err := s.wait(ctx, conn); err != nil {
+			return true
+		}
+	}
+}
+
+// wait passes hints on until the next heartbeat is due.
+func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
+	due, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	s.mu.Lock()
+	s.wake = cancel
+	s.mu.Unlock()
+	for {
+		_, err := conn.WaitForNotification(due)
+		switch {
+		case err == nil:
+			s.announce()
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case due.Err() != nil && !conn.IsClosed():
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// beats are the heartbeats on one connection.
+type beats struct {
+	session *session
+	conn    *pgconn.PgConn
+	locked  int64 // number of the owner whose lock the connection holds; 0: none
+}
+
+// beat sends one heartbeat. Without an owner it only asks for the time.
+func (b *beats) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, silence)
+	defer cancel()
+	e := b.session.engine
+	name, number := e.owners.own()
+	query := "SELECT pg_backend_pid(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint; "
+	if b.locked != 0 && b.locked != number {
+		query += e.ownerLock("pg_advisory_unlock", b.locked) + "; "
+		b.locked = 0
+	}
+	if name != "" && b.locked == 0 {
+		query += e.ownerLock("pg_try_advisory_lock", number) + "; "
+	}
+	query += fmt.Sprintf("UPDATE owners SET seen = clock_timestamp() WHERE name = '%s'", name)
+	sent := uptime()
+	results, err := ask(ctx, b.conn, query)
+	if err != nil {
+		return err
+	}
+	clock := results[0].Rows[0]
+	shown, err := strconv.ParseInt(string(clock[1]), 10, 64)
+	if err != nil {
+		return err
+	}
+	e.clock.observe(sent, uptime(), shown)
+	e.backends.checkSession(string(clock[0]))
+	if name == "" {
+		return nil
+	}
+	if b.locked == 0 && string(results[len(results)-2].Rows[0][0]) == "t" {
+		b.locked = number
+	}
+	if results[len(results)-1].CommandTag.RowsAffected() == 0 {
+		e.owners.fenced(name)
+	} else {
+		e.owners.beaten(name, sent)
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// stagingPoll is how often a process tries again that waits for another to end staging.
+const stagingPoll = 100 * time.Millisecond
+
+// stagingLock lets one staging at a time begin in this process. Among processes, the one
+// that table staging names may stage, while it lives: no single connection that is lost
+// ends that.
+type stagingLock struct{ token chan struct{} }
+
+func newStagingLock() stagingLock { return stagingLock{make(chan struct{}, 1)} }
+
+// lockStaging is for [store.Engine].
+func (e *engine) lockStaging(ctx context.Context) (unlock func() error, err error) {
+	select {
+	case e.staging.token <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	poll := time.NewTicker(stagingPoll)
+	defer poll.Stop()
+	for {
+		name, err := e.takeStaging(ctx)
+		if name != "" {
+			return func() error { return e.unlockStaging(name) }, nil
+		}
+		if err == nil {
+			select {
+			case <-poll.C:
+				continue
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		<-e.staging.token
+		return nil, err
+	}
+}
+
+// takeStaging makes this process the one that stages, and returns its name; the empty
+// string while another does. Who is dead loses its row first, so that it can't come back
+// as the one that stages.
+func (e *engine) takeStaging(ctx context.Context) (name string, err error) {
+	err = e.read(ctx, func() (again bool, err error) {
+		name, err = e.tryStaging(ctx)
+		return true, err
+	})
+	return name, err
+}
+
+func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
+	var busy bool
+	own, _ := e.owners.own()
+	if err := e.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy); busy || err != nil {
+		return "", err
+	}
+	conn, err := e.readers.Conn(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	var taken bool
+	err = native(conn, func(c *pgconn.PgConn) error {
+		if own, err = e.owners.register(ctx, c); err != nil {
+			return err
+		}
+		results, err := ask(ctx, c, "BEGIN READ WRITE; "+e.writeLock()+
+			"; DELETE FROM owners o WHERE o.name IN (SELECT owner FROM staging) AND o.name <> '"+own+"' AND "+e.owners.isDead()+
+			"; UPDATE staging SET owner = '"+own+"' WHERE owner = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = staging.owner); COMMIT")
+		if err != nil {
+			if !c.IsClosed() {
+				_, e := ask(context.WithoutCancel(ctx), c, "ROLLBACK")
+				err = errors.Join(err, e)
+			}
+			return err
+		}
+		taken = results[len(results)-2].CommandTag.RowsAffected() == 1
+		return nil
+	})
+	if !taken {
+		return "", err
+	}
+	return own, err
+}
+
+// unlockStaging lets others stage. Once the store is closed they may without that.
+func (e *engine) unlockStaging(name string) error {
+	defer func() { <-e.staging.token }()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return e.read(ctx, func() (bool, error) {
+		_, err := e.readers.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)
+		return true, err
+	})
+}

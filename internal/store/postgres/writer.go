@@ -1,0 +1,288 @@
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// turn is how long a transaction waits for others before it asks its caller whether to
+// wait on.
+const turn = 500 * time.Millisecond
+
+// forgotten is how long the row of a dead owner stays, that it may be seen, and forgetAtOnce
+// bounds how many go with one transaction.
+const (
+	forgotten    = time.Hour
+	forgetAtOnce = 100
+)
+
+var (
+	// errNotCommitted says that a commit, whose answer was lost, did not happen.
+	errNotCommitted = errors.New("connection was lost before the commit")
+	// errUnknown says that nobody can tell whether a commit happened.
+	errUnknown    = errors.New("it is not known whether the last change was stored")
+	errRolledBack = errors.New("the server rolled the transaction back")
+)
+
+// writer is for [store.Connector]. All transactions that write hold one lock of the schema,
+// and count in the table counters; the number of each process's last one is in
+// owner_commits. So whoever loses the connection while it commits connects again, takes
+// the lock, by when the lost transaction has ended, and compares.
+type writer struct {
+	engine *engine
+	pool   *sql.DB // of one connection
+
+	isFirst     bool // the next transaction is the first one of its connection
+	isNewOwner  bool // or that of an owner
+	predecessor string
+	identity    string // of the store; empty until it was read
+	owner       string // of the transaction under way
+	number      int64  // of the same
+	committed   int64  // the last one that is known to be committed
+	lastOwner   string // that committed it
+	lost        error  // why this process can't go on with the server
+}
+
+func newWriter(e *engine) *writer { return &writer{engine: e, pool: e.pool(1)} }
+
+// Connect is for [store.Connector].
+func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
+	conn, err := w.pool.Conn(ctx)
+	if err != nil {
+		w.engine.outage.wait(ctx)
+		return nil, err
+	}
+	w.isFirst = true
+	return conn, nil
+}
+
+// Drop is for [store.Connector].
+func (w *writer) Drop(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
+	_ = conn.Close()
+}
+
+// Begin is for [store.Connector].
+func (w *writer) Begin(ctx context.Context, conn *sql.Conn) error {
+	if err := cmp.Or(w.lost, w.pooled()); err != nil {
+		return err
+	}
+	return native(conn, func(c *pgconn.PgConn) error {
+		err := w.begin(ctx, c)
+		if errors.Is(err, errFenced) {
+			err = w.begin(ctx, c) // as another owner
+		}
+		return err
+	})
+}
+
+// pooled returns an error if a proxy shares out connections.
+func (w *writer) pooled() error {
+	if w.engine.backends.arePooled() {
+		return w.engine.trouble(store.ErrPooled, nil)
+	}
+	return nil
+}
+
+// begin begins a transaction. The error is errFenced if this process had no row any more.
+func (w *writer) begin(ctx context.Context, c *pgconn.PgConn) error {
+	had, _ := w.engine.owners.own()
+	name, err := w.engine.owners.register(ctx, c)
+	if err != nil {
+		return err
+	}
+	w.isNewOwner = w.isNewOwner || name != had
+	sent := uptime()
+	results, err := ask(ctx, c, w.beginning(name))
+	if err == nil {
+		err = w.begun(name, sent, results)
+	}
+	if err != nil && !c.IsClosed() && c.TxStatus() != 'I' {
+		_, e := ask(ctx, c, "ROLLBACK")
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// begun reads what the server said to [writer.beginning], which was sent at that uptime.
+func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result) error {
+	if w.isFirst {
+		if err := w.checkServer(name, results); err != nil {
+			return err
+		}
+	}
+	counted := results[len(results)-1].Rows
+	if len(counted) == 0 {
+		w.engine.owners.fenced(name)
+		return errFenced
+	}
+	number, e1 := strconv.ParseInt(string(counted[0][0]), 10, 64)
+	shown, e2 := strconv.ParseInt(string(counted[0][1]), 10, 64)
+	if err := errors.Join(e1, e2); err != nil {
+		return err
+	}
+	if number <= w.committed {
+		w.lost = w.engine.trouble(store.ErrLost, nil)
+		return w.lost
+	}
+	w.engine.clock.observe(sent, uptime(), shown)
+	w.owner, w.number, w.isFirst, w.isNewOwner = name, number, false, false
+	return nil
+}
+
+// beginning returns the statements that begin a transaction of that owner.
+func (w *writer) beginning(name string) string {
+	var first, forget string
+	if w.isFirst {
+		first = fmt.Sprintf("BEGIN; SET lock_timeout TO %d; ", turn.Milliseconds()) + w.endPredecessor() +
+			"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '" + name + "'), -1), " +
+			thisBackend + "; COMMIT; "
+	}
+	if w.isNewOwner {
+		forget = fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - interval '%s' AND %s LIMIT %d); ",
+			seconds(forgotten), w.engine.owners.isDead(), forgetAtOnce)
+	}
+	return first + "BEGIN; " + w.engine.writeLock() + "; " + forget +
+		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
+		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+}
+
+// writeLock returns a statement that waits for the lock of whoever writes.
+func (e *engine) writeLock() string {
+	return fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lockKey(e.schema))
+}
+
+// ownerLock returns a statement that calls a function of the server for the lock of an
+// owner with that number.
+func (e *engine) ownerLock(function string, number int64) string {
+	return fmt.Sprintf("SELECT %s(%d::bigint << 32 | %d)", function, ownerLocks(e.schema), number)
+}
+
+// endPredecessor returns a statement that ends the connection before this one: until the
+// server notices that it was lost, it may hold the lock.
+func (w *writer) endPredecessor() string {
+	if w.predecessor == "" {
+		return ""
+	}
+	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backendName + " = '" + w.predecessor + "'; "
+}
+
+// checkServer compares what a new connection leads to with what this process knows.
+func (w *writer) checkServer(name string, results []*pgconn.Result) error {
+	var row [][]byte
+	for _, r := range results {
+		if len(r.Rows) == 1 && len(r.Rows[0]) == 3 {
+			row = r.Rows[0]
+		}
+	}
+	if row == nil {
+		return errors.New("the server does not list this connection")
+	}
+	if w.identity != "" && w.identity != string(row[0]) {
+		w.lost = w.engine.trouble(store.ErrGone, errors.New("replaced by another store"))
+		return w.lost
+	}
+	own, err := strconv.ParseInt(string(row[1]), 10, 64)
+	if err != nil {
+		return err
+	}
+	if own >= 0 && own < w.committed && name == w.lastOwner {
+		w.lost = w.engine.trouble(store.ErrLost, nil)
+		return w.lost
+	}
+	w.identity, w.predecessor = string(row[0]), string(row[2])
+	w.engine.backends.setWriter(w.predecessor)
+	return w.pooled()
+}
+
+// Commit is for [store.Connector].
+func (w *writer) Commit(ctx context.Context, conn *sql.Conn) error {
+	var alive bool
+	err := native(conn, func(c *pgconn.PgConn) error {
+		results, err := ask(ctx, c, "COMMIT")
+		if err == nil && results[len(results)-1].CommandTag.String() != "COMMIT" {
+			err = errRolledBack
+		}
+		alive = !c.IsClosed()
+		return err
+	})
+	switch {
+	case err == nil:
+		w.committed, w.lastOwner = w.number, w.owner
+		return nil
+	case alive && !breaks(err): // the server says that it did not commit
+		return err
+	}
+	return w.findOutcome(ctx, conn, err)
+}
+
+// findOutcome finds out whether the transaction was committed whose connection was lost.
+func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
+	w.Drop(conn)
+	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() +
+		"; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
+	for deadline := time.Now().Add(2 * patience); ; {
+		number, found, err := w.askNumber(ctx, query)
+		switch {
+		case err == nil && found && number == w.number:
+			w.committed, w.lastOwner = w.number, w.owner
+			return nil
+		case err == nil && found && number < w.number:
+			return fmt.Errorf("%w: %w", errNotCommitted, cause)
+		case err == nil: // the row went with this process's death
+			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, cause))
+		case time.Now().After(deadline), !w.isPassing(err), !w.engine.outage.wait(ctx):
+			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, err))
+		}
+	}
+}
+
+// askNumber returns the number of this process's last committed transaction.
+func (w *writer) askNumber(ctx context.Context, query string) (number int64, found bool, err error) {
+	conn, err := w.pool.Conn(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	defer conn.Close()
+	err = native(conn, func(c *pgconn.PgConn) error {
+		results, err := ask(ctx, c, query)
+		if err != nil {
+			return err
+		}
+		rows := results[len(results)-2].Rows
+		if found = len(rows) > 0; found {
+			number, err = strconv.ParseInt(string(rows[0][0]), 10, 64)
+		}
+		return err
+	})
+	if err != nil {
+		w.Drop(conn)
+	}
+	return number, found, err
+}
+
+// isPassing reports whether what failed may succeed soon.
+func (w *writer) isPassing(err error) bool {
+	return sqlState(err) == "55P03" || canRetry(err)
+}
+
+// Judge is for [store.Connector].
+func (w *writer) Judge(err error) (again, drop bool) {
+	switch {
+	case errors.Is(err, errUnknown), errors.Is(err, store.ErrLost), errors.Is(err, store.ErrGone), errors.Is(err, store.ErrPooled):
+		return false, true
+	case errors.Is(err, errNotCommitted), errors.Is(err, sql.ErrConnDone):
+		return true, true
+	}
+	return w.isPassing(err) && w.engine.outage.passes(), breaks(err)
+}
