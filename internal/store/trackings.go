@@ -91,12 +91,23 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 			}
 		}
 	}
-	err := d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
-		n := all[i].n
-		asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
-		return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])
-	})
-	return err
+	for len(all) > 0 {
+		// One statement can't change a row twice.
+		once, refs := 0, map[string]bool{}
+		for once < len(all) && !refs[all[once].ref] {
+			refs[all[once].ref] = true
+			once++
+		}
+		if err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
+			n := all[i].n
+			asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
+			return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])
+		}); err != nil {
+			return err
+		}
+		all = all[once:]
+	}
+	return nil
 }
 
 // What a status consists of: a row with its batch and, where there are any,

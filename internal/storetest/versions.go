@@ -16,6 +16,7 @@ var versionTests = map[string]func(*world){
 	"NothingIsKeptBetweenOthers":  nothingIsKeptBetweenOthers,
 	"VersionsAreOfOneReferID":     versionsAreOfOneReferID,
 	"OlderAnswersAreNoNewVersion": olderAnswersAreNoNewVersion,
+	"OneCallHasSeveralAnswers":    oneCallHasSeveralAnswers,
 	"SweepsGoOn":                  sweepsGoOn,
 }
 
@@ -23,11 +24,15 @@ var versionTests = map[string]func(*world){
 // whose digest is the first letter of what it says.
 func (w *world) answered(n, minutes int, says string) {
 	w.Helper()
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{answerAbout(n, minutes, says)}))
+}
+
+func answerAbout(n, minutes int, says string) ledger.RecordedAnswer {
 	a := ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: sent.Add(time.Duration(minutes) * time.Minute), Raw: []byte(says)}
 	if says != "" && says[0] != '-' {
 		a.Digest = []byte(says[:1])
 	}
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{a}))
+	return a
 }
 
 // versions returns the versions of the n-th item: when the first and the last of
@@ -109,6 +114,16 @@ func olderAnswersAreNoNewVersion(w *world) {
 }
 
 // Answers come back byte for byte, whatever their length and their first bytes.
+// oneCallHasSeveralAnswers records answers about one referId together: they count in
+// their order.
+func oneCallHasSeveralAnswers(w *world) {
+	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{
+		answerAbout(1, 1, "a"), answerAbout(2, 1, "x"), answerAbout(1, 2, "b"), answerAbout(1, 3, "b again"), answerAbout(2, 4, "x again"), answerAbout(1, 2, "c, late"),
+	}))
+	w.same("versions", w.versions(1), []string{"1-1 a", "2-3 b again"})
+	w.same("versions of the other", w.versions(2), []string{"1-4 x again"})
+}
+
 func answersComeBackWhole(w *world) {
 	for i, size := range []int{1, 2, 100, 2559, 2560, 100_000} {
 		for j, begin := range []string{"{", "\x1f\x8b", "\x00"} {
