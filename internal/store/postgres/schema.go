@@ -59,7 +59,7 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string, newes
 	// The catalogs show what is there without any right to it.
 	err := conn.QueryRow(ctx, `SELECT COUNT(n.oid) > 0, COUNT(c.oid), COALESCE(bool_or(c.relname = 'meta' AND c.relkind = 'r' AND 3 = (SELECT COUNT(*) FROM pg_attribute a
 			WHERE a.attrelid = c.oid AND a.attname IN ('program', 'version', 'timeline') AND NOT a.attisdropped)), false)
-		FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.nspname = $1`, schema).Scan(&state.exists, &objects, &ours)
+		FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.nspname = $1`, pgx.QueryExecModeExec, schema).Scan(&state.exists, &objects, &ours)
 	if err != nil || objects == 0 {
 		return state, err
 	}
@@ -69,7 +69,7 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string, newes
 	}
 	meta := pgx.Identifier{schema, "meta"}.Sanitize()
 	var program string
-	err = conn.QueryRow(ctx, "SELECT program, version, has_table_privilege($1, 'UPDATE') FROM "+meta, meta).Scan(&program, &state.version, &state.writable)
+	err = conn.QueryRow(ctx, "SELECT program, version, has_table_privilege($1, 'UPDATE') FROM "+meta, pgx.QueryExecModeExec, meta).Scan(&program, &state.version, &state.writable)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows), err == nil && program != "waybill":
 		return state, notOurs
@@ -132,8 +132,8 @@ func createSchema(schema string) string {
 
 // migrationText returns the SQL of the steps that lead to a version.
 func migrationText(schema string, steps []string, version int) string {
-	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s\nUPDATE meta SET version = %d;\n",
-		pgx.Identifier{schema}.Sanitize(), strings.Join(steps, "\n"), version)
+	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s;\nUPDATE meta SET version = %d;\n",
+		pgx.Identifier{schema}.Sanitize(), strings.Join(steps, ";\n"), version)
 }
 
 // SchemaSQL returns the SQL that makes the store's tables in a schema, for whoever

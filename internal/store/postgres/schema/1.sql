@@ -4,6 +4,10 @@
 -- Texts compare by their bytes, as in SQLite. Times are milliseconds since 1970, 0
 -- for never, unless they are the server's own. Numbers that the program does not
 -- give itself are identities: they grow and are not used again.
+--
+-- What can be dropped when it is old, and is most of the store, stands in partitions by
+-- numbers that grow with time: NAME_N holds the numbers from N times its size on. Whoever
+-- adds rows need not own the tables: functions of the owner make partitions and drop them.
 
 CREATE TABLE meta (
 	program  TEXT COLLATE "C" NOT NULL, -- waybill: it tells the schema from others
@@ -80,6 +84,46 @@ CREATE TABLE counters (
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('commits', 0);
 
+-- Makes the partition of a number and the next one, where they are missing. It blocks
+-- nobody. Where somebody else is changing the table, the next one is left for later.
+CREATE FUNCTION add_partitions(parent TEXT, size BIGINT, number BIGINT) RETURNS VOID LANGUAGE plpgsql
+	SET search_path FROM CURRENT SET lock_timeout = '1s' AS $$
+DECLARE
+	part TEXT;
+BEGIN
+	FOR n IN number / size .. number / size + 1 LOOP
+		part := parent || '_' || n;
+		IF to_regclass(part) IS NULL THEN
+			BEGIN
+				EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE)', part, parent);
+				EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', parent, part, n * size, (n + 1) * size);
+			EXCEPTION WHEN lock_not_available THEN
+				IF n = number / size THEN
+					RAISE;
+				END IF;
+			END;
+		END IF;
+	END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION add_partitions FROM PUBLIC;
+
+-- The number of the first partition that begins after a number.
+CREATE FUNCTION partition_after(parent TEXT, size BIGINT, number BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS $$
+	SELECT MIN(n) FROM (SELECT CAST(substring(c.relname FROM '[0-9]+$') AS BIGINT) AS n
+		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(parent)) AS parts
+	WHERE n * size > number
+$$;
+
+-- Drops a partition; or its rows, while others use the table, such as pg_dump.
+CREATE FUNCTION drop_partition(parent TEXT, n BIGINT) RETURNS VOID LANGUAGE plpgsql
+	SET search_path FROM CURRENT SET lock_timeout = '200ms' AS $$
+BEGIN
+	EXECUTE format('DROP TABLE %I', parent || '_' || n);
+EXCEPTION WHEN lock_not_available THEN
+	EXECUTE format('DELETE FROM %I', parent || '_' || n);
+END $$;
+REVOKE ALL ON FUNCTION drop_partition FROM PUBLIC;
+
 CREATE TABLE runs (
 	id            BIGINT NOT NULL PRIMARY KEY,
 	account_id    BIGINT NOT NULL,
@@ -127,8 +171,37 @@ CREATE TABLE batch_answers (
 	batch_id BIGINT NOT NULL PRIMARY KEY,
 	cut      BIGINT NOT NULL,
 	raw      BYTEA NOT NULL
-);
+) PARTITION BY RANGE (batch_id);
 ALTER TABLE batch_answers ALTER COLUMN raw SET STORAGE EXTERNAL; -- it is compressed
+SELECT add_partitions('batch_answers', 4096, 0);
+
+CREATE FUNCTION add_batch_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+	PERFORM add_partitions('batch_answers', 4096, new.id);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER batches_added AFTER INSERT ON batches FOR EACH ROW WHEN (new.id % 256 = 0) EXECUTE FUNCTION add_batch_partitions();
+
+-- Drops the answers of batches that pruned runs left, of the first partition after a
+-- number. It returns which numbers that was about, no row if no partition follows.
+CREATE FUNCTION drop_batch_answers(after BIGINT) RETURNS TABLE (first BIGINT, last BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+	n BIGINT := partition_after('batch_answers', 4096, after);
+BEGIN
+	IF n IS NULL THEN
+		RETURN;
+	END IF;
+	first := n * 4096;
+	last := first + 4095;
+	IF EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > last + 4096 AND b.rows > 0 AND r.state <> 'staged') AND
+		NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id BETWEEN first AND last AND r.state <> 'pruned') THEN
+		PERFORM drop_partition('batch_answers', n);
+	ELSE
+		DELETE FROM batch_answers a WHERE a.batch_id BETWEEN first AND last AND
+			NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id = a.batch_id AND r.state <> 'pruned');
+	END IF;
+	RETURN NEXT;
+END $$;
 
 CREATE TABLE rows (
 	id         BIGINT NOT NULL PRIMARY KEY,
@@ -257,6 +330,7 @@ CREATE TABLE answers (
 	digest     BYTEA,
 	first_seen BIGINT NOT NULL DEFAULT 0,
 	asked      BIGINT NOT NULL DEFAULT 0,
+	versions   BIGINT NOT NULL DEFAULT 0, -- that were kept in answer_versions
 	PRIMARY KEY (account_id, refer_id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
@@ -268,26 +342,63 @@ CREATE TABLE answer_versions (
 	seen       BIGINT NOT NULL,
 	digest     BYTEA,
 	raw        BYTEA NOT NULL
-);
+) PARTITION BY RANGE (id);
 CREATE INDEX answer_versions_by_refer ON answer_versions (account_id, refer_id, id);
+-- Whether a partition is old.
+CREATE INDEX answer_versions_seen ON answer_versions USING brin (seen) WITH (autosummarize = on);
+SELECT add_partitions('answer_versions', 4194304, 0);
 
-CREATE FUNCTION keep_answer_version() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- Keeps the answer that was there. It looks for others only where there are some: that
+-- takes a look at each partition.
+CREATE FUNCTION keep_answer_version() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+	added BIGINT;
 BEGIN
-	IF old.digest IS NULL OR octet_length(old.digest) > 0 OR
-		EXISTS (SELECT 1 FROM answer_versions v WHERE v.account_id = old.account_id AND v.refer_id = old.refer_id) THEN
-		INSERT INTO answer_versions (account_id, refer_id, first_seen, seen, digest, raw)
-			VALUES (old.account_id, old.refer_id, old.first_seen, old.seen, old.digest, old.raw);
-		-- The first one and the latest 99 stay.
+	IF old.digest IS NOT NULL AND octet_length(old.digest) = 0 AND old.versions = 0 THEN
+		RETURN new;
+	END IF;
+	INSERT INTO answer_versions (account_id, refer_id, first_seen, seen, digest, raw)
+		VALUES (old.account_id, old.refer_id, old.first_seen, old.seen, old.digest, old.raw) RETURNING id INTO added;
+	IF added % 65536 = 0 THEN
+		PERFORM add_partitions('answer_versions', 4194304, added);
+	END IF;
+	new.versions := old.versions + 1;
+	IF new.versions > 100 THEN -- the first one and the latest 99 stay
 		DELETE FROM answer_versions v WHERE v.account_id = old.account_id AND v.refer_id = old.refer_id
 			AND v.id <= (SELECT l.id FROM answer_versions l WHERE l.account_id = old.account_id AND l.refer_id = old.refer_id ORDER BY l.id DESC LIMIT 1 OFFSET 99)
 			AND v.id > (SELECT MIN(f.id) FROM answer_versions f WHERE f.account_id = old.account_id AND f.refer_id = old.refer_id);
 	END IF;
-	RETURN NULL;
+	RETURN new;
 END $$;
-CREATE TRIGGER answers_changed AFTER UPDATE OF digest ON answers FOR EACH ROW
+CREATE TRIGGER answers_changed BEFORE UPDATE OF digest ON answers FOR EACH ROW
 	WHEN (old.digest IS DISTINCT FROM new.digest) EXECUTE FUNCTION keep_answer_version();
 
-CREATE TABLE deliveries (
+-- Drops the first partition after a number, if the answers in it all came last before
+-- that time. It returns which numbers that was about, no row if no partition follows;
+-- how many answers it dropped, and whether it dropped all.
+CREATE FUNCTION drop_answer_versions(after BIGINT, before BIGINT)
+	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+	n BIGINT := partition_after('answer_versions', 4194304, after);
+BEGIN
+	IF n IS NULL THEN
+		RETURN;
+	END IF;
+	first := n * 4194304;
+	last := first + 4194303;
+	items := 0;
+	dropped := EXISTS (SELECT 1 FROM answer_versions v WHERE v.id > last) AND
+		NOT EXISTS (SELECT 1 FROM answer_versions v WHERE v.id BETWEEN first AND last AND v.seen >= before);
+	IF dropped THEN
+		SELECT COUNT(*) INTO items FROM answer_versions v WHERE v.id BETWEEN first AND last;
+		PERFORM drop_partition('answer_versions', n);
+	END IF;
+	RETURN NEXT;
+END $$;
+
+-- Deliveries stand in two tables: what stays of them, and what is dropped when it is
+-- old. The view deliveries shows them as one.
+CREATE TABLE delivery_records (
 	seq                BIGINT NOT NULL PRIMARY KEY,
 	received           BIGINT NOT NULL,
 	method             TEXT COLLATE "C" NOT NULL,
@@ -301,12 +412,81 @@ CREATE TABLE deliveries (
 	body_authenticated BIGINT NOT NULL,
 	single             BIGINT NOT NULL,
 	anomaly            TEXT COLLATE "C" NOT NULL,
-	header             BYTEA NOT NULL,
-	body               BYTEA
+	bytes              BIGINT -- of header and body; NULL once dropped, but of a verified one dropped with its partition
 );
-CREATE INDEX deliveries_unverified ON deliveries ((length(body) + length(header))) WHERE verified <> 'yes' AND body IS NOT NULL;
+-- How much is kept of deliveries that did not verify.
+CREATE INDEX deliveries_unverified ON delivery_records (bytes) WHERE verified <> 'yes' AND bytes IS NOT NULL;
 -- Whether a verified delivery came from an address.
-CREATE INDEX deliveries_sources ON deliveries (rtrim(remote, '0123456789')) WHERE verified = 'yes';
+CREATE INDEX deliveries_sources ON delivery_records (rtrim(remote, '0123456789')) WHERE verified = 'yes';
+
+CREATE TABLE delivery_bytes (
+	seq    BIGINT NOT NULL PRIMARY KEY,
+	header BYTEA NOT NULL,
+	body   BYTEA NOT NULL
+) PARTITION BY RANGE (seq);
+SELECT add_partitions('delivery_bytes', 131072, 0);
+
+CREATE FUNCTION add_delivery_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+	PERFORM add_partitions('delivery_bytes', 131072, new.seq);
+	RETURN NULL;
+END $$;
+CREATE TRIGGER deliveries_added AFTER INSERT ON delivery_records FOR EACH ROW WHEN (new.seq % 8192 = 0) EXECUTE FUNCTION add_delivery_partitions();
+
+CREATE VIEW deliveries AS
+	SELECT seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly,
+		COALESCE((SELECT b.header FROM delivery_bytes b WHERE b.seq = r.seq), '') AS header,
+		(SELECT b.body FROM delivery_bytes b WHERE b.seq = r.seq) AS body
+	FROM delivery_records r;
+
+-- Records come first: with them comes the partition.
+CREATE RULE deliveries_insert AS ON INSERT TO deliveries DO INSTEAD (
+	INSERT INTO delivery_records (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, bytes)
+		VALUES (new.seq, new.received, new.method, new.path, new.raw_query, new.remote, new.verified, new.reason, new.scheme, new.secret_name, new.body_authenticated, new.single, new.anomaly,
+			length(new.header) + length(new.body));
+	INSERT INTO delivery_bytes (seq, header, body) SELECT new.seq, new.header, new.body WHERE new.body IS NOT NULL
+);
+
+-- A body that becomes NULL is dropped with its header; otherwise they do not change.
+CREATE FUNCTION update_delivery() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+	UPDATE delivery_records SET verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
+		body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN bytes END WHERE seq = old.seq;
+	IF new.body IS NULL THEN
+		DELETE FROM delivery_bytes WHERE seq = old.seq;
+	END IF;
+	RETURN new;
+END $$;
+CREATE TRIGGER deliveries_update INSTEAD OF UPDATE ON deliveries FOR EACH ROW EXECUTE FUNCTION update_delivery();
+
+-- Drops the headers and bodies of the first partition after a number, if no sink waits
+-- for one of them and all were received before both times. It returns which numbers that
+-- was about, no row if no partition follows; whether it dropped them, and how many they
+-- were and their size.
+CREATE FUNCTION drop_delivery_bytes(after BIGINT, before BIGINT, since BIGINT)
+	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+	n BIGINT := partition_after('delivery_bytes', 131072, after);
+	latest BIGINT;
+BEGIN
+	IF n IS NULL THEN
+		RETURN;
+	END IF;
+	first := n * 131072;
+	last := first + 131071;
+	SELECT COUNT(*), COALESCE(SUM(r.bytes), 0), COALESCE(MAX(r.received), 0) INTO items, bytes, latest
+		FROM delivery_records r WHERE r.seq BETWEEN first AND last AND r.bytes IS NOT NULL;
+	dropped := latest < before AND latest < since AND EXISTS (SELECT 1 FROM delivery_records r WHERE r.seq > last) AND
+		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN first AND last AND o.dead = 0);
+	IF dropped THEN
+		PERFORM drop_partition('delivery_bytes', n);
+		UPDATE delivery_records r SET bytes = NULL WHERE r.seq BETWEEN first AND last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
+	ELSE
+		items := 0;
+		bytes := 0;
+	END IF;
+	RETURN NEXT;
+END $$;
 
 CREATE TABLE events (
 	seq                BIGINT NOT NULL PRIMARY KEY,
@@ -388,7 +568,7 @@ BEGIN
 	INSERT INTO released (delivery) VALUES (new.seq);
 	RETURN NULL;
 END $$;
-CREATE TRIGGER deliveries_released AFTER UPDATE OF verified ON deliveries FOR EACH ROW
+CREATE TRIGGER deliveries_released AFTER UPDATE OF verified ON delivery_records FOR EACH ROW
 	WHEN (new.verified = 'yes' AND old.verified <> 'yes') EXECUTE FUNCTION release_delivery();
 
 CREATE TABLE outbox (
