@@ -36,6 +36,9 @@ type Session struct {
 	IO     *term.IO
 	Config config.Config
 
+	// Command is its name, such as `runs resume`. Others who use the store see it.
+	Command string
+
 	// Gate is what every request of the command passes.
 	Gate *pace.Gate
 

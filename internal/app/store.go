@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/postgres"
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
@@ -39,7 +41,7 @@ type Store struct {
 	Listeners   inbox.Listeners
 	Changes     inbox.Changes
 
-	Path string // of its file
+	Path string // of its file, or the URL of its server without secrets
 	New  bool   // this process made it
 
 	writable error // why nothing can be written, nil if it can
@@ -114,14 +116,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if s.store != nil {
 		return s.store, nil
 	}
-	path, err := s.Config.StorePath()
-	if err != nil {
-		return nil, err
-	}
-	if config.IsServer(path) {
-		return nil, s.Config.Refuse("store", "PostgreSQL is not supported yet", "use the path of a file")
-	}
-	db, err := sqlite.Open(ctx, path, o)
+	db, err := s.openDB(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +131,35 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 		s.IO.Note("Store upgraded; backup of the old version: %s (it does not contain what is sent or received from now on)", copied)
 	}
 	return s.store, nil
+}
+
+// openDB opens the file or the server that the settings name.
+func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error) {
+	place, err := s.Config.StorePath()
+	if err != nil {
+		return nil, err
+	}
+	if !config.IsServer(place) {
+		return sqlite.Open(ctx, place, o)
+	}
+	target, err := postgres.Parse(place, s.Config.InsecureStore)
+	if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
+		return nil, s.Config.Refuse("store", refused.Message, refused.Hint)
+	}
+	password, err := s.Config.StorePassword()
+	if err != nil {
+		return nil, err
+	}
+	note := func(text string) { s.IO.Note("%s", text) }
+	if o.ReadOnly {
+		note = nil
+	} else if target.Unverified() {
+		note("The connection to the store is not verified (--insecure-store): others on the network may read and change it")
+	}
+	return postgres.Open(ctx, target, postgres.Options{
+		Options: o, Password: password.Reveal(), Connections: s.Config.StoreConnections, Unsynced: s.Config.UnsyncedStore,
+		Version: buildinfo.Read().Version, Command: s.Command, Note: note,
+	})
 }
 
 // WithScratchStore calls use with an empty store that is removed afterwards.

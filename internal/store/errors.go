@@ -112,6 +112,18 @@ var hints = map[error]string{
 	ErrGone:       "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
 	ErrExposed:    "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
 	ErrIO:         "check the disk, then re-run the same command",
+
+	ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
+	ErrNoConnections: "end other programs, lower store_connections or raise max_connections of the server, then re-run the same command",
+	ErrServerTooOld:  "upgrade the server, or use another store with --store",
+	ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
+	ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on; --unsynced-store accepts that a crash of the server loses what was sent and received",
+	ErrLost:          "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent",
+	ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
+	ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",
+	ErrNoDatabase:    "create the database with createdb, or use another one with --store",
+	ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
+	ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
 }
 
 // Hint returns what the reader can do about it, in one line.

@@ -35,6 +35,7 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
+		s.Command = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 		if err := f.configure(cmd, s.Config); err != nil {
 			return err
 		}

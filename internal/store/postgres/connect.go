@@ -2,13 +2,12 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -24,24 +23,18 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.why }
 
-// access opens connections to a target. All of them are set up alike, whatever the
-// server, the database or the role has as defaults.
+// access sets connections to a target up. All are set up alike, whatever the server,
+// the database or the role has as defaults.
 type access struct {
 	target   Target
 	unsynced bool // a server that does not put commits on disk at once is fine
-	reads    bool // a server that only reads is fine
+	reads    bool // a server that only reads is fine; not changed while connections are made
+
+	lacking atomic.Pointer[string] // why commits are not on disk at once, where that is fine
 }
 
-// pool returns a pool of at most limit connections. It opens none.
-func (a access) pool(limit int) *sql.DB {
-	pool := stdlib.OpenDB(*a.config())
-	pool.SetMaxOpenConns(limit)
-	pool.SetMaxIdleConns(limit)
-	return pool
-}
-
-// config returns how to connect, for connections beside those of a pool.
-func (a access) config() *pgx.ConnConfig {
+// config returns how to connect.
+func (a *access) config() *pgx.ConnConfig {
 	config := a.target.config.Copy()
 	config.DialFunc = dialer(config.ConnectTimeout).DialContext
 	chosen := config.ValidateConnect // by target_session_attrs
@@ -88,7 +81,7 @@ var leadingNumber = regexp.MustCompile(`^[0-9]+`)
 
 // setUp gives a new connection its settings, and refuses a server that the store can't
 // trust. It takes one round trip.
-func (a access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
+func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	name := conn.ParameterStatus("server_version")
 	version, err := strconv.Atoi(leadingNumber.FindString(name))
 	if err != nil || version < oldest {
@@ -113,7 +106,7 @@ func (a access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 }
 
 // judge refuses a server by what it says of itself.
-func (a access) judge(standby bool, readOnly, fsync, synchronousCommit string) error {
+func (a *access) judge(standby bool, readOnly, fsync, synchronousCommit string) error {
 	switch {
 	case a.reads:
 		return nil
@@ -121,12 +114,19 @@ func (a access) judge(standby bool, readOnly, fsync, synchronousCommit string) e
 		return refusal{store.ErrReadOnly, "the server is a standby"}
 	case readOnly == "on":
 		return refusal{store.ErrReadOnly, "default_transaction_read_only is on"}
-	case a.unsynced:
-		return nil
-	case fsync == "off":
-		return refusal{store.ErrUnsynced, "fsync is off"}
-	case synchronousCommit == "off":
-		return refusal{store.ErrUnsynced, "synchronous_commit is off"}
 	}
+	lacking := ""
+	switch {
+	case fsync == "off":
+		lacking = "fsync is off"
+	case synchronousCommit == "off":
+		lacking = "synchronous_commit is off"
+	default:
+		return nil
+	}
+	if !a.unsynced {
+		return refusal{store.ErrUnsynced, lacking}
+	}
+	a.lacking.Store(&lacking)
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 )
 
 // connectTo connects to the target as an open store does.
-func connectTo(t *testing.T, text string, a access) (*pgx.Conn, error) {
+func connectTo(t *testing.T, text string, a *access) (*pgx.Conn, error) {
 	t.Helper()
 	var err error
 	if a.target, err = Parse(text, true); err != nil {
@@ -76,7 +76,7 @@ func TestSettingsOfConnections(t *testing.T) {
 	} {
 		asAdmin(t, s, "ALTER ROLE waybill SET "+hostile)
 	}
-	conn, err := connectTo(t, url, access{})
+	conn, err := connectTo(t, url, &access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,22 +95,22 @@ func TestSettingsOfConnections(t *testing.T) {
 	}
 
 	asAdmin(t, s, "ALTER ROLE waybill SET synchronous_commit TO off")
-	_, err = connectTo(t, url, access{})
+	_, err = connectTo(t, url, &access{})
 	wantKind(t, err, store.ErrUnsynced, "synchronous_commit is off")
-	for _, a := range []access{{unsynced: true}, {reads: true}} {
+	for _, a := range []*access{{unsynced: true}, {reads: true}} {
 		if _, err := connectTo(t, url, a); err != nil {
-			t.Errorf("%+v: %v", a, err)
+			t.Errorf("unsynced %v, reads %v: %v", a.unsynced, a.reads, err)
 		}
 	}
 	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
 	asAdmin(t, s, "ALTER ROLE waybill SET default_transaction_read_only TO on")
-	_, err = connectTo(t, url, access{})
+	_, err = connectTo(t, url, &access{})
 	wantKind(t, err, store.ErrReadOnly, "default_transaction_read_only")
 	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
 	if err := s.Configure(t.Context(), "fsync=off"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = connectTo(t, url, access{})
+	_, err = connectTo(t, url, &access{})
 	wantKind(t, err, store.ErrUnsynced, "fsync is off")
 }
 
@@ -125,12 +125,12 @@ func TestServersThatRefuse(t *testing.T) {
 	asAdmin(t, s, "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
 	asAdmin(t, s, "ALTER ROLE waybill PASSWORD 'right'")
 	asAdmin(t, s, "ALTER ROLE waybill CONNECTION LIMIT 0")
-	_, err := connectTo(t, url, access{})
+	_, err := connectTo(t, url, &access{})
 	wantKind(t, err, store.ErrNoConnections, "too many connections")
 	asAdmin(t, s, "ALTER ROLE waybill CONNECTION LIMIT 10")
-	_, err = connectTo(t, at+"/latin", access{})
+	_, err = connectTo(t, at+"/latin", &access{})
 	wantKind(t, err, store.ErrEncoding, "LATIN1")
-	_, err = connectTo(t, at+"/missing", access{})
+	_, err = connectTo(t, at+"/missing", &access{})
 	wantKind(t, err, store.ErrNoDatabase, `"missing"`)
 
 	if err := s.WriteFile("pg_hba.conf", []byte("local all all trust\nhost waybill waybill 127.0.0.1/32 scram-sha-256\n")); err != nil {
@@ -144,10 +144,10 @@ func TestServersThatRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	target.config.Password = "secret"
-	_, err = pgx.ConnectConfig(t.Context(), access{target: target}.config())
+	_, err = pgx.ConnectConfig(t.Context(), (&access{target: target}).config())
 	wantKind(t, fail(target.Place(), "open", err), store.ErrLogin, "password authentication failed")
 	target.config.Password = "right"
-	conn, err := pgx.ConnectConfig(t.Context(), access{target: target}.config())
+	conn, err := pgx.ConnectConfig(t.Context(), (&access{target: target}).config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +156,13 @@ func TestServersThatRefuse(t *testing.T) {
 	if !breaks(err) || !canRetry(err) {
 		t.Errorf("%v: breaks %v, again %v", err, breaks(err), canRetry(err))
 	}
-	_, err = connectTo(t, at+"/postgres", access{})
+	_, err = connectTo(t, at+"/postgres", &access{})
 	wantKind(t, err, store.ErrLogin, "pg_hba.conf")
 
 	if err := s.Stop(t.Context(), "fast"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = connectTo(t, url, access{})
+	_, err = connectTo(t, url, &access{})
 	wantKind(t, err, store.ErrUnreachable, "connection refused")
 }
 
@@ -184,17 +184,17 @@ func TestStandbyIsPassedOver(t *testing.T) {
 		}
 	}()
 	alone := "postgres://waybill@127.0.0.1:" + strconv.Itoa(standby.Port) + "/waybill"
-	_, err = connectTo(t, alone, access{})
+	_, err = connectTo(t, alone, &access{})
 	wantKind(t, err, store.ErrReadOnly, "standby")
 	both := "postgres://waybill@127.0.0.1:" + strconv.Itoa(standby.Port) + ",127.0.0.1:" + strconv.Itoa(s.Port) + "/waybill"
-	for a, want := range map[access]bool{{}: false, {reads: true}: true} {
+	for a, want := range map[*access]bool{{}: false, {reads: true}: true} {
 		conn, err := connectTo(t, both, a)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var is bool
 		if err := conn.QueryRow(t.Context(), "SELECT pg_is_in_recovery()").Scan(&is); err != nil || is != want {
-			t.Errorf("%+v: standby %v, %v; want %v", a, is, err, want)
+			t.Errorf("reads %v: standby %v, %v; want %v", a.reads, is, err, want)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestAnOldServer(t *testing.T) {
 		_, _ = io.WriteString(conn, "R\x00\x00\x00\x08\x00\x00\x00\x00"+"S\x00\x00\x00"+string(rune(4+len(status)))+status+"Z\x00\x00\x00\x05I")
 		_, _ = io.Copy(io.Discard, conn)
 	}()
-	_, err = connectTo(t, "postgres://ops@"+listener.Addr().String()+"/d?sslmode=disable", access{})
+	_, err = connectTo(t, "postgres://ops@"+listener.Addr().String()+"/d?sslmode=disable", &access{})
 	wantKind(t, err, store.ErrServerTooOld, "PostgreSQL 12.22")
 }
 
@@ -228,7 +228,7 @@ func TestSilentServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	_, err = connectTo(t, "postgres://ops@"+listener.Addr().String()+"/d?sslmode=disable&connect_timeout=1", access{})
+	_, err = connectTo(t, "postgres://ops@"+listener.Addr().String()+"/d?sslmode=disable&connect_timeout=1", &access{})
 	wantKind(t, err, store.ErrUnreachable, "no answer in time")
 }
 
@@ -292,14 +292,14 @@ func TestTLS(t *testing.T) {
 	}
 	ours, others := newAuthority(t), newAuthority(t)
 	at := "postgres://waybill@127.0.0.1:" + strconv.Itoa(s.Port) + "/waybill?sslmode=verify-full&sslrootcert="
-	_, err := connectTo(t, at+ours.file, access{})
+	_, err := connectTo(t, at+ours.file, &access{})
 	wantKind(t, err, store.ErrNoTLS, "server refused TLS connection")
 
 	ours.certify(t, s, "localhost", "127.0.0.1")
 	if err := s.Configure(t.Context(), "ssl=on"); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := connectTo(t, at+ours.file, access{})
+	conn, err := connectTo(t, at+ours.file, &access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,15 +307,15 @@ func TestTLS(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").Scan(&encrypted); err != nil || !encrypted {
 		t.Errorf("encrypted: %v, %v", encrypted, err)
 	}
-	_, err = connectTo(t, at+others.file, access{})
+	_, err = connectTo(t, at+others.file, &access{})
 	wantKind(t, err, store.ErrNoTLS, "certificate signed by unknown authority")
 
 	ours.certify(t, s, "db.example", "127.0.0.2")
 	if err := s.Restart(t.Context(), "fast"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = connectTo(t, at+ours.file, access{})
+	_, err = connectTo(t, at+ours.file, &access{})
 	wantKind(t, err, store.ErrNoTLS, "127.0.0.1")
-	_, err = connectTo(t, strings.Replace(at, "127.0.0.1", "localhost", 1)+ours.file, access{})
+	_, err = connectTo(t, strings.Replace(at, "127.0.0.1", "localhost", 1)+ours.file, &access{})
 	wantKind(t, err, store.ErrNoTLS, "localhost")
 }

@@ -107,10 +107,3 @@ func native(conn *sql.Conn, use func(*pgconn.PgConn) error) error {
 func ask(ctx context.Context, conn *pgconn.PgConn, statements string) ([]*pgconn.Result, error) {
 	return conn.Exec(ctx, statements).ReadAll()
 }
-
-// queryer is a connection, or a pool of them.
-type queryer interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}

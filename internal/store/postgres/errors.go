@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"database/sql/driver"
@@ -47,22 +48,13 @@ var kinds = map[string]error{
 
 // advice says what to do about the kinds of which a server needs words of its own.
 var advice = map[error]string{
-	store.ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
-	store.ErrNoConnections: "end other programs, lower store_connections or raise max_connections of the server, then re-run the same command",
-	store.ErrServerTooOld:  "upgrade the server, or use another store with --store",
-	store.ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
-	store.ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on; --unsynced-store accepts that a crash of the server loses what was sent and received",
-	store.ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
-	store.ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",
-	store.ErrNoDatabase:    "create the database with createdb, or use another one with --store",
-	store.ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
-	store.ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
-	store.ErrFull:          "free space on the disk of the server, then re-run the same command",
-	store.ErrLocked:        "another session has locked the store; `waybill store check` shows who is connected; then re-run the same command",
-	store.ErrReadOnly:      "use the primary server, or a role that may write, with --store",
-	store.ErrGone:          "restore a backup of the database; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
-	store.ErrCorrupt:       "keep a copy of the server's data folder, then restore a backup",
-	store.ErrIO:            "check the disk of the server, then re-run the same command",
+	store.ErrFull:     "free space on the disk of the server, then re-run the same command",
+	store.ErrLocked:   "another session has locked the store; `waybill store check` shows who is connected; then re-run the same command",
+	store.ErrReadOnly: "use the primary server, or a role that may write, with --store",
+	store.ErrNotStore: "use another schema with ?schema=NAME in --store",
+	store.ErrGone:     "restore a backup of the database; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
+	store.ErrCorrupt:  "keep a copy of the server's data folder, then restore a backup",
+	store.ErrIO:       "check the disk of the server, then re-run the same command",
 }
 
 // sqlState returns the server's code for err, empty if the server did not report it.
@@ -149,7 +141,8 @@ func fail(place, op string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	if _, done := errors.AsType[*store.Error](err); done {
+	if done, ok := errors.AsType[*store.Error](err); ok {
+		done.Advice = cmp.Or(done.Advice, advice[done.Kind])
 		return err
 	}
 	if k := kindOf(err); k != nil {

@@ -113,7 +113,7 @@ func (o *owners) beaten(name string, sent time.Duration) {
 }
 
 // Name is for [store.Owners]. The transaction made the row, or found it.
-func (o *owners) Name(context.Context, queryer) (string, error) {
+func (o *owners) Name(context.Context, store.Queryer) (string, error) {
 	name, _ := o.own()
 	return name, nil
 }
@@ -151,7 +151,7 @@ func ownerLocks(schema string) int64 { return lockKey(schema) >> 32 & math.MaxUi
 func seconds(d time.Duration) string { return fmt.Sprintf("%d seconds", d/time.Second) }
 
 // IsAlive is for [store.Owners].
-func (o *owners) IsAlive(ctx context.Context, on queryer, name string) (bool, error) {
+func (o *owners) IsAlive(ctx context.Context, on store.Queryer, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return true, nil
 	}
@@ -201,7 +201,7 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 
 // Fence is for [store.Owners]. Whoever is without its row finds that out when it begins its
 // next transaction; until then it has none, for this one has the lock of all who write.
-func (o *owners) Fence(ctx context.Context, on queryer, name string) (bool, error) {
+func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return false, nil
 	}

@@ -1,0 +1,119 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// Options says how a store on a server is opened.
+type Options struct {
+	store.Options
+
+	Password    string // instead of that of the environment; empty for that one
+	Connections int    // at most; at least 3
+	Unsynced    bool   // a server that does not put commits on disk at once is fine
+
+	// What others see of this process.
+	Version, Command string
+
+	// Note is called with what the user should know, one sentence each; nil for nobody.
+	Note func(text string)
+}
+
+// Open opens the store at the target, and makes its schema if there is none and the role
+// may. A store of an older version is brought up to date; one of a newer version is
+// refused and left alone. One on a server that only reads, or for a role that may only
+// read, is opened for reading, see [store.DB.Writable]. While the server can't be reached,
+// Open tries for some seconds, but once only to read. Errors are [*store.Error].
+func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
+	if o.Password != "" {
+		t.config = t.config.Copy()
+		t.config.Password = o.Password
+	}
+	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
+	host, _ := os.Hostname() // for people; they can do without
+	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
+	made, readOnly, err := e.open(ctx, a, o.Options)
+	if err != nil {
+		return nil, errors.Join(fail(e.place, "open", err), e.close())
+	}
+	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
+		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
+	}
+	return store.New(store.Engine{
+		Place: e.place, New: made, ReadOnly: readOnly,
+		Connector: e.writer, Readers: e.readers, Owners: e.owners,
+		Clock:       store.Clock{ID: e.clock.ID, Now: e.clock.Now},
+		Rewrite:     rewrite,
+		Read:        e.read,
+		LockStaging: e.lockStaging,
+		Watch:       e.session.Watch,
+		Check:       e.check,
+		Fail:        func(op string, err error) error { return fail(e.place, op, err) },
+		Close:       e.close,
+	}), nil
+}
+
+// open connects and brings the schema up to date. It reports whether there was none, and
+// returns why nothing can be written.
+func (e *engine) open(ctx context.Context, a *access, o store.Options) (made bool, readOnly, err error) {
+	if o.ReadOnly {
+		readOnly = e.readOnly("it was opened for reading")
+	}
+	err = e.read(ctx, func() (bool, error) {
+		conn, err := e.readers.Conn(ctx)
+		if r, ok := errors.AsType[refusal](err); ok && r.kind == store.ErrReadOnly { //nolint:errorlint // the very kind
+			a.reads, readOnly = true, e.readOnly(r.why)
+			conn, err = e.readers.Conn(ctx)
+		}
+		if err != nil {
+			return !o.ReadOnly, err
+		}
+		defer conn.Close() //nolint:errcheck // goes back to the pool
+		return true, conn.Raw(func(c any) error {
+			writable := false
+			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads)
+			if err == nil && !writable && readOnly == nil {
+				readOnly = e.readOnly("the role has no right to write")
+			}
+			return err
+		})
+	})
+	return made, readOnly, err
+}
+
+// readOnly returns why the store can't be written.
+func (e *engine) readOnly(why string) error {
+	return fail(e.place, "write", refusal{store.ErrReadOnly, why})
+}
+
+// check is for [store.Engine]. The server notices a damaged page when it reads it, so all
+// that the tables hold is read.
+func (e *engine) check(ctx context.Context) error {
+	tx, err := e.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return fail(e.place, "read", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // it only read
+	err = readAll(ctx, tx, e.schema)
+	return fail(e.place, "read", err)
+}
+
+func readAll(ctx context.Context, tx *sql.Tx, schema string) error {
+	if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout TO 0"); err != nil {
+		return err
+	}
+	var tables string
+	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(string_agg(format('SELECT count(length(t::text)) AS n FROM %I.%I t', $1::text, c.relname), ' UNION ALL '), 'SELECT 0 AS n')
+		FROM pg_class c WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'`, schema).Scan(&tables); err != nil {
+		return err
+	}
+	var rows int64
+	return tx.QueryRowContext(ctx, "SELECT sum(n) FROM ("+tables+") counts").Scan(&rows)
+}

@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// openAt opens the store at a URL, and closes it with the test.
+func openAt(t *testing.T, url string, o Options) (*store.DB, error) {
+	t.Helper()
+	target, err := Parse(url, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Connections = 4
+	db, err := Open(t.Context(), target, o)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return db, err
+}
+
+func TestOpen(t *testing.T) {
+	t.Parallel()
+	s, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	url := s.NewURL(t)
+	for _, o := range []store.Options{{MustExist: true}, {ReadOnly: true}} {
+		_, err := openAt(t, url, Options{Options: o})
+		wantKind(t, err, store.ErrNotThere)
+	}
+	for _, isNew := range []bool{true, false} {
+		db, err := openAt(t, url, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if db.New() != isNew || db.Writable() != nil || !strings.HasPrefix(url, "postgres://waybill@") || db.Place() == "" {
+			t.Errorf("new %v, writable %v, place %s", db.New(), db.Writable(), db.Place())
+		}
+		if err := db.RecordContact(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
+		if known, err := db.Contacted(t.Context(), "a"); err != nil || !known {
+			t.Errorf("what was written: %v, %v", known, err)
+		}
+		if err := db.Check(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	readOnly := func(name string, o Options) {
+		t.Helper()
+		db, err := openAt(t, url, o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		wantKind(t, db.Writable(), store.ErrReadOnly)
+		wantKind(t, db.RecordContact(t.Context(), "a"), store.ErrReadOnly)
+		if _, err := db.AccountNames(t.Context()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	readOnly("for reading", Options{Options: store.Options{ReadOnly: true}})
+	asAdmin(t, s, "ALTER ROLE waybill SET default_transaction_read_only TO on")
+	readOnly("a session that reads", Options{})
+	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
+
+	var notes []string
+	asAdmin(t, s, "ALTER ROLE waybill SET synchronous_commit TO off")
+	if _, err := openAt(t, url, Options{Unsynced: true, Note: func(text string) { notes = append(notes, text) }}); err != nil {
+		t.Error(err)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "synchronous_commit is off") {
+		t.Errorf("notes %q", notes)
+	}
+	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
+
+	asAdmin(t, s, "REVOKE CREATE ON DATABASE waybill FROM PUBLIC")
+	asAdmin(t, s, "ALTER DATABASE waybill OWNER TO postgres")
+	_, err := openAt(t, s.NewURL(t), Options{})
+	wantKind(t, err, store.ErrNoRight, "permission denied for database waybill")
+}
+
+// TestOpenWaitsForTheServer opens while the server is away for a moment, but not to read.
+func TestOpenWaitsForTheServer(t *testing.T) {
+	t.Parallel()
+	s, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	url := s.NewURL(t)
+	if err := s.Stop(t.Context(), "fast"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := openAt(t, url, Options{Options: store.Options{ReadOnly: true}})
+	wantKind(t, err, store.ErrUnreachable)
+	opened := make(chan error, 1)
+	go func() {
+		_, err := openAt(t, url, Options{})
+		opened <- err
+	}()
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-opened; err != nil {
+		t.Error(err)
+	}
+	if err := s.Stop(t.Context(), "fast"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_, err = openAt(t, url, Options{})
+	wantKind(t, err, store.ErrUnreachable)
+	if waited := time.Since(began); waited < patience || waited > 3*patience {
+		t.Errorf("it tried for %s", waited)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	target, err := Parse(url, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
+	if _, err := Open(ctx, target, Options{Connections: 4}); err == nil || time.Since(began) > patience {
+		t.Errorf("%v after %s", err, time.Since(began))
+	}
+}
