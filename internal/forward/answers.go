@@ -11,9 +11,11 @@ import (
 // maxAnswers is how many answers are kept for callers that have not asked yet.
 const maxAnswers = 4096
 
-// answerPollInterval is how often the outbox is checked for what another process
-// sent.
-const answerPollInterval = time.Second
+// The pause until the outbox is checked for what another process sent. It doubles.
+const (
+	firstAnswerPoll = 50 * time.Millisecond
+	maxAnswerPoll   = time.Second
+)
 
 // answers passes the status that a target answered to the caller that waits for
 // it, before or afterwards.
@@ -69,7 +71,8 @@ func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bo
 		delete(a.waiting, seq)
 		a.mu.Unlock()
 	}()
-	poll := time.NewTicker(answerPollInterval)
+	pause := firstAnswerPoll
+	poll := time.NewTimer(pause)
 	defer poll.Stop()
 	for {
 		select {
@@ -79,6 +82,8 @@ func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bo
 			if status, ok := elsewhere(); ok {
 				return status
 			}
+			pause = min(2*pause, maxAnswerPoll)
+			poll.Reset(pause)
 		case <-ctx.Done():
 			return http.StatusGatewayTimeout
 		}

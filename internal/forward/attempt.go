@@ -30,7 +30,11 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 		o.Disposition, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
 	}
 	if o.Disposition == inbox.Returned {
-		_ = r.handleStoreError(ctx, &r.loadAlert, fmt.Sprintf("delivery %d not read, trying again", l.Delivery), err)
+		what := fmt.Sprintf("delivery %d not read, trying again", l.Delivery)
+		if errors.Is(err, inbox.ErrNotClaimed) {
+			what = fmt.Sprintf("delivery %d left to another listener", l.Delivery)
+		}
+		_ = r.handleStoreError(ctx, &r.loadAlert, what, err)
 		r.settle(ctx, l, o)
 		return
 	}
@@ -44,7 +48,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 // forwarded, and that they are not now.
 var errUnverified = errors.New("the delivery is not verified, and such ones are not forwarded now")
 
-// send reads the delivery and sends it.
+// send reads the delivery and sends it, if nobody else can have taken it over.
 func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	d, err := r.forwarder.o.Inbox.Delivery(ctx, l.Delivery)
 	if err != nil {
@@ -56,6 +60,11 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	m, err := BuildMessage(d, r.target.URL, l.Attempt, r.forwarder.o.Withhold)
 	if err != nil {
 		return Answer{}, err
+	}
+	if claims := r.forwarder.o.Claims; claims != nil {
+		if err := claims.Held(l.Owner); err != nil {
+			return Answer{}, err
+		}
 	}
 	return r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers))
 }

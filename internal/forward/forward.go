@@ -49,7 +49,8 @@ type Inbox interface {
 // Options say what a [Forwarder] does.
 type Options struct {
 	Outbox  inbox.Outbox
-	Inbox   Inbox // where its deliveries are
+	Claims  inbox.Claims // of the outbox; nil for one that no other process uses
+	Inbox   Inbox        // where its deliveries are
 	Client  *Client
 	Targets []Target // no two alike
 
@@ -174,6 +175,15 @@ func (f *Forwarder) CurrentSinks(ctx context.Context) ([]inbox.Sink, error) {
 func (f *Forwarder) Wake() {
 	for _, r := range f.routes {
 		r.inboxChanged.notify()
+	}
+}
+
+// WakeAll makes all targets read the inbox and their outboxes: another process may
+// have changed either. It never blocks.
+func (f *Forwarder) WakeAll() {
+	f.Wake()
+	for _, r := range f.routes {
+		r.outboxChanged.notify()
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Errors of the inbox that callers tell apart. A store wraps them around the
-// cause. The last four go away with their cause: a later call may succeed.
+// cause. The last five go away with their cause: a later call may succeed.
 var (
 	// ErrNoEvent says that there is no such event.
 	ErrNoEvent = errors.New("no such event")
@@ -42,8 +42,10 @@ var (
 // again; any other error of a store ends it.
 func IsTemporary(err error) bool {
 	var own interface{ Passing() bool }
-	return errors.As(err, &own) && own.Passing() ||
-		errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) || errors.Is(err, ErrReadOnly) || errors.Is(err, ErrUnreachable)
+	if errors.As(err, &own) && own.Passing() {
+		return true
+	}
+	return slices.ContainsFunc([]error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable}, func(e error) bool { return errors.Is(err, e) })
 }
 
 // Verified says whether a delivery was shown to come from the service.

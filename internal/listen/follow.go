@@ -31,7 +31,7 @@ type Notification struct {
 // order, and for every refusal of this receiver: first for what is there, then
 // for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
 // exactly the new ones. Rows that another process stores are found within half
-// a second.
+// a second, or after [Receiver.Wake].
 //
 // When ctx ends, Follow reads to the end once more and returns nil; so ctx
 // should end after Serve has. Otherwise it returns the first error of fn, or of
@@ -50,8 +50,10 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		if err != nil && (last || !inbox.IsTemporary(err)) {
 			return err
 		}
-		if err != nil {
-			r.o.Log.Warn("inbox not read, trying again", "err", err)
+		if was := r.unreadable.Swap(err != nil); err != nil && !was {
+			r.o.Log.Warn("received events can't be read, trying again", "err", err)
+		} else if err == nil && was {
+			r.o.Log.Warn("received events are read again")
 		}
 		err = r.reportRefusals(fn)
 		if last || err != nil {

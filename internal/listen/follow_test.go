@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -71,6 +73,30 @@ func TestFollowTellsWhatArrives(t *testing.T) {
 		want := []string{"event 2 told before", "event 3 a", "anomaly 4 ", "duplicate 5 a", "conflict 6 a", "anomaly 7 ", "refused signature_malformed"}
 		if !slices.Equal(f.told, want) {
 			t.Errorf("told %q; want %q", f.told, want)
+		}
+		f.end(t)
+	})
+}
+
+// What another process stored is told at once where the store hints at it, else soon.
+func TestFollowTellsWhatOthersStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &memory{}
+		r := receiver(t, listen.Options{Store: box})
+		f := follow(t, r, 0, nil)
+		synctest.Wait()
+		for i, wake := range []func(){r.Wake, func() { time.Sleep(time.Second) }} {
+			d := inbox.Delivery{Body: fmt.Appendf(nil, `[{"eventId":"%d"}]`, i)}
+			d, rows := inbox.Decode(d)
+			if _, err := box.Put(t.Context(), d, rows); err != nil {
+				t.Fatal(err)
+			}
+			wake()
+			synctest.Wait()
+			if len(f.told) != i+1 {
+				t.Errorf("told %q; want %d", f.told, i+1)
+			}
+			time.Sleep(time.Second)
 		}
 		f.end(t)
 	})
@@ -149,6 +175,13 @@ func TestFollowReturnsErrors(t *testing.T) {
 	})
 }
 
+// get asks a receiver whether it is ready.
+func get(r *listen.Receiver) string {
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	return fmt.Sprintf("%d Retry-After: %s", w.Code, w.Header().Get("Retry-After"))
+}
+
 func TestFollowWaitsOutALockedStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var locked atomic.Bool
@@ -159,13 +192,24 @@ func TestFollowWaitsOutALockedStore(t *testing.T) {
 			}
 			return nil
 		}}
-		r := receiver(t, listen.Options{Store: box})
+		var log strings.Builder
+		r := receiver(t, listen.Options{Store: box, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		send(t, r.Handler(), delivered, "")
 		f := follow(t, r, 0, nil)
+		time.Sleep(time.Minute) // of fake time
 		synctest.Wait()
+		if got := get(r); got != "503 Retry-After: 5" {
+			t.Errorf("while it can't be read, GET is answered %s", got)
+		}
 		locked.Store(false)
 		time.Sleep(time.Second) // of fake time
 		synctest.Wait()
+		if got := get(r); got != "200 Retry-After: " {
+			t.Errorf("then GET is answered %s", got)
+		}
+		if said := log.String(); strings.Count(said, "\n") != 2 || !strings.Contains(said, "can't be read") || !strings.Contains(said, "read again") {
+			t.Errorf("said %s", said)
+		}
 		if want := []string{"event 1 e-1"}; !slices.Equal(f.told, want) {
 			t.Errorf("told %q; want %q", f.told, want)
 		}

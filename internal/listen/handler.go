@@ -16,7 +16,7 @@ import (
 
 // Handler returns the handler that receives deliveries, under any path:
 //
-//	200  POST: the delivery is on disk; GET and HEAD: nothing is stored
+//	200  POST: the delivery is on disk; GET and HEAD: ready, nothing is stored
 //	400  the body ended too early; nothing is stored
 //	401  enforcing, and the delivery did not verify; kept as evidence only
 //	405  any other method
@@ -24,8 +24,9 @@ import (
 //	413  the body is greater than MaxBody; the connection is closed
 //	415  the body is compressed
 //	431  the header is greater than 32 KiB
-//	503  it could not be stored: full, locked, read-only, a failing disk, too
-//	     slow, too many at once, more unverified ones than may be kept, or stopping
+//	503  it could not be stored: full, locked, read-only, unreachable, a failing
+//	     disk, too slow, too many at once, more unverified ones than may be kept, or
+//	     stopping; GET and HEAD: the store can't be read for now, see [Receiver.Follow]
 //
 // A connection is closed after a request that another server may see end
 // elsewhere, see [hasAmbiguousEnd].
@@ -48,6 +49,9 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case headerSize(req) > maxHeader:
 		reject(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
+	case (req.Method == http.MethodGet || req.Method == http.MethodHead) && r.unreadable.Load():
+		w.Header().Set("Retry-After", retryAfter)
+		answer(w, http.StatusServiceUnavailable, "not ready, try again later")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		answer(w, http.StatusOK, "ready for deliveries")
 	case req.Method != http.MethodPost:
@@ -125,7 +129,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 		answerUnavailable(w)
 	default:
 		r.storeAlert.recovered()
-		r.notify()
+		r.Wake()
 		r.answerStored(w, req, receipt.Delivery)
 	}
 }
@@ -188,11 +192,13 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	case slots <- struct{}{}:
 		var err error
 		if d.Seq, err = r.o.Store.PutRefused(ctx, d); err != nil {
-			r.o.Log.Warn("evidence of a refused delivery not stored", "err", err, "reason", string(d.Reason))
+			r.evidenceAlert.failure(err)
+		} else {
+			r.evidenceAlert.recovered()
 		}
 		<-slots
 	case <-ctx.Done():
-		r.o.Log.Warn("evidence of a refused delivery not stored", "err", "too many at once", "reason", string(d.Reason))
+		r.evidenceAlert.failure(errors.New("too many at once"))
 	}
 	d.Header, d.Body = nil, nil
 	select {

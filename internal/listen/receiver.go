@@ -77,7 +77,9 @@ type Receiver struct {
 	queue         chan struct{}          // one value for each delivery being stored
 	subscribers   []chan struct{}        // each holds a value while there is something new; the first is Follow's
 	budget        memBudget              // for bodies
-	storeAlert    storeAlert             // of the store
+	storeAlert    storeAlert             // of deliveries
+	evidenceAlert storeAlert             // of evidence
+	unreadable    atomic.Bool            // Follow can't read the store for now
 	skew          skewDetector
 	quota         *quota // nil for none
 
@@ -114,7 +116,8 @@ func New(o Options) (*Receiver, error) {
 		refusals:      make(chan inbox.Delivery, maxRefusalQueue),
 		evidenceSlots: map[bool]chan struct{}{false: make(chan struct{}, maxEvidenceWrites), true: make(chan struct{}, maxEvidenceWrites)},
 		queue:         make(chan struct{}, maxQueue),
-		storeAlert:    storeAlert{log: o.Log},
+		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry", ends: "deliveries are stored again"},
+		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored", ends: "evidence of refused deliveries is stored again"},
 		skew:          skewDetector{log: o.Log},
 	}
 	if o.Unverified != nil {
@@ -132,8 +135,9 @@ func (r *Receiver) Subscribe() <-chan struct{} {
 	return c
 }
 
-// notify wakes all subscribers. It never blocks.
-func (r *Receiver) notify() {
+// Wake tells all subscribers that there may be something new, perhaps by another
+// process. It never blocks.
+func (r *Receiver) Wake() {
 	for _, c := range r.subscribers {
 		select {
 		case c <- struct{}{}:

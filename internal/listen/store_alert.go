@@ -13,7 +13,8 @@ const repeatAlert = time.Minute
 // lasts, and when it is over. A full disk under load fails a thousand
 // deliveries a second.
 type storeAlert struct {
-	log *slog.Logger
+	log          *slog.Logger
+	begins, ends string // what is said
 
 	mu       sync.Mutex
 	reported time.Time // zero while all is well
@@ -26,7 +27,7 @@ func (t *storeAlert) failure(err error) {
 	t.failed++
 	if now := time.Now(); t.reported.IsZero() || now.Sub(t.reported) >= repeatAlert {
 		t.reported = now
-		t.log.Error("deliveries can't be stored; the sender should retry", "err", err, "deliveries", t.failed)
+		t.log.Error(t.begins, "err", err, "deliveries", t.failed)
 	}
 }
 
@@ -36,6 +37,6 @@ func (t *storeAlert) recovered() {
 	if t.reported.IsZero() {
 		return
 	}
-	t.log.Warn("deliveries are stored again", "refused", t.failed)
+	t.log.Warn(t.ends, "refused", t.failed)
 	t.reported, t.failed = time.Time{}, 0
 }

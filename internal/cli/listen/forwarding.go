@@ -65,7 +65,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
-		Outbox: db.Outbox, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
 		Answers: o.Ack == ackForwarded, OnAttempt: fw.attempts.enqueue,
 		OnStoreError: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
 	})
