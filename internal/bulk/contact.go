@@ -178,8 +178,10 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 			return nil, err
 		}
 		o := sentBatch{batch: claimed[0]}
-		if err := d.checkHeld(o.batch, pass); err != nil {
-			return nil, firstError(d.returnQueue(context.WithoutCancel(ctx)), err)
+		if held, err := d.isHeld(soft, o.batch, pass); err != nil {
+			return nil, err
+		} else if !held {
+			continue
 		}
 		o.reply = d.Service.Create(ctx, o.batch.Items())
 		stop := d.adapt(pass, o.reply)

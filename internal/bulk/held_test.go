@@ -11,51 +11,52 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// cutOff is a store that this process is cut off from after so many requests. Then others
-// take over what it had claimed, if they can.
+// cutOff is a store that this process is cut off from after so many requests, for so many
+// that it then wants to send. Meanwhile others take over what it had claimed, if they do.
 type cutOff struct {
 	*store.DB
-	left      atomic.Int64
-	takenOver bool
+	held, lost atomic.Int64
+	takenOver  bool
 }
 
-var errCutOff = &store.Error{Kind: store.ErrCutOff, Path: "postgres://db.test/waybill", Op: "write", Err: errors.New("no contact for 12s")}
-
 func (c *cutOff) Held(owner string) error {
-	if c.left.Add(-1) < 0 {
-		return errCutOff
+	if c.held.Add(-1) < 0 && c.lost.Add(-1) >= 0 {
+		return &store.Error{Kind: store.ErrCutOff, Path: "postgres://db.test/waybill", Op: "write"}
 	}
 	return c.DB.Held(owner)
 }
 
 func (c *cutOff) Settle(ctx context.Context, all []ledger.Settlement) error {
-	if c.takenOver && c.left.Load() < 0 {
+	if c.takenOver && c.held.Load() < 0 {
 		return &store.Error{Kind: store.ErrTakenOver, Path: "postgres://db.test/waybill", Op: "write"}
 	}
 	return c.DB.Settle(ctx, all)
 }
 
-// Who is cut off from the store sends nothing more of what it had claimed.
-func TestNothingIsSentOnceClaimsAreNotHeld(t *testing.T) {
+// Who was cut off from the store sends nothing of what it had claimed before. It goes on
+// once the store says that nobody took that over, and else stops.
+func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
 	for name, tt := range map[string]struct {
 		mode      ledger.Mode
 		takenOver bool
 		contact   bool
 		held      int64 // requests until then
 		want      ledger.Counts
+		sent      int64
 	}{
-		"async":                {ledger.Async, false, false, 2, ledger.Counts{Accepted: 20, Pending: 30}},
-		"sync":                 {ledger.Sync, false, false, 2, ledger.Counts{Accepted: 20, Pending: 30}},
-		"first row":            {ledger.Async, false, true, 0, ledger.Counts{Pending: 50}},
-		"others took it over":  {ledger.Sync, true, false, 0, ledger.Counts{Sending: 50}},
-		"they took the first":  {ledger.Async, true, true, 0, ledger.Counts{Sending: 1, Pending: 49}},
-		"settled and not sent": {ledger.Async, true, false, 0, ledger.Counts{Sending: 10, Pending: 40}},
+		"async":                  {ledger.Async, false, false, 2, ledger.Counts{Accepted: 50}, 5},
+		"sync":                   {ledger.Sync, false, false, 2, ledger.Counts{Accepted: 50}, 5},
+		"others took it over":    {ledger.Async, true, false, 2, ledger.Counts{Accepted: 20, Sending: 10, Pending: 20}, 2},
+		"and what was claimed":   {ledger.Sync, true, false, 0, ledger.Counts{Sending: 50}, 0},
+		"they took the first":    {ledger.Async, true, true, 0, ledger.Counts{Sending: 1, Pending: 49}, 0},
+		"the first is sent late": {ledger.Async, false, true, 0, ledger.Counts{Accepted: 1, Pending: 49}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
 			run := stage(t, db, tt.mode, 10, 50)
 			c := &cutOff{DB: db, takenOver: tt.takenOver}
-			c.left.Store(tt.held)
+			c.held.Store(tt.held)
+			c.lost.Store(3)
 			sent := int64(0)
 			j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
 				sent++
@@ -64,11 +65,11 @@ func TestNothingIsSentOnceClaimsAreNotHeld(t *testing.T) {
 			j.Canary = tt.contact
 			j.Ledger.Queue = c
 			_, err := j.Execute(t.Context(), t.Context())
-			if !errors.Is(err, ledger.ErrNotClaimed) {
-				t.Errorf("err = %v; want one that matches ErrNotClaimed", err)
+			if errors.Is(err, ledger.ErrNotClaimed) != tt.takenOver {
+				t.Errorf("err = %v; want one that matches ErrNotClaimed: %v", err, tt.takenOver)
 			}
-			if got := counts(t, db, run); got != tt.want || sent != tt.held {
-				t.Errorf("%+v after %d requests; want %+v after %d", got, sent, tt.want, tt.held)
+			if got := counts(t, db, run); got != tt.want || sent != tt.sent {
+				t.Errorf("%+v after %d requests; want %+v after %d", got, sent, tt.want, tt.sent)
 			}
 		})
 	}
@@ -80,11 +81,12 @@ func TestAnswersOfRowsThatOthersTookAreNotReported(t *testing.T) {
 	db := open(t)
 	run := stage(t, db, ledger.Async, 10, 50)
 	c := &cutOff{DB: db, takenOver: true}
-	c.left.Store(3)
+	c.held.Store(3)
+	c.lost.Store(100)
 	sent := 0
 	j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
 		sent++
-		c.left.Store(-1)
+		c.held.Store(-1)
 		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
 	}))
 	j.Ledger.Queue = c

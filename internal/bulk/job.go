@@ -16,8 +16,8 @@ const (
 	// maxUnknownStreaks is how often a run continues, once the rows were queried,
 	// after several unknown outcomes in a row or when it had no other.
 	maxUnknownStreaks = 5
-	// otherPoll is the pause between two checks of rows that another process sends,
-	// otherPatience how long they may stay as they are.
+	// otherPoll is the pause between two checks of rows that another process sends, or
+	// may have taken over, otherPatience how long they may stay as they are.
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
 )

@@ -134,8 +134,10 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 		if pass == nil || err != nil {
 			return err
 		}
-		if err := d.checkHeld(b, pass); err != nil {
+		if held, err := d.isHeld(soft, b, pass); err != nil {
 			return err
+		} else if !held {
+			continue
 		}
 		reply := d.Service.Create(ctx, b.Items())
 		stop := d.adapt(pass, reply)
@@ -150,19 +152,23 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 	}
 }
 
-// checkHeld returns an error if another process may have the batch, which then is not
-// sent but given back, see [dispatch.returnQueue]. Nothing waits between this and
-// the request.
-func (d *dispatch) checkHeld(b ledger.Batch, pass *pace.Pass) error {
-	err := d.Ledger.Held(b.Owner)
-	if err == nil {
-		return nil
+// isHeld reports whether no other process can have the batch. Else the batch is not
+// sent: the pass ends, and the batch becomes pending again. The error says that others
+// have it, or that the store can't be reached. Nothing waits between this and the
+// request.
+func (d *dispatch) isHeld(soft context.Context, b ledger.Batch, pass *pace.Pass) (bool, error) {
+	if d.Ledger.Held(b.Owner) == nil {
+		return true, nil
 	}
 	pass.Release()
 	d.claiming.Lock()
-	defer d.claiming.Unlock()
 	d.queue = append(d.queue, b)
-	return err
+	d.claiming.Unlock()
+	if err := d.returnQueue(context.WithoutCancel(soft)); err != nil {
+		return false, err
+	}
+	_ = pace.Sleep(soft, otherPoll) // its end is noticed by who goes on
+	return false, nil
 }
 
 // nextBatch returns a claimed batch and the pass to send it. The pass is nil when

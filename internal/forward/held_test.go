@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // claims are lost for a while: the store can't be reached.
@@ -81,7 +82,7 @@ func TestThreeKeepTheOrderWhenOneDies(t *testing.T) {
 	all := []*running{b.forward(forward.Options{Claims: b}, a.URL)}
 	var stores []*store.DB
 	for range 2 {
-		db, err := store.Open(t.Context(), b.Path(), store.Options{})
+		db, err := sqlite.Open(t.Context(), b.Place(), store.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
