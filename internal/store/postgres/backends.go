@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -49,4 +50,12 @@ func (b *backends) arePooled() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pooled
+}
+
+// isWriter reports whether the process with that number is that of our connection which
+// writes.
+func (b *backends) isWriter(pid uint32) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.HasPrefix(b.writer, fmt.Sprint(pid, " "))
 }

@@ -42,15 +42,15 @@ func (c *serverClock) Now() time.Duration {
 // sleeps. A clock that is set makes it too long, never too short.
 func elapsed() time.Duration { return stopwatch().read(time.Now()) }
 
-var stopwatch = sync.OnceValue(func() *spans { return &spans{last: time.Now()} })
+var stopwatch = sync.OnceValue(func() *stopwatchSum { return &stopwatchSum{last: time.Now()} })
 
-type spans struct {
+type stopwatchSum struct {
 	mu   sync.Mutex
 	last time.Time
 	sum  time.Duration
 }
 
-func (s *spans) read(now time.Time) time.Duration {
+func (s *stopwatchSum) read(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sum += max(now.Sub(s.last), now.Round(0).Sub(s.last.Round(0)), 0)

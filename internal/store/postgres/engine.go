@@ -21,11 +21,36 @@ const notReaders = 2
 // closing bounds what is still said to the server when the store is closed.
 const closing = 500 * time.Millisecond
 
+// spans are how long what takes time takes.
+type spans struct {
+	patience time.Duration // since the server went away, how long calls try again
+	beat     time.Duration // from one heartbeat to the next
+	silence  time.Duration // how long the server may take to answer one; then the network is cut, and all connections are closed
+	// grace is how long an owner without its lock lives after its last heartbeat, or the
+	// server's start, so that it can connect again.
+	grace time.Duration
+	// margin is how long before the end of its grace an owner ceases to send.
+	margin time.Duration
+	// lease is how long an owner lives whose lock hangs on, as that of a machine does
+	// whose network was cut.
+	lease time.Duration
+}
+
+var usualSpans = spans{
+	patience: 5 * time.Second,
+	beat:     time.Second,
+	silence:  10 * time.Second,
+	grace:    5 * time.Second,
+	margin:   time.Second,
+	lease:    15 * time.Second,
+}
+
 // engine is what the parts of an open store share.
 type engine struct {
 	place  string
 	schema string
 	config *pgx.ConnConfig // of every connection
+	spans  spans
 	links  *links
 	outage outage
 	clock  serverClock
@@ -41,7 +66,7 @@ type engine struct {
 // newEngine returns an engine on the server that config leads to, with at most that many
 // connections to it. It opens none.
 func newEngine(place, schema string, config *pgx.ConnConfig, connections int, p process) *engine {
-	e := &engine{place: place, schema: schema, config: config.Copy(), links: newLinks(), staging: newStagingLock()}
+	e := &engine{place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: newLinks(), staging: newStagingLock()}
 	e.config.DialFunc = e.links.dialer(config.DialFunc)
 	e.readers = e.pool(max(connections-notReaders, 1))
 	e.owners = newOwners(e, p)
@@ -85,13 +110,16 @@ func (e *engine) close() error {
 
 // read is for [store.Engine].
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
-	for deadline := time.Now().Add(2 * patience); ; {
+	for deadline := time.Now().Add(2 * e.spans.patience); ; {
 		again, err := ask()
-		if err == nil || !again || ctx.Err() != nil || !canRetry(err) || time.Now().After(deadline) || !e.outage.wait(ctx) {
+		if err == nil || !again || ctx.Err() != nil || !canRetry(err) || time.Now().After(deadline) || !e.wait(ctx) {
 			return err
 		}
 	}
 }
+
+// wait waits before the next try of what failed. It returns false if there is to be none.
+func (e *engine) wait(ctx context.Context) bool { return e.outage.wait(ctx, e.spans.patience) }
 
 // trouble is an error of a kind, which came while something was written.
 func (e *engine) trouble(kind, cause error) error {

@@ -238,4 +238,118 @@ func age(t *testing.T, url, name string) {
 	}
 }
 
-var _ = context.Background
+// stores does something that other processes wait for.
+const stores = "INSERT INTO released (delivery) VALUES (1)"
+
+func TestWatchHearsOfOthers(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	hints := e.session.Watch(t.Context())
+	<-hints // the connection was made
+	x := begun(t, other)
+	x.exec(t, stores)
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-hints:
+	case <-time.After(5 * time.Second):
+		t.Error("no hint")
+	}
+}
+
+func TestWatchHearsOfOthersAgainAfterItsConnectionWasLost(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	e, other := viaProxy(t, p, url), newTestEngine(t, url)
+	hints := e.session.Watch(t.Context())
+	<-hints
+	p.Cut()
+	<-hints // what was stored meanwhile may be something
+	x := begun(t, other)
+	x.exec(t, stores)
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	<-hints
+}
+
+func TestServerThatIsAway(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	e.spans.patience = 300 * time.Millisecond
+	if err := begun(t, e).end(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(t.Context(), "immediate"); err != nil {
+		t.Fatal(err)
+	}
+	ask := func() error {
+		return e.read(t.Context(), func() (bool, error) {
+			var one int
+			return true, e.readers.QueryRowContext(t.Context(), "SELECT 1").Scan(&one)
+		})
+	}
+	write := func() error {
+		return store.Retry(t.Context(), e.writer, func(ctx context.Context) error {
+			conn, err := e.writer.Connect(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if err := e.writer.Begin(ctx, conn); err != nil {
+				e.writer.Drop(conn)
+				return err
+			}
+			return e.writer.Commit(ctx, conn)
+		})
+	}
+	for name, call := range map[string]func() error{"read": ask, "write": write} {
+		if err := fail(e.place, name, call()); !errors.Is(err, store.ErrUnreachable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	began := time.Now()
+	if err := write(); err == nil || time.Since(began) > e.spans.patience {
+		t.Errorf("write: %v after %s; want an error at once", err, time.Since(began))
+	}
+	if err := s.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(ask(), write()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSilentNetwork(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	e := viaProxy(t, p, url)
+	e.spans.silence, e.spans.beat = 500*time.Millisecond, 50*time.Millisecond
+	x := begun(t, e)
+	x.exec(t, mark, 1)
+	p.Stall()
+	healed := make(chan struct{})
+	go func() {
+		defer close(healed)
+		<-time.After(time.Second)
+		p.Heal()
+	}()
+	err := x.end(t)
+	<-healed
+	if again, _ := e.writer.Judge(err); (err == nil) != (marks(t, url) == 1) || err != nil && !again {
+		t.Errorf("commit: %v, to be done again: %v; %d marks", err, again, marks(t, url))
+	}
+}

@@ -121,7 +121,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 	began := time.Now()
 	_, err = openAt(t, url, Options{})
 	wantKind(t, err, store.ErrUnreachable)
-	if waited := time.Since(began); waited < patience || waited > 3*patience {
+	if waited := time.Since(began); waited < usualSpans.patience || waited > 3*usualSpans.patience {
 		t.Errorf("it tried for %s", waited)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -131,7 +131,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	began = time.Now()
-	if _, err := Open(ctx, target, Options{Connections: 4}); err == nil || time.Since(began) > patience {
+	if _, err := Open(ctx, target, Options{Connections: 4}); err == nil || time.Since(began) > usualSpans.patience {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }

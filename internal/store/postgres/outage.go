@@ -8,7 +8,6 @@ import (
 
 // Bounds of trying again while the server is away.
 const (
-	patience   = 5 * time.Second // since it went away; from then on each call tries once
 	firstPause = 20 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
 	forgetful  = 10 * time.Second // without a try after which an outage is taken for another one
@@ -39,16 +38,17 @@ func (o *outage) record(err error) {
 	o.last = now
 }
 
-// passes reports whether to try again.
-func (o *outage) passes() bool {
+// passes reports whether the outage, if there is one, is younger than that.
+func (o *outage) passes(patience time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.began.IsZero() || time.Since(o.began) < patience
 }
 
-// wait waits before the next try. It returns false if there is to be none.
-func (o *outage) wait(ctx context.Context) bool {
-	if !o.passes() {
+// wait waits before the next try. It returns false if there is to be none: ctx ended, or the
+// outage is older than patience.
+func (o *outage) wait(ctx context.Context, patience time.Duration) bool {
+	if !o.passes(patience) {
 		return false
 	}
 	o.mu.Lock()

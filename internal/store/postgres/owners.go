@@ -17,22 +17,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// An owner is a process that writes. Its row says when it was alive last, by the server's
-// clock; its session holds a lock with the row's number besides, as a sign of life for
-// as long as its connection lasts.
-const (
-	beatEvery = time.Second
-	// grace is how long an owner without its lock lives after its last heartbeat, or the
-	// server's start, so that it can connect again.
-	grace = 5 * time.Second
-	// lease is how long an owner lives whose lock hangs on, as that of a machine does
-	// whose network was cut.
-	lease = 15 * time.Second
-	// margin is how long before the end of its grace an owner ceases to send.
-	margin = time.Second
-
-	awaitPoll = 200 * time.Millisecond
-)
+// awaitPoll is how often a process looks again that waits until another's death is certain.
+const awaitPoll = 200 * time.Millisecond
 
 // process is what the store's users can see of a process that writes.
 type process struct {
@@ -45,7 +31,9 @@ type process struct {
 // errFenced says that this process has no row any more: others took it for dead.
 var errFenced = errors.New("other processes took this one for dead")
 
-// owners is for [store.Owners].
+// owners is for [store.Owners]. An owner's row says when it was alive last, by the server's
+// clock; its session holds a lock with the row's number besides, as a sign of life for as
+// long as its connection lasts.
 type owners struct {
 	engine  *engine
 	process process
@@ -57,6 +45,8 @@ type owners struct {
 	number int64
 	beat   time.Duration // uptime before the last heartbeat was sent that is known to have arrived
 }
+
+var _ store.Owners = (*owners)(nil)
 
 func newOwners(e *engine, p process) *owners { return &owners{engine: e, process: p} }
 
@@ -125,7 +115,7 @@ func (o *owners) Held(name string) error {
 	switch {
 	case o.name != name:
 		return o.engine.trouble(store.ErrTakenOver, nil)
-	case uptime()-o.beat > grace-margin:
+	case uptime()-o.beat > o.engine.spans.grace-o.engine.spans.margin:
 		return o.engine.trouble(store.ErrCutOff, nil)
 	}
 	return nil
@@ -134,9 +124,9 @@ func (o *owners) Held(name string) error {
 // isDead says of a row o of owners whether that process is dead. An age below zero means
 // that the server's clock was set back.
 func (o *owners) isDead() string {
-	return `CASE WHEN GREATEST(o.seen, pg_postmaster_start_time()) BETWEEN clock_timestamp() - interval '` + seconds(grace) + `' AND clock_timestamp() + interval '` + seconds(grace) + `' THEN false
-		WHEN GREATEST(o.seen, pg_postmaster_start_time()) < clock_timestamp() - interval '` + seconds(lease) + `' THEN true
-		ELSE NOT ` + o.isLocked() + ` END`
+	const age = "clock_timestamp() - GREATEST(o.seen, pg_postmaster_start_time())"
+	grace, lease := interval(o.engine.spans.grace), interval(o.engine.spans.lease)
+	return "CASE WHEN " + age + " BETWEEN -" + grace + " AND " + grace + " THEN false WHEN " + age + " > " + lease + " THEN true ELSE NOT " + o.isLocked() + " END"
 }
 
 // isLocked says of a row o of owners whether that process's session holds its lock.
@@ -148,7 +138,7 @@ func (o *owners) isLocked() string {
 // ownerLocks returns the first half of the numbers of locks that owners' sessions hold.
 func ownerLocks(schema string) int64 { return lockKey(schema) >> 32 & math.MaxUint32 }
 
-func seconds(d time.Duration) string { return fmt.Sprintf("%d seconds", d/time.Second) }
+func interval(d time.Duration) string { return fmt.Sprintf("interval '%d ms'", d.Milliseconds()) }
 
 // IsAlive is for [store.Owners].
 func (o *owners) IsAlive(ctx context.Context, on store.Queryer, name string) (bool, error) {
@@ -176,7 +166,7 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 		var dead, certain, exists bool
 		var seen time.Time
 		err := o.engine.read(ctx, func() (bool, error) {
-			err := o.engine.readers.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - interval '"+seconds(grace)+"' FROM owners o WHERE o.name = $1", name).
+			err := o.engine.readers.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - "+interval(o.engine.spans.grace)+" FROM owners o WHERE o.name = $1", name).
 				Scan(&seen, &dead, &certain)
 			exists = !errors.Is(err, sql.ErrNoRows)
 			if !exists {
@@ -215,7 +205,7 @@ func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool
 // ends by itself.
 func (o *owners) release(ctx context.Context) {
 	name, _ := o.own()
-	if name == "" || !o.engine.outage.passes() {
+	if name == "" || !o.engine.outage.passes(o.engine.spans.patience) {
 		return
 	}
 	o.fenced(name)

@@ -13,10 +13,6 @@ import (
 )
 
 const (
-	// silence is how long the server may take to answer a heartbeat. Then every
-	// connection of this process is closed: the network is cut.
-	silence = 10 * time.Second
-
 	firstReconnect = 50 * time.Millisecond
 	lastReconnect  = time.Second
 )
@@ -148,14 +144,15 @@ func (s *session) serve(ctx context.Context) bool {
 
 // wait passes hints on until the next heartbeat is due.
 func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
-	due, cancel := context.WithTimeout(ctx, beatEvery)
+	due, cancel := context.WithTimeout(ctx, s.engine.spans.beat)
 	defer cancel()
 	s.mu.Lock()
 	s.wake = cancel
 	s.mu.Unlock()
 	for {
-		_, err := conn.WaitForNotification(due)
+		change, err := conn.WaitForNotification(due)
 		switch {
+		case err == nil && s.engine.backends.isWriter(change.PID):
 		case err == nil:
 			s.announce()
 		case ctx.Err() != nil:
@@ -177,7 +174,7 @@ type beats struct {
 
 // beat sends one heartbeat. Without an owner it only asks for the time.
 func (b *beats) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, silence)
+	ctx, cancel := context.WithTimeout(ctx, b.session.engine.spans.silence)
 	defer cancel()
 	e := b.session.engine
 	name, number := e.owners.own()

@@ -94,7 +94,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 // unlockStaging lets others stage. Once the store is closed they may without that.
 func (e *engine) unlockStaging(name string) error {
 	defer func() { <-e.staging.token }()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)
 	defer cancel()
 	return e.read(ctx, func() (bool, error) {
 		_, err := e.readers.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)

@@ -53,13 +53,15 @@ type writer struct {
 	lost        error  // why this process can't go on with the server
 }
 
+var _ store.Connector = (*writer)(nil)
+
 func newWriter(e *engine) *writer { return &writer{engine: e, pool: e.pool(1)} }
 
 // Connect is for [store.Connector].
 func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
-		w.engine.outage.wait(ctx)
+		w.engine.wait(ctx)
 		return nil, err
 	}
 	w.isFirst = true
@@ -149,8 +151,8 @@ func (w *writer) beginning(name string) string {
 			thisBackend + "; COMMIT; "
 	}
 	if w.isNewOwner {
-		forget = fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - interval '%s' AND %s LIMIT %d); ",
-			seconds(forgotten), w.engine.owners.isDead(), forgetAtOnce)
+		forget = fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d); ",
+			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce)
 	}
 	return first + "BEGIN; " + w.engine.writeLock() + "; " + forget +
 		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
@@ -231,7 +233,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 	w.Drop(conn)
 	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() +
 		"; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
-	for deadline := time.Now().Add(2 * patience); ; {
+	for deadline := time.Now().Add(2 * w.engine.spans.patience); ; {
 		number, found, err := w.askNumber(ctx, query)
 		switch {
 		case err == nil && found && number == w.number:
@@ -241,7 +243,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 			return fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
 			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, cause))
-		case time.Now().After(deadline), !w.isPassing(err), !w.engine.outage.wait(ctx):
+		case time.Now().After(deadline), !w.isPassing(err), !w.engine.wait(ctx):
 			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, err))
 		}
 	}
@@ -284,5 +286,5 @@ func (w *writer) Judge(err error) (again, drop bool) {
 	case errors.Is(err, errNotCommitted), errors.Is(err, sql.ErrConnDone):
 		return true, true
 	}
-	return w.isPassing(err) && w.engine.outage.passes(), breaks(err)
+	return w.isPassing(err) && w.engine.outage.passes(w.engine.spans.patience), breaks(err)
 }

@@ -747,3 +747,16 @@ CREATE FUNCTION fold_number(number TEXT) RETURNS TEXT LANGUAGE sql IMMUTABLE PAR
 		THEN upper(translate(number, E' -\t\n\x0b\f\r', '') COLLATE "C")
 		ELSE fold_wide_number(number) END
 $$;
+
+-- What other processes wait for: deliveries, what became of their forwarding, and what is
+-- known of trackings. The channel has the schema's name.
+CREATE FUNCTION announce_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM pg_notify(tg_table_schema, '');
+	RETURN NULL;
+END $$;
+CREATE TRIGGER deliveries_announced AFTER INSERT ON deliveries FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
+CREATE TRIGGER released_announced AFTER INSERT ON released FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
+CREATE TRIGGER outbox_announced AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
+CREATE TRIGGER forwarded_announced AFTER INSERT OR UPDATE ON forwarded FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
+CREATE TRIGGER sightings_announced AFTER INSERT OR UPDATE ON sightings FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
