@@ -2,8 +2,8 @@ package postgres
 
 import (
 	"context"
-	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -76,14 +76,12 @@ var sessionSettings = []struct {
 	{"transaction_timeout", "0", 17},
 }
 
-// leadingNumber is the major version in the name of a server's version.
-var leadingNumber = regexp.MustCompile(`^[0-9]+`)
-
 // setUp gives a new connection its settings, and refuses a server that the store can't
 // trust. It takes one round trip.
 func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	name := conn.ParameterStatus("server_version")
-	version, err := strconv.Atoi(leadingNumber.FindString(name))
+	// Such as 16.4, 17beta1, or 15.8 (Debian 15.8-1).
+	version, err := strconv.Atoi(name[:len(name)-len(strings.TrimLeft(name, "0123456789"))])
 	if err != nil || version < oldest {
 		return refusal{store.ErrServerTooOld, "it is PostgreSQL " + name}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"net"
 	"os"
 
 	"github.com/jackc/pgx/v5/stdlib"
@@ -73,7 +74,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 			conn, err = e.readers.Conn(ctx)
 		}
 		if err != nil {
-			return !o.ReadOnly, err
+			return !o.ReadOnly && !isUnknownHost(err), err
 		}
 		defer conn.Close() //nolint:errcheck // goes back to the pool
 		return true, conn.Raw(func(c any) error {
@@ -86,6 +87,13 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		})
 	})
 	return made, readOnly, err
+}
+
+// isUnknownHost reports whether err says that there is no such host: most often its name
+// is misspelled.
+func isUnknownHost(err error) bool {
+	e, ok := errors.AsType[*net.DNSError](err)
+	return ok && e.IsNotFound
 }
 
 // readOnly returns why the store can't be written.

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -56,8 +55,13 @@ var ignored = []string{
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "load_balance_hosts",
 }
 
-// schemaName is what PostgreSQL takes as a name without quotes.
-var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+// isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of
+// its own.
+func isSchemaName(name string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyz_"
+	return name != "" && len(name) <= 63 && name[0] > '9' && strings.Trim(name, letters+"0123456789") == "" &&
+		!strings.HasPrefix(name, "pg_") && name != "information_schema"
+}
 
 // Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of
 // which may be missing, or service=NAME. What it leaves out comes from the PG*
@@ -105,11 +109,10 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	message := "not a PostgreSQL store, or the service or a PG* variable that it uses has an error"
 	if file, ok := errors.AsType[*os.PathError](err); ok {
 		message = file.Error()
+	} else if strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != "" {
+		message = "no such service, or it has an error"
 	}
-	return nil, &TargetError{
-		message,
-		"write it as postgres://USER@HOST/DATABASE or service=NAME; parameters are " + strings.Join(parameters, ", "),
-	}
+	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME; services are in ~/.pg_service.conf or PGSERVICEFILE"}
 }
 
 // fallsBack reports whether another machine would be connected to in plain text where
@@ -166,11 +169,11 @@ func (t *Target) takeParameters() error {
 		case key == "options":
 			sent[key] = value
 		case !slices.Contains(ignored, key):
-			return &TargetError{fmt.Sprintf("parameter %q of the service is not supported", key), "remove it from the service; parameters are " + strings.Join(parameters, ", ")}
+			return &TargetError{fmt.Sprintf("parameter %q of the service is not supported", key), "remove it from the service"}
 		}
 	}
 	t.config.RuntimeParams = sent
-	if !schemaName.MatchString(t.schema) || strings.HasPrefix(t.schema, "pg_") || t.schema == "information_schema" {
+	if !isSchemaName(t.schema) {
 		return &TargetError{"the schema's name is not allowed", "use small letters, digits and underscores, such as schema=waybill"}
 	}
 	return nil

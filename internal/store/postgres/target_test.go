@@ -80,6 +80,8 @@ func TestParseRefuses(t *testing.T) {
 		"postgres://me@localhost/d?schema=pg_" + secret,
 		"postgres://me@localhost/d?schema=",
 		"postgres://me@localhost/d?schema=Upper",
+		"postgres://me@localhost/d?schema=1a",
+		"postgres://me@localhost/d?schema=" + strings.Repeat("a", 64),
 		"postgres://me@localhost/%zz" + secret,
 		"service=" + secret,
 		"service=odd",
