@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // With TEST_STORE=postgres the transcripts run on PostgreSQL: each path of a
@@ -23,7 +26,9 @@ import (
 
 // fileScripts lists the transcripts that are about a store in a file, and why.
 // They run on files alone.
-var fileScripts = map[string]string{}
+var fileScripts = map[string]string{
+	"readonly": "it takes away the right to write a file",
+}
 
 // serverStores is the environment variable of a script with the URL of the
 // schema whose name begins those of its stores.
@@ -77,23 +82,39 @@ func moveStores() {
 	}
 	for i, arg := range os.Args {
 		if path, ok := strings.CutPrefix(arg, "--store="); ok {
-			os.Args[i] = "--store=" + schemaOf(base, path)
+			os.Args[i] = "--store=" + placeOf(base, path)
 		} else if arg == "--store" && i+1 < len(os.Args) {
-			os.Args[i+1] = schemaOf(base, os.Args[i+1])
+			os.Args[i+1] = placeOf(base, os.Args[i+1])
 		}
 	}
 	path := os.Getenv("WAYBILL_STORE")
 	if home := os.Getenv("HOME"); path == "" && home != "" {
-		path = filepath.Join(home, ".local/share/waybill/waybill.db")
+		path = filepath.Join(home, ".local", "share", "waybill", "waybill.db")
 	}
-	if err := os.Setenv("WAYBILL_STORE", schemaOf(base, path)); err != nil {
+	if err := os.Setenv("WAYBILL_STORE", placeOf(base, path)); err != nil {
 		panic(err)
 	}
 }
 
-// schemaOf returns the URL of the schema that stands for the path of a store.
-func schemaOf(base, path string) string {
-	if path == "" || strings.Contains(path, "://") {
+// storeFlag is a store as a command line has it.
+var storeFlag = regexp.MustCompile(`--store ([\w.]+)`)
+
+// onStore returns a text that a script expects, with what stands for the stores
+// that it names.
+func onStore(ts *testscript.TestScript, text string) string {
+	base := ts.Getenv(serverStores)
+	if base == "" {
+		return text
+	}
+	return storeFlag.ReplaceAllStringFunc(text, func(flag string) string {
+		return "--store " + shell.Word(placeOf(base, ts.MkAbs(strings.TrimPrefix(flag, "--store "))))
+	})
+}
+
+// placeOf returns the URL of the schema that stands for the path of a store. What
+// is no such path stays, and so does a file that is there: it is no store.
+func placeOf(base, path string) string {
+	if _, err := os.Stat(path); path == "" || err == nil || config.IsServer(path) || strings.Contains(path, "://") {
 		return path
 	}
 	full, err := filepath.Abs(path)
@@ -107,4 +128,17 @@ func schemaOf(base, path string) string {
 	values.Set("schema", fmt.Sprintf("%s_%08x", values.Get("schema"), sum.Sum32()))
 	u.RawQuery = values.Encode()
 	return u.String()
+}
+
+// eventually is exits, but on a server, where a process that was killed is known
+// to be dead after seconds, it tries again.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually CODE PROGRAM ARG...")
+	}
+	if ts.Getenv(serverStores) != "" {
+		until(ts, "exit status "+args[0], func() bool { return exitStatus(ts, args[1:]) == args[0] })
+		return
+	}
+	exits(ts, neg, args)
 }

@@ -66,16 +66,18 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
-			"ready":  ready,
-			"jsonl":  jsonl,
-			"jq":     jq,
-			"mode":   mode,
-			"plain":  plain,
-			"absent": absent,
-			"send":   send,
-			"posted": posted,
-			"status": status,
+			"exits":      exits,
+			"eventually": eventually,
+			"ready":      ready,
+			"jsonl":      jsonl,
+			"jq":         jq,
+			"contains":   contains,
+			"mode":       mode,
+			"plain":      plain,
+			"absent":     absent,
+			"send":       send,
+			"posted":     posted,
+			"status":     status,
 
 			"created": countCreated,
 			"asked":   countAsked,
@@ -118,18 +120,19 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
 	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	err = ts.Exec(args[1], args[2:]...)
-	got := 0
+	if got := exitStatus(ts, args[1:]); got != args[0] {
+		ts.Fatalf("exit status %s; want %s", got, args[0])
+	}
+}
+
+// exitStatus runs a program and returns its exit status.
+func exitStatus(ts *testscript.TestScript, line []string) string {
+	err := ts.Exec(line[0], line[1:]...)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		got = exit.ExitCode()
-	} else if err != nil {
-		ts.Fatalf("%v", err)
+		return strconv.Itoa(exit.ExitCode())
 	}
-	if got != want {
-		ts.Fatalf("exit status %d; want %d", got, want)
-	}
+	ts.Check(err)
+	return "0"
 }
 
 // ready FILE VARIABLE waits for a server's ready file and sets VARIABLE to the
@@ -199,8 +202,19 @@ func jq(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: nothing inside %v", args[1], v)
 		}
 	}
-	if got := fmt.Sprint(v); (got == args[2]) == neg {
-		ts.Fatalf("%s is %q; want %q (negated: %v)", args[1], got, args[2], neg)
+	want := onStore(ts, args[2])
+	if got := fmt.Sprint(v); (got == want) == neg {
+		ts.Fatalf("%s is %q; want %q (negated: %v)", args[1], got, want, neg)
+	}
+}
+
+// contains FILE TEXT checks that a file has a text in it.
+func contains(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] contains FILE TEXT")
+	}
+	if want := onStore(ts, args[1]); strings.Contains(ts.ReadFile(args[0]), want) == neg {
+		ts.Fatalf("%s: %q is not as it should be (negated: %v)", args[0], want, neg)
 	}
 }
 
