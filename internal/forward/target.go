@@ -149,15 +149,15 @@ func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
 
-// Unencrypted reports whether deliveries would go to another computer unencrypted.
-func (t Target) Unencrypted() bool {
+// IsLoopback reports whether the target is on the computer that sends.
+func (t Target) IsLoopback() bool {
 	host := t.URL.Hostname()
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return false
-	}
 	ip, err := netip.ParseAddr(host)
-	return t.URL.Scheme == "http" && (err != nil || !ip.IsLoopback())
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.IsLoopback()
 }
+
+// Unencrypted reports whether deliveries would go to another computer unencrypted.
+func (t Target) Unencrypted() bool { return t.URL.Scheme == "http" && !t.IsLoopback() }
 
 // Forbidden reports whether the target's address is one that is refused, see
 // [ErrForbidden]. Where a name leads to is seen only when it is dialled.

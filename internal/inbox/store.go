@@ -125,16 +125,19 @@ type Retention interface {
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Listeners interface {
-	// AddListener records that deliveries are taken at url and sent to those
-	// sinks, until the store is closed or its process has died.
-	AddListener(ctx context.Context, url string, sinks ...int64) error
+	// AddListener records that this process takes deliveries, until the store is closed
+	// or others take the process for dead. To record the same again does nothing.
+	AddListener(ctx context.Context, l Listener) error
 
-	// RunningListeners returns the URLs at which deliveries are taken now, in any
-	// order.
-	RunningListeners(ctx context.Context) ([]string, error)
+	// RunningListeners returns those that run now, in any order.
+	RunningListeners(ctx context.Context) ([]Listener, error)
+}
 
-	// RunningSinks returns the sinks that running listeners send to, in any order.
-	RunningSinks(ctx context.Context) ([]int64, error)
+// Listener is a process that takes deliveries.
+type Listener struct {
+	URL   string  // where, as its own computer reaches it
+	Host  string  // its computer; empty if that was not recorded
+	Sinks []int64 // that it sends to, in order
 }
 
 // Changes says when other processes store something.

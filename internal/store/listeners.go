@@ -2,17 +2,26 @@ package store
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// sinkRow begins the rows of sinks that listeners send to.
-const sinkRow = "sink:"
+// What begins the rows of a listener that are not its URL.
+const (
+	hostRow = "host:" // its computer
+	sinkRow = "sink:" // a sink that it sends to
+)
 
 // AddListener records that this process takes deliveries, see [inbox.Listeners].
-func (d *DB) AddListener(ctx context.Context, url string, sinks ...int64) error {
-	rows := []string{clean(url)}
-	for _, sink := range sinks {
+func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
+	rows := []string{clean(added.URL)}
+	if added.Host != "" {
+		rows = append(rows, hostRow+clean(added.Host))
+	}
+	for _, sink := range added.Sinks {
 		rows = append(rows, sinkRow+strconv.FormatInt(sink, 10))
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -42,44 +51,48 @@ func (d *DB) AddListener(ctx context.Context, url string, sinks ...int64) error 
 	})
 }
 
-// RunningListeners returns where deliveries are taken, see [inbox.Listeners].
-func (d *DB) RunningListeners(ctx context.Context) ([]string, error) {
-	var urls []string
-	err := d.eachRunning(ctx, func(row string) {
-		if !strings.HasPrefix(row, sinkRow) {
-			urls = append(urls, row)
-		}
-	})
-	return urls, err
-}
-
-// RunningSinks returns where running listeners send to, see [inbox.Listeners].
-func (d *DB) RunningSinks(ctx context.Context) ([]int64, error) {
-	var sinks []int64
-	err := d.eachRunning(ctx, func(row string) {
-		if id, err := strconv.ParseInt(strings.TrimPrefix(row, sinkRow), 10, 64); err == nil {
-			sinks = append(sinks, id)
-		}
-	})
-	return sinks, err
-}
-
-// eachRunning calls do with the rows of listeners that live.
-func (d *DB) eachRunning(ctx context.Context, do func(row string)) error {
-	all, err := list(ctx, d.each, scanListener, selectListeners)
+// RunningListeners returns the listeners that live, see [inbox.Listeners].
+func (d *DB) RunningListeners(ctx context.Context) ([]inbox.Listener, error) {
+	all, err := list(ctx, d.each, scanListener, selectListeners+" ORDER BY owner")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, l := range all {
-		alive, err := d.isAlive(ctx, l.owner)
+	var running []inbox.Listener
+	for len(all) > 0 {
+		rows := all
+		if n := slices.IndexFunc(all, func(l listener) bool { return l.owner != all[0].owner }); n > 0 {
+			rows = all[:n]
+		}
+		all = all[len(rows):]
+		alive, err := d.isAlive(ctx, rows[0].owner)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if alive {
-			do(l.url)
+			running = append(running, listenersOf(rows)...)
 		}
 	}
-	return nil
+	return running, nil
+}
+
+// listenersOf returns the listeners of one process.
+func listenersOf(rows []listener) []inbox.Listener {
+	var all []inbox.Listener
+	var shared inbox.Listener
+	for _, row := range rows {
+		if host, ok := strings.CutPrefix(row.url, hostRow); ok {
+			shared.Host = host
+		} else if sink, ok := strings.CutPrefix(row.url, sinkRow); !ok {
+			all = append(all, inbox.Listener{URL: row.url})
+		} else if id, err := strconv.ParseInt(sink, 10, 64); err == nil {
+			shared.Sinks = append(shared.Sinks, id)
+		}
+	}
+	slices.Sort(shared.Sinks)
+	for i := range all {
+		all[i].Host, all[i].Sinks = shared.Host, shared.Sinks
+	}
+	return all
 }
 
 const selectListeners = "SELECT owner, url FROM listeners"

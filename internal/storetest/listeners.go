@@ -1,32 +1,34 @@
 package storetest
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
 
 func knowsListenersThatLive(w *world) {
-	running := func(s Store) []string {
+	running := func(s Store) []inbox.Listener {
 		w.Helper()
-		urls, err := s.RunningListeners(w.Context())
+		all, err := s.RunningListeners(w.Context())
 		w.must(err)
-		slices.Sort(urls)
-		return urls
+		slices.SortFunc(all, func(a, b inbox.Listener) int { return cmp.Compare(a.URL, b.URL) })
+		return all
 	}
-	w.same("at first", running(w.Store), []string(nil))
+	w.same("at first", running(w.Store), []inbox.Listener(nil))
 	other, third := w.open(), w.open()
-	w.must(w.AddListener(w.Context(), "http://127.0.0.1:1"))
-	w.must(w.AddListener(w.Context(), "http://127.0.0.1:1"))
-	w.must(other.AddListener(w.Context(), "http://127.0.0.1:2"))
-	w.must(third.AddListener(w.Context(), "http://127.0.0.1:3", 7, 9))
-	all := []string{"http://127.0.0.1:1", "http://127.0.0.1:2", "http://127.0.0.1:3"}
+	all := []inbox.Listener{{URL: "http://127.0.0.1:1"}, {URL: "http://127.0.0.1:2", Host: "pc-2/1a"}, {URL: "http://127.0.0.1:3", Sinks: []int64{7, 19}}}
+	w.must(w.AddListener(w.Context(), all[0]))
+	w.must(w.AddListener(w.Context(), all[0]))
+	w.must(other.AddListener(w.Context(), all[1]))
+	w.must(third.AddListener(w.Context(), all[2]))
 	w.same("three", running(w.Store), all)
 	w.same("to another process", running(other), all)
-	sinks, err := other.RunningSinks(w.Context())
-	w.must(err)
-	slices.Sort(sinks)
-	w.same("sinks", sinks, []int64{7, 9})
 	w.must(other.Close())
-	w.same("one has ended", running(third), []string{all[0], all[2]})
+	w.same("one has ended", running(third), []inbox.Listener{all[0], all[2]})
 	w.kill()
 	w.same("one has died", running(third), all[2:])
-	w.must(w.AddListener(w.Context(), "http://127.0.0.1:4"))
-	w.same("again", running(third), []string{all[2], "http://127.0.0.1:4"})
+	fourth := inbox.Listener{URL: "http://127.0.0.1:4", Host: "pc-1", Sinks: []int64{7}}
+	w.must(w.AddListener(w.Context(), fourth))
+	w.same("again", running(third), []inbox.Listener{all[2], fourth})
 }

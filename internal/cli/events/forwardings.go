@@ -140,9 +140,8 @@ type forwardingJSON struct {
 	NoListener    bool            `json:"noListener,omitempty"` // it waits, and no running listener forwards to the target
 }
 
-// newForwardingJSON returns what became of a delivery. running are the sinks that
-// listeners send to.
-func newForwardingJSON(delivery int64, f inbox.Forwarding, running []int64) forwardingJSON {
+// newForwardingJSON returns what became of a delivery. running are the listeners.
+func newForwardingJSON(delivery int64, f inbox.Forwarding, running []inbox.Listener) forwardingJSON {
 	j := forwardingJSON{Delivery: delivery, Target: view.Target(f.Sink), Filter: f.Sink.Filter, State: notQueued}
 	switch w := f.Waiting; {
 	case w != nil:
@@ -161,7 +160,7 @@ func newForwardingJSON(delivery int64, f inbox.Forwarding, running []int64) forw
 	case !f.Read:
 		j.State = unread
 	}
-	j.NoListener = (j.State == waiting || j.State == unread) && !slices.Contains(running, f.Sink.ID)
+	j.NoListener = (j.State == waiting || j.State == unread) && !isSentTo(running, f.Sink.ID)
 	return j
 }
 
@@ -292,7 +291,7 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	running, err := db.Listeners.RunningSinks(ctx)
+	running, err := db.Listeners.RunningListeners(ctx)
 	if err != nil {
 		return err
 	}
@@ -309,7 +308,8 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	}); err != nil {
 		return err
 	}
-	return notePending(ctx, c, db, order, running, found)
+	notePending(c, order, running, found)
+	return nil
 }
 
 // waitingEntries yields what was queued since then and waits, target by target.
@@ -348,21 +348,19 @@ func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (strin
 }
 
 // notePending notes what is not queued for a target, and whether a listener runs at all.
-func notePending(ctx context.Context, c *command.Call, db *app.Store, sinks []inbox.Sink, running []int64, found bool) error {
+func notePending(c *command.Call, sinks []inbox.Sink, running []inbox.Listener, found bool) {
 	for _, k := range sinks {
 		switch n := command.Plural(k.Unread, "delivery"); {
 		case k.Unread == 0:
 			continue
-		case slices.Contains(running, k.ID):
+		case isSentTo(running, k.ID):
 			c.IO.Note("%s: %s not queued yet", view.Sink(k), n)
 		default:
 			c.IO.Note("%s: %s not queued; start `waybill listen --forward-to URL`", view.Sink(k), n)
 		}
 		found = true
 	}
-	listeners, err := db.Listeners.RunningListeners(ctx)
-	if err == nil && found && len(listeners) == 0 {
+	if found && len(running) == 0 {
 		c.IO.Note("No listener runs on this store; `waybill listen` with the same --forward-to sends what waits")
 	}
-	return err
 }

@@ -104,7 +104,7 @@ func newShownEvent(ctx context.Context, c *command.Call, db *app.Store, e inbox.
 	if err := j.addEffect(ctx, c, db, e); err != nil {
 		return j, err
 	}
-	running, err := db.Listeners.RunningSinks(ctx)
+	running, err := db.Listeners.RunningListeners(ctx)
 	if err != nil {
 		return j, err
 	}

@@ -136,6 +136,11 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := printSelection(c.IO, sel, items, left, targets); err != nil || len(items) == 0 {
 		return err
 	}
+	if sel.To == nil {
+		if err := requireHere(ctx, db, targets); err != nil {
+			return err
+		}
+	}
 	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
 		return err
 	}

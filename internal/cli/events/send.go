@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -147,29 +146,6 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	}
 	k.noteSeed(at)
 	return k.run(ctx, p.count)
-}
-
-// runningListener returns where the one listener of the store takes deliveries.
-func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
-	db, err := c.ExistingStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	if db != nil {
-		if all, err = db.Listeners.RunningListeners(ctx); err != nil {
-			return nil, err
-		}
-	}
-	switch len(all) {
-	case 0:
-		return nil, command.Usagef("start `waybill listen` in another terminal, or give --to URL", "nothing to send to: no listener runs on this store")
-	case 1:
-		c.IO.Note("Sending to the listener at %s", all[0])
-		return forward.ParseURL(all[0])
-	}
-	slices.Sort(all)
-	return nil, command.Usagef("choose one with --to URL", "several listeners run on this store: %s", strings.Join(all, ", "))
 }
 
 // sample makes up deliveries, or takes them from a file.

@@ -35,9 +35,9 @@ type forwarding struct {
 	skipped  bool   // the backlog was dropped
 }
 
-// openForwarding opens the sinks of all targets.
-// ctx ends when the listener is to end.
-func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions) (*forwarding, error) {
+// openForwarding opens the sinks of all targets. ctx ends when the listener is to end.
+// warn gets errors of the store.
+func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions, warn func(what string, err error)) (*forwarding, error) {
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
 		return nil, err
@@ -67,7 +67,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
 		Answers: o.Ack == ackForwarded, OnAttempt: fw.attempts.enqueue,
-		OnStoreError: func(what string, err error) { c.IO.Warning("%s: %v", what, err) },
+		OnStoreError: warn,
 	})
 	if err != nil {
 		return nil, err

@@ -106,11 +106,14 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		until, cancel = context.WithTimeoutCause(until, limit, command.ErrTimeUp)
 		defer cancel()
 	}
-	fw, err := openForwarding(until, c, db, receiver, o.Forward)
+	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop), warnings: &storeWarnings{io: c.IO}}
+	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
+	if err == nil {
+		err = s.forwarding.warnShared(until, db, targets)
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := server{call: c, db: db, receiver: receiver, forwarding: fw, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop)}
 	if err := s.serve(ctx, until, l, counts.LastEvent, o.ReadyFile); err != nil {
 		return err
 	}
@@ -129,6 +132,7 @@ type server struct {
 	forwarding *forwarding // nil for none
 	targets    []forward.Target
 	printer    *eventPrinter
+	warnings   *storeWarnings
 }
 
 // serve receives until until ends. If that is because there were enough events,
@@ -158,12 +162,21 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
 	})
 	g.Go(func() error {
-		s.db.Follower().Run(follow, arrivals, func(err error) { s.call.IO.Warning("events do not update trackings for now: %v", err) })
+		s.db.Follower().Run(follow, arrivals, func(err error) { s.warnings.warn("events do not update trackings for now", err) })
 		return nil
 	})
-	if err := s.db.Listeners.AddListener(until, listenerURL(l.Addr()), s.forwarding.sinkIDs()...); err != nil {
-		s.call.IO.Warning("other commands cannot find this listener: %v", err)
+	url := listenerURL(l.Addr())
+	if err := s.register(until, url); err != nil {
+		s.warnings.warn("other commands can't find this listener", err)
 	}
+	g.Go(func() error {
+		s.stayRegistered(serving, url)
+		return nil
+	})
+	g.Go(func() error {
+		s.wakeOnChanges(follow)
+		return nil
+	})
 	printing.Lock()
 	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), readyFile)
 	printing.Unlock()

@@ -2,7 +2,6 @@ package track
 
 import (
 	"context"
-	"errors"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -27,7 +26,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 		c.IO.Note("Reading %d events received since then", last-at)
 	}
 	err = db.Follower().CatchUp(ctx)
-	if ctx.Err() == nil && (errors.Is(err, inbox.ErrFull) || errors.Is(err, inbox.ErrLocked) || errors.Is(err, inbox.ErrReadOnly)) {
+	if ctx.Err() == nil && (inbox.IsTemporary(err)) {
 		c.IO.Warning("received events are not used: %v", err)
 		return nil
 	}

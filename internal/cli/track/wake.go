@@ -7,11 +7,16 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-// eventPause is how long a verified event, which any process may have
-// received, goes unnoticed at most.
-const eventPause = time.Second
+const (
+	// eventPause is how long a verified event, which any process may have
+	// received, goes unnoticed at most.
+	eventPause = time.Second
+	// hintRest is the least time between two readings, however many events come.
+	hintRest = 100 * time.Millisecond
+)
 
 // wakeOnEvents takes in received events until ctx ends, from a store that may be
 // made only later, and signals when there were any. stop waits for its end.
@@ -26,6 +31,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 			select {
 			case <-ctx.Done():
 				return
+			case <-w.changes(ctx):
 			case <-tick.C:
 			}
 			some, err := w.read(ctx)
@@ -38,6 +44,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 				default:
 				}
 			}
+			_ = pace.Sleep(ctx, hintRest) // its end is noticed above
 		}
 	})
 	return signal, func() {
@@ -48,9 +55,19 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 
 // eventWatch follows what any process receives.
 type eventWatch struct {
-	call *command.Call
-	db   *app.Store // nil until there is one
-	last int64      // number of the last event that was followed
+	call  *command.Call
+	db    *app.Store // nil until there is one
+	hints <-chan struct{}
+	last  int64 // number of the last event that was followed
+}
+
+// changes returns the store's hints at what any process receives; nil if there are
+// none yet.
+func (w *eventWatch) changes(ctx context.Context) <-chan struct{} {
+	if w.db != nil && w.hints == nil {
+		w.hints = w.db.Changes.Watch(ctx)
+	}
+	return w.hints
 }
 
 // read takes in what was received since, and reports whether there was any.

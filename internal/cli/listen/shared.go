@@ -1,0 +1,110 @@
+package listen
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+const (
+	registerEvery = time.Minute            // a listener that others took for dead is recorded again
+	wakeRest      = 100 * time.Millisecond // between two wake-ups because of other processes
+	quietFor      = time.Minute            // after a warning about the store
+)
+
+// storeWarnings warns of what fails because of the store. One cause makes many things
+// fail: after a warning, the others are shown under -v only.
+type storeWarnings struct {
+	io *term.IO
+
+	mu     sync.Mutex
+	warned time.Time
+}
+
+func (w *storeWarnings) warn(what string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	write := w.io.Detail
+	if now := time.Now(); w.warned.IsZero() || now.Sub(w.warned) >= quietFor {
+		w.warned, write = now, w.io.Warning
+	}
+	write("%s: %v", what, err)
+}
+
+// register records that deliveries are taken at url.
+func (s *server) register(ctx context.Context, url string) error {
+	return s.db.Listeners.AddListener(ctx, inbox.Listener{URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs()})
+}
+
+// stayRegistered records it again from time to time, until ctx ends.
+func (s *server) stayRegistered(ctx context.Context, url string) {
+	tick := time.NewTicker(registerEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		if err := s.register(ctx, url); err != nil && ctx.Err() == nil {
+			s.warnings.warn("other commands may not find this listener", err)
+		}
+	}
+}
+
+// wakeOnChanges wakes whoever waits for what other processes store, until ctx ends.
+func (s *server) wakeOnChanges(ctx context.Context) {
+	changes := s.db.Changes.Watch(ctx)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			return
+		}
+		s.receiver.Wake()
+		s.forwarding.wakeAll()
+		rest.Reset(wakeRest)
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// wakeAll makes the forwarder read what others changed.
+func (fw *forwarding) wakeAll() {
+	if fw != nil {
+		fw.WakeAll()
+	}
+}
+
+// warnShared warns of targets of this computer to which listeners of other computers send
+// too, each on its own: a delivery goes to one of them.
+func (fw *forwarding) warnShared(ctx context.Context, db *app.Store, targets []forward.Target) error {
+	if fw == nil {
+		return nil
+	}
+	running, err := db.Listeners.RunningListeners(ctx)
+	if err != nil {
+		return err
+	}
+	for i, sink := range fw.Sinks() {
+		if names, _ := events.OtherComputers(running, sink.ID); targets[i].IsLoopback() && len(names) > 0 {
+			fw.io.WarningWith(term.Failure{
+				Message: "a listener on " + strings.Join(names, ", ") + " forwards to " + targets[i].Show() + " too: each delivery goes to one of these computers, not to all",
+				Hint:    "to send every delivery to each of them, give each a URL of its own, such as " + targets[i].Show() + "?at=NAME",
+			})
+		}
+	}
+	return nil
+}
