@@ -2,6 +2,7 @@ package complete_test
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,6 +104,20 @@ func TestCompletionIsBoundedAndWritesNothing(t *testing.T) {
 	}
 	if strings.Contains(stderr, "note") || strings.Contains(stderr, "warning") {
 		t.Errorf("stderr %q", stderr)
+	}
+}
+
+// A server that does not answer keeps nobody waiting, and is not written about.
+func TestCompletionGivesUpOnASilentServer(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	began := time.Now()
+	got, stderr := completions(t, t.TempDir(), "runs", "show", "--store", "postgres://ops@"+listener.Addr().String()+"/d", "")
+	if took := time.Since(began); len(got) > 0 || strings.Contains(stderr, "store") || took > 2*time.Second {
+		t.Errorf("%q after %s, stderr %q", got, took, stderr)
 	}
 }
 

@@ -1,0 +1,116 @@
+package app_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// openServer opens a session's store with settings, and returns what standard error had.
+func openServer(t *testing.T, home string, settings ...string) (*app.Store, string, error) {
+	t.Helper()
+	var stderr bytes.Buffer
+	a := &app.App{
+		IO: term.New(strings.NewReader(""), &bytes.Buffer{}, &stderr, term.Facts{}),
+		Sources: func([]config.Flag) config.Sources {
+			return config.Sources{Env: settings, WorkDir: home, Home: home}
+		},
+	}
+	s, err := a.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	opened, err := s.Store(t.Context())
+	return opened, stderr.String(), err
+}
+
+// TestPasswordsOfAServer opens a store whose server asks for a password, which may come
+// from several places, and is shown nowhere.
+func TestPasswordsOfAServer(t *testing.T) {
+	server, ok := pgtest.Start(t, "listen_addresses='127.0.0.1'")
+	if !ok {
+		return
+	}
+	const right = "right-secret"
+	if err := server.Ask(t.Context(), "ALTER ROLE waybill PASSWORD '"+right+"'", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.WriteFile("pg_hba.conf", []byte("local all all trust\nhost all all 127.0.0.1/32 scram-sha-256\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Restart(t.Context(), "fast"); err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(home, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	at := "WAYBILL_STORE=postgres://waybill@127.0.0.1:" + strconv.Itoa(server.Port) + "/waybill"
+	t.Setenv("PGPASSFILE", filepath.Join(home, "none"))
+	for _, c := range []struct {
+		name, env, passfile, setting string
+		kind                         error
+	}{
+		{name: "no password", kind: store.ErrLogin},
+		{name: "PGPASSWORD", env: right},
+		{name: "a wrong one", env: "wrong-secret", kind: store.ErrLogin},
+		{name: "PGPASSFILE", passfile: file("passfile", "127.0.0.1:*:waybill:waybill:"+right+"\n")},
+		{name: "store_password_file", setting: file("password", right+"\n")},
+		{name: "store_password_file wins", setting: file("password", right+"\n"), env: "wrong-secret"},
+	} {
+		t.Setenv("PGPASSWORD", c.env)
+		t.Setenv("PGPASSFILE", c.passfile)
+		opened, stderr, err := openServer(t, home, at, "WAYBILL_STORE_PASSWORD_FILE="+c.setting)
+		failed, isStore := errors.AsType[*store.Error](err)
+		switch {
+		case (err != nil) != (c.kind != nil), err != nil && (!isStore || failed.Kind != c.kind):
+			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
+		case err != nil && strings.Contains(err.Error()+failed.Hint(), "secret"):
+			t.Errorf("%s: it is shown: %v", c.name, err)
+		case err == nil && (strings.Contains(opened.Path, "secret") || !strings.HasPrefix(at, "WAYBILL_STORE="+strings.TrimSuffix(opened.Path, "?schema=waybill"))):
+			t.Errorf("%s: place %s", c.name, opened.Path)
+		}
+		if stderr != "" {
+			t.Errorf("%s: stderr %q", c.name, stderr)
+		}
+	}
+}
+
+// TestUnsyncedServer opens a store whose server may forget what it committed, where that
+// is allowed, and says so.
+func TestUnsyncedServer(t *testing.T) {
+	server, ok := pgtest.Start(t, "synchronous_commit=off")
+	if !ok {
+		return
+	}
+	at := "WAYBILL_STORE=" + server.NewURL(t)
+	if _, _, err := openServer(t, t.TempDir(), at); !errors.Is(err, store.ErrUnsynced) {
+		t.Errorf("error %v, want %v", err, store.ErrUnsynced)
+	}
+	opened, stderr, err := openServer(t, t.TempDir(), at, "WAYBILL_UNSYNCED_STORE=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !opened.New || strings.Count(stderr, "synchronous_commit is off") != 1 {
+		t.Errorf("new %v, stderr %q", opened.New, stderr)
+	}
+}
