@@ -30,6 +30,8 @@ type Engine struct {
 	// called again. Nil for a database that only calls it.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error
 
+	Parts Parts
+
 	// LockStaging waits until nobody else stages, and returns what lets others. Past
 	// ctx's deadline the error matches [context.DeadlineExceeded].
 	LockStaging func(ctx context.Context) (unlock func() error, err error)
@@ -72,6 +74,19 @@ type Connector interface {
 	// Judge says whether a transaction that failed with err may be done again from its
 	// beginning, since nothing of it was written; and whether its connection must be dropped.
 	Judge(err error) (again, drop bool)
+}
+
+// Parts are statements of a database that keeps tables in parts by ranges of numbers, so
+// that old parts are dropped whole. They are empty for others.
+//
+// A statement that drops is about the first part that begins after $1. It returns its
+// first and last number, whether it was dropped, and how many rows were in it, of how
+// many bytes; no row if there is no such part.
+type Parts struct {
+	UnverifiedBytes string // query for what [DB.UnverifiedBytes] returns
+	DropBodies      string // of deliveries before $2 and $3 that no sink waits for
+	DropVersions    string // of answers before $2
+	DropAnswers     string // of batches of pruned runs, from parts with others too
 }
 
 // Queryer is a connection, or a pool of them.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -18,14 +19,56 @@ const pruneAfter = 24 * time.Hour
 // [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n int64
-	_, err := d.row(ctx, []any{&n}, "SELECT COALESCE(SUM(length(body) + length(header)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL")
+	_, err := d.row(ctx, []any{&n}, cmp.Or(d.engine.Parts.UnverifiedBytes,
+		"SELECT COALESCE(SUM(length(body) + length(header)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL"))
 	return n, err
+}
+
+// part is one that a statement of [Parts] was about.
+type part struct {
+	first, last int64
+	dropped     bool
+	rows, bytes int64
+}
+
+// dropParts calls do for each part that a statement of [Parts] is about, in the order of
+// their numbers. Each takes a transaction of its own.
+func (d *DB) dropParts(ctx context.Context, do func(part), query string, args ...any) error {
+	if query == "" {
+		return nil
+	}
+	for after := int64(-1); ; {
+		p, err := runFor(ctx, d, func(ctx context.Context, t *tx) (*part, error) {
+			var p part
+			found, err := t.row(ctx, []any{&p.first, &p.last, &p.dropped, &p.rows, &p.bytes}, query, append([]any{after}, args...)...)
+			if !found {
+				return nil, err
+			}
+			return &p, err
+		})
+		if p == nil || err != nil {
+			return err
+		}
+		do(*p)
+		after = p.last
+	}
 }
 
 // Prune drops the bytes of old deliveries, see [inbox.Retention].
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
-	for after := int64(0); ; {
+	kept := int64(-1) // where what is not dropped whole begins
+	if err := d.dropParts(ctx, func(one part) {
+		switch {
+		case one.dropped:
+			p.Deliveries, p.Bytes = p.Deliveries+one.rows, p.Bytes+one.bytes
+		case kept < 0:
+			kept = one.first
+		}
+	}, d.engine.Parts.DropBodies, millis(before), millis(time.Now().Add(-pruneAfter))); err != nil {
+		return p, err
+	}
+	for after := kept - 1; ; {
 		seqs, err := list(ctx, d.each, scanOne[int64], "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3",
 			after, millis(before), pruneAtOnce)
 		if err != nil {

@@ -34,6 +34,9 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 			p.Unfinished++
 		}
 	}
+	if err == nil {
+		err = d.dropParts(ctx, func(part) {}, d.engine.Parts.DropAnswers)
+	}
 	return p, d.fail("lock", err)
 }
 
@@ -44,11 +47,15 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 	if err != nil || c.Pending+c.Sending+c.Unknown > 0 {
 		return false, err
 	}
+	if t.w.engine.Parts.DropAnswers == "" { // else they go at the end
+		if _, err := t.exec(ctx, "DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)", run); err != nil {
+			return false, err
+		}
+	}
 	err = t.execAll(ctx, []string{
 		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM repeats WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
-		"DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)",
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
 		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",
 		"UPDATE runs SET state = 'pruned', owner = '', files = '[]' WHERE id = $1",

@@ -3,9 +3,13 @@ package store
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
+
+// maxVersions is how many answers about a referId are kept: the first and the latest 100.
+const maxVersions = 101
 
 // AnswerVersions yields what answers said of a referId, see [ledger.Versions].
 func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[ledger.AnswerVersion, error] {
@@ -14,6 +18,10 @@ func (d *DB) AnswerVersions(ctx context.Context, account, referID string) iter.S
 				SELECT 0 AS last, id, first_seen, seen, digest, raw FROM answer_versions WHERE account_id = `+accountOf("$1")+` AND refer_id = $2
 				UNION ALL SELECT 1, 0, first_seen, seen, digest, raw FROM answers WHERE account_id = `+accountOf("$1")+` AND refer_id = $2) AS versions
 			ORDER BY last, id`, account, referID)
+		// A database may remove the others later.
+		if more := len(all) - maxVersions; more > 0 {
+			all = slices.Delete(all, 1, 1+more)
+		}
 		for _, v := range all {
 			if v.Raw, err = unpack(v.Raw); !yield(v, err) || err != nil {
 				return

@@ -52,6 +52,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 		Connector: e.writer, Readers: e.readers, Owners: e.owners,
 		Clock:       store.Clock{ID: e.clock.ID, Now: e.clock.Now},
 		Rewrite:     rewrite,
+		Parts:       parts,
 		Read:        e.read,
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,

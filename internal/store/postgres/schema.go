@@ -17,6 +17,14 @@ import (
 //go:embed schema/*.sql
 var schemaFiles embed.FS
 
+// parts are the statements for the tables in partitions.
+var parts = store.Parts{
+	UnverifiedBytes: "SELECT COALESCE(SUM(bytes), 0) FROM delivery_records WHERE verified <> 'yes' AND bytes IS NOT NULL",
+	DropBodies:      "SELECT first, last, dropped, items, bytes FROM drop_delivery_bytes($1, $2, $3)",
+	DropVersions:    "SELECT first, last, dropped, items, bytes FROM drop_answer_versions($1, $2)",
+	DropAnswers:     "SELECT first, last, dropped, items, bytes FROM drop_batch_answers($1)",
+}
+
 // migrations returns the steps from each version to the next; the first makes
 // version 1 in an empty schema, which is the search path.
 func migrations() ([]string, error) {

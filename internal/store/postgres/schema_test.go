@@ -267,19 +267,18 @@ func testPartitions(t *testing.T, conn *pgx.Conn) {
 	exec(t, conn, `INSERT INTO outbox (sink, delivery, added, blocked, owner, due, attempts, failures, first_fail, dead, status, problem, reply)
 		VALUES (1, $1, 0, 0, '', 0, 0, 0, 0, 0, 0, '', '')`, size+1)
 	all := dropBytes(t, conn, 2*size, 3*size)
-	if len(all) != 4 || all[0] != (dropped{0, size - 1, true, 4, 24}) || all[1] != (dropped{size, 2*size - 1, false, 0, 0}) || all[2].Dropped || all[3].Dropped {
+	if len(all) != 4 || all[0] != (dropped{0, size - 1, true, 4, 24}) || all[1] != (dropped{size, 2*size - 1, false, 2, 12}) || all[2].Dropped || all[3].Dropped {
 		t.Errorf("dropped %+v", all)
 	}
 	if n := number(t, conn, "SELECT COUNT(*) FROM deliveries WHERE seq < $1 AND body IS NULL AND length(header) = 0", size); n != 4 {
 		t.Errorf("%d deliveries have no body", n)
 	}
-	const unverified = "SELECT COALESCE(SUM(bytes), 0) FROM delivery_records WHERE verified <> 'yes' AND bytes IS NOT NULL"
-	if n := number(t, conn, unverified); n != 6 {
+	if n := number(t, conn, parts.UnverifiedBytes); n != 6 {
 		t.Errorf("%d bytes are unverified", n)
 	}
 	exec(t, conn, "UPDATE deliveries SET body = NULL, header = '' WHERE seq = $1", size+1)
 	exec(t, conn, "UPDATE deliveries SET verified = 'yes' WHERE seq = 3")
-	if n := number(t, conn, unverified) + 10*number(t, conn, "SELECT COUNT(*) FROM released"); n != 10 {
+	if n := number(t, conn, parts.UnverifiedBytes) + 10*number(t, conn, "SELECT COUNT(*) FROM released"); n != 10 {
 		t.Errorf("%d", n)
 	}
 	exec(t, conn, "DELETE FROM outbox")
@@ -312,6 +311,35 @@ func testPartitions(t *testing.T, conn *pgx.Conn) {
 	}
 	if n := number(t, conn, "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'batch_answers'::regclass"); n != 3 {
 		t.Errorf("%d partitions are left", n)
+	}
+}
+
+// What is copied has its numbers already.
+func TestCopiedRows(t *testing.T) {
+	conn := newSchema(t)
+	if conn == nil {
+		return
+	}
+	exec(t, conn, "SELECT prepare_partitions('answer_versions', 9000000, 9000001)")
+	exec(t, conn, "INSERT INTO answer_versions (id, account_id, refer_id, first_seen, seen, raw) SELECT 9000000 + n, 1, 'r', 0, n, '' FROM generate_series(0, 1) AS n")
+	exec(t, conn, "SELECT prepare_partitions('batch_answers', 0, 10000)")
+	exec(t, conn, "INSERT INTO batch_answers (batch_id, cut, raw) VALUES (10000, 0, '')")
+	if n := number(t, conn, "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'batch_answers'::regclass"); n != 4 {
+		t.Errorf("%d partitions", n)
+	}
+	if n := number(t, conn, "SELECT items FROM drop_answer_versions(-1, 100)"); n != 0 {
+		t.Errorf("%d answers dropped of an empty partition", n)
+	}
+	columns := []string{"seq", "received", "method", "path", "raw_query", "remote", "verified", "reason", "scheme", "secret_name", "body_authenticated", "single", "anomaly", "header", "body"}
+	delivery := func(seq int64, body any) []any {
+		return []any{seq, int64(1), "POST", []byte("/"), []byte{}, "", "no", "", "", "", int64(1), int64(0), "", []byte("ab"), body}
+	}
+	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"deliveries"}, columns, pgx.CopyFromRows([][]any{delivery(1, []byte("body")), delivery(2, []byte{}), delivery(3, nil)})); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, conn, "DELETE FROM deliveries WHERE seq = 1")
+	if n, bytes, records := number(t, conn, "SELECT COUNT(*) FROM deliveries WHERE body IS NOT NULL"), number(t, conn, parts.UnverifiedBytes), number(t, conn, "SELECT COUNT(*) FROM delivery_bytes"); n != 1 || bytes != 2 || records != 1 {
+		t.Errorf("%d bodies of %d bytes, %d records of them", n, bytes, records)
 	}
 }
 

@@ -84,11 +84,17 @@ CREATE TABLE counters (
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('commits', 0);
 
+-- How many numbers a partition of a table has.
+CREATE FUNCTION partition_size(parent TEXT) RETURNS BIGINT LANGUAGE sql IMMUTABLE AS $$
+	SELECT CASE parent WHEN 'batch_answers' THEN 4096 WHEN 'answer_versions' THEN 1048576 WHEN 'delivery_bytes' THEN 131072 END::BIGINT
+$$;
+
 -- Makes the partition of a number and the next one, where they are missing. It blocks
 -- nobody. Where somebody else is changing the table, the next one is left for later.
-CREATE FUNCTION add_partitions(parent TEXT, size BIGINT, number BIGINT) RETURNS VOID LANGUAGE plpgsql
+CREATE FUNCTION add_partitions(parent TEXT, number BIGINT) RETURNS VOID LANGUAGE plpgsql
 	SET search_path FROM CURRENT SET lock_timeout = '1s' AS $$
 DECLARE
+	size BIGINT := partition_size(parent);
 	part TEXT;
 BEGIN
 	FOR n IN number / size .. number / size + 1 LOOP
@@ -107,11 +113,21 @@ BEGIN
 END $$;
 REVOKE ALL ON FUNCTION add_partitions FROM PUBLIC;
 
--- The number of the first partition that begins after a number.
-CREATE FUNCTION partition_after(parent TEXT, size BIGINT, number BIGINT) RETURNS BIGINT LANGUAGE sql STABLE AS $$
-	SELECT MIN(n) FROM (SELECT CAST(substring(c.relname FROM '[0-9]+$') AS BIGINT) AS n
+-- Makes the partitions of all numbers between these, for rows that are copied. Others
+-- need not ask for it.
+CREATE FUNCTION prepare_partitions(parent TEXT, first BIGINT, last BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+	FOR n IN first / partition_size(parent) .. last / partition_size(parent) LOOP
+		PERFORM add_partitions(parent, n * partition_size(parent));
+	END LOOP;
+END $$;
+
+-- The first partition that begins after a number, with its first and its last one.
+CREATE FUNCTION partition_after(parent TEXT, number BIGINT, OUT n BIGINT, OUT first BIGINT, OUT last BIGINT) LANGUAGE sql STABLE AS $$
+	SELECT k, k * partition_size(parent), (k + 1) * partition_size(parent) - 1
+	FROM (SELECT CAST(substring(c.relname FROM '[0-9]+$') AS BIGINT) AS k
 		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(parent)) AS parts
-	WHERE n * size > number
+	WHERE k * partition_size(parent) > number ORDER BY k LIMIT 1
 $$;
 
 -- Drops a partition; or its rows, while others use the table, such as pg_dump.
@@ -173,34 +189,39 @@ CREATE TABLE batch_answers (
 	raw      BYTEA NOT NULL
 ) PARTITION BY RANGE (batch_id);
 ALTER TABLE batch_answers ALTER COLUMN raw SET STORAGE EXTERNAL; -- it is compressed
-SELECT add_partitions('batch_answers', 4096, 0);
+SELECT add_partitions('batch_answers', 0);
 
 CREATE FUNCTION add_batch_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-	PERFORM add_partitions('batch_answers', 4096, new.id);
+	PERFORM add_partitions('batch_answers', new.id);
 	RETURN NULL;
 END $$;
 CREATE TRIGGER batches_added AFTER INSERT ON batches FOR EACH ROW WHEN (new.id % 256 = 0) EXECUTE FUNCTION add_batch_partitions();
 
--- Drops the answers of batches that pruned runs left, of the first partition after a
--- number. It returns which numbers that was about, no row if no partition follows.
-CREATE FUNCTION drop_batch_answers(after BIGINT) RETURNS TABLE (first BIGINT, last BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- Each of the functions drop_ is about the first partition that begins after a number:
+-- it drops it if it may. It returns the numbers of the partition, whether it dropped it,
+-- how many rows that was and their bytes; no row if there is no such partition.
+
+-- Answers of batches that no run needs. Where others are among them, it deletes them.
+CREATE FUNCTION drop_batch_answers(after BIGINT)
+	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-	n BIGINT := partition_after('batch_answers', 4096, after);
+	part RECORD;
 BEGIN
-	IF n IS NULL THEN
+	SELECT * INTO part FROM partition_after('batch_answers', after);
+	IF part.n IS NULL THEN
 		RETURN;
 	END IF;
-	first := n * 4096;
-	last := first + 4095;
-	IF EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > last + 4096 AND b.rows > 0 AND r.state <> 'staged') AND
-		NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id BETWEEN first AND last AND r.state <> 'pruned') THEN
-		PERFORM drop_partition('batch_answers', n);
+	-- Batches whose staging is given up leave their numbers to others.
+	dropped := EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > part.last + partition_size('batch_answers') AND b.rows > 0 AND r.state <> 'staged') AND
+		NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id BETWEEN part.first AND part.last AND r.state <> 'pruned');
+	IF dropped THEN
+		PERFORM drop_partition('batch_answers', part.n);
 	ELSE
-		DELETE FROM batch_answers a WHERE a.batch_id BETWEEN first AND last AND
+		DELETE FROM batch_answers a WHERE a.batch_id BETWEEN part.first AND part.last AND
 			NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id = a.batch_id AND r.state <> 'pruned');
 	END IF;
-	RETURN NEXT;
+	RETURN QUERY SELECT part.first, part.last, dropped, 0::BIGINT, 0::BIGINT;
 END $$;
 
 CREATE TABLE rows (
@@ -330,7 +351,6 @@ CREATE TABLE answers (
 	digest     BYTEA,
 	first_seen BIGINT NOT NULL DEFAULT 0,
 	asked      BIGINT NOT NULL DEFAULT 0,
-	versions   BIGINT NOT NULL DEFAULT 0, -- that were kept in answer_versions
 	PRIMARY KEY (account_id, refer_id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
@@ -346,54 +366,50 @@ CREATE TABLE answer_versions (
 CREATE INDEX answer_versions_by_refer ON answer_versions (account_id, refer_id, id);
 -- Whether a partition is old.
 CREATE INDEX answer_versions_seen ON answer_versions USING brin (seen) WITH (autosummarize = on);
-SELECT add_partitions('answer_versions', 4194304, 0);
+SELECT add_partitions('answer_versions', 0);
 
--- Keeps the answer that was there. It looks for others only where there are some: that
--- takes a look at each partition.
+-- Keeps the answer that was there. One that says nothing is kept after others only. Whether
+-- there are too many is not looked for each time: that takes a look at each partition.
 CREATE FUNCTION keep_answer_version() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
 	added BIGINT;
 BEGIN
-	IF old.digest IS NOT NULL AND octet_length(old.digest) = 0 AND old.versions = 0 THEN
-		RETURN new;
+	IF octet_length(old.digest) = 0 AND NOT EXISTS (SELECT 1 FROM answer_versions v WHERE v.account_id = old.account_id AND v.refer_id = old.refer_id) THEN
+		RETURN NULL;
 	END IF;
 	INSERT INTO answer_versions (account_id, refer_id, first_seen, seen, digest, raw)
 		VALUES (old.account_id, old.refer_id, old.first_seen, old.seen, old.digest, old.raw) RETURNING id INTO added;
 	IF added % 65536 = 0 THEN
-		PERFORM add_partitions('answer_versions', 4194304, added);
+		PERFORM add_partitions('answer_versions', added);
 	END IF;
-	new.versions := old.versions + 1;
-	IF new.versions > 100 THEN -- the first one and the latest 99 stay
+	IF added % 16 = 0 THEN -- the first one and the latest 99 stay
 		DELETE FROM answer_versions v WHERE v.account_id = old.account_id AND v.refer_id = old.refer_id
 			AND v.id <= (SELECT l.id FROM answer_versions l WHERE l.account_id = old.account_id AND l.refer_id = old.refer_id ORDER BY l.id DESC LIMIT 1 OFFSET 99)
 			AND v.id > (SELECT MIN(f.id) FROM answer_versions f WHERE f.account_id = old.account_id AND f.refer_id = old.refer_id);
 	END IF;
-	RETURN new;
+	RETURN NULL;
 END $$;
-CREATE TRIGGER answers_changed BEFORE UPDATE OF digest ON answers FOR EACH ROW
+CREATE TRIGGER answers_changed AFTER UPDATE OF digest ON answers FOR EACH ROW
 	WHEN (old.digest IS DISTINCT FROM new.digest) EXECUTE FUNCTION keep_answer_version();
 
--- Drops the first partition after a number, if the answers in it all came last before
--- that time. It returns which numbers that was about, no row if no partition follows;
--- how many answers it dropped, and whether it dropped all.
+-- Answers that all came last before that time.
 CREATE FUNCTION drop_answer_versions(after BIGINT, before BIGINT)
-	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-	n BIGINT := partition_after('answer_versions', 4194304, after);
+	part RECORD;
 BEGIN
-	IF n IS NULL THEN
+	SELECT * INTO part FROM partition_after('answer_versions', after);
+	IF part.n IS NULL THEN
 		RETURN;
 	END IF;
-	first := n * 4194304;
-	last := first + 4194303;
 	items := 0;
-	dropped := EXISTS (SELECT 1 FROM answer_versions v WHERE v.id > last) AND
-		NOT EXISTS (SELECT 1 FROM answer_versions v WHERE v.id BETWEEN first AND last AND v.seen >= before);
+	dropped := EXISTS (SELECT 1 FROM answer_versions v WHERE v.id > part.last) AND
+		NOT EXISTS (SELECT 1 FROM answer_versions v WHERE v.id BETWEEN part.first AND part.last AND v.seen >= before);
 	IF dropped THEN
-		SELECT COUNT(*) INTO items FROM answer_versions v WHERE v.id BETWEEN first AND last;
-		PERFORM drop_partition('answer_versions', n);
+		SELECT COUNT(*) INTO items FROM answer_versions v WHERE v.id BETWEEN part.first AND part.last;
+		PERFORM drop_partition('answer_versions', part.n);
 	END IF;
-	RETURN NEXT;
+	RETURN QUERY SELECT part.first, part.last, dropped, items, 0::BIGINT;
 END $$;
 
 -- Deliveries stand in two tables: what stays of them, and what is dropped when it is
@@ -424,11 +440,11 @@ CREATE TABLE delivery_bytes (
 	header BYTEA NOT NULL,
 	body   BYTEA NOT NULL
 ) PARTITION BY RANGE (seq);
-SELECT add_partitions('delivery_bytes', 131072, 0);
+SELECT add_partitions('delivery_bytes', 0);
 
 CREATE FUNCTION add_delivery_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-	PERFORM add_partitions('delivery_bytes', 131072, new.seq);
+	PERFORM add_partitions('delivery_bytes', new.seq);
 	RETURN NULL;
 END $$;
 CREATE TRIGGER deliveries_added AFTER INSERT ON delivery_records FOR EACH ROW WHEN (new.seq % 8192 = 0) EXECUTE FUNCTION add_delivery_partitions();
@@ -447,45 +463,48 @@ CREATE RULE deliveries_insert AS ON INSERT TO deliveries DO INSTEAD (
 	INSERT INTO delivery_bytes (seq, header, body) SELECT new.seq, new.header, new.body WHERE new.body IS NOT NULL
 );
 
--- A body that becomes NULL is dropped with its header; otherwise they do not change.
-CREATE FUNCTION update_delivery() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+-- The rule is faster than a trigger; COPY takes no rules. A body that becomes NULL is
+-- dropped with its header; otherwise they do not change.
+CREATE FUNCTION change_delivery() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-	UPDATE delivery_records SET verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
-		body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN bytes END WHERE seq = old.seq;
-	IF new.body IS NULL THEN
+	IF tg_op = 'INSERT' THEN
+		INSERT INTO deliveries SELECT new.*;
+		RETURN new;
+	END IF;
+	IF tg_op = 'DELETE' THEN
+		DELETE FROM delivery_records WHERE seq = old.seq;
+	ELSE
+		UPDATE delivery_records SET verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
+			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN bytes END WHERE seq = old.seq;
+	END IF;
+	IF tg_op = 'DELETE' OR new.body IS NULL THEN
 		DELETE FROM delivery_bytes WHERE seq = old.seq;
 	END IF;
-	RETURN new;
+	RETURN old;
 END $$;
-CREATE TRIGGER deliveries_update INSTEAD OF UPDATE ON deliveries FOR EACH ROW EXECUTE FUNCTION update_delivery();
+CREATE TRIGGER deliveries_change INSTEAD OF INSERT OR UPDATE OR DELETE ON deliveries FOR EACH ROW EXECUTE FUNCTION change_delivery();
 
--- Drops the headers and bodies of the first partition after a number, if no sink waits
--- for one of them and all were received before both times. It returns which numbers that
--- was about, no row if no partition follows; whether it dropped them, and how many they
--- were and their size.
+-- Headers and bodies of deliveries that all came before both times, and that no sink
+-- waits for.
 CREATE FUNCTION drop_delivery_bytes(after BIGINT, before BIGINT, since BIGINT)
 	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-	n BIGINT := partition_after('delivery_bytes', 131072, after);
+	part RECORD;
 	latest BIGINT;
 BEGIN
-	IF n IS NULL THEN
+	SELECT * INTO part FROM partition_after('delivery_bytes', after);
+	IF part.n IS NULL THEN
 		RETURN;
 	END IF;
-	first := n * 131072;
-	last := first + 131071;
 	SELECT COUNT(*), COALESCE(SUM(r.bytes), 0), COALESCE(MAX(r.received), 0) INTO items, bytes, latest
-		FROM delivery_records r WHERE r.seq BETWEEN first AND last AND r.bytes IS NOT NULL;
-	dropped := latest < before AND latest < since AND EXISTS (SELECT 1 FROM delivery_records r WHERE r.seq > last) AND
-		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN first AND last AND o.dead = 0);
+		FROM delivery_records r WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL;
+	dropped := latest < before AND latest < since AND EXISTS (SELECT 1 FROM delivery_records r WHERE r.seq > part.last) AND
+		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN part.first AND part.last AND o.dead = 0);
 	IF dropped THEN
-		PERFORM drop_partition('delivery_bytes', n);
-		UPDATE delivery_records r SET bytes = NULL WHERE r.seq BETWEEN first AND last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
-	ELSE
-		items := 0;
-		bytes := 0;
+		PERFORM drop_partition('delivery_bytes', part.n);
+		UPDATE delivery_records r SET bytes = NULL WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
 	END IF;
-	RETURN NEXT;
+	RETURN QUERY SELECT part.first, part.last, dropped, items, bytes;
 END $$;
 
 CREATE TABLE events (
