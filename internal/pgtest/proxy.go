@@ -74,10 +74,13 @@ func (p *Proxy) Refuse() {
 	p.Cut()
 }
 
+// RefuseNew resets each new connection at once, until [Proxy.Heal].
+func (p *Proxy) RefuseNew() { p.change(func(s *networkState) { s.refused = true }) }
+
 // Stall lets no byte pass either way, and says so to nobody, until [Proxy.Heal].
 func (p *Proxy) Stall() { p.change(func(s *networkState) { s.stalled = true }) }
 
-// Heal ends what [Proxy.Refuse], [Proxy.Stall] and [Proxy.Delay] began. Bytes
+// Heal ends what [Proxy.Refuse], [Proxy.RefuseNew], [Proxy.Stall] and [Proxy.Delay] began. Bytes
 // that were stalled arrive then.
 func (p *Proxy) Heal() {
 	p.change(func(s *networkState) { s.refused, s.stalled, s.delay = false, false, 0 })

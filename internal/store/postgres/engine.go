@@ -112,14 +112,20 @@ func (e *engine) close() error {
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
 	for deadline := time.Now().Add(2 * e.spans.patience); ; {
 		again, err := ask()
-		if err == nil || !again || ctx.Err() != nil || !canRetry(err) || time.Now().After(deadline) || !e.wait(ctx) {
+		if err == nil || !again || ctx.Err() != nil || !e.isPassing(err) || time.Now().After(deadline) || !e.outage.wait(ctx) {
 			return err
 		}
 	}
 }
 
-// wait waits before the next try of what failed. It returns false if there is to be none.
-func (e *engine) wait(ctx context.Context) bool { return e.outage.wait(ctx, e.spans.patience) }
+// isPassing reports whether what failed with err may succeed when it is tried again now.
+// Where no connection could be made, that holds for a while only.
+func (e *engine) isPassing(err error) bool {
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting && !e.outage.isYoung(e.spans.patience) {
+		return false
+	}
+	return sqlState(err) == "55P03" || canRetry(err)
+}
 
 // trouble is an error of a kind, which came while something was written.
 func (e *engine) trouble(kind, cause error) error {

@@ -114,6 +114,9 @@ func (x transaction) end(t *testing.T) error {
 	return err
 }
 
+// commit ends what is sent to commit.
+const commit = "COMMIT\x00"
+
 // mark writes something, and marks reads how much of it is there.
 const mark = "INSERT INTO keyprints (account_id, print) VALUES ($1, '')"
 
@@ -136,8 +139,8 @@ func TestCommitWhoseConnectionIsLost(t *testing.T) {
 		marks int
 		again bool
 	}{
-		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore("COMMIT") }, 0, true},
-		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter("COMMIT") }, 1, false},
+		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore(commit) }, 0, true},
+		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter(commit) }, 1, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := s.NewURL(t)

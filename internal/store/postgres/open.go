@@ -57,9 +57,17 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
 		Check:       e.check,
-		Fail:        func(op string, err error) error { return fail(e.place, op, err) },
+		Fail:        e.fail,
 		Close:       e.close,
 	}), nil
+}
+
+// fail is for [store.Engine]. Nothing is lost with a connection that is closed.
+func (e *engine) fail(op string, err error) error {
+	if op == "close" && isNetwork(err) {
+		return nil
+	}
+	return fail(e.place, op, err)
 }
 
 // open connects and brings the schema up to date. It reports whether there was none, and

@@ -28,7 +28,7 @@ func (o *outage) record(err error) {
 	now := time.Now()
 	switch {
 	case err == nil:
-		o.began = time.Time{}
+		o.began, o.pause = time.Time{}, 0
 		return
 	case o.began.IsZero(), now.Sub(o.last) > forgetful:
 		o.began, o.pause = now, firstPause
@@ -38,19 +38,15 @@ func (o *outage) record(err error) {
 	o.last = now
 }
 
-// passes reports whether the outage, if there is one, is younger than that.
-func (o *outage) passes(patience time.Duration) bool {
+// isYoung reports whether the outage, if there is one, is younger than that.
+func (o *outage) isYoung(patience time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.began.IsZero() || time.Since(o.began) < patience
 }
 
-// wait waits before the next try. It returns false if there is to be none: ctx ended, or the
-// outage is older than patience.
-func (o *outage) wait(ctx context.Context, patience time.Duration) bool {
-	if !o.passes(patience) {
-		return false
-	}
+// wait waits before the next try. It returns false if ctx ended.
+func (o *outage) wait(ctx context.Context) bool {
 	o.mu.Lock()
 	pause := max(o.pause, firstPause)
 	o.mu.Unlock()

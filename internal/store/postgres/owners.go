@@ -205,7 +205,7 @@ func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool
 // ends by itself.
 func (o *owners) release(ctx context.Context) {
 	name, _ := o.own()
-	if name == "" || !o.engine.outage.passes(o.engine.spans.patience) {
+	if name == "" || !o.engine.outage.isYoung(o.engine.spans.patience) {
 		return
 	}
 	o.fenced(name)

@@ -30,7 +30,10 @@ func (e *engine) lockStaging(ctx context.Context) (unlock func() error, err erro
 	for {
 		name, err := e.takeStaging(ctx)
 		if name != "" {
-			return func() error { return e.unlockStaging(name) }, nil
+			return func() error {
+				e.unlockStaging(name)
+				return nil
+			}, nil
 		}
 		if err == nil {
 			select {
@@ -91,12 +94,13 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	return own, err
 }
 
-// unlockStaging lets others stage. Once the store is closed they may without that.
-func (e *engine) unlockStaging(name string) error {
+// unlockStaging lets others stage. Where that fails they may once this process has closed
+// the store, which removes its row.
+func (e *engine) unlockStaging(name string) {
 	defer func() { <-e.staging.token }()
 	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)
 	defer cancel()
-	return e.read(ctx, func() (bool, error) {
+	_ = e.read(ctx, func() (bool, error) {
 		_, err := e.readers.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)
 		return true, err
 	})

@@ -61,7 +61,7 @@ func newWriter(e *engine) *writer { return &writer{engine: e, pool: e.pool(1)} }
 func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
-		w.engine.wait(ctx)
+		w.engine.outage.wait(ctx)
 		return nil, err
 	}
 	w.isFirst = true
@@ -243,7 +243,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 			return fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
 			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, cause))
-		case time.Now().After(deadline), !w.isPassing(err), !w.engine.wait(ctx):
+		case time.Now().After(deadline), !w.engine.isPassing(err), !w.engine.outage.wait(ctx):
 			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, err))
 		}
 	}
@@ -273,11 +273,6 @@ func (w *writer) askNumber(ctx context.Context, query string) (number int64, fou
 	return number, found, err
 }
 
-// isPassing reports whether what failed may succeed soon.
-func (w *writer) isPassing(err error) bool {
-	return sqlState(err) == "55P03" || canRetry(err)
-}
-
 // Judge is for [store.Connector].
 func (w *writer) Judge(err error) (again, drop bool) {
 	switch {
@@ -286,5 +281,5 @@ func (w *writer) Judge(err error) (again, drop bool) {
 	case errors.Is(err, errNotCommitted), errors.Is(err, sql.ErrConnDone):
 		return true, true
 	}
-	return w.isPassing(err) && w.engine.outage.passes(w.engine.spans.patience), breaks(err)
+	return w.engine.isPassing(err), breaks(err)
 }
