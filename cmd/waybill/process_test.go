@@ -39,6 +39,8 @@ type world struct {
 	home string
 	url  string
 	env  []string
+
+	storeFails bool // the store may be away for a while
 }
 
 // newHome is a world without a service.

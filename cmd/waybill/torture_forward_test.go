@@ -41,7 +41,9 @@ func TestTortureForward(t *testing.T) {
 	var sending sync.WaitGroup
 	errs := make([]error, numbers)
 	for n := range numbers {
-		sending.Go(func() { errs[n] = sendHooks(ctx, l, n, each, (down+half)/time.Duration(each)) })
+		sending.Go(func() {
+			errs[n] = sendHooks(ctx, func() string { return *l.url.Load() }, n, each, (down+half)/time.Duration(each))
+		})
 	}
 	begin := time.Now()
 	await := func(d time.Duration) { // until that much of the bad time is over
@@ -124,12 +126,12 @@ func hookHeader(body, secret string) (http.Header, error) {
 
 // sendHooks sends the deliveries of one sender, each until it is answered with
 // 2xx. Some of them once more, and some forged ones between.
-func sendHooks(ctx context.Context, l *relay, n, count int, pause time.Duration) error {
+func sendHooks(ctx context.Context, url func() string, n, count int, pause time.Duration) error {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: 10 * time.Second}
 	defer client.CloseIdleConnections()
 	for i := range count {
 		for {
-			status, err := sendSigned(ctx, client, *l.url.Load(), hookBody(n, i), hookSecret)
+			status, err := sendSigned(ctx, client, url(), hookBody(n, i), hookSecret)
 			if err == nil && status == http.StatusOK {
 				break
 			}
@@ -140,8 +142,8 @@ func sendHooks(ctx context.Context, l *relay, n, count int, pause time.Duration)
 			}
 		}
 		if i%7 == 0 { // no matter what comes of these
-			_, _ = sendSigned(ctx, client, *l.url.Load(), hookBody(n, i), hookSecret)
-			_, _ = sendSigned(ctx, client, *l.url.Load(), hookBody(n, count+i), "forged")
+			_, _ = sendSigned(ctx, client, url(), hookBody(n, i), hookSecret)
+			_, _ = sendSigned(ctx, client, url(), hookBody(n, count+i), "forged")
 		}
 		select {
 		case <-ctx.Done():

@@ -94,9 +94,10 @@ func killRound(t *testing.T, processes, kills int) (met int) {
 }
 
 // done reports whether every one of so many rows is accepted or rejected.
-func (w *world) done(rows int) bool {
+func (w *world) done(rows int, flags ...string) bool {
+	w.tb.Helper()
 	settled := 0
-	for _, state := range w.ledger() {
+	for _, state := range w.ledger(flags...) {
 		if state == "accepted" || state == "rejected" {
 			settled++
 		}

@@ -89,10 +89,19 @@ func (w *world) again(args ...string) (r createResult, stderr []byte, done bool)
 	w.tb.Helper()
 	code, stdout, stderr := w.run(args...)
 	err := json.Unmarshal(stdout, &r)
-	if err != nil || !slices.Contains([]int{0, 5, 6, 7, 8, 11}, code) {
+	if err != nil || !slices.Contains(w.endings(), code) {
 		w.tb.Fatalf("%q ended with %d: %v\nstdout: %s\nstderr: %s", args, code, err, stdout, stderr)
 	}
 	return r, stderr, code == 0 || r.Rejected > 0 && r.Unknown+r.Pending == 0
+}
+
+// endings are the exit statuses of a create that can be repeated.
+func (w *world) endings() []int {
+	codes := []int{0, 5, 6, 7, 8, 11}
+	if w.storeFails {
+		codes = append(codes, 10)
+	}
+	return codes
 }
 
 // killed starts a command and kills it after a delay. It reports whether the
@@ -110,7 +119,7 @@ func (w *world) killed(delay time.Duration, args ...string) (bool, error) {
 		return false, fmt.Errorf("%w\nstderr: %s", err, cmd.Stderr)
 	case code == -1:
 		return true, nil
-	case !slices.Contains([]int{0, 5, 6, 7, 8, 11}, code):
+	case !slices.Contains(w.endings(), code):
 		return false, fmt.Errorf("%q ended with %d\nstdout: %s\nstderr: %s", args, code, cmd.Stdout, cmd.Stderr)
 	}
 	return false, nil
