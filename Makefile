@@ -45,7 +45,7 @@ test: ## run all tests (with LibreOffice and a PostgreSQL server, where they are
 # On the server that DSN names: make test-postgres DSN=postgres://me@db.example/tests
 test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
 	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) ./internal/store/... ./internal/pgtest
-	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
+	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 -parallel 8 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
 
 # The library of the store is left out of it: it would take two thirds of the
 # time, and its own tests are the place to find its races.
