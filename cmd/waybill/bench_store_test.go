@@ -165,7 +165,7 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	}
 	for version := 1; version <= largeVersion && err == nil; version++ {
 		var step []byte
-		step, err = os.ReadFile(fmt.Sprintf("../../internal/store/schema/%d.sql", version))
+		step, err = os.ReadFile(fmt.Sprintf("../../internal/store/sqlite/schema/%d.sql", version))
 		exec(string(step))
 	}
 	indexes, drop := "", ""
