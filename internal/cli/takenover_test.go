@@ -12,13 +12,33 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/pgtest"
 )
 
 // A command that others took for dead while it waited for an answer ends with 10 and
 // the counts of the store: its row is unknown, whatever the answer was, and the same
 // command goes on.
 func TestRunThatAnotherTookOver(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s.db")
+	t.Run("file", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "s.db")
+		takeOver(t, path, func() error { return os.RemoveAll(path + ".owners") }) // its lock is gone
+	})
+	t.Run("server", func(t *testing.T) {
+		url, ok := pgtest.URL(t)
+		if !ok {
+			return
+		}
+		takeOver(t, url, func() error { // its row is gone
+			_, err := pgtest.Connect(t, url).Exec(t.Context(), "DELETE FROM owners")
+			return err
+		})
+	})
+}
+
+// takeOver lets another command take over the rows that a first one is sending. die makes
+// the first look dead.
+func takeOver(t *testing.T, place string, die func() error) {
+	t.Helper()
 	input := filepath.Join(t.TempDir(), "orders.csv")
 	if err := os.WriteFile(input, []byte("referId,trackingNumber\nA1,1Z999AA10123456784\nA2,1Z999AA10123456785\nA3,1Z999AA10123456786\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +49,7 @@ func TestRunThatAnotherTookOver(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && calls.Add(1) == 1 {
 			awaitStaged(t, env)
-			if err := os.RemoveAll(path + ".owners"); err != nil { // its lock: now it is dead to others
+			if err := die(); err != nil {
 				t.Error(err)
 			}
 			if code, stdout, stderr := run(t, env, create...); code != command.Unknown {
@@ -39,7 +59,7 @@ func TestRunThatAnotherTookOver(t *testing.T) {
 		_, _ = w.Write([]byte(`{"message":"taken"}`))
 	}))
 	defer srv.Close()
-	env = []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
+	env = []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + place}
 	code, stdout, stderr := run(t, env, create...)
 	if code != command.Store || calls.Load() != 3 {
 		t.Errorf("status %d after %d requests; want 10 after three: %s%s", code, calls.Load(), stdout, stderr)
