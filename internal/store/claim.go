@@ -11,7 +11,7 @@ import (
 )
 
 // reasonDied is the reason of rows whose sending process ended.
-const reasonDied = "the process that sent it was stopped before the response was saved"
+const reasonDied = "the process that sent it was stopped, or cut off from the store, before the response was saved"
 
 // Claim moves batches to sending and returns them, see [ledger.Queue].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {

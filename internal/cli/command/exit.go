@@ -45,7 +45,7 @@ func Codes() []CodeInfo {
 		{Unknown, "unknown", "sent, but no response or an unexpected one; re-run the same command"},
 		{Pending, "pending", "timed out while processing, or before the condition was met"},
 		{Unverified, "unverified", "a signature did not verify, or no signature scheme was found"},
-		{Store, "store", "problem with the local store or disk (locked, too new, full)"},
+		{Store, "store", "problem with the store or a disk (unreachable, locked, too new, full)"},
 		{Unreachable, "unreachable", "no connection; repeating is safe"},
 		{Interrupted, "interrupted", "SIGINT, after state was saved (the first lets running requests finish, the second stops at once)"},
 		{Terminated, "interrupted", "SIGTERM, in the same way"},

@@ -19,7 +19,7 @@ func newPrune(f *command.Factory) *cobra.Command {
 refused deliveries. Number, kind, status and eventId are kept, so no event counts
 twice. Pruned deliveries can't be verified, shown completely or replayed.
 Deliveries that are not forwarded yet are kept; those given up can't be sent any
-more. The freed space is reused; the file does not shrink.`,
+more. Freed space in a file is reused; the file does not shrink.`,
 		Example: command.Example("waybill events prune --older-than 30d"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

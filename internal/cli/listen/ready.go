@@ -17,7 +17,7 @@ type readyJSON struct {
 
 	Scheme  string       `json:"scheme"` // empty if none is set
 	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
-	Store   string       `json:"store"`  // path of its file
+	Store   string       `json:"store"`  // path of its file, or URL of its server
 	Targets []targetJSON `json:"targets"`
 }
 

@@ -18,7 +18,7 @@ func newPrune(f *command.Factory) *cobra.Command {
 		Long: `prune removes runs that are older than AGE: files, line numbers, requests and
 responses. Rows and their states are kept, so create never sends them twice, and
 list, show and wait do not change. Runs with pending, sending or unknown rows are
-kept. The freed space is reused; the file does not shrink.`,
+kept. Freed space in a file is reused; the file does not shrink.`,
 		Example: command.Example("waybill runs prune --older-than 90d"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
