@@ -80,9 +80,6 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
 	c.sort()
-	if err := t.requireStaging(ctx, c.s.run.ID); err != nil {
-		return err
-	}
 	if c.expectKnown {
 		if err := c.lookUp(ctx, t); err != nil {
 			return err

@@ -32,9 +32,10 @@ type Engine struct {
 
 	Parts Parts
 
-	// LockStaging waits until nobody else stages, and returns what lets others. Past
+	// LockStaging waits until nobody else stages. It returns the name of this store's owner,
+	// as long as which nobody else may stage, and what lets others. Past
 	// ctx's deadline the error matches [context.DeadlineExceeded].
-	LockStaging func(ctx context.Context) (unlock func() error, err error)
+	LockStaging func(ctx context.Context) (owner string, unlock func() error, err error)
 
 	// Watch hints at what others store, see [inbox.Changes]. Nil for a database that has
 	// no such thing.

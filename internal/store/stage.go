@@ -25,6 +25,7 @@ const (
 // input, and its own rows are the rows with those ids.
 type staging struct {
 	d       *DB
+	owner   string       // that may stage; it is another process's turn once this one's is another
 	release func() error // of the lock that one process at a time stages under
 	ended   bool
 	account int64
@@ -70,11 +71,11 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if err := checkText(texts...); err != nil {
 		return nil, err
 	}
-	release, err := d.lockStaging(ctx)
+	owner, release, err := d.lockStaging(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &staging{d: d, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
+	s := &staging{d: d, owner: owner, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
 	s.run.Plan.Files = slices.Clone(plan.Files)
 	d.mu.Lock()
 	d.stagings[s] = true
@@ -86,20 +87,20 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 }
 
 // lockStaging waits for the lock that one process at a time stages under.
-func (d *DB) lockStaging(ctx context.Context) (func() error, error) {
+func (d *DB) lockStaging(ctx context.Context) (owner string, release func() error, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	release, err := d.engine.LockStaging(ctx)
+	owner, release, err = d.engine.LockStaging(ctx)
 	switch {
 	case err == nil:
-		return release, nil
+		return owner, release, nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
+		return "", nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return "", nil, context.Cause(ctx)
 	}
-	return nil, d.fail("lock", err)
+	return "", nil, d.fail("lock", err)
 }
 
 // busyError names the run that another process stages, if it is there yet.
@@ -118,22 +119,18 @@ func (d *DB) busyError(ctx context.Context) error {
 // begin adds the run, after it removed what ended processes had staged. The
 // caller has the lock, so nobody else is staging.
 func (s *staging) begin(ctx context.Context) error {
-	if err := s.d.removeStaged(ctx); err != nil {
+	if err := s.removeStaged(ctx); err != nil {
 		return err
 	}
 	files, err := json.Marshal(s.run.Plan.Files)
 	if err != nil {
 		return err
 	}
-	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
-		owner, err := t.owner(ctx)
-		if err != nil {
+	return s.write(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0"); err != nil {
 			return err
 		}
-		// Whoever was staging these, and was taken for dead, finds that they are not its own.
-		if _, err := t.exec(ctx, "UPDATE runs SET owner = '', filling = "+filledNoMore+" WHERE filling <> 0 AND owner <> ''"); err != nil {
-			return err
-		}
+		var err error
 		if s.account, err = t.accountID(ctx, s.run.Plan.Account); err != nil {
 			return err
 		}
@@ -149,7 +146,7 @@ func (s *staging) begin(ctx context.Context) error {
 		_, err = t.exec(ctx, `INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
 			VALUES ($1, $2, 'staged', $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, 0, 0, 0, 0, 0)`,
-			s.run.ID, s.account, owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
+			s.run.ID, s.account, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
 		return err
 	})
 }
@@ -203,7 +200,7 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 	now := s.progress
 	for {
 		var c *chunk
-		err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		err := s.write(ctx, func(ctx context.Context, t *tx) error {
 			c = newChunk(s, entries, now)
 			return c.add(ctx, t)
 		})
@@ -234,19 +231,19 @@ func (s *staging) Full() []ledger.Batch {
 	return full
 }
 
-// requireStaging returns an error unless this process still stages the run. Others
-// may have taken it for dead, and removed what it staged.
-func (t *tx) requireStaging(ctx context.Context, run int64) error {
-	me, err := t.owner(ctx)
-	if err != nil {
-		return err
-	}
-	var one int
-	ours, err := t.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND owner = $2", run, me)
-	if err == nil && !ours {
-		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
-	}
-	return err
+// write is [DB.run] while this process stages. Once others took it for dead, they may have
+// removed what it staged, and stage themselves.
+func (s *staging) write(ctx context.Context, do work) error {
+	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		me, err := t.owner(ctx)
+		if err == nil && me != s.owner {
+			err = &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"}
+		}
+		if err != nil {
+			return err
+		}
+		return do(ctx, t)
+	})
 }
 
 // publish makes the records visible that were staged up to p, without the batch
@@ -270,10 +267,7 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		return ledger.Run{}, errEnded
 	}
 	whole := s.progress
-	err := s.d.run(ctx, func(ctx context.Context, t *tx) error {
-		if err := t.requireStaging(ctx, s.run.ID); err != nil {
-			return err
-		}
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		known, err := countRows(ctx, t.each, s.run.ID, s.run.ID)
 		if err != nil {
 			return err
@@ -310,12 +304,15 @@ func (s *staging) Discard(ctx context.Context) error {
 	if s.ended {
 		return nil
 	}
-	err := s.d.removeStaged(ctx)
+	err := s.removeStaged(ctx)
 	if s.begun && err == nil {
-		err = s.d.run(ctx, func(ctx context.Context, t *tx) error {
+		err = s.write(ctx, func(ctx context.Context, t *tx) error {
 			_, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE id = $1", s.run.ID)
 			return err
 		})
+	}
+	if errors.Is(err, ErrTakenOver) {
+		err = nil // others removed it
 	}
 	return errors.Join(err, s.unlock())
 }
@@ -341,22 +338,25 @@ func (d *DB) unlockStagings() error {
 	return errors.Join(errs...)
 }
 
-// removeStaged removes the runs being staged, in short transactions. The caller
-// has the lock of staging.
-func (d *DB) removeStaged(ctx context.Context) error {
-	runs, err := list(ctx, d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
+// removeStaged removes the runs being staged, in short transactions.
+func (s *staging) removeStaged(ctx context.Context) error {
+	runs, err := list(ctx, s.d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
 		if err == nil {
-			err = d.removeRun(ctx, run)
+			err = s.removeRun(ctx, run)
 		}
 	}
 	return err
 }
 
 // removeRun removes a run being staged, from its end.
-func (d *DB) removeRun(ctx context.Context, run int64) error {
+func (s *staging) removeRun(ctx context.Context, run int64) error {
 	for {
-		done, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.removeLastRecords(ctx, run) })
+		var done bool
+		err := s.write(ctx, func(ctx context.Context, t *tx) (err error) {
+			done, err = t.removeLastRecords(ctx, run)
+			return err
+		})
 		if done || err != nil {
 			return err
 		}

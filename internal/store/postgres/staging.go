@@ -19,18 +19,18 @@ type stagingLock struct{ token chan struct{} }
 func newStagingLock() stagingLock { return stagingLock{make(chan struct{}, 1)} }
 
 // lockStaging is for [store.Engine].
-func (e *engine) lockStaging(ctx context.Context) (unlock func() error, err error) {
+func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() error, err error) {
 	select {
 	case e.staging.token <- struct{}{}:
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return "", nil, ctx.Err()
 	}
 	poll := time.NewTicker(stagingPoll)
 	defer poll.Stop()
 	for {
 		name, err := e.takeStaging(ctx)
 		if name != "" {
-			return func() error {
+			return name, func() error {
 				e.unlockStaging(name)
 				return nil
 			}, nil
@@ -44,7 +44,7 @@ func (e *engine) lockStaging(ctx context.Context) (unlock func() error, err erro
 			}
 		}
 		<-e.staging.token
-		return nil, err
+		return "", nil, err
 	}
 }
 

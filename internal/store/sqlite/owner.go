@@ -20,12 +20,16 @@ import (
 const stagingPoll = 25 * time.Millisecond
 
 // lockStaging waits for the lock that one process at a time stages under.
-func (f *file) lockStaging(ctx context.Context) (func() error, error) {
+func (f *file) lockStaging(ctx context.Context) (string, func() error, error) {
 	lock := flock.New(f.path + ".staging.lock")
 	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {
-		return nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
+		return "", nil, fmt.Errorf("lock %s: %w", lock.Path(), err)
 	}
-	return lock.Close, nil
+	name, err := f.owner.Name(ctx, nil)
+	if err != nil {
+		return "", nil, errors.Join(err, lock.Close())
+	}
+	return name, lock.Close, nil
 }
 
 // owner marks what this process works on. Each open store that sends locks a

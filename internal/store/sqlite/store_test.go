@@ -34,14 +34,14 @@ func open(t testing.TB, path string) *killable {
 		t.Fatal(err)
 	}
 	k, e := &killable{file: f}, f.engine(shared)
-	e.LockStaging = func(ctx context.Context) (func() error, error) {
-		unlock, err := f.lockStaging(ctx)
+	e.LockStaging = func(ctx context.Context) (string, func() error, error) {
+		name, unlock, err := f.lockStaging(ctx)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		if err == nil {
 			k.stages = append(k.stages, unlock)
 		}
-		return unlock, err
+		return name, unlock, err
 	}
 	k.DB = store.New(e)
 	return k
