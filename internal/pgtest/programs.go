@@ -74,7 +74,7 @@ func run(ctx context.Context, folder, program string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	output, err := os.CreateTemp("", "pgtest-output-")
+	output, err := os.CreateTemp(folder, "output-")
 	if err != nil {
 		return err
 	}
