@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -41,6 +42,8 @@ type Store struct {
 	Listeners   inbox.Listeners
 	Changes     inbox.Changes
 
+	DB *store.DB // for the commands about the store itself
+
 	Path string // of its file, or the URL of its server without secrets
 	New  bool   // this process made it
 
@@ -55,7 +58,7 @@ func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
-		Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
+		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }
 
@@ -142,9 +145,9 @@ func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error
 	if !config.IsServer(place) {
 		return sqlite.Open(ctx, place, o)
 	}
-	target, err := postgres.Parse(place, s.Config.InsecureStore)
-	if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
-		return nil, s.Config.Refuse("store", refused.Message, refused.Hint)
+	target, err := s.target(place)
+	if err != nil {
+		return nil, err
 	}
 	password, err := s.Config.StorePassword()
 	if err != nil {
@@ -160,6 +163,52 @@ func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error
 		Options: o, Password: password.Reveal(), Connections: s.Config.StoreConnections, Unsynced: s.Config.UnsyncedStore,
 		Version: buildinfo.Read().Version, Command: s.Command, Note: note,
 	})
+}
+
+// target reads where a store on a server is.
+func (s *Session) target(place string) (postgres.Target, error) {
+	target, err := postgres.Parse(place, s.Config.InsecureStore)
+	if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
+		err = s.Config.Refuse("store", refused.Message, refused.Hint)
+	}
+	return target, err
+}
+
+// StorePlace returns where the store is: the path of a file, or the URL of a server
+// without secrets. It makes nothing and connects to nothing.
+func (s *Session) StorePlace() (place string, isServer bool, err error) {
+	place, err = s.Config.StorePath()
+	if err != nil || !config.IsServer(place) {
+		return place, false, err
+	}
+	target, err := s.target(place)
+	if err != nil {
+		return "", true, err
+	}
+	return target.Place(), true, nil
+}
+
+// HasStore reports whether there is a store.
+func (s *Session) HasStore(ctx context.Context) (bool, error) {
+	place, isServer, err := s.StorePlace()
+	if err != nil {
+		return false, err
+	}
+	if !isServer {
+		_, err := os.Stat(place)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	db, err := s.openDB(ctx, store.Options{ReadOnly: true})
+	switch {
+	case errors.Is(err, store.ErrNotThere):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, db.Close()
 }
 
 // WithScratchStore calls use with an empty store that is removed afterwards.

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/runs"
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/storage"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
@@ -96,6 +97,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"demo", setup.NewDemo},
 		{"probe", setup.NewProbe},
 		{"config", setup.NewConfig},
+		{"store", storage.New},
 		{"version", setup.NewVersion},
 	}
 	args := f.Args

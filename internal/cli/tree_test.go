@@ -233,7 +233,8 @@ func TestBuildingTheTreeReadsNothing(t *testing.T) {
 var tableless = []string{
 	"completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "events export", "events import", "events prune",
 	"events readmit", "events show", "help", "listen", "probe", "runs dismiss", "runs prune", "sandbox",
-	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign", "version",
+	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign",
+	"store backup", "store check", "store path", "store prune", "version",
 }
 
 // Every command that prints a table takes --columns, and its help topic names them.

@@ -262,6 +262,11 @@ type Versions interface {
 
 	// LastAnswer returns the last of them; its Raw is nil if there is none.
 	LastAnswer(ctx context.Context, account, referID string) (AnswerVersion, error)
+
+	// PruneVersions removes the versions that came last before that time, and returns
+	// how many. The last answer about a referId stays. It works in portions: an error
+	// leaves some of it done.
+	PruneVersions(ctx context.Context, before time.Time) (int64, error)
 }
 
 // Sweeps keeps which commands that ask about many trackings have not asked about

@@ -49,6 +49,8 @@ type Engine struct {
 	// is damaged.
 	Check func(ctx context.Context) error
 
+	Upkeep Upkeep // for the commands about the store itself
+
 	// Fail returns err, which came while op was done, as callers are to see it: an
 	// [*Error] if the database is the cause.
 	Fail func(op string, err error) error

@@ -101,6 +101,9 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 	return p, err
 }
 
+// prunableSince is the time from which a delivery that a sink has not read yet is kept whole.
+func prunableSince() int64 { return millis(time.Now().Add(-pruneAfter)) }
+
 // isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
 // later and a sink has not read it yet, or its release.
 const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
@@ -109,7 +112,7 @@ const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink
 // prune drops the bytes of those deliveries that no sink waits for.
 func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
-	since := millis(time.Now().Add(-pruneAfter))
+	since := prunableSince()
 	for _, seq := range seqs {
 		var bytes int64
 		var waits bool

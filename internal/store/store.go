@@ -91,10 +91,6 @@ func (d *DB) Backup() string { return d.engine.Backup }
 // write the store: then every call that writes returns that error.
 func (d *DB) Writable() error { return d.engine.ReadOnly }
 
-// Check reads the whole store and returns an error that matches [ErrCorrupt]
-// if it is damaged.
-func (d *DB) Check(ctx context.Context) error { return d.engine.Check(ctx) }
-
 // Close waits for what is being written and closes the store. A staging that
 // was not ended is as if its process had died, and so are batches that were
 // claimed and not settled. Calling it again does nothing.

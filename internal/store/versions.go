@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -51,4 +52,30 @@ func scanVersion(s scanner) (v ledger.AnswerVersion, err error) {
 	err = s.Scan(&first, &last, &v.Digest, &v.Raw)
 	v.First, v.Last = instant(first), instant(last)
 	return v, err
+}
+
+// PruneVersions removes earlier answers, see [ledger.Versions].
+func (d *DB) PruneVersions(ctx context.Context, before time.Time) (int64, error) {
+	pruned := int64(0)
+	if err := d.dropParts(ctx, func(one part) {
+		if one.dropped {
+			pruned += one.rows
+		}
+	}, d.engine.Parts.DropVersions, millis(before)); err != nil {
+		return pruned, err
+	}
+	for after := int64(0); ; {
+		ids, err := list(ctx, d.each, scanOne[int64], "SELECT id FROM answer_versions WHERE id > $1 AND seen < $2 ORDER BY id LIMIT $3", after, millis(before), pruneAtOnce)
+		if err != nil || len(ids) == 0 {
+			return pruned, err
+		}
+		after = ids[len(ids)-1]
+		n, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+			return t.exec(ctx, "DELETE FROM answer_versions WHERE id BETWEEN $1 AND $2 AND seen < $3", ids[0], after, millis(before))
+		})
+		if err != nil {
+			return pruned, err
+		}
+		pruned += n
+	}
 }

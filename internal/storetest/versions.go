@@ -17,6 +17,7 @@ var versionTests = map[string]func(*world){
 	"VersionsAreOfOneReferID":     versionsAreOfOneReferID,
 	"OlderAnswersAreNoNewVersion": olderAnswersAreNoNewVersion,
 	"OneCallHasSeveralAnswers":    oneCallHasSeveralAnswers,
+	"PrunesVersions":              prunesVersions,
 	"SweepsGoOn":                  sweepsGoOn,
 }
 
@@ -105,6 +106,29 @@ func versionsAreOfOneReferID(w *world) {
 		w.must(err)
 		break
 	}
+}
+
+// prunesVersions sees that old versions go, and the last answer stays however old it is.
+func prunesVersions(w *world) {
+	w.answered(1, 1, "a")
+	w.answered(1, 5, "b")
+	w.answered(1, 6, "b again")
+	w.answered(1, 9, "c")
+	w.answered(2, 1, "a")
+	prune := func(minutes int, want int64) {
+		w.Helper()
+		n, err := w.PruneVersions(w.Context(), sent.Add(time.Duration(minutes)*time.Minute))
+		w.must(err)
+		w.same("pruned", n, want)
+	}
+	prune(1, 0)
+	prune(6, 1)
+	w.same("versions", w.versions(1), []string{"5-6 b again", "9-9 c"})
+	prune(100, 1)
+	w.same("versions", w.versions(1), []string{"9-9 c"})
+	w.same("of another", w.versions(2), []string{"1-1 a"})
+	w.answered(1, 20, "d")
+	w.same("versions after it", w.versions(1), []string{"9-9 c", "20-20 d"})
 }
 
 func olderAnswersAreNoNewVersion(w *world) {

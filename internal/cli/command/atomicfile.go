@@ -81,6 +81,9 @@ func (w *AtomicFile) Write(p []byte) (int, error) {
 	return w.f.Write(p)
 }
 
+// Name returns the path of what is written, for programs that open it by name.
+func (w *AtomicFile) Name() string { return w.f.Name() }
+
 // Commit puts the file in its place.
 func (w *AtomicFile) Commit() error {
 	if w.done {

@@ -57,6 +57,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
 		Check:       e.check,
+		Upkeep:      e.upkeep(),
 		Fail:        e.fail,
 		Close:       e.close,
 	}), nil

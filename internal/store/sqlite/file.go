@@ -117,6 +117,7 @@ func (f *file) engine(shared string) store.Engine {
 		LockStaging: f.lockStaging,
 		Present:     f.writer.identity.check,
 		Check:       f.check,
+		Upkeep:      f.upkeep(),
 		Fail:        func(op string, err error) error { return fail(f.path, op, err) },
 		Close:       f.close,
 	}

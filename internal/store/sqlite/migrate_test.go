@@ -39,7 +39,7 @@ INSERT INTO events (seq, delivery, received, place, start, length, event_key, su
 	latest_event, router_id, verified, reason, body_authenticated, mark, anomaly) VALUES
 	(1, 1, 6000, 0, 1, 96, x'61', x'00', 'a', 'x', '1970-01-01T00:00:07Z', 'N1', '1', '', '', '', '', 'yes', '', 1, '', ''),
 	(2, 1, 6000, 1, 98, 15, x'61', x'01', 'a', '', '', '', '', '', '', '', '', 'yes', '', 1, 'conflict', ''),
-	(3, 2, 7000, 0, 1, 62, x'62', x'02', 'b', '', '', 'N2', '1', '', '', '', '', 'no', 'signature_mismatch', 0, '', '');
+	(3, 2, 7000, 0, 1, 57, x'62', x'02', 'b', '', '', 'N2', '1', '', '', '', '', 'no', 'signature_mismatch', 0, '', '');
 INSERT INTO refused VALUES (1, 8000, 'POST', x'2f', x'', '127.0.0.1:1', 'no', 'signature_missing', 'mine', '', 0, 0, '', x'', CAST('[]' AS BLOB), 2);
 `
 

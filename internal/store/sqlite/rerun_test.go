@@ -3,10 +3,12 @@ package sqlite
 import (
 	"database/sql"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -74,6 +76,64 @@ func TestKnownRowsTakeNoRoom(t *testing.T) {
 				t.Errorf("%d records; want %d", n, rows)
 			}
 		})
+	}
+}
+
+// Whoever prunes has a store that a file which is sent again every day makes no larger,
+// whatever the order of its rows.
+func TestPrunedRerunsTakeNoRoom(t *testing.T) {
+	const rows, reruns = 2000, 5
+	path := filepath.Join(t.TempDir(), "waybill.db")
+	d := opened(t, path)
+	input := inputOf(rows)
+	stageAll(t, d, 1000, input)
+	if err := acceptAll(t, d, 1); err != nil {
+		t.Fatal(err)
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(rows, func(i, j int) { input[i], input[j] = input[j], input[i] })
+	var sizes []int64
+	for range 3 {
+		for range reruns {
+			stageAll(t, d, 1000, input)
+		}
+		sizes = append(sizes, bytesOf(t, d))
+		if err := d.Close(); err != nil { // its runs are another process's from here on
+			t.Fatal(err)
+		}
+		d = opened(t, path)
+		p, err := d.PruneRuns(t.Context(), time.Now().Add(time.Hour))
+		if err != nil || p.Unfinished > 0 {
+			t.Fatalf("%+v, %v", p, err)
+		}
+	}
+	if grown := sizes[2] - sizes[1]; grown > 0 {
+		t.Errorf("%v bytes: %d runs after a prune make the file grow by %d; want 0", sizes, reruns, grown)
+	}
+	for _, table := range []string{"run_known_rows", "run_batches", "repeats", "batch_answers"} {
+		var n int
+		if ask(t, d, []any{&n}, "SELECT COUNT(*) FROM "+table); n > 0 {
+			t.Errorf("%d lines in %s are left; want none", n, table)
+		}
+	}
+	var runs int
+	if ask(t, d, []any{&runs}, "SELECT COUNT(*) FROM runs"); runs != 1 {
+		t.Errorf("%d runs; want the one that has the rows", runs)
+	}
+}
+
+// acceptAll settles all batches of a run.
+func acceptAll(t *testing.T, d *store.DB, run int64) error {
+	t.Helper()
+	for {
+		batch, err := d.Claim(t.Context(), run, 1000, 1)
+		if err != nil || len(batch) == 0 {
+			return err
+		}
+		for _, b := range batch {
+			if err := d.Settle(t.Context(), []ledger.Settlement{{Batch: b.ID, State: ledger.Accepted, HTTPStatus: 200, Answer: []byte("{}"), Began: time.Now()}}); err != nil {
+				return err
+			}
+		}
 	}
 }
 

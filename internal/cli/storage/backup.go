@@ -1,0 +1,156 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/shell"
+)
+
+// backupJSON is the result of a backup.
+type backupJSON struct {
+	Store string `json:"store"`
+	File  string `json:"file"`
+	Bytes int64  `json:"bytes"`
+}
+
+func newBackup(f *command.Factory) *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write a copy of the store to a file",
+		Long: `backup writes a copy of the store, as it is at one moment, to FILE and checks the
+copy. Other commands continue to run meanwhile. FILE is readable by you alone and
+has no unused space. An existing file is replaced only with --force.
+
+To restore a file, stop every command that uses the store, remove its -wal and -shm files
+and put the copy in its place. A restored backup does not know what was sent after
+it was made: "waybill create --check-first" then checks rows with the service
+before it sends them.
+
+PostgreSQL has programs of its own for backups: for a store on a server, backup
+prints the commands of pg_dump and pg_restore, does nothing, and ends with exit
+status 2.`,
+		Example: command.Example("waybill store backup waybill-2026-11-22.db"),
+		Args:    command.Exactly(1, "the file to write"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runBackup(ctx, c, args[0], force)
+		}),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace FILE if it exists")
+	return cmd
+}
+
+func runBackup(ctx context.Context, c *command.Call, file string, force bool) error {
+	place, isServer, err := c.StorePlace()
+	if err != nil {
+		return err
+	}
+	if isServer {
+		return printDump(c, place, file)
+	}
+	db, err := existing(ctx, c)
+	if err != nil {
+		return err
+	}
+	if err := checkTarget(file, db.Path, force); err != nil {
+		return err
+	}
+	written, err := command.NewAtomicFile(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer written.Discard()
+	progress := c.IO.Progress("Copying")
+	err = db.DB.WriteBackup(ctx, written.Name())
+	progress.Stop()
+	if err != nil {
+		return fmt.Errorf("back up to %s: %w", file, err)
+	}
+	info, err := os.Stat(written.Name())
+	if err != nil {
+		return err
+	}
+	if err := checkTarget(file, db.Path, force); err != nil { // somebody else may have made it
+		return err
+	}
+	if err := written.Commit(); err != nil {
+		return err
+	}
+	c.IO.Note("Rows that are sent from now on are not in the backup")
+	return c.Out.Result(backupJSON{db.Path, file, info.Size()}, "Backed up %s to %s (%s, checked)", db.Path, file, size(info.Size()))
+}
+
+// dumpJSON is how PostgreSQL backs a store up and restores it.
+type dumpJSON struct {
+	Store   string `json:"store"`
+	Backup  string `json:"backupCommand"`
+	Restore string `json:"restoreCommand"`
+}
+
+// printDump prints how to back up a store on a server. That is an error: nothing was
+// backed up.
+func printDump(c *command.Call, place, file string) error {
+	u, err := url.Parse(place)
+	if err != nil {
+		return err
+	}
+	query := u.Query()
+	schema := query.Get("schema")
+	query.Del("schema")
+	u.RawQuery = strings.ReplaceAll(query.Encode(), "%2F", "/")
+	j := dumpJSON{
+		Store:   place,
+		Backup:  shell.Line("pg_dump", "--format=custom", "--schema="+schema, "--file="+file, "--dbname="+u.String()),
+		Restore: shell.Line("pg_restore", "--single-transaction", "--exit-on-error", "--dbname="+u.String(), file),
+	}
+	if err := c.Out.Result(j, "%s\n# restores it, where there is no schema %s:\n%s", j.Backup, schema, j.Restore); err != nil {
+		return err
+	}
+	return command.Usagef("run the command that was printed; pg_dump of the server's version or later", "nothing was backed up: a store on a server is backed up by pg_dump")
+}
+
+// checkTarget returns an error unless a copy of the store may be put at file: a store
+// that is in use stays.
+func checkTarget(file, path string, force bool) error {
+	target, err := disk.Resolve(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		target, err = file, nil
+	}
+	if err != nil {
+		return command.Usagef("use another file", "write %s: %w", file, err)
+	}
+	info, err := os.Stat(target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return command.Usagef("use another file", "write %s: %w", file, err)
+	case !info.Mode().IsRegular():
+		return command.Usagef("use another file", "%s is not a regular file", file)
+	case isFile(path, info):
+		return command.Usagef("use another file", "%s is the store itself", file)
+	case !force:
+		return command.Usagef("use another file, or --force to replace it", "%s exists", file)
+	}
+	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
+			return command.Usagef("use another file, or end the program that uses it", "%s belongs to a database in use at that place", filepath.Base(target)+suffix)
+		}
+	}
+	return nil
+}
+
+func isFile(path string, info fs.FileInfo) bool {
+	own, err := os.Stat(path)
+	return err == nil && os.SameFile(own, info)
+}

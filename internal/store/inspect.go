@@ -1,0 +1,142 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Inspection is what [DB.Inspect] found.
+type Inspection struct {
+	Problems  []Problem
+	Settings  []Setting // of the database
+	Tables    []TableSize
+	Processes []Process // that have the store open to write, and the dead ones that left work
+	FreeBytes *int64    // in the file, for reuse; nil for a store that is no file
+}
+
+// Damage returns an error that matches [ErrCorrupt] with the problems of the store at
+// that place.
+func (i Inspection) Damage(place string) error { return damage(place, i.Problems) }
+
+// Setting is one of the database that matters to the store.
+type Setting struct {
+	Name, Value string
+	Warning     string // what is wrong with it, empty for nothing
+}
+
+// TableSize is how much a table holds.
+type TableSize struct {
+	Name  string
+	Rows  int64
+	Bytes int64 // on disk, indexes included
+}
+
+// Process is one that has the store open to write, or died and left work.
+type Process struct {
+	Name    string // as owner
+	Alive   bool
+	Host    string // empty if it is not known
+	PID     int64  // 0 if it is not known
+	Command string // likewise empty
+	Version string
+	Started time.Time // zero if it is not known
+
+	URLs       []string // where it takes deliveries
+	Staging    int64    // the run it reads the input of, 0 for none
+	Batches    int64    // that it is sending
+	Rows       int64    // in them
+	Deliveries int64    // that it is forwarding
+}
+
+// leftWork reports whether a process that died was in the middle of something.
+func (p *Process) leftWork() bool { return p.Staging != 0 || p.Batches != 0 || p.Deliveries != 0 }
+
+// Inspect reads the whole store, see [DB.Problems], and what is known of its size, its
+// database and those who use it. It writes nothing.
+func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
+	var i Inspection
+	var err error
+	if i.Problems, err = d.Problems(ctx); err != nil {
+		return i, err
+	}
+	err = d.inspectUse(ctx, &i)
+	if len(i.Problems) > 0 && errors.Is(err, ErrCorrupt) {
+		err = nil // what can be read is shown
+	}
+	return i, err
+}
+
+func (d *DB) inspectUse(ctx context.Context, i *Inspection) (err error) {
+	if i.Settings, err = d.engine.Upkeep.Settings(ctx); err != nil {
+		return d.fail("read", err)
+	}
+	if i.FreeBytes, err = d.FreeBytes(ctx); err != nil {
+		return err
+	}
+	if i.Processes, err = d.inspectProcesses(ctx); err != nil {
+		return err
+	}
+	bytes, err := d.engine.Upkeep.TableBytes(ctx)
+	if err != nil {
+		return d.fail("read", err)
+	}
+	for _, t := range copied {
+		size := TableSize{Name: t.name, Bytes: bytes[t.name]}
+		if _, err := d.row(ctx, []any{&size.Rows}, "SELECT COUNT(*) FROM "+t.name); err != nil {
+			return err
+		}
+		i.Tables = append(i.Tables, size)
+	}
+	return nil
+}
+
+// inspectProcesses returns the processes with what they are doing.
+func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
+	all, err := d.engine.Upkeep.Processes(ctx)
+	if err != nil {
+		return nil, d.fail("read", err)
+	}
+	find := func(name string) *Process {
+		i := slices.IndexFunc(all, func(p Process) bool { return p.Name == name })
+		if i < 0 {
+			all, i = append(all, Process{Name: name}), len(all)
+		}
+		return &all[i]
+	}
+	if err := d.each(ctx, func(s scanner) error {
+		l, err := scanListener(s)
+		p := find(l.owner)
+		if host, ok := strings.CutPrefix(l.url, hostRow); ok {
+			host, _, _ = strings.Cut(host, "/") // its name; what follows tells it from others
+			p.Host = cmp.Or(p.Host, host)
+		} else if p.Alive && !strings.HasPrefix(l.url, sinkRow) {
+			p.URLs = append(p.URLs, l.url)
+		}
+		return err
+	}, selectListeners); err != nil {
+		return nil, err
+	}
+	for _, work := range []struct {
+		query string
+		set   func(p *Process, number, rows int64)
+	}{
+		{"SELECT owner, id, 0 FROM runs WHERE state = 'staged' OR filling > 0", func(p *Process, run, _ int64) { p.Staging = run }},
+		{"SELECT owner, COUNT(*), CAST(SUM(rows) AS BIGINT) FROM batches WHERE state = 'sending' GROUP BY owner", func(p *Process, n, rows int64) { p.Batches, p.Rows = n, rows }},
+		{"SELECT owner, COUNT(*), 0 FROM outbox WHERE owner <> '' GROUP BY owner", func(p *Process, n, _ int64) { p.Deliveries = n }},
+	} {
+		if err := d.each(ctx, func(s scanner) error {
+			var owner string
+			var number, rows int64
+			err := s.Scan(&owner, &number, &rows)
+			work.set(find(owner), number, rows)
+			return err
+		}, work.query); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(all, func(p Process) bool { return !p.Alive && !p.leftWork() }), nil
+}

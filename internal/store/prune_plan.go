@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// PrunePlan is what removing all that is older than a time comes to.
+type PrunePlan struct {
+	Runs     ledger.PrunedRuns
+	Versions int64 // earlier answers, see [ledger.Versions]
+	Inbox    inbox.PruneResult
+}
+
+// PlanPrune returns what PruneRuns, PruneVersions and Prune would remove now. It
+// writes nothing.
+func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error) {
+	var p PrunePlan
+	var err error
+	if p.Runs, err = d.eachOldRun(ctx, before, func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }); err != nil {
+		return p, err
+	}
+	if _, err := d.row(ctx, []any{&p.Versions}, "SELECT COUNT(*) FROM answer_versions WHERE seen < $1", millis(before)); err != nil {
+		return p, err
+	}
+	err = d.each(ctx, func(s scanner) error {
+		var waits bool
+		var n, bytes int64
+		if err := s.Scan(&waits, &n, &bytes); err != nil {
+			return err
+		}
+		if waits {
+			p.Inbox.Waiting = n
+		} else {
+			p.Inbox.Deliveries, p.Inbox.Bytes = n, bytes
+		}
+		return nil
+	}, `SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT `+isQueuedOrUnread+` AS waits, length(body) + length(header) AS bytes
+		FROM deliveries d WHERE body IS NOT NULL AND received < $1) AS old GROUP BY waits`, millis(before), prunableSince())
+	if err != nil {
+		return p, err
+	}
+	if _, err := d.row(ctx, []any{&p.Inbox.Refused}, "SELECT COUNT(*) FROM refused WHERE received < $1", millis(before)); err != nil {
+		return p, err
+	}
+	_, err = d.row(ctx, []any{&p.Inbox.Dead}, `SELECT COUNT(*) FROM outbox w JOIN deliveries d ON d.seq = w.delivery
+		WHERE w.dead <> 0 AND d.received < $1 AND (d.body IS NULL OR NOT `+isQueuedOrUnread+`)`, millis(before), prunableSince())
+	return p, err
+}

@@ -1,0 +1,161 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/gofrs/flock"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// upkeep returns what commands about the store itself need of the file.
+func (f *file) upkeep() store.Upkeep {
+	return store.Upkeep{
+		Backup: f.backUp, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
+		Freeze: f.freeze, LastNumber: f.lastNumber, SetLastNumber: setLastNumber,
+	}
+}
+
+// backUp is for [store.Upkeep].
+func (f *file) backUp(ctx context.Context, path string) error {
+	err := f.read(ctx, func() (bool, error) {
+		err := f.vacuumInto(ctx, path)
+		if k := kind(err); k != nil && k != store.ErrCorrupt && k != store.ErrNotStore {
+			err = &store.Error{Kind: k, Path: path, Op: "write", Err: err} // what can fail but that is the copy's disk
+		}
+		return false, err
+	})
+	if err != nil {
+		return err
+	}
+	steps, err := migrations()
+	if err != nil {
+		return err
+	}
+	written, err := openReadOnly(ctx, path, steps)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.New(written.engine("")).Check(ctx), written.abandon())
+}
+
+// vacuumInto writes the copy by a connection of its own, which may write other files.
+func (f *file) vacuumInto(ctx context.Context, path string) error {
+	conn, err := f.readers.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // closes it: no reader gets it
+	if _, err := conn.ExecContext(ctx, "PRAGMA query_only=0"); err != nil {
+		return err
+	}
+	_, err = conn.ExecContext(ctx, "VACUUM INTO ?", path)
+	return err
+}
+
+// freeBytes is for [store.Upkeep].
+func (f *file) freeBytes(ctx context.Context) (n int64, err error) {
+	return n, f.read(ctx, func() (bool, error) {
+		return true, f.readers.QueryRowContext(ctx, "SELECT f.freelist_count * p.page_size FROM pragma_freelist_count f, pragma_page_size p").Scan(&n)
+	})
+}
+
+// tableBytes is for [store.Upkeep].
+func (f *file) tableBytes(ctx context.Context) (map[string]int64, error) {
+	bytes := map[string]int64{}
+	err := f.read(ctx, func() (bool, error) {
+		rows, err := f.readers.QueryContext(ctx, "SELECT m.tbl_name, SUM(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name WHERE s.aggregate = TRUE GROUP BY m.tbl_name")
+		if err != nil {
+			return true, err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var name string
+			var n int64
+			if err := rows.Scan(&name, &n); err != nil {
+				return false, err
+			}
+			bytes[name] = n
+		}
+		return false, rows.Err()
+	})
+	return bytes, err
+}
+
+// settings is for [store.Upkeep].
+func (f *file) settings(ctx context.Context) ([]store.Setting, error) {
+	var library, version string
+	err := f.read(ctx, func() (bool, error) {
+		return true, f.readers.QueryRowContext(ctx, "SELECT sqlite_version(), (SELECT user_version FROM pragma_user_version)").Scan(&library, &version)
+	})
+	return []store.Setting{{Name: "SQLite", Value: library}, {Name: "Schema", Value: "version " + version}}, err
+}
+
+// processes is for [store.Upkeep]: those whose lock is held. It removes no lock.
+func (f *file) processes(context.Context) ([]store.Process, error) {
+	entries, err := os.ReadDir(f.owner.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []store.Process
+	for _, e := range entries {
+		name, ok := strings.CutSuffix(e.Name(), ".lock")
+		if !ok || f.owner.isOwn(name) {
+			continue
+		}
+		lock := flock.New(f.owner.lockPath(name), flock.SetFlag(os.O_RDONLY))
+		free, err := lock.TryRLock()
+		if free {
+			_ = lock.Close()
+		}
+		p := store.Process{Name: name, Alive: err == nil && !free}
+		if info, err := e.Info(); err == nil {
+			p.Started = info.ModTime()
+		}
+		all = append(all, p)
+	}
+	return all, err
+}
+
+// freeze is for [store.Upkeep]. Nobody keeps others from writing a file that this user
+// can't write.
+func (f *file) freeze(ctx context.Context) (func() error, error) {
+	if f.readOnly != nil {
+		return func() error { return nil }, nil
+	}
+	pool, err := connect(f.path, "busy_timeout(10000)")
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	release := func() error { return errors.Join(conn.Close(), pool.Close()) }
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return nil, errors.Join(err, release())
+	}
+	return release, nil
+}
+
+// lastNumber is for [store.Upkeep].
+func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err error) {
+	return n, f.read(ctx, func() (bool, error) {
+		return true, f.readers.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&n)
+	})
+}
+
+// setLastNumber is for [store.Upkeep]. Of other tables than those with AUTOINCREMENT the
+// next number follows the largest one.
+func setLastNumber(ctx context.Context, on store.Queryer, table, _ string, n int64) error {
+	if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", table); err != nil {
+		return err
+	}
+	_, err := on.ExecContext(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'", table, n)
+	return err
+}
