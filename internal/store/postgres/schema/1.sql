@@ -6,8 +6,8 @@
 -- give itself are identities: they grow and are not used again.
 --
 -- What can be dropped when it is old, and is most of the store, stands in partitions by
--- numbers that grow with time: NAME_N holds the numbers from N times its size on. Whoever
--- adds rows need not own the tables: functions of the owner make partitions and drop them.
+-- numbers that grow with time: TABLE_N holds the numbers from N on. Whoever adds rows
+-- need not own the tables: functions of the owner make partitions and drop them.
 
 CREATE TABLE meta (
 	program  TEXT COLLATE "C" NOT NULL, -- waybill: it tells the schema from others
@@ -84,59 +84,49 @@ CREATE TABLE counters (
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('commits', 0);
 
--- How many numbers a partition of a table has.
-CREATE FUNCTION partition_size(parent TEXT) RETURNS BIGINT LANGUAGE sql IMMUTABLE AS $$
-	SELECT CASE parent WHEN 'batch_answers' THEN 4096 WHEN 'answer_versions' THEN 1048576 WHEN 'delivery_bytes' THEN 131072 END::BIGINT
+CREATE FUNCTION partitions(parent TEXT) RETURNS TABLE (name TEXT, first BIGINT, last BIGINT) LANGUAGE sql STABLE AS $$
+	SELECT c.relname, CAST(bound[1] AS BIGINT), CAST(bound[2] AS BIGINT) - 1
+	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid), '([0-9]+)[^0-9]+([0-9]+)') AS bound
+	WHERE i.inhparent = to_regclass(parent)
 $$;
 
--- Makes the partition of a number and the next one, where they are missing. It blocks
--- nobody. Where somebody else is changing the table, the next one is left for later.
-CREATE FUNCTION add_partitions(parent TEXT, number BIGINT) RETURNS VOID LANGUAGE plpgsql
+-- Makes partitions up to a number and one more. Triggers ask for it long before they are
+-- needed; whoever copies rows asks for those of their numbers. It blocks nobody: where
+-- somebody else is changing the table, it leaves what can wait for later. A query looks
+-- at each partition, so where there are many, new ones are larger.
+CREATE FUNCTION add_partitions(parent TEXT, number BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER
 	SET search_path FROM CURRENT SET lock_timeout = '1s' AS $$
 DECLARE
-	size BIGINT := partition_size(parent);
-	part TEXT;
+	base BIGINT := CASE parent WHEN 'batch_answers' THEN 4096 WHEN 'answer_versions' THEN 1048576 WHEN 'delivery_bytes' THEN 65536 END;
+	latest RECORD;
+	size BIGINT;
 BEGIN
-	FOR n IN number / size .. number / size + 1 LOOP
-		part := parent || '_' || n;
-		IF to_regclass(part) IS NULL THEN
-			BEGIN
-				EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE)', part, parent);
-				EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', parent, part, n * size, (n + 1) * size);
-			EXCEPTION WHEN lock_not_available THEN
-				IF n = number / size THEN
-					RAISE;
-				END IF;
-			END;
-		END IF;
+	LOOP
+		SELECT p.last + 1 AS ends, p.last + 1 - p.first AS size, p.first > number AS spare, (SELECT COUNT(*) FROM partitions(parent)) AS n
+			INTO latest FROM partitions(parent) p ORDER BY p.first DESC LIMIT 1;
+		EXIT WHEN latest.spare;
+		size := GREATEST(base, CASE WHEN latest.n > 48 THEN latest.size * 2 WHEN latest.n < 16 THEN latest.size / 2 ELSE latest.size END);
+		latest.ends := COALESCE(latest.ends, 0);
+		BEGIN
+			EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE)', parent || '_' || latest.ends, parent);
+			EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', parent, parent || '_' || latest.ends,
+				latest.ends, GREATEST(latest.ends + size, CASE WHEN latest.ends <= number THEN number + 1 END));
+		EXCEPTION WHEN lock_not_available THEN
+			IF latest.ends <= number THEN
+				RAISE;
+			END IF;
+			EXIT;
+		END;
 	END LOOP;
 END $$;
-REVOKE ALL ON FUNCTION add_partitions FROM PUBLIC;
-
--- Makes the partitions of all numbers between these, for rows that are copied. Others
--- need not ask for it.
-CREATE FUNCTION prepare_partitions(parent TEXT, first BIGINT, last BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-BEGIN
-	FOR n IN first / partition_size(parent) .. last / partition_size(parent) LOOP
-		PERFORM add_partitions(parent, n * partition_size(parent));
-	END LOOP;
-END $$;
-
--- The first partition that begins after a number, with its first and its last one.
-CREATE FUNCTION partition_after(parent TEXT, number BIGINT, OUT n BIGINT, OUT first BIGINT, OUT last BIGINT) LANGUAGE sql STABLE AS $$
-	SELECT k, k * partition_size(parent), (k + 1) * partition_size(parent) - 1
-	FROM (SELECT CAST(substring(c.relname FROM '[0-9]+$') AS BIGINT) AS k
-		FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass(parent)) AS parts
-	WHERE k * partition_size(parent) > number ORDER BY k LIMIT 1
-$$;
 
 -- Drops a partition; or its rows, while others use the table, such as pg_dump.
-CREATE FUNCTION drop_partition(parent TEXT, n BIGINT) RETURNS VOID LANGUAGE plpgsql
+CREATE FUNCTION drop_partition(name TEXT) RETURNS VOID LANGUAGE plpgsql
 	SET search_path FROM CURRENT SET lock_timeout = '200ms' AS $$
 BEGIN
-	EXECUTE format('DROP TABLE %I', parent || '_' || n);
+	EXECUTE format('DROP TABLE %I', name);
 EXCEPTION WHEN lock_not_available THEN
-	EXECUTE format('DELETE FROM %I', parent || '_' || n);
+	EXECUTE format('DELETE FROM %I', name);
 END $$;
 REVOKE ALL ON FUNCTION drop_partition FROM PUBLIC;
 
@@ -191,7 +181,7 @@ CREATE TABLE batch_answers (
 ALTER TABLE batch_answers ALTER COLUMN raw SET STORAGE EXTERNAL; -- it is compressed
 SELECT add_partitions('batch_answers', 0);
 
-CREATE FUNCTION add_batch_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+CREATE FUNCTION add_batch_partitions() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
 	PERFORM add_partitions('batch_answers', new.id);
 	RETURN NULL;
@@ -208,15 +198,15 @@ CREATE FUNCTION drop_batch_answers(after BIGINT)
 DECLARE
 	part RECORD;
 BEGIN
-	SELECT * INTO part FROM partition_after('batch_answers', after);
-	IF part.n IS NULL THEN
+	SELECT * INTO part FROM partitions('batch_answers') p WHERE p.first > after ORDER BY p.first LIMIT 1;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 	-- Batches whose staging is given up leave their numbers to others.
-	dropped := EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > part.last + partition_size('batch_answers') AND b.rows > 0 AND r.state <> 'staged') AND
+	dropped := EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > 2 * part.last - part.first AND b.rows > 0 AND r.state <> 'staged') AND
 		NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id BETWEEN part.first AND part.last AND r.state <> 'pruned');
 	IF dropped THEN
-		PERFORM drop_partition('batch_answers', part.n);
+		PERFORM drop_partition(part.name);
 	ELSE
 		DELETE FROM batch_answers a WHERE a.batch_id BETWEEN part.first AND part.last AND
 			NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id = a.batch_id AND r.state <> 'pruned');
@@ -370,7 +360,7 @@ SELECT add_partitions('answer_versions', 0);
 
 -- Keeps the answer that was there. One that says nothing is kept after others only. Whether
 -- there are too many is not looked for each time: that takes a look at each partition.
-CREATE FUNCTION keep_answer_version() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+CREATE FUNCTION keep_answer_version() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
 	added BIGINT;
 BEGIN
@@ -398,8 +388,8 @@ CREATE FUNCTION drop_answer_versions(after BIGINT, before BIGINT)
 DECLARE
 	part RECORD;
 BEGIN
-	SELECT * INTO part FROM partition_after('answer_versions', after);
-	IF part.n IS NULL THEN
+	SELECT * INTO part FROM partitions('answer_versions') p WHERE p.first > after ORDER BY p.first LIMIT 1;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 	items := 0;
@@ -407,7 +397,7 @@ BEGIN
 		NOT EXISTS (SELECT 1 FROM answer_versions v WHERE v.id BETWEEN part.first AND part.last AND v.seen >= before);
 	IF dropped THEN
 		SELECT COUNT(*) INTO items FROM answer_versions v WHERE v.id BETWEEN part.first AND part.last;
-		PERFORM drop_partition('answer_versions', part.n);
+		PERFORM drop_partition(part.name);
 	END IF;
 	RETURN QUERY SELECT part.first, part.last, dropped, items, 0::BIGINT;
 END $$;
@@ -442,7 +432,7 @@ CREATE TABLE delivery_bytes (
 ) PARTITION BY RANGE (seq);
 SELECT add_partitions('delivery_bytes', 0);
 
-CREATE FUNCTION add_delivery_partitions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+CREATE FUNCTION add_delivery_partitions() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
 	PERFORM add_partitions('delivery_bytes', new.seq);
 	RETURN NULL;
@@ -492,8 +482,8 @@ DECLARE
 	part RECORD;
 	latest BIGINT;
 BEGIN
-	SELECT * INTO part FROM partition_after('delivery_bytes', after);
-	IF part.n IS NULL THEN
+	SELECT * INTO part FROM partitions('delivery_bytes') p WHERE p.first > after ORDER BY p.first LIMIT 1;
+	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 	SELECT COUNT(*), COALESCE(SUM(r.bytes), 0), COALESCE(MAX(r.received), 0) INTO items, bytes, latest
@@ -501,7 +491,7 @@ BEGIN
 	dropped := latest < before AND latest < since AND EXISTS (SELECT 1 FROM delivery_records r WHERE r.seq > part.last) AND
 		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN part.first AND part.last AND o.dead = 0);
 	IF dropped THEN
-		PERFORM drop_partition('delivery_bytes', part.n);
+		PERFORM drop_partition(part.name);
 		UPDATE delivery_records r SET bytes = NULL WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
 	END IF;
 	RETURN QUERY SELECT part.first, part.last, dropped, items, bytes;
