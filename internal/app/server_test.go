@@ -82,7 +82,7 @@ func TestPasswordsOfAServer(t *testing.T) {
 		opened, stderr, err := openServer(t, home, at, "WAYBILL_STORE_PASSWORD_FILE="+c.setting)
 		failed, isStore := errors.AsType[*store.Error](err)
 		switch {
-		case (err != nil) != (c.kind != nil), err != nil && (!isStore || failed.Kind != c.kind):
+		case (err != nil) != (c.kind != nil), err != nil && (!isStore || !errors.Is(failed, c.kind)):
 			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
 		case err != nil && strings.Contains(err.Error()+failed.Hint(), "secret"):
 			t.Errorf("%s: it is shown: %v", c.name, err)

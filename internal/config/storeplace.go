@@ -51,7 +51,7 @@ func isHostAndPort(s string) bool {
 // shell's history, and wherever the store is named. What may be a part of one, since it
 // is not where a URL has it, is refused too.
 func serverStore(s, rest string) string {
-	const noPassword = "a PostgreSQL store without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
+	const elsewhere = "without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
 	if strings.HasPrefix(s, "service=") {
 		if rest == "" || strings.ContainsAny(rest, " \t'\"\\=") {
 			return "service=NAME, with the name of a service in ~/.pg_service.conf or PGSERVICEFILE"
@@ -71,10 +71,10 @@ func serverStore(s, rest string) string {
 	_, query, _ := strings.Cut(tail, "?")
 	switch {
 	case strings.Contains(authority[:max(at, 0)], ":"), slices.ContainsFunc(strings.Split(query, "&"), named):
-		return noPassword
+		return "a PostgreSQL store " + elsewhere
 	case strings.ContainsAny(tail, "@#"),
 		slices.ContainsFunc(strings.Split(authority[at+1:], ","), func(h string) bool { return !isHostAndPort(h) }):
-		return "postgres://USER@HOST:PORT/DATABASE?schema=NAME, with other characters as %40 and the like, and " + strings.TrimPrefix(noPassword, "a PostgreSQL store ")
+		return "postgres://USER@HOST:PORT/DATABASE?schema=NAME, with other characters as %40 and the like, and " + elsewhere
 	}
 	return oneLine(s)
 }

@@ -89,14 +89,15 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	if encoding := conn.ParameterStatus("server_encoding"); encoding != "UTF8" {
 		return refusal{store.ErrEncoding, "it is in " + encoding}
 	}
-	query := "SET search_path TO " + pgx.Identifier{a.target.schema}.Sanitize() + ", pg_temp"
+	var query strings.Builder
+	query.WriteString("SET search_path TO " + pgx.Identifier{a.target.schema}.Sanitize() + ", pg_temp")
 	for _, s := range sessionSettings {
 		if version >= s.since {
-			query += "; SET " + s.name + " TO '" + s.value + "'"
+			query.WriteString("; SET " + s.name + " TO '" + s.value + "'")
 		}
 	}
-	query += "; SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('fsync'), current_setting('synchronous_commit')"
-	results, err := conn.Exec(ctx, query).ReadAll()
+	query.WriteString("; SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('fsync'), current_setting('synchronous_commit')")
+	results, err := conn.Exec(ctx, query.String()).ReadAll()
 	if err != nil {
 		return err
 	}

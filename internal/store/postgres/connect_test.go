@@ -174,6 +174,14 @@ func TestStandbyIsPassedOver(t *testing.T) {
 	if !ok {
 		return
 	}
+	primary := "postgres://waybill@127.0.0.1:" + strconv.Itoa(s.Port) + "/waybill"
+	made, err := openAt(t, primary, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := made.RecordContact(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
 	standby, err := s.Standby(t.Context(), "listen_addresses='127.0.0.1'")
 	if err != nil {
 		t.Fatal(err)
@@ -195,6 +203,21 @@ func TestStandbyIsPassedOver(t *testing.T) {
 		var is bool
 		if err := conn.QueryRow(t.Context(), "SELECT pg_is_in_recovery()").Scan(&is); err != nil || is != want {
 			t.Errorf("reads %v: standby %v, %v; want %v", a.reads, is, err, want)
+		}
+	}
+	for _, url := range []string{alone, both} {
+		if url == both {
+			if err := s.Stop(t.Context(), "immediate"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		db, err := openAt(t, url, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantKind(t, db.Writable(), store.ErrReadOnly, "standby")
+		if _, err := db.AccountNames(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
 }

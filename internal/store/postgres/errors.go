@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -78,7 +79,11 @@ func kindOf(err error) error {
 	}
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {
-	case isCertificate(err):
+	case errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrStandbyConnection):
+		return store.ErrReadOnly
+	case errors.Is(err, pgconn.ErrReadWriteConnection), errors.Is(err, pgconn.ErrPrimaryConnection):
+		return store.ErrUnreachable // of the servers that target_session_attrs asks for
+	case isTLS(err):
 		return store.ErrNoTLS
 	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
 		return store.ErrUnreachable
@@ -91,11 +96,12 @@ func kindOf(err error) error {
 	}
 }
 
-func isCertificate(err error) bool {
+// isTLS reports whether err says that one side did not accept the other's TLS.
+func isTLS(err error) bool {
 	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
-	_, alert := errors.AsType[tls.AlertError](err)
-	return verification || record || alert
+	op, ok := errors.AsType[*net.OpError](err)
+	return verification || record || ok && (op.Op == "remote error" || op.Op == "local error") // TLS alerts
 }
 
 // isNetwork reports whether err says that there is no connection any more, or none yet.
@@ -112,6 +118,9 @@ func isNetwork(err error) bool {
 	return false
 }
 
+// passing lists what may be gone in a moment: a server that starts, or is being replaced.
+var passing = []error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}
+
 // canRetry reports whether a transaction that failed with err may be begun again: nothing
 // of it was written, and what prevented it may be gone. It does not hold for a commit
 // that was sent.
@@ -124,7 +133,7 @@ func canRetry(err error) bool {
 	if own, ok := errors.AsType[*store.Error](err); ok {
 		k = own.Kind
 	}
-	return k == store.ErrUnreachable || k == store.ErrNoConnections || k == store.ErrReadOnly // of a failover
+	return slices.Contains(passing, k)
 }
 
 // breaks reports whether the connection can't be used after err.
@@ -195,7 +204,7 @@ func shortCause(err error) error {
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)
-		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 { //nolint:errorlint // one link
+		if many, ok := err.(interface{ Unwrap() []error }); ok && len(many.Unwrap()) > 0 {
 			next = many.Unwrap()[len(many.Unwrap())-1]
 		}
 		if next == nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -45,6 +46,9 @@ func TestFail(t *testing.T) {
 		{err: fatal("28000"), kind: store.ErrLogin, breaks: true},
 		{err: fatal("3D000"), kind: store.ErrNoDatabase, breaks: true},
 		{err: fmt.Errorf("read: %w", io.ErrUnexpectedEOF), kind: store.ErrUnreachable, again: true, breaks: true},
+		{err: fmt.Errorf("connect: %w", pgconn.ErrStandbyConnection), kind: store.ErrReadOnly, again: true},
+		{err: errors.Join(refusal{store.ErrReadOnly, "it reads"}, io.ErrUnexpectedEOF), kind: store.ErrReadOnly, again: true, breaks: true},
+		{err: &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, kind: store.ErrNoTLS, breaks: true},
 		{err: driver.ErrBadConn, kind: store.ErrUnreachable, again: true, breaks: true},
 		{err: pgconn.ErrConnClosed, kind: store.ErrUnreachable, again: true, breaks: true},
 		{err: context.Canceled, breaks: true},
@@ -54,11 +58,11 @@ func TestFail(t *testing.T) {
 		failed := fail("PLACE", "write", c.err)
 		own, ok := errors.AsType[*store.Error](failed)
 		switch {
-		case ok != (c.kind != nil) || ok && own.Kind != c.kind:
+		case ok != (c.kind != nil) || ok && !errors.Is(own.Kind, c.kind):
 			t.Errorf("fail(%v) = %v, want kind %v", c.err, failed, c.kind)
 		case !errors.Is(failed, c.err):
 			t.Errorf("fail(%v) = %v, which does not match its cause", c.err, failed)
-		case ok && fail("PLACE", "read", failed) != failed:
+		case ok && fail("PLACE", "read", failed) != failed: //nolint:errorlint // the very error
 			t.Errorf("fail(fail(%v)) is another error", c.err)
 		}
 		for _, err := range []error{c.err, failed} {

@@ -42,7 +42,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
 	made, readOnly, err := e.open(ctx, a, o.Options)
 	if err != nil {
-		return nil, errors.Join(fail(e.place, "open", err), e.close())
+		return nil, errors.Join(fail(e.place, "open", err), e.close()) //nolint:contextcheck // it ends on its own
 	}
 	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
 		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
@@ -77,19 +77,24 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 	if o.ReadOnly {
 		readOnly = e.readOnly("it was opened for reading")
 	}
+	err = e.connect(ctx, func(err error) bool { return !o.ReadOnly && !isUnknownHost(err) && (!isReader(err) || isNetwork(err)) })
+	if isReader(err) {
+		// All servers were asked that can be reached.
+		a.reads, readOnly = true, fail(e.place, "write", err)
+		err = e.connect(ctx, func(error) bool { return true })
+	}
+	if err != nil {
+		return false, nil, err
+	}
 	err = e.read(ctx, func() (bool, error) {
 		conn, err := e.readers.Conn(ctx)
-		if r, ok := errors.AsType[refusal](err); ok && r.kind == store.ErrReadOnly { //nolint:errorlint // the very kind
-			a.reads, readOnly = true, e.readOnly(r.why)
-			conn, err = e.readers.Conn(ctx)
-		}
 		if err != nil {
-			return !o.ReadOnly && !isUnknownHost(err), err
+			return true, err
 		}
 		defer conn.Close() //nolint:errcheck // goes back to the pool
 		return true, conn.Raw(func(c any) error {
-			writable := false
-			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads)
+			var writable bool
+			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads) //nolint:forcetypeassert // of our driver
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}
@@ -98,6 +103,21 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 	})
 	return made, readOnly, err
 }
+
+// connect connects for the first time, and tries again after an error for which again is
+// true and that may pass.
+func (e *engine) connect(ctx context.Context, again func(error) bool) error {
+	return e.read(ctx, func() (bool, error) {
+		conn, err := e.readers.Conn(ctx)
+		if err != nil {
+			return again(err), err
+		}
+		return false, conn.Close()
+	})
+}
+
+// isReader reports whether err says that a server only reads.
+func isReader(err error) bool { return kindOf(err) == store.ErrReadOnly } //nolint:errorlint // kinds are not wrapped
 
 // isUnknownHost reports whether err says that there is no such host: most often its name
 // is misspelled.

@@ -144,7 +144,7 @@ func hosts(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 
 // unverified reports whether another machine could pose as the host.
 func unverified(h *pgconn.FallbackConfig) bool {
-	return !isLocal(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify)
+	return !isLocal(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify) //nolint:forbidigo // only read
 }
 
 // isLocal reports whether a host can only be this machine.
