@@ -8,7 +8,9 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -126,24 +128,37 @@ func (l listener) deliver(id int, number string) *http.Response {
 	body := fmt.Sprintf(`[{"eventId":"9f2d4c1e-8b3a-4f6d-9e7c-%012x","event":"router.delivered","data":{"trackingNumber":%q,"status":1,"statusTrack":"delivered"}}]`, id, number)
 	mac := hmac.New(sha256.New, []byte("hush"))
 	mac.Write([]byte(body))
-	return l.request(http.MethodPost, body, hex.EncodeToString(mac.Sum(nil)))
-}
-
-func (l listener) request(method, body, signature string) *http.Response {
-	l.Helper()
-	req, err := http.NewRequestWithContext(l.Context(), method, l.url, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(l.Context(), http.MethodPost, l.url, strings.NewReader(body))
 	if err != nil {
 		l.Fatal(err)
 	}
-	req.Header.Set("X-Signature", signature)
+	req.Header.Set("X-Signature", hex.EncodeToString(mac.Sum(nil)))
+	res, _ := l.do(req)
+	return res
+}
+
+// get returns status and text of a GET.
+func (l listener) get() string {
+	l.Helper()
+	req, err := http.NewRequestWithContext(l.Context(), http.MethodGet, l.url, nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	res, text := l.do(req)
+	return res.Status + " " + text
+}
+
+func (l listener) do(req *http.Request) (*http.Response, string) {
+	l.Helper()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		l.Fatal(err)
 	}
-	if err := res.Body.Close(); err != nil {
+	text, err := io.ReadAll(res.Body)
+	if err := errors.Join(err, res.Body.Close()); err != nil {
 		l.Error(err)
 	}
-	return res
+	return res, string(text)
 }
 
 // sharedEnv is the environment of a computer that shares a store with others.
@@ -177,7 +192,7 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	if res := l.deliver(2, "N1"); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("while it is away: %s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
 	}
-	l.await("sign that it is not ready", func() bool { return l.request(http.MethodGet, "", "").StatusCode == http.StatusServiceUnavailable })
+	l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get(), "200 OK not ready") })
 	for _, args := range [][]string{{"list"}, {"create", "--refer-id", "A1", "--tracking-number", "N1"}} {
 		code, _, stderr := run(t, env, args...)
 		if code != command.Store || !strings.Contains(stderr, "server is unreachable") || !strings.Contains(stderr, "hint: ") {
@@ -192,7 +207,7 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	}
 	l.await("200", func() bool { return l.deliver(2, "N1").StatusCode == http.StatusOK })
 	l.await("forwarding", func() bool { return forwarded.Load() == 2 })
-	l.await("sign that it is ready", func() bool { return l.request(http.MethodGet, "", "").StatusCode == http.StatusOK })
+	l.await("sign that it is ready", func() bool { return strings.HasPrefix(l.get(), "200 OK ready") })
 	if code := l.stop(); code != command.OK {
 		t.Errorf("it ended with %d", code)
 	}

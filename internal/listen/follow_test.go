@@ -179,7 +179,7 @@ func TestFollowReturnsErrors(t *testing.T) {
 func get(r *listen.Receiver) string {
 	w := httptest.NewRecorder()
 	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	return fmt.Sprintf("%d Retry-After: %s", w.Code, w.Header().Get("Retry-After"))
+	return fmt.Sprintf("%d %s", w.Code, w.Body)
 }
 
 func TestFollowWaitsOutALockedStore(t *testing.T) {
@@ -198,13 +198,13 @@ func TestFollowWaitsOutALockedStore(t *testing.T) {
 		f := follow(t, r, 0, nil)
 		time.Sleep(time.Minute) // of fake time
 		synctest.Wait()
-		if got := get(r); got != "503 Retry-After: 5" {
+		if got := get(r); got != "200 not ready: the store can't be read now\n" {
 			t.Errorf("while it can't be read, GET is answered %s", got)
 		}
 		locked.Store(false)
 		time.Sleep(time.Second) // of fake time
 		synctest.Wait()
-		if got := get(r); got != "200 Retry-After: " {
+		if got := get(r); got != "200 ready for deliveries\n" {
 			t.Errorf("then GET is answered %s", got)
 		}
 		if said := log.String(); strings.Count(said, "\n") != 2 || !strings.Contains(said, "can't be read") || !strings.Contains(said, "read again") {

@@ -16,7 +16,8 @@ import (
 
 // Handler returns the handler that receives deliveries, under any path:
 //
-//	200  POST: the delivery is on disk; GET and HEAD: ready, nothing is stored
+//	200  POST: the delivery is on disk; GET and HEAD: nothing is stored, and the text
+//	     says whether the store can be read, see [Receiver.Follow]
 //	400  the body ended too early; nothing is stored
 //	401  enforcing, and the delivery did not verify; kept as evidence only
 //	405  any other method
@@ -26,7 +27,7 @@ import (
 //	431  the header is greater than 32 KiB
 //	503  it could not be stored: full, locked, read-only, unreachable, a failing
 //	     disk, too slow, too many at once, more unverified ones than may be kept, or
-//	     stopping; GET and HEAD: the store can't be read for now, see [Receiver.Follow]
+//	     stopping
 //
 // A connection is closed after a request that another server may see end
 // elsewhere, see [hasAmbiguousEnd].
@@ -49,11 +50,12 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case headerSize(req) > maxHeader:
 		reject(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
-	case (req.Method == http.MethodGet || req.Method == http.MethodHead) && r.unreadable.Load():
-		w.Header().Set("Retry-After", retryAfter)
-		answer(w, http.StatusServiceUnavailable, "not ready, try again later")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
-		answer(w, http.StatusOK, "ready for deliveries")
+		text := "ready for deliveries"
+		if r.unreadable.Load() {
+			text = "not ready: the store can't be read now"
+		}
+		answer(w, http.StatusOK, text) // it lives: to start it again does not help
 	case req.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		reject(w, http.StatusMethodNotAllowed, "method not allowed")

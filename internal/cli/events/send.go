@@ -42,8 +42,9 @@ func newSend(f *command.Factory) *cobra.Command {
 		Long: `send makes up events in the service's form and sends each as a delivery, signed by
 the configured scheme or --scheme with the first webhook secret; without a scheme
 they are not signed. They are sent to --to, or without it to the listener that runs
-on this store. The same --seed and --at make the same bytes. The interface shows
-router.delivered only: the data of other kinds is invented, and --set replaces it.
+on this store and this computer. The same --seed and --at make the same bytes. The
+interface shows router.delivered only: the data of other kinds is invented, and
+--set replaces it.
 
 Deliveries of send have the header ` + inbox.HeaderSynthetic + `, also with --file. A
 waybill that receives them marks their events as made up: they change no tracking,
