@@ -356,3 +356,216 @@ func TestSilentNetwork(t *testing.T) {
 		t.Errorf("commit: %v, to be done again: %v; %d marks", err, again, marks(t, url))
 	}
 }
+
+// registered returns the name of an engine that has written.
+func registered(t *testing.T, e *engine) string {
+	t.Helper()
+	if err := begun(t, e).end(t); err != nil {
+		t.Fatal(err)
+	}
+	name, _ := e.owners.own()
+	return name
+}
+
+// fence takes over from an owner, and reports whether it was dead.
+func fence(t *testing.T, e *engine, name string) bool {
+	t.Helper()
+	x := begun(t, e)
+	dead, err := e.owners.Fence(t.Context(), x.conn, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	return dead
+}
+
+// A machine whose network is cut keeps its lock on the server. Its lease ends.
+func TestLockThatHangsOn(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	e, other := viaProxy(t, p, url), newTestEngine(t, url)
+	other.spans.grace, other.spans.lease = time.Second, 3*time.Second
+	e.spans.grace, e.spans.beat = time.Second, 50*time.Millisecond
+	name := registered(t, e)
+	if alive, err := other.owners.Await(t.Context(), name); !alive || err != nil {
+		t.Fatalf("alive %v, %v", alive, err)
+	}
+	p.Stall()
+	began := time.Now()
+	if alive, err := other.owners.IsAlive(t.Context(), other.readers, name); !alive || err != nil || fence(t, other, name) {
+		t.Errorf("alive %v, %v, or taken for dead at once", alive, err)
+	}
+	for alive := true; alive; <-time.After(10 * time.Millisecond) {
+		var err error
+		if alive, err = other.owners.Await(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if took := time.Since(began); took < other.spans.lease/2 {
+		t.Errorf("dead after %s, though its lock hung on", took)
+	}
+	if err := e.owners.Held(name); !errors.Is(err, store.ErrCutOff) {
+		t.Errorf("held: %v", err)
+	}
+	if !fence(t, other, name) {
+		t.Error("not dead")
+	}
+	p.Heal()
+	if again := registered(t, e); again == name {
+		t.Error("it still has its name")
+	}
+	if err := e.owners.Held(name); !errors.Is(err, store.ErrTakenOver) {
+		t.Errorf("held: %v", err)
+	}
+}
+
+func TestCloseWhileTheNetworkIsSilent(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	e := viaProxy(t, p, url)
+	registered(t, e)
+	p.Stall() // how long closing takes is checked in the end
+}
+
+func TestCleanExitLeavesNoOwner(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	name := registered(t, e)
+	if err := e.close(); err != nil {
+		t.Fatal(err)
+	}
+	if alive, err := other.owners.IsAlive(t.Context(), other.readers, name); alive || err != nil {
+		t.Errorf("alive %v, %v", alive, err)
+	}
+}
+
+func TestRowsOfTheDeadGoAfterAWhile(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	conn := pgtest.Connect(t, url)
+	if _, err := conn.Exec(t.Context(), `INSERT INTO owners (name, host, pid, version, command, seen)
+		SELECT 'dead' || n, '', 0, '', '', clock_timestamp() - interval '2 hours' FROM generate_series(1, 150) n`); err != nil {
+		t.Fatal(err)
+	}
+	// The server may have started just now; then everybody has time to come back.
+	one := newTestEngine(t, url)
+	if alive, err := one.owners.Await(t.Context(), "dead1"); alive || err != nil {
+		t.Fatalf("alive %v, %v", alive, err)
+	}
+	left := func() (n int) {
+		t.Helper()
+		if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM owners WHERE name LIKE 'dead%'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	registered(t, one)
+	if n := left(); n != 50 {
+		t.Errorf("%d left, want 50", n)
+	}
+	registered(t, one) // it removes them once
+	registered(t, newTestEngine(t, url))
+	if n := left(); n != 0 {
+		t.Errorf("%d left, want none", n)
+	}
+}
+
+// A heartbeat in the future is one from before the server's clock was set back.
+func TestServerClockThatWasSetBack(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	name := registered(t, e)
+	e.session.stop()()
+	conn := pgtest.Connect(t, url)
+	if _, err := conn.Exec(t.Context(), "UPDATE owners SET seen = clock_timestamp() + interval '1 hour' WHERE name = $1", name); err != nil {
+		t.Fatal(err)
+	}
+	if alive, err := other.owners.Await(t.Context(), name); alive || err != nil {
+		t.Errorf("alive %v, %v", alive, err)
+	}
+}
+
+func TestClockIsTheServers(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	if id := e.clock.ID(); id != "" {
+		t.Errorf("a clock %q before the server said a time", id)
+	}
+	registered(t, e)
+	var shown time.Time
+	if err := e.readers.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&shown); err != nil {
+		t.Fatal(err)
+	}
+	if off := e.clock.Now() - time.Duration(shown.UnixNano()); e.clock.ID() == "" || off.Abs() > 5*time.Second {
+		t.Errorf("clock %q is off by %s", e.clock.ID(), off)
+	}
+}
+
+// Who waits for others is asked at times whether to wait on.
+func TestBeginWaitsItsTurn(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	x := begun(t, other)
+	conn, err := e.writer.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	err = e.writer.Begin(t.Context(), conn)
+	if again, drop := e.writer.Judge(err); err == nil || !again || drop || !errors.Is(fail(e.place, "write", err), store.ErrLocked) {
+		t.Errorf("begin: %v, again %v, drop %v", err, again, drop)
+	}
+	if err := x.end(t); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.writer.Begin(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.writer.Commit(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProxyThatSharesConnectionsOut(t *testing.T) {
+	for name, set := range map[string]func(*backends){
+		"one for both":           func(b *backends) { b.setWriter("7 1.5"); b.setSession("7 1.5") },
+		"another with each beat": func(b *backends) { b.setSession("7 1.5"); b.checkSession("8") },
+	} {
+		var b backends
+		if set(&b); !b.arePooled() {
+			t.Error(name)
+		}
+	}
+	var b backends
+	b.setWriter("7 1.5")
+	b.setSession("8 1.5")
+	b.checkSession("8")
+	b.setWriter("9 1.5")
+	b.setSession("7 2.5")
+	b.checkSession("7")
+	if b.arePooled() {
+		t.Error("connections that were made again count as shared out")
+	}
+}
