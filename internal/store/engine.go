@@ -26,6 +26,10 @@ type Engine struct {
 	// they are.
 	Rewrite func(query string) string
 
+	// KeepsTexts says that the connection that writes prepares each text once without
+	// being asked to.
+	KeepsTexts bool
+
 	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
 	// called again. Nil for a database that only calls it.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error

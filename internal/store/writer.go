@@ -27,7 +27,7 @@ type writer struct {
 
 	// The rest belongs to the holder of the token.
 	conn    *sql.Conn
-	stmts   map[string]*sql.Stmt
+	stmts   map[string]statement
 	refused refusedSums
 	closed  bool
 }
@@ -245,7 +245,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	w.conn, w.stmts = conn, map[string]statement{}
 	return nil
 }
 
@@ -353,14 +353,46 @@ func (t *tx) next(ctx context.Context, table string) (int64, error) {
 	return last + 1, nil
 }
 
-// prepare returns the statement for a query. Each is compiled once.
-func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+// statement is a text in the connection that writes, compiled once.
+type statement interface {
+	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, args ...any) *sql.Row
+	Close() error
+}
+
+// keptText is a statement that the connection compiles by itself.
+type keptText struct {
+	conn *sql.Conn
+	text string
+}
+
+func (s keptText) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
+	return s.conn.ExecContext(ctx, s.text, args...)
+}
+
+func (s keptText) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
+	return s.conn.QueryContext(ctx, s.text, args...)
+}
+
+func (s keptText) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
+	return s.conn.QueryRowContext(ctx, s.text, args...)
+}
+
+func (keptText) Close() error { return nil }
+
+// prepare returns the statement for a query.
+func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
 	if s, ok := t.w.stmts[query]; ok {
 		return s, nil
 	}
 	text := query
 	if t.w.engine.Rewrite != nil {
 		text = t.w.engine.Rewrite(query)
+	}
+	if t.w.engine.KeepsTexts {
+		t.w.stmts[query] = keptText{t.w.conn, text}
+		return t.w.stmts[query], nil
 	}
 	s, err := t.w.conn.PrepareContext(ctx, text)
 	if err == nil {
@@ -371,7 +403,7 @@ func (t *tx) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 
 // exec runs a statement and returns how many rows it changed.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
+	s, err := t.prepare(ctx, query)
 	if err != nil {
 		return 0, err
 	}
@@ -395,7 +427,7 @@ func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
-	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
+	s, err := t.prepare(ctx, query)
 	if err != nil {
 		return false, err
 	}
@@ -404,7 +436,7 @@ func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bo
 
 // each runs a query and calls f for each of its rows. f may not use t.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	s, err := t.prepare(ctx, query) //nolint:sqlclosecheck // kept for the next use, closed with its connection
+	s, err := t.prepare(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func (e *engine) close() error {
 	defer cancel()
 	e.owners.release(ctx)
 	defer e.links.close()
-	return errors.Join(e.readers.Close(), e.writer.pool.Close())
+	return e.fail("close", errors.Join(e.readers.Close(), e.writer.pool.Close()))
 }
 
 // read is for [store.Engine].

@@ -40,12 +40,21 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
 	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
-	made, readOnly, err := e.open(ctx, a, o.Options)
+	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(fail(e.place, "open", err), e.close()) //nolint:contextcheck // it ends on its own
 	}
 	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
 		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
+	}
+	return d, nil
+}
+
+// store opens the store.
+func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.DB, error) {
+	made, readOnly, err := e.open(ctx, a, o)
+	if err != nil {
+		return nil, err
 	}
 	return store.New(store.Engine{
 		Place: e.place, New: made, ReadOnly: readOnly,
@@ -60,6 +69,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 		Upkeep:      e.upkeep(),
 		Fail:        e.fail,
 		Close:       e.close,
+		KeepsTexts:  true,
 	}), nil
 }
 

@@ -5,58 +5,40 @@ import (
 	"strings"
 )
 
-// rewrite returns a text with the parameters that PostgreSQL knows: ? is the number after
-// the highest so far, ?N and $N are N. What stands in quotes or comments stays.
+// rewrite returns a text of package store as PostgreSQL takes it. Its parameters are ?,
+// ?N and $N, numbered as SQLite does: a ? has the number after the largest one before it.
+// Hints to SQLite's planner are left out: INDEXED BY after a table, and a + right before
+// a column. Texts hold no comments.
 func rewrite(query string) string {
-	if !strings.Contains(query, "?") {
-		return query
-	}
 	var b strings.Builder
-	b.Grow(len(query) + 16)
-	for highest := 0; query != ""; {
-		n := tokenLength(query)
-		token := query[:n]
-		query = query[n:]
-		switch token[0] {
-		case '?', '$':
-			number, err := strconv.Atoi(token[1:])
+	b.Grow(len(query) + len(query)/8)
+	last := 0 // the largest number so far
+	for i := 0; i < len(query); {
+		c, rest := query[i], query[i+1:]
+		switch {
+		case c == '\'' || c == '"':
+			_, after, _ := strings.Cut(rest, query[i:i+1]) // a doubled quote makes two texts
+			b.WriteString(query[i : len(query)-len(after)])
+			i = len(query) - len(after)
+		case c == '?' || c == '$':
+			digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+			n, err := strconv.Atoi(rest[:digits])
 			if err != nil {
-				number = highest + 1
+				n = last + 1
 			}
-			highest = max(highest, number)
-			token = "$" + strconv.Itoa(number)
+			last = max(last, n)
+			b.WriteByte('$')
+			b.WriteString(strconv.Itoa(n))
+			i += 1 + digits
+		case c == '+' && rest >= "a":
+			i++
+		case c == 'I' && strings.HasPrefix(rest, "NDEXED BY "):
+			_, after, _ := strings.Cut(rest[len("NDEXED BY "):], " ")
+			i = len(query) - len(after)
+		default:
+			b.WriteByte(c)
+			i++
 		}
-		b.WriteString(token)
 	}
 	return b.String()
-}
-
-// tokenLength returns the length of what a text begins with: a parameter, a quoted text,
-// a comment, or what stands before the next of them.
-func tokenLength(query string) int {
-	upTo := func(end string, from int) int {
-		i := strings.Index(query[from:], end)
-		if i < 0 {
-			return len(query)
-		}
-		return from + i + len(end)
-	}
-	switch {
-	case query[0] == '?', query[0] == '$':
-		n := 1
-		for n < len(query) && '0' <= query[n] && query[n] <= '9' {
-			n++
-		}
-		return n
-	case query[0] == '\'', query[0] == '"':
-		return upTo(query[:1], 1) // a doubled quote makes two texts
-	case strings.HasPrefix(query, "--"):
-		return upTo("\n", 2)
-	case strings.HasPrefix(query, "/*"):
-		return upTo("*/", 2)
-	}
-	if i := strings.IndexAny(query[1:], `?$'"-/`); i >= 0 {
-		return 1 + i
-	}
-	return len(query)
 }
