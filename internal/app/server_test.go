@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -16,12 +17,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// openServer opens a session's store with settings, and returns what standard error had.
-func openServer(t *testing.T, home string, settings ...string) (*app.Store, string, error) {
+// newSession returns a session with settings, and its standard error.
+func newSession(t *testing.T, settings ...string) (*app.Session, *bytes.Buffer) {
 	t.Helper()
-	var stderr bytes.Buffer
+	home, stderr := t.TempDir(), &bytes.Buffer{}
 	a := &app.App{
-		IO: term.New(strings.NewReader(""), &bytes.Buffer{}, &stderr, term.Facts{}),
+		IO: term.New(strings.NewReader(""), &bytes.Buffer{}, stderr, term.Facts{}),
 		Sources: func([]config.Flag) config.Sources {
 			return config.Sources{Env: settings, WorkDir: home, Home: home}
 		},
@@ -35,8 +36,7 @@ func openServer(t *testing.T, home string, settings ...string) (*app.Store, stri
 			t.Error(err)
 		}
 	})
-	opened, err := s.Store(t.Context())
-	return opened, stderr.String(), err
+	return s, stderr
 }
 
 // TestPasswordsOfAServer opens a store whose server asks for a password, which may come
@@ -79,7 +79,8 @@ func TestPasswordsOfAServer(t *testing.T) {
 	} {
 		t.Setenv("PGPASSWORD", c.env)
 		t.Setenv("PGPASSFILE", c.passfile)
-		opened, stderr, err := openServer(t, home, at, "WAYBILL_STORE_PASSWORD_FILE="+c.setting)
+		s, stderr := newSession(t, at, "WAYBILL_STORE_PASSWORD_FILE="+c.setting)
+		opened, err := s.Store(t.Context())
 		failed, isStore := errors.AsType[*store.Error](err)
 		switch {
 		case (err != nil) != (c.kind != nil), err != nil && (!isStore || !errors.Is(failed, c.kind)):
@@ -89,9 +90,26 @@ func TestPasswordsOfAServer(t *testing.T) {
 		case err == nil && (strings.Contains(opened.Path, "secret") || !strings.HasPrefix(at, "WAYBILL_STORE="+strings.TrimSuffix(opened.Path, "?schema=waybill"))):
 			t.Errorf("%s: place %s", c.name, opened.Path)
 		}
-		if stderr != "" {
+		if stderr.Len() > 0 {
 			t.Errorf("%s: stderr %q", c.name, stderr)
 		}
+	}
+}
+
+// TestUnverifiedServer says that a server is not verified before it connects.
+func TestUnverifiedServer(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	at := "WAYBILL_STORE=postgres://ops@192.0.2.1/d?sslmode=disable"
+	s, stderr := newSession(t, at)
+	_, err := s.Store(ended)
+	if refused, ok := errors.AsType[*config.KeyError](err); !ok || refused.Key != "store" || !strings.Contains(refused.Hint, "--insecure-store") || stderr.Len() > 0 {
+		t.Errorf("error %v, stderr %q", err, stderr)
+	}
+	s, stderr = newSession(t, at, "WAYBILL_INSECURE_STORE=true")
+	_, err = s.Store(ended)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(stderr.String(), "not verified (--insecure-store)") {
+		t.Errorf("error %v, stderr %q", err, stderr)
 	}
 }
 
@@ -103,14 +121,16 @@ func TestUnsyncedServer(t *testing.T) {
 		return
 	}
 	at := "WAYBILL_STORE=" + server.NewURL(t)
-	if _, _, err := openServer(t, t.TempDir(), at); !errors.Is(err, store.ErrUnsynced) {
+	s, _ := newSession(t, at)
+	if _, err := s.Store(t.Context()); !errors.Is(err, store.ErrUnsynced) {
 		t.Errorf("error %v, want %v", err, store.ErrUnsynced)
 	}
-	opened, stderr, err := openServer(t, t.TempDir(), at, "WAYBILL_UNSYNCED_STORE=true")
+	s, stderr := newSession(t, at, "WAYBILL_UNSYNCED_STORE=true")
+	opened, err := s.Store(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !opened.New || strings.Count(stderr, "synchronous_commit is off") != 1 {
+	if !opened.New || strings.Count(stderr.String(), "synchronous_commit is off") != 1 {
 		t.Errorf("new %v, stderr %q", opened.New, stderr)
 	}
 }

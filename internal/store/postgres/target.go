@@ -112,7 +112,7 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	} else if strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != "" {
 		message = "no such service, or it has an error"
 	}
-	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME; services are in ~/.pg_service.conf or PGSERVICEFILE"}
+	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
 }
 
 // fallsBack reports whether another machine would be connected to in plain text where
