@@ -57,8 +57,11 @@ func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 // ClaimEntries returns entries that are due, see [inbox.Outbox].
 func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
 	var entries []inbox.OutboxEntry
-	var next int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+	some, next, err := d.mayClaim(ctx, sink, now)
+	if err != nil || !some {
+		return nil, instant(next), err
+	}
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
 		me, err := t.owner(ctx)
 		if err != nil {
 			return err
@@ -86,6 +89,18 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 		return nil, time.Time{}, err
 	}
 	return entries, instant(next), nil
+}
+
+// mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead;
+// and when the next one is due, 0 for never. It spares a sink that has nothing to do a
+// transaction each time it asks.
+func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next int64, err error) {
+	var due, claimed int64
+	_, err = d.row(ctx, []any{&due, &claimed, &next}, `SELECT
+		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox `+whereUnclaimed+`AND (due <= $2 OR due > $3) LIMIT 1) AS d),
+		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE sink = $1 AND owner <> '' LIMIT 1) AS c),
+		(SELECT COALESCE(MIN(due), 0) FROM outbox `+whereUnclaimed+`)`, sink, millis(now), millis(now.Add(inbox.MaxRetryDelay)))
+	return due+claimed > 0, next, err
 }
 
 // dueEntries returns up to n unclaimed entries, due later than after and not
