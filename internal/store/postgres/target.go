@@ -55,6 +55,10 @@ var ignored = []string{
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "load_balance_hosts",
 }
 
+// unsupported lists variables that libpq honours and the driver does not: without them
+// it would connect elsewhere, or trust more.
+var unsupported = []string{"PGHOSTADDR", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION"}
+
 // isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of
 // its own.
 func isSchemaName(name string) bool {
@@ -71,6 +75,11 @@ func isSchemaName(name string) bool {
 func Parse(text string, insecure bool) (Target, error) {
 	if name, ok := strings.CutPrefix(text, "service="); ok {
 		text = "postgres://?service=" + url.QueryEscape(name)
+	}
+	for _, name := range unsupported {
+		if os.Getenv(name) != "" {
+			return Target{}, &TargetError{"the variable " + name + " is not supported", "unset " + name + " for waybill"}
+		}
 	}
 	config, err := parseConfig(text)
 	if err != nil {

@@ -98,6 +98,17 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestParseRefusesWhatItCantHonour(t *testing.T) {
+	cleanEnv(t)
+	for _, name := range unsupported {
+		t.Setenv(name, "x")
+		if _, err := Parse("postgres://", false); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		t.Setenv(name, "")
+	}
+}
+
 func TestParseVerifies(t *testing.T) {
 	cleanEnv(t)
 	for _, c := range []struct {
