@@ -117,6 +117,7 @@ var hints = map[error]string{
 	ErrNoConnections: "end other programs, lower store_connections or raise max_connections of the server, then re-run the same command",
 	ErrServerTooOld:  "upgrade the server, or use another store with --store",
 	ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
+	ErrPooled:        "connect to the server itself, or set pool_mode = session in pgbouncer",
 	ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on; --unsynced-store accepts that a crash of the server loses what was sent and received",
 	ErrLost:          "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent",
 	ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",

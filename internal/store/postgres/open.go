@@ -75,7 +75,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 
 // fail is for [store.Engine]. Nothing is lost with a connection that is closed.
 func (e *engine) fail(op string, err error) error {
-	if op == "close" && isNetwork(err) {
+	if op == "close" && (isNetwork(err) || errors.Is(err, sql.ErrConnDone)) {
 		return nil
 	}
 	return fail(e.place, op, err)
