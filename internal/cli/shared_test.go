@@ -169,6 +169,42 @@ func sharedEnv(service, place string) []string {
 	}
 }
 
+// A delivery that one computer takes ends a wait on a second within a second, and is
+// printed by a listener on a third.
+func TestADeliveryReachesTheOtherComputers(t *testing.T) {
+	t.Parallel()
+	place, ok := pgtest.URL(t)
+	if !ok {
+		return
+	}
+	var asked atomic.Int64
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = w.Write([]byte(`{"message":"Processing"}`))
+	}))
+	defer service.Close()
+	env := sharedEnv(service.URL, place)
+	takes, prints := startListener(t, env), startListener(t, env)
+	waited, printed := time.Hour, time.Hour
+	for i := range 5 {
+		number := fmt.Sprintf("1Z999AA1012345678%d", i)
+		before := asked.Load()
+		wait := start(t, env, "wait", number, "--by", "tracking-number", "--for", "event=router.delivered", "--timeout", "2m")
+		wait.await("question", func() bool { return asked.Load() > before })
+		if res := takes.deliver(i, number); res.StatusCode != http.StatusOK {
+			t.Fatalf("answered %s", res.Status)
+		}
+		waited = min(waited, wait.await("end", wait.hasEnded))
+		if code := wait.stop(); code != command.OK {
+			t.Errorf("the wait ended with %d: %s%s", code, wait.out.String(), wait.errs.String())
+		}
+		printed = min(printed, prints.await("event", func() bool { return strings.Contains(prints.out.String(), number) }))
+	}
+	if waited > time.Second || printed > time.Second {
+		t.Errorf("a wait ended after %v, an event was printed after %v; want both within a second", waited, printed)
+	}
+}
+
 // While the server is away a listener answers 503, says so briefly, and goes on by
 // itself; other commands end with 10.
 func TestAListenerOutlivesTheServer(t *testing.T) {
