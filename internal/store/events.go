@@ -9,7 +9,6 @@ import (
 	"unicode"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -80,7 +79,7 @@ func matching(q inbox.Query) *conditions {
 		c.add("kind = %s", q.Kind)
 	}
 	if q.TrackingNumber != "" {
-		c.add("folded = %s", tracking.FoldNumber(q.TrackingNumber))
+		c.add("folded = %s", foldKey(q.TrackingNumber))
 	}
 	if !q.Since.IsZero() {
 		c.add("received >= %s", millis(q.Since))
@@ -98,7 +97,7 @@ func matching(q inbox.Query) *conditions {
 	if q.Trackings != nil {
 		c.any(func(either *conditions) {
 			for _, n := range q.Trackings.Numbers {
-				either.add("folded = %s", tracking.FoldNumber(n))
+				either.add("folded = %s", foldKey(n))
 			}
 			for _, id := range q.Trackings.RouterIDs {
 				either.add("LOWER(router_id) = %s", strings.ToLower(id))
@@ -113,7 +112,7 @@ func matching(q inbox.Query) *conditions {
 func (c *conditions) addIDPrefix(prefix string) {
 	n := len(c.args)
 	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
-	found := fmt.Sprintf("SELECT seq FROM events INDEXED BY events_by_other_id WHERE length(event_key) > 16 AND event_id <> '' AND event_id >= $%d AND event_id <= $%d", n+1, n+2)
+	found := fmt.Sprintf("SELECT seq FROM events INDEXED BY events_by_other_id WHERE length(event_key) > 16 AND event_id <> '' AND length(event_id) <= 512 AND event_id >= $%d AND event_id <= $%d", n+1, n+2)
 	if least, greatest, ok := webhook.IDKeyRange(prefix); ok {
 		c.args = append(c.args, least, greatest)
 		found += fmt.Sprintf(" UNION ALL SELECT seq FROM events INDEXED BY events_by_key WHERE event_key >= $%d AND event_key <= $%d AND length(event_key) = 16", n+3, n+4)

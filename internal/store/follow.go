@@ -73,6 +73,6 @@ func (d *DB) LastUnverified(ctx context.Context, number string) (int64, error) {
 		return 0, nil
 	}
 	var seq, rest int64
-	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+unverifiedBegin+"$1"+unverifiedEnd+"0", tracking.FoldNumber(number))
+	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+unverifiedBegin+"$1"+unverifiedEnd+"0", foldKey(number))
 	return seq, err
 }

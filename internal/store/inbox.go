@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -81,7 +80,7 @@ func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbo
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
 		p.Seq, delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
 		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
-		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), tracking.FoldNumber(clean(e.TrackingNumber)), flag(e.Synthetic))
+		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), foldKey(clean(e.TrackingNumber)), flag(e.Synthetic))
 	return p, err
 }
 

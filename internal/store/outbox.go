@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // OpenSink returns a sink, made if need be, see [inbox.Outbox].
@@ -230,7 +229,7 @@ func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, accepts func(
 	p.accepted = true
 	seen := map[string]bool{"": true}
 	for _, e := range rows {
-		if n := tracking.FoldNumber(e.TrackingNumber); !seen[n] {
+		if n := foldKey(e.TrackingNumber); !seen[n] {
 			seen[n] = true
 			p.numbers = append(p.numbers, n)
 		}

@@ -53,6 +53,7 @@ func (s *ownedSighting) statusKey() statusKey {
 
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
 func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
+	seen = indexable(seen)
 	known, err := t.knownSightings(ctx, seen)
 	if err != nil {
 		return err
@@ -92,6 +93,22 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		return err
 	}
 	return d.changeCounts(ctx, t, counts)
+}
+
+// indexable returns the sightings of trackings that have names which an index can hold,
+// with texts that it can hold.
+func indexable(seen []ownedSighting) []ownedSighting {
+	var all []ownedSighting
+	for _, s := range seen {
+		if len(s.Key.ReferID) > maxKey || len(s.Key.Number) > maxKey {
+			continue
+		}
+		for _, text := range []*string{&s.Status, &s.StatusLabel, &s.StatusTrack, &s.CarrierCode, &s.RouterID} {
+			*text = shorten(*text)
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // superseding returns the sightings that supersede what is known of their trackings,

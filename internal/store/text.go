@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // checkText returns an error that matches [ledger.ErrText] if one of the texts, each
@@ -27,6 +29,30 @@ func checkText(namesAndTexts ...string) error {
 // describe: refusing them would lose the outcome they came with.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// Most of a text that an index holds, in bytes: a server has no longer entries than 2,704.
+const (
+	maxKey   = 1024 // longer than any identifier of a row, see [tracking.Item.Validate]
+	maxLabel = 512
+)
+
+// foldKey returns the folded number of an event, or what stands for a long one: no other
+// number folds to that.
+func foldKey(number string) string {
+	folded := tracking.FoldNumber(number)
+	if len(folded) > maxKey {
+		return fmt.Sprintf("-%x", sha256.Sum256([]byte(folded)))
+	}
+	return folded
+}
+
+// shorten cuts a text that only describes.
+func shorten(s string) string {
+	if len(s) > maxLabel {
+		return strings.ToValidUTF8(s[:maxLabel], "")
+	}
+	return s
 }
 
 // minPacked is how long a text is at least that is worth compressing: a block of

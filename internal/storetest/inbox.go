@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,7 @@ var inboxTests = map[string]func(*world){
 	"HeadersOfAnyBytes":               headersOfAnyBytes,
 	"AllWritersConcurrently":          allWritersConcurrently,
 	"OddTextsDoNotStopDeliveries":     oddTextsDoNotStopDeliveries,
+	"LongTextsDoNotStopDeliveries":    longTextsDoNotStopDeliveries,
 	"VerifiedAgainAreReleasedOnce":    verifiedAgainAreReleasedOnce,
 	"VerifiedAgainAreCompared":        verifiedAgainAreCompared,
 	"VerifiedStaysVerified":           verifiedStaysVerified,
@@ -393,4 +395,35 @@ func oddTextsDoNotStopDeliveries(w *world) {
 	w.must(err)
 	w.same("number", e.TrackingNumber, "1\ufffd")
 	w.same("bytes", string(e.Raw), event(uuid(1), ""))
+}
+
+// longTextsDoNotStopDeliveries puts, follows and queues an event whose texts are longer
+// than an index may hold.
+func longTextsDoNotStopDeliveries(w *world) {
+	var long strings.Builder
+	for n := range 500 { // in no order, so that it can't be made shorter
+		fmt.Fprintf(&long, "%X", sha256.Sum256([]byte{byte(n), byte(n >> 8)}))
+	}
+	text := long.String()
+	d := delivery("["+event(text, "")+"]", inbox.Yes)
+	rows := inbox.Prepare(d, webhook.Decode(d.Body))
+	e := &rows[0]
+	e.TrackingNumber, e.Status, e.StatusLabel, e.StatusTrack, e.LatestEvent, e.RouterID, e.Kind = text, text, text, text, text, text, text
+	_, err := w.Put(w.Context(), d, rows)
+	w.must(err)
+	for _, q := range []inbox.Query{{TrackingNumber: strings.ToLower(text)}, {EventID: text}, {Trackings: &inbox.TrackingKeys{Numbers: []string{text}}}} {
+		w.same("found", len(collect(w, w.Events(w.Context(), q))), 1)
+	}
+	w.same("of another number", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: text[1:]}))), 0)
+	sink, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "long"}, &inbox.StartPosition{})
+	w.must(err)
+	_, err = w.Advance(w.Context(), sink.ID, 10, func([]inbox.Event) bool { return true })
+	w.must(err)
+
+	seen := eventSighting(1, "1Z1", text)
+	seen.Status, seen.StatusLabel, seen.StatusTrack, seen.LatestEvent, seen.CarrierCode = text, text, text, text, text
+	w.follow(seen, eventSighting(1, text, text))
+	found, err := w.Find(w.Context(), account, "", "1Z1")
+	w.must(err)
+	w.same("known", len(found), 1)
 }
