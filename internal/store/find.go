@@ -16,8 +16,8 @@ const manyFound = 250
 
 // findQuery finds what is known of referIds, or of numbers: rows, and sightings
 // that are no row's. ?1 is the account, then follows what is asked for; each line
-// ends with the place of that.
-type findQuery struct{ rows, seen string }
+// ends with the place of that. late finds rows that the index of numbers lacks.
+type findQuery struct{ rows, late, seen string }
 
 // findQueries are those for one and for manyFound; byID finds rows, seenByID sightings, by
 // their ids.
@@ -43,7 +43,8 @@ func newFindQueries() findQueries {
 			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),
 		}
 		f.byNumber[i] = findQuery{
-			rows: rows + "r.id IN (" + rowsByNumber + ")" + visible,
+			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins + "WHERE n.account_id = ?1 AND n.folded = v.column2 AND r.id = n.row_id" + visible,
+			late: rows + "r.id > " + numbered + " AND +r.account_id = ?1 AND fold_number(r.number) = v.column2" + visible,
 			seen: seen + "s.account_id IN (0, ?1) AND s.folded = v.column2 AND " + unheld("?1"),
 		}
 	}
@@ -82,11 +83,12 @@ func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) (
 	}
 	err = f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
 	if err == nil && len(byNumber) > 0 {
-		missing := int64(0)
+		mayMiss, missing := int64(0), int64(0)
 		if len(byNumber) == 1 {
-			missing = maxUnindexed
+			mayMiss = maxUnindexed
 		}
-		if err = d.indexNumbers(ctx, missing); err == nil {
+		if missing, err = d.countUnindexed(ctx, mayMiss); err == nil {
+			f.late = missing > 0
 			err = f.find(ctx, d.sql.find.byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
 		}
 	}
@@ -104,6 +106,7 @@ func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) (
 type finder struct {
 	d       *DB
 	account int64
+	late    bool            // the index of numbers lacks rows
 	found   [][]foundStatus // by query
 }
 
@@ -130,7 +133,10 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 		for _, q := range []struct {
 			text  string
 			isRow bool
-		}{{query.rows, true}, {query.seen, false}} {
+		}{{query.rows, true}, {query.late, true}, {query.seen, false}} {
+			if q.text == "" || q.text == query.late && !f.late {
+				continue
+			}
 			columns := newStatusScanner()
 			err := f.d.each(ctx, func(s scanner) error {
 				place, id, st, err := columns.scanFound(s)

@@ -18,26 +18,26 @@ const (
 	indexAtOnce  = 100_000 // as many are added in one transaction
 )
 
-// rowsByNumber finds the ids of the rows of account ?1 whose folded number is v.column2.
-const rowsByNumber = `SELECT row_id FROM numbers WHERE account_id = ?1 AND folded = v.column2
-	UNION ALL SELECT id FROM rows WHERE id > (SELECT value FROM counters WHERE name = 'numbered')
-		AND +account_id = ?1 AND fold_number(number) = v.column2`
-
 // indexNumbers updates the index, but for the last few rows: those that may be
 // missing. Of a store that can't be written now more are missing.
 func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) error {
+	_, err := d.countUnindexed(ctx, mayMiss)
+	return err
+}
+
+// countUnindexed is indexNumbers that returns how many rows are missing.
+func (d *DB) countUnindexed(ctx context.Context, mayMiss int64) (missing int64, err error) {
 	for {
-		var missing int64
 		if _, err := d.row(ctx, []any{&missing}, `SELECT (SELECT value FROM counters WHERE name = 'row') -
 			(SELECT value FROM counters WHERE name = 'numbered')`); err != nil || missing <= mayMiss {
-			return err
+			return missing, err
 		}
 		err := d.run(ctx, d.indexSomeNumbers)
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
-			return nil
+			return missing, nil
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 	}
 }

@@ -70,11 +70,8 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	values := deliveryValues(d)
 	header, _ := values[len(values)-2].([]byte)
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
-	if _, err := t.exec(ctx, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute) VALUES "+tuples(1, len(values)+4),
+	if _, err := t.row(ctx, []any{&sums.last}, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute) VALUES "+tuples(1, len(values)+4)+" RETURNING seq",
 		append(values, size, group.class, group.source, group.minute)...); err != nil {
-		return 0, err
-	}
-	if _, err := t.row(ctx, []any{&sums.last}, "SELECT MAX(seq) FROM refused"); err != nil {
 		return 0, err
 	}
 	sums.rows++
@@ -92,16 +89,13 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 func (t *tx) evict(ctx context.Context, sums *refusedSums) error {
 	group := sums.largest()
 	var seq, size int64
-	ok, err := t.row(ctx, []any{&seq, &size}, "SELECT seq, bytes FROM refused WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY seq LIMIT 1",
-		group.class, group.source, group.minute)
+	ok, err := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
+		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY seq LIMIT 1) RETURNING seq, bytes`, group.class, group.source, group.minute)
 	if err != nil {
 		return err
 	}
 	if !ok { // cannot be: the sums are those of the table
 		return sums.read(ctx, t)
-	}
-	if _, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", seq); err != nil {
-		return err
 	}
 	sums.rows--
 	sums.add(group, -size, seq+1)
@@ -115,8 +109,16 @@ func (t *tx) verifiedFrom(ctx context.Context, remote string) (bool, error) {
 	if host == "" {
 		return false, nil
 	}
+	if t.verified[host] {
+		return true, nil
+	}
 	var one int64
-	return t.row(ctx, []any{&one}, "SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1 LIMIT 1", host)
+	known, err := t.row(ctx, []any{&one}, "SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1 LIMIT 1", host)
+	if t.verified == nil {
+		t.verified = map[string]bool{}
+	}
+	t.verified[host] = known // where it is false it may change
+	return known, err
 }
 
 // refusedSource returns what refused deliveries from that address are grouped by. One
@@ -139,6 +141,10 @@ func refusedSource(remote string) string {
 
 // update reads the sums anew if the table is not as this process left it.
 func (s *refusedSums) update(ctx context.Context, t *tx) error {
+	if t.sums {
+		return nil
+	}
+	t.sums = true
 	var last, rows int64
 	if _, err := t.row(ctx, []any{&last, &rows}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"); err != nil {
 		return err
@@ -153,12 +159,12 @@ func (s *refusedSums) read(ctx context.Context, t *tx) error {
 	*s = refusedSums{index: map[refusedGroup]int{}}
 	return t.each(ctx, func(row scanner) error {
 		var group refusedGroup
-		var seq, size int64
-		err := row.Scan(&group.class, &group.source, &group.minute, &seq, &size)
-		s.last, s.rows = max(s.last, seq), s.rows+1
-		s.add(group, size, seq)
+		var oldest, last, rows, size int64
+		err := row.Scan(&group.class, &group.source, &group.minute, &oldest, &last, &rows, &size)
+		s.last, s.rows = max(s.last, last), s.rows+rows
+		s.add(group, size, oldest)
 		return err
-	}, "SELECT class, source, minute, seq, bytes FROM refused ORDER BY seq")
+	}, "SELECT class, source, minute, MIN(seq), MAX(seq), COUNT(*), SUM(bytes) FROM refused GROUP BY class, source, minute ORDER BY 4")
 }
 
 // add counts a change of a group, and whose oldest delivery is not older than

@@ -95,8 +95,8 @@ func (d *DB) Writable() error { return d.engine.ReadOnly }
 // was not ended is as if its process had died, and so are batches that were
 // claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
-	err := errors.Join(d.engine.Readers.Close(), d.writer.close())
-	return errors.Join(d.fail("close", err), d.unlockStagings(), d.engine.Close())
+	err := errors.Join(d.writer.close(), d.unlockStagings(), d.engine.Readers.Close())
+	return errors.Join(d.fail("close", err), d.engine.Close())
 }
 
 // present returns an error if the store is not the one that was opened any more.

@@ -287,6 +287,8 @@ type tx struct {
 	last map[string]int64 // the last number given away in this transaction, by table
 
 	statuses map[statusKey]int64 // numbers that were read
+	verified map[string]bool     // see [tx.verifiedFrom]
+	sums     bool                // those of what was refused are those of the table
 	run      rowRun              // that [tx.runOf] read last
 }
 

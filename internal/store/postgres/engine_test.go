@@ -42,7 +42,7 @@ func migrated(t *testing.T, url string) {
 	}
 }
 
-func parsed(t *testing.T, url string) Target {
+func parsed(t testing.TB, url string) Target {
 	t.Helper()
 	target, err := Parse(url, true)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/storetest"
@@ -18,15 +20,13 @@ var suiteSpans = spans{patience: 5 * time.Second, beat: 100 * time.Millisecond, 
 type killable struct {
 	*store.DB
 	engine *engine
+	url    string
 }
 
 // open opens the store at url as a process of its own.
 func open(t testing.TB, url string) *killable {
 	t.Helper()
-	target, err := Parse(url, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := parsed(t, url)
 	a := &access{target: target}
 	e := newEngine(target.Place(), target.schema, a.config(), 4, process{Host: "here", PID: 1, Version: "1", Command: "test"})
 	e.spans = suiteSpans
@@ -34,12 +34,12 @@ func open(t testing.TB, url string) *killable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &killable{d, e}
+	return &killable{d, e, url}
 }
 
 // kill ends the connections and the heartbeats, as the death of the process would, and
 // makes the last heartbeat old.
-func (k *killable) kill(t testing.TB, url string) {
+func (k *killable) kill(t testing.TB) {
 	t.Helper()
 	name, _ := k.engine.owners.own()
 	wait := k.engine.session.stop()
@@ -48,7 +48,7 @@ func (k *killable) kill(t testing.TB, url string) {
 	k.engine.outage.mu.Lock()
 	k.engine.outage.began, k.engine.outage.last = time.Now().Add(-time.Hour), time.Now() // nobody waits for the server
 	k.engine.outage.mu.Unlock()
-	conn := pgtest.Connect(t, url)
+	conn := pgtest.Connect(t, k.url)
 	if _, err := conn.Exec(t.Context(), "UPDATE owners SET seen = seen - interval '5 seconds' WHERE name = $1", name); err != nil {
 		t.Fatal(err)
 	}
@@ -59,19 +59,76 @@ func (k *killable) kill(t testing.TB, url string) {
 	}
 }
 
+// emptied is a schema that every test of a suite finds as new: to make one takes longer
+// than most of them.
+type emptied struct {
+	url   string
+	seeds map[string]string // the rows of a new one as JSON, by table
+}
+
+const tables = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
+
+// newEmptied makes the schema.
+func newEmptied(t testing.TB, url string) emptied {
+	t.Helper()
+	if err := open(t, url).Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, conn := emptied{url, map[string]string{}}, pgtest.Connect(t, url)
+	rows, _ := conn.Query(t.Context(), tables)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range names {
+		var seeds *string
+		if err == nil {
+			err = conn.QueryRow(t.Context(), "SELECT json_agg(t)::text FROM "+name+" t").Scan(&seeds)
+		}
+		if seeds != nil {
+			s.seeds[name] = *seeds
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// reset takes all back that a test did.
+func (s emptied) reset(t testing.TB) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	conn, err := pgx.ConnectConfig(ctx, (&access{target: parsed(t, s.url)}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `DO $$ DECLARE name text; BEGIN
+			FOR name IN `+tables+` LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+			PERFORM setval(c.oid, 1, false) FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S';
+		END $$`)
+		for name, seeds := range s.seeds {
+			if err == nil {
+				_, err = tx.Exec(ctx, "INSERT INTO "+name+" SELECT * FROM json_populate_recordset(NULL::"+name+", $1)", seeds)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // harness is that of stores on the server of all tests.
-func harness() storetest.Harness {
-	places := map[*killable]string{}
+func harness(schema emptied) storetest.Harness {
 	return storetest.Harness{
 		Place: func(t testing.TB) string {
 			t.Helper()
-			url, _ := pgtest.URL(t)
-			return url
+			t.Cleanup(func() { schema.reset(t) })
+			return schema.url
 		},
 		Open: func(t testing.TB, url string) storetest.Store {
 			t.Helper()
 			d := open(t, url)
-			places[d] = url
 			return storetest.Store{
 				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
@@ -84,7 +141,7 @@ func harness() storetest.Harness {
 			if !ok {
 				t.Fatalf("%T is not ours", s.Trackings.Queue)
 			}
-			d.kill(t, places[d])
+			d.kill(t)
 		},
 		Check: func(t testing.TB, url string) {
 			t.Helper()
@@ -106,7 +163,7 @@ func TestOutbox(t *testing.T) { onServer(t, storetest.Outbox) }
 // onServer runs a suite if there is a server.
 func onServer(t *testing.T, suite func(*testing.T, storetest.Harness)) {
 	t.Helper()
-	if _, ok := pgtest.URL(t); ok {
-		suite(t, harness())
+	if url, ok := pgtest.URL(t); ok {
+		suite(t, harness(newEmptied(t, url)))
 	}
 }
