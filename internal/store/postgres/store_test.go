@@ -163,6 +163,7 @@ func TestOutbox(t *testing.T) { onServer(t, storetest.Outbox) }
 // onServer runs a suite if there is a server.
 func onServer(t *testing.T, suite func(*testing.T, storetest.Harness)) {
 	t.Helper()
+	t.Parallel()
 	if url, ok := pgtest.URL(t); ok {
 		suite(t, harness(newEmptied(t, url)))
 	}
