@@ -53,6 +53,7 @@ type engine struct {
 	spans  spans
 	links  *links
 	outage outage
+	moved  bool // the server is not the one that was written to last, see isMoved
 	clock  serverClock
 
 	backends backends

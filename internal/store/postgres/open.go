@@ -47,6 +47,9 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
 		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
 	}
+	if e.moved && o.Note != nil {
+		o.Note("The server is not the one that the store was last written on, such as after a failover: it may lack what was sent and received last")
+	}
 	return d, nil
 }
 
@@ -102,14 +105,18 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 			return true, err
 		}
 		defer conn.Close() //nolint:errcheck // goes back to the pool
-		return true, conn.Raw(func(c any) error {
+		if err := conn.Raw(func(c any) error {
 			var writable bool
 			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads) //nolint:forcetypeassert // of our driver
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}
 			return err
-		})
+		}); err != nil || a.reads {
+			return true, err
+		}
+		e.moved, err = isMoved(ctx, conn)
+		return true, err
 	})
 	return made, readOnly, err
 }

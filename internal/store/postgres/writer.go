@@ -144,17 +144,17 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 
 // beginning returns the statements that begin a transaction of that owner.
 func (w *writer) beginning(name string) string {
-	var first, forget string
+	var first, once string
 	if w.isFirst {
 		first = fmt.Sprintf("BEGIN; SET lock_timeout TO %d; ", turn.Milliseconds()) + w.endPredecessor() +
 			"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '" + name + "'), -1), " +
 			thisBackend + "; COMMIT; "
 	}
 	if w.isNewOwner {
-		forget = fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d); ",
+		once = "UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline + "; " + fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d); ",
 			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce)
 	}
-	return first + "BEGIN; " + w.engine.writeLock() + "; " + forget +
+	return first + "BEGIN; " + w.engine.writeLock() + "; " + once +
 		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
 		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint`
 }

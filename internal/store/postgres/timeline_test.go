@@ -1,0 +1,54 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/pgtest"
+)
+
+func TestFailoverIsNoted(t *testing.T) {
+	s, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	url := s.NewURL(t)
+	var notes []string
+	open := func(url string) {
+		t.Helper()
+		notes = nil
+		d, err := openAt(t, url, Options{Note: func(text string) { notes = append(notes, text) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.TrustKey(t.Context(), "https://api.example.test", "key"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open(url)
+	open(url)
+	if len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+	standby, err := s.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standby.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := standby.Promote(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	url = sameSchema(t, standby, url)
+	open(url)
+	if len(notes) != 1 || !strings.Contains(notes[0], "failover") {
+		t.Errorf("notes %q", notes)
+	}
+	open(url) // the last one wrote
+	if len(notes) > 0 {
+		t.Errorf("notes %q", notes)
+	}
+}
