@@ -122,8 +122,14 @@ func startListener(t *testing.T, env []string, args ...string) listener {
 	return l
 }
 
-// deliver sends a signed event about a number, and returns the answer.
-func (l listener) deliver(id int, number string) *http.Response {
+// answered is the answer of a listener.
+type answered struct {
+	status           int
+	retryAfter, text string
+}
+
+// deliver sends a signed event about a number.
+func (l listener) deliver(id int, number string) answered {
 	l.Helper()
 	body := fmt.Sprintf(`[{"eventId":"9f2d4c1e-8b3a-4f6d-9e7c-%012x","event":"router.delivered","data":{"trackingNumber":%q,"status":1,"statusTrack":"delivered"}}]`, id, number)
 	mac := hmac.New(sha256.New, []byte("hush"))
@@ -133,22 +139,20 @@ func (l listener) deliver(id int, number string) *http.Response {
 		l.Fatal(err)
 	}
 	req.Header.Set("X-Signature", hex.EncodeToString(mac.Sum(nil)))
-	res, _ := l.do(req)
-	return res
+	return l.do(req)
 }
 
-// get returns status and text of a GET.
-func (l listener) get() string {
+// get asks whether it is ready.
+func (l listener) get() answered {
 	l.Helper()
 	req, err := http.NewRequestWithContext(l.Context(), http.MethodGet, l.url, nil)
 	if err != nil {
 		l.Fatal(err)
 	}
-	res, text := l.do(req)
-	return res.Status + " " + text
+	return l.do(req)
 }
 
-func (l listener) do(req *http.Request) (*http.Response, string) {
+func (l listener) do(req *http.Request) answered {
 	l.Helper()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
@@ -158,7 +162,7 @@ func (l listener) do(req *http.Request) (*http.Response, string) {
 	if err := errors.Join(err, res.Body.Close()); err != nil {
 		l.Error(err)
 	}
-	return res, string(text)
+	return answered{res.StatusCode, res.Header.Get("Retry-After"), string(text)}
 }
 
 // sharedEnv is the environment of a computer that shares a store with others.
@@ -191,8 +195,8 @@ func TestADeliveryReachesTheOtherComputers(t *testing.T) {
 		before := asked.Load()
 		wait := start(t, env, "wait", number, "--by", "tracking-number", "--for", "event=router.delivered", "--timeout", "2m")
 		wait.await("question", func() bool { return asked.Load() > before })
-		if res := takes.deliver(i, number); res.StatusCode != http.StatusOK {
-			t.Fatalf("answered %s", res.Status)
+		if res := takes.deliver(i, number); res.status != http.StatusOK {
+			t.Fatalf("answered %+v", res)
 		}
 		waited = min(waited, wait.await("end", wait.hasEnded))
 		if code := wait.stop(); code != command.OK {
@@ -218,17 +222,17 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	defer target.Close()
 	env := sharedEnv("http://127.0.0.1:9", server.NewURL(t))
 	l := startListener(t, env, "--forward-to", target.URL)
-	if res := l.deliver(1, "N1"); res.StatusCode != http.StatusOK {
-		t.Fatalf("answered %s", res.Status)
+	if res := l.deliver(1, "N1"); res.status != http.StatusOK {
+		t.Fatalf("answered %+v", res)
 	}
 	l.await("forwarding", func() bool { return forwarded.Load() == 1 })
 	if err := server.Stop(t.Context(), "immediate"); err != nil {
 		t.Fatal(err)
 	}
-	if res := l.deliver(2, "N1"); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-		t.Errorf("while it is away: %s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
+	if res := l.deliver(2, "N1"); res.status != http.StatusServiceUnavailable || res.retryAfter == "" {
+		t.Errorf("while it is away: %+v", res)
 	}
-	l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get(), "200 OK not ready") })
+	l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") })
 	for _, args := range [][]string{{"list"}, {"create", "--refer-id", "A1", "--tracking-number", "N1"}} {
 		code, _, stderr := run(t, env, args...)
 		if code != command.Store || !strings.Contains(stderr, "server is unreachable") || !strings.Contains(stderr, "hint: ") {
@@ -241,9 +245,9 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	if err := server.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l.await("200", func() bool { return l.deliver(2, "N1").StatusCode == http.StatusOK })
+	l.await("200", func() bool { return l.deliver(2, "N1").status == http.StatusOK })
 	l.await("forwarding", func() bool { return forwarded.Load() == 2 })
-	l.await("sign that it is ready", func() bool { return strings.HasPrefix(l.get(), "200 OK ready") })
+	l.await("sign that it is ready", func() bool { return strings.HasPrefix(l.get().text, "ready") })
 	if code := l.stop(); code != command.OK {
 		t.Errorf("it ended with %d", code)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func TestFollowReturnsErrors(t *testing.T) {
 // get asks a receiver whether it is ready.
 func get(r *listen.Receiver) string {
 	w := httptest.NewRecorder()
-	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	r.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	return fmt.Sprintf("%d %s", w.Code, w.Body)
 }
 

@@ -26,7 +26,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 		c.IO.Note("Reading %d events received since then", last-at)
 	}
 	err = db.Follower().CatchUp(ctx)
-	if ctx.Err() == nil && (inbox.IsTemporary(err)) {
+	if ctx.Err() == nil && inbox.IsTemporary(err) {
 		c.IO.Warning("received events are not used: %v", err)
 		return nil
 	}
