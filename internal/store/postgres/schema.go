@@ -48,7 +48,7 @@ func migrations() ([]string, error) {
 func lockKey(schema string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("waybill." + schema)) // never fails
-	return int64(h.Sum64())                     //nolint:gosec // any number will do
+	return int64(h.Sum64())
 }
 
 // schemaState is what a database holds under the name of a schema.

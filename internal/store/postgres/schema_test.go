@@ -175,7 +175,7 @@ func TestSchemaSQLForARole(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, conn, "SET ROLE app")
-	if _, _, err := openSchema(t.Context(), conn, "place", other, false, false); kindOf(err) != store.ErrNoRight {
+	if _, _, err := openSchema(t.Context(), conn, "place", other, false, false); !errors.Is(kindOf(err), store.ErrNoRight) {
 		t.Errorf("without the right to create: %v", err)
 	}
 	text, err := SchemaSQL(schema, "")
@@ -185,7 +185,7 @@ func TestSchemaSQLForARole(t *testing.T) {
 	if _, err := admin.PgConn().Exec(t.Context(), text).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := openSchema(t.Context(), conn, "place", schema, false, false); kindOf(err) != store.ErrNoRight {
+	if _, _, err := openSchema(t.Context(), conn, "place", schema, false, false); !errors.Is(kindOf(err), store.ErrNoRight) {
 		t.Errorf("without rights to the schema: %v", err)
 	}
 	exec(t, admin, "DROP SCHEMA "+schema+" CASCADE")
@@ -434,7 +434,7 @@ func TestFoldNumber(t *testing.T) {
 			many.Reset()
 		}
 	}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		text := make([]rune, random.IntN(24))
 		for i := range text {
