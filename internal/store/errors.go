@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -17,8 +18,8 @@ var (
 	ErrReadOnly = inbox.ErrReadOnly
 
 	// Both match [ledger.ErrNotClaimed] and [inbox.ErrNotClaimed].
-	ErrTakenOver error = claimLost("another waybill took over what this one was sending")
-	ErrCutOff    error = claimLost("no contact for too long: another waybill may have taken over what this one was sending")
+	ErrTakenOver error = claimError("another waybill took over what this one was sending")
+	ErrCutOff    error = claimError("no contact for too long: another waybill may have taken over what this one was sending")
 
 	ErrNotThere   = errors.New("there is no store")
 	ErrNoPlace    = errors.New("store can't be read in a folder without write access")
@@ -35,13 +36,13 @@ var (
 	ErrIO         = errors.New("disk error")
 )
 
-// claimLost is a kind that says that what was claimed is not this process's any more.
-type claimLost string
+// claimError is a kind that says that what was claimed is not this process's any more.
+type claimError string
 
-func (k claimLost) Error() string { return string(k) }
+func (k claimError) Error() string { return string(k) }
 
 // Is reports whether target is what the contracts call that.
-func (claimLost) Is(target error) bool {
+func (claimError) Is(target error) bool {
 	return target == ledger.ErrNotClaimed || target == inbox.ErrNotClaimed
 }
 
@@ -65,12 +66,7 @@ func (e *Error) Systemic() bool { return true }
 // Passing says that it passes by itself, or once somebody has removed its cause: the
 // same call may then succeed. [inbox.IsTemporary] asks it.
 func (e *Error) Passing() bool {
-	switch e.Kind {
-	case ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]error{ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff}, e.Kind)
 }
 
 func (e *Error) Error() string {
