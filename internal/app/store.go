@@ -142,9 +142,32 @@ func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error
 	if err != nil {
 		return nil, err
 	}
+	return s.StoreAt(ctx, place, o)
+}
+
+// StoreAt opens the store in a file or on a server. The caller closes it.
+func (s *Session) StoreAt(ctx context.Context, place string, o store.Options) (*store.DB, error) {
 	if !config.IsServer(place) {
 		return sqlite.Open(ctx, place, o)
 	}
+	return s.openServer(ctx, place, o, "")
+}
+
+// CopyAt opens the store that becomes a copy of another, in a file or on a server: a new
+// one, or the copy under way. finish puts it in its place; the caller closes it.
+func (s *Session) CopyAt(ctx context.Context, place string, of *store.DB) (db *store.DB, finish func() error, err error) {
+	id, err := of.Identity(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !config.IsServer(place) {
+		return sqlite.OpenCopy(ctx, place, id)
+	}
+	db, err = s.openServer(ctx, place, store.Options{}, id)
+	return db, func() error { return nil }, err
+}
+
+func (s *Session) openServer(ctx context.Context, place string, o store.Options, copyOf string) (*store.DB, error) {
 	target, err := s.target(place)
 	if err != nil {
 		return nil, err
@@ -160,7 +183,7 @@ func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error
 		note("The connection to the store is not verified (--insecure-store): others on the network may read and change it")
 	}
 	return postgres.Open(ctx, target, postgres.Options{
-		Options: o, Password: password.Reveal(), Connections: s.Config.StoreConnections, Unsynced: s.Config.UnsyncedStore,
+		Options: o, CopyOf: copyOf, Password: password.Reveal(), Connections: s.Config.StoreConnections, Unsynced: s.Config.UnsyncedStore,
 		Version: buildinfo.Read().Version, Command: s.Command, Note: note,
 	})
 }

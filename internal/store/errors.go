@@ -33,6 +33,10 @@ var (
 	ErrMounted    = errors.New("store is mounted as a single file")
 	ErrGone       = errors.New("store was deleted, renamed or replaced while it was in use")
 	ErrExposed    = errors.New("other users can change the store")
+	ErrInUse      = errors.New("commands that send or receive use the store")
+	ErrNotEmpty   = errors.New("there is something in the store already")
+	ErrUnfinished = errors.New("the store is a copy that has not finished")
+	ErrNotCopied  = errors.New("the copy differs from the store")
 	ErrIO         = errors.New("disk error")
 )
 
@@ -107,6 +111,10 @@ var hints = map[error]string{
 	ErrMounted:    "mount its folder, which also contains its log and lock files, and use the file in it with --store",
 	ErrGone:       "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
 	ErrExposed:    "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
+	ErrInUse:      "wait for them or stop them; `waybill store check` lists them",
+	ErrNotEmpty:   "copy to a place where there is no store",
+	ErrUnfinished: "re-run the same `waybill store copy`, which continues; or drop the schema",
+	ErrNotCopied:  "re-run the same command, which copies again what differs",
 	ErrIO:         "check the disk, then re-run the same command",
 
 	ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",

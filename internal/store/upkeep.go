@@ -30,12 +30,28 @@ type Upkeep struct {
 	Freeze func(ctx context.Context) (release func() error, err error)
 
 	// LastNumber returns the last number that the database gave a column, 0 if it does
-	// not remember it; SetLastNumber lets the next one follow n.
-	LastNumber    func(ctx context.Context, table, column string) (int64, error)
-	SetLastNumber func(ctx context.Context, on Queryer, table, column string, n int64) error
+	// not remember it.
+	LastNumber func(ctx context.Context, table, column string) (int64, error)
+
+	// BeginCopy marks the store as a copy under way of the one with that identity: nobody
+	// else can open it. FinishCopy makes it a store like others, whose next numbers follow
+	// those; both in the transaction of on. BeginCopy is nil for a store that nobody else
+	// finds meanwhile.
+	BeginCopy  func(ctx context.Context, on Queryer, source string) error
+	FinishCopy func(ctx context.Context, on Queryer, last []LastNumber) error
+	Unfinished bool // the store was marked when it was opened
+
+	// Tables lists those that a name stands for, where it is not that of a table.
+	Tables map[string][]string
 
 	// Load adds rows to a table in the transaction of conn. Nil where INSERT is as fast.
 	Load func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
+}
+
+// LastNumber is the last number that a database gave to a column.
+type LastNumber struct {
+	Table, Column string
+	Last          int64
 }
 
 // WriteBackup writes a copy of the store, as it is at one moment, over the empty file

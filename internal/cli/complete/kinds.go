@@ -110,6 +110,8 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 		return kind{values: once(events)}, true
 	case name == "NAME" && strings.Contains(path, " schemes "):
 		return kind{values: once(schemes)}, true
+	case strings.Contains(path, " store "):
+		return kind{files: true}, true
 	case name == "FILE" && strings.Contains(path, " import "):
 		return kind{files: true, types: []string{"jsonl"}}, true
 	case name == "FILE":

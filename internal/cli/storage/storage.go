@@ -22,7 +22,7 @@ func New(f *command.Factory) *cobra.Command {
 sent and received. --store, WAYBILL_STORE or "store:" in the configuration select
 it.`,
 	}
-	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newPrune(f))
+	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newCopy(f), newPrune(f), newSchema(f))
 	return group
 }
 

@@ -62,6 +62,9 @@ type engine struct {
 	owners   *owners
 	session  *session
 	staging  stagingLock
+
+	copyOf     string // identity of the store that this one may be a copy under way of
+	unfinished bool   // it is
 }
 
 // newEngine returns an engine on the server that config leads to, with at most that many

@@ -20,6 +20,8 @@ type Options struct {
 	Connections int    // at most; at least 3
 	Unsynced    bool   // a server that does not put commits on disk at once is fine
 
+	CopyOf string // identity of a store: one that is a copy under way of it is opened, too
+
 	// What others see of this process.
 	Version, Command string
 
@@ -40,6 +42,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
 	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
+	e.copyOf = o.CopyOf
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(fail(e.place, "open", err), e.close()) //nolint:contextcheck // it ends on its own
@@ -69,7 +72,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
 		Check:       e.check,
-		Upkeep:      e.upkeep(),
+		Upkeep:      e.upkeep(readOnly == nil),
 		Fail:        e.fail,
 		Close:       e.close,
 		KeepsTexts:  true,
@@ -108,6 +111,9 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		if err := conn.Raw(func(c any) error {
 			var writable bool
 			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads) //nolint:forcetypeassert // of our driver
+			if u, ok := errors.AsType[unfinished](err); ok && u.source == e.copyOf {
+				e.unfinished, err = true, nil
+			}
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}

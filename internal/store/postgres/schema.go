@@ -53,9 +53,10 @@ func lockKey(schema string) int64 {
 
 // schemaState is what a database holds under the name of a schema.
 type schemaState struct {
-	exists   bool // perhaps empty
-	version  int  // 0: nothing
-	writable bool // the role may change the tables
+	exists   bool   // perhaps empty
+	version  int    // 0: nothing
+	writable bool   // the role may change the tables
+	copyOf   string // identity of the store that it is a copy under way of, empty for none
 }
 
 // readSchema returns the state of the schema. It writes nothing, so that one that
@@ -79,6 +80,8 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string, newes
 	var program string
 	err = conn.QueryRow(ctx, "SELECT program, version, has_table_privilege($1, 'UPDATE') FROM "+meta, pgx.QueryExecModeExec, meta).Scan(&program, &state.version, &state.writable)
 	switch {
+	case err == nil && strings.HasPrefix(program, copyMark):
+		state.copyOf = strings.TrimPrefix(program, copyMark)
 	case errors.Is(err, pgx.ErrNoRows), err == nil && program != "waybill":
 		return state, notOurs
 	case err != nil:
@@ -101,6 +104,8 @@ func openSchema(ctx context.Context, conn *pgx.Conn, place, schema string, mustE
 	switch {
 	case err != nil:
 		return false, false, err
+	case state.copyOf != "":
+		return false, state.writable, &store.Error{Kind: store.ErrUnfinished, Path: place, Op: "open", Err: unfinished{state.copyOf}}
 	case state.version == len(steps):
 		return false, state.writable, nil
 	case state.version == 0 && (mustExist || readOnly):

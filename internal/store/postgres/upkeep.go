@@ -3,14 +3,29 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // upkeep returns what commands about the store itself need of the server.
-func (e *engine) upkeep() store.Upkeep {
-	return store.Upkeep{TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes}
+func (e *engine) upkeep(writable bool) store.Upkeep {
+	u := store.Upkeep{
+		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
+		Freeze: e.freeze, LastNumber: e.lastNumber, Load: e.load,
+		BeginCopy: beginCopy, FinishCopy: finishCopy, Unfinished: e.unfinished,
+		Tables: map[string][]string{"deliveries": {"delivery_bytes", "delivery_records"}},
+	}
+	if !writable {
+		u.Freeze = func(context.Context) (func() error, error) { return func() error { return nil }, nil }
+	}
+	return u
 }
 
 // each runs a query and calls scan for each of its rows.
@@ -100,4 +115,110 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 		return err
 	}, "SELECT o.name, o.host, o.pid, o.version, o.command, o.started, NOT ("+e.owners.isDead()+") FROM owners o ORDER BY o.started")
 	return all, err
+}
+
+// freeze is for [store.Upkeep]: a session holds the lock of whoever writes.
+func (e *engine) freeze(ctx context.Context) (func() error, error) {
+	conn, err := e.readers.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lock := strconv.FormatInt(lockKey(e.schema), 10)
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+lock+")"); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return func() error {
+		defer conn.Close()
+		var held bool
+		err := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock("+lock+")").Scan(&held)
+		if err == nil && !held {
+			err = errors.New("others could write meanwhile")
+		}
+		return err
+	}, nil
+}
+
+// lastNumber is for [store.Upkeep].
+func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
+	err = e.read(ctx, func() (bool, error) {
+		return true, e.readers.QueryRowContext(ctx, "SELECT COALESCE(pg_sequence_last_value(CAST(pg_get_serial_sequence($1, $2) AS regclass)), 0)", table, column).Scan(&n)
+	})
+	return n, err
+}
+
+// copyMark begins the name of the program in the table meta of a copy under way; the
+// identity of its source follows.
+const copyMark = "waybill copy of "
+
+// unfinished says that a schema is a copy under way.
+type unfinished struct{ source string }
+
+func (u unfinished) Error() string { return "it is a copy under way of store " + u.source }
+
+func beginCopy(ctx context.Context, on store.Queryer, source string) error {
+	_, err := on.ExecContext(ctx, "UPDATE meta SET program = $1", copyMark+source)
+	return err
+}
+
+// finishCopy is for [store.Upkeep].
+func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
+	for _, n := range last {
+		if _, err := on.ExecContext(ctx, "SELECT setval(CAST(pg_get_serial_sequence($1, $2) AS regclass), $3, $4)", n.Table, n.Column, max(n.Last, 1), n.Last > 0); err != nil {
+			return err
+		}
+	}
+	_, err := on.ExecContext(ctx, "UPDATE meta SET program = 'waybill'")
+	return err
+}
+
+// load is for [store.Upkeep].
+func (e *engine) load(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error {
+	return conn.Raw(func(c any) error {
+		pg := c.(*stdlib.Conn).Conn()
+		if table != "deliveries" {
+			return loadTable(ctx, pg, table, columns, rows)
+		}
+		header, body := slices.Index(columns, "header"), slices.Index(columns, "body")
+		var records, bytes [][]any
+		for _, row := range rows {
+			record := append(slices.Clone(row), nil)
+			if body, ok := row[body].([]byte); ok {
+				header, _ := row[header].([]byte)
+				bytes = append(bytes, []any{row[slices.Index(columns, "seq")], header, body})
+				record[len(row)] = int64(len(header) + len(body))
+			}
+			records = append(records, without(record, header, body))
+		}
+		names := without(append(slices.Clone(columns), "bytes"), header, body)
+		if err := loadTable(ctx, pg, "delivery_records", names, records); err != nil {
+			return err
+		}
+		return loadTable(ctx, pg, "delivery_bytes", []string{"seq", "header", "body"}, bytes)
+	})
+}
+
+// without returns all but the elements at two places.
+func without[T any](all []T, a, b int) []T {
+	var left []T
+	for i, v := range all {
+		if i != a && i != b {
+			left = append(left, v)
+		}
+	}
+	return left
+}
+
+// partitioned are the tables in partitions, with the columns whose numbers are their ranges.
+var partitioned = map[string]string{"batch_answers": "batch_id", "answer_versions": "id", "delivery_bytes": "seq"}
+
+// loadTable adds rows, which are in the order of their numbers.
+func loadTable(ctx context.Context, pg *pgx.Conn, table string, columns []string, rows [][]any) error {
+	if number := partitioned[table]; number != "" && len(rows) > 0 {
+		last := rows[len(rows)-1][slices.Index(columns, number)]
+		if _, err := pg.Exec(ctx, "SELECT add_partitions($1, $2)", table, last); err != nil {
+			return err
+		}
+	}
+	_, err := pg.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	return err
 }

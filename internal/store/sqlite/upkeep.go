@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gofrs/flock"
@@ -17,7 +18,7 @@ import (
 func (f *file) upkeep() store.Upkeep {
 	return store.Upkeep{
 		Backup: f.backUp, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
-		Freeze: f.freeze, LastNumber: f.lastNumber, SetLastNumber: setLastNumber,
+		Freeze: f.freeze, LastNumber: f.lastNumber, FinishCopy: finishCopy,
 	}
 }
 
@@ -150,12 +151,51 @@ func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err er
 	})
 }
 
-// setLastNumber is for [store.Upkeep]. Of other tables than those with AUTOINCREMENT the
-// next number follows the largest one.
-func setLastNumber(ctx context.Context, on store.Queryer, table, _ string, n int64) error {
-	if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", table); err != nil {
-		return err
+// finishCopy is for [store.Upkeep]. Of other tables than those with AUTOINCREMENT the next
+// number follows the largest one.
+func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
+	for _, n := range last {
+		if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", n.Table); err != nil {
+			return err
+		}
+		if _, err := on.ExecContext(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'", n.Table, n.Last); err != nil {
+			return err
+		}
 	}
-	_, err := on.ExecContext(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'", table, n)
-	return err
+	return nil
+}
+
+// OpenCopy opens the store that is to become a copy, at path, of the one with that
+// identity. Until finish it has another name, by which the same call finds it again.
+// The error matches [store.ErrNotEmpty] if there is something at path.
+func OpenCopy(ctx context.Context, path, source string) (db *store.DB, finish func() error, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, nil, err
+	}
+	if err := requireFree(path); err != nil {
+		return nil, nil, err
+	}
+	db, err = Open(ctx, path+".copying-"+source[:8], store.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return db, func() error {
+		if err := errors.Join(db.Close(), requireFree(path)); err != nil {
+			return err
+		}
+		if err := os.Rename(db.Place(), path); err != nil {
+			return fail(path, "write", err)
+		}
+		return errors.Join(removeIfExists(db.Place()+".staging.lock"), os.RemoveAll(db.Place()+".owners"))
+	}, nil
+}
+
+// requireFree returns an error if there is something at path, or beside it.
+func requireFree(path string) error {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		if _, err := os.Lstat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
+			return &store.Error{Kind: store.ErrNotEmpty, Path: path + suffix, Op: "copy into", Err: err}
+		}
+	}
+	return nil
 }

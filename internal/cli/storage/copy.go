@@ -1,0 +1,96 @@
+package storage
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// copyJSON is the result of a copy.
+type copyJSON struct {
+	From   string              `json:"from"`
+	To     string              `json:"to"`
+	Rows   int64               `json:"rows"`
+	Tables []store.CopiedTable `json:"tables"`
+}
+
+func newCopy(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "copy FROM TO",
+		Short: "Copy a store to another file or server",
+		Long: `copy copies everything from one store to another, from a file to a PostgreSQL
+server, back, or to another file, and compares both row by row at the end. FROM and
+TO are paths or postgres://USER@HOST/DATABASE. TO must not exist, or be empty.
+
+Stop what uses FROM before: while a process sends or receives, copy refuses, and
+while it copies, other commands can't write to FROM. TO can't be used until the copy is
+complete. After an interruption the same command continues; if FROM has changed, it
+copies what differs again. FROM is not changed.
+
+Use TO afterwards, and FROM no more: neither knows what is sent from the other, so
+rows would be sent twice.`,
+		Example: command.Example("waybill store copy waybill.db postgres://waybill@db.example.com/waybill",
+			"waybill store copy postgres://waybill@db.example.com/waybill waybill.db"),
+		Args: command.Exactly(2, "the stores to copy from and to"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runCopy(ctx, c, args[0], args[1])
+		}),
+	}
+}
+
+func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (err error) {
+	from, err := c.StoreAt(ctx, fromPlace, store.Options{MustExist: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, from.Close()) }()
+	again := func(err error) error {
+		return &command.ExitError{Code: command.Failed, Err: err, Next: c.Repeat()}
+	}
+	if err := from.RequireUnused(ctx); err != nil {
+		return again(err)
+	}
+	to, finish, err := c.CopyAt(ctx, toPlace, from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, to.Close()) }()
+	if from.Place() == to.Place() {
+		return command.Usagef("name two stores", "%s would be copied to itself", from.Place())
+	}
+	var bar *command.Progress
+	tables, err := store.Copy(ctx, from, to, store.CopyProgress{
+		Begin: func(phase string, rows int64) {
+			if bar != nil {
+				bar.Stop()
+			}
+			bar = command.NewProgress(c.IO, phase, "rows", rows)
+		},
+		Add: func(rows int64) { bar.Add(rows) },
+	})
+	if bar != nil {
+		bar.Stop()
+	}
+	if err == nil {
+		err = finish()
+	}
+	if err != nil {
+		return again(err)
+	}
+	return reportCopy(c, from.Place(), toPlace, tables)
+}
+
+// reportCopy says what was copied and how to go on.
+func reportCopy(c *command.Call, from, to string, tables []store.CopiedTable) error {
+	j := copyJSON{From: from, To: to, Tables: tables}
+	for _, t := range tables {
+		j.Rows += t.Rows
+	}
+	c.IO.Warning("do not use %s any more: it does not know what is sent from %s", from, to)
+	c.IO.Hint("use the copy with --store, WAYBILL_STORE, or \"store:\" in the configuration (`waybill config path`)")
+	return c.Out.Result(j, "Copied %s from %s to %s, and verified them", command.Plural(j.Rows, "row"), from, to)
+}
