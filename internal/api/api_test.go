@@ -154,6 +154,36 @@ func TestCreateThatFindsNobodyIsNotSent(t *testing.T) {
 	}
 }
 
+// A process can stand still between any two writes. What is not allowed any more when it
+// goes on does not leave, and a connection is as good as new for the next request.
+func TestCreateStopsWhenItIsNotAllowedAnyMore(t *testing.T) {
+	var whole atomic.Int32
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err == nil {
+			whole.Add(1)
+		}
+		_, _ = io.WriteString(w, "{}")
+	})
+	c := client(t, url, nil)
+	for writes, want := range []tracking.Outcome{tracking.OutcomeNotSent, tracking.OutcomeUnknown} {
+		forbidden := errors.New("not allowed")
+		asked := 0
+		ctx := tracking.WithAllowed(t.Context(), func() error {
+			if asked++; asked > writes {
+				return forbidden
+			}
+			return nil
+		})
+		before := whole.Load()
+		if r := c.CreateAsync(ctx, items(1000)); r.Outcome != want || !errors.Is(r.Err, forbidden) || whole.Load() != before {
+			t.Errorf("allowed %d writes: %v (%v), %d whole requests; want %v and none", writes, r.Outcome, r.Err, whole.Load()-before, want)
+		}
+		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != tracking.OutcomeAccepted {
+			t.Errorf("the next one: %v (%v)", r.Outcome, r.Err)
+		}
+	}
+}
+
 func TestCreateThatStallsIsUnknown(t *testing.T) {
 	release := make(chan struct{})
 	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {

@@ -160,13 +160,20 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &countingConn{Conn: conn}, nil
 }
 
-// countingConn counts the bytes written to a connection.
+// countingConn counts the bytes written to a connection, and writes only while that is
+// allowed.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64
+	allowed atomic.Pointer[func() error] // of the request under way; nil if always
 }
 
 func (c *countingConn) Write(p []byte) (int, error) {
+	if allowed := c.allowed.Load(); allowed != nil {
+		if err := (*allowed)(); err != nil {
+			return 0, err
+		}
+	}
 	n, err := c.Conn.Write(p)
 	c.written.Add(int64(n))
 	return n, err

@@ -41,7 +41,8 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, lim
 	c.opts.InFlight.Add(1)
 	defer c.opts.InFlight.Add(-1)
 	x := exchange{began: time.Now()}
-	var conn connTrace
+	conn := connTrace{allowed: tracking.Allowed(ctx)}
+	defer conn.release()
 	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), method, target, body)
 	if err != nil {
 		x.err = err
@@ -101,7 +102,8 @@ type tlsConn interface{ NetConn() net.Conn }
 type connTrace struct {
 	conn          atomic.Pointer[countingConn]
 	writtenBefore atomic.Int64
-	uncounted     atomic.Bool // a connection whose bytes can't be counted
+	uncounted     atomic.Bool  // a connection whose bytes can't be counted
+	allowed       func() error // nil if always
 }
 
 func (t *connTrace) clientTrace() *httptrace.ClientTrace {
@@ -116,8 +118,18 @@ func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 			return
 		}
 		t.writtenBefore.Store(counted.written.Load())
+		if t.allowed != nil {
+			counted.allowed.Store(&t.allowed)
+		}
 		t.conn.Store(counted)
 	}}
+}
+
+// release lets later requests be written to the connection.
+func (t *connTrace) release() {
+	if conn := t.conn.Load(); conn != nil {
+		conn.allowed.CompareAndSwap(&t.allowed, nil)
+	}
 }
 
 // wrote reports whether a byte of the request may have left.

@@ -178,12 +178,11 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 			return nil, err
 		}
 		o := sentBatch{batch: claimed[0]}
-		if held, err := d.isHeld(soft, o.batch, pass); err != nil {
+		if o.reply, err = d.create(ctx, soft, o.batch, pass); err != nil {
 			return nil, err
-		} else if !held {
+		} else if o.reply == nil {
 			continue
 		}
-		o.reply = d.Service.Create(ctx, o.batch.Items())
 		stop := d.adapt(pass, o.reply)
 		o.settlement = d.settlementOf(ctx, soft, o.batch, o.reply)
 		if err := d.record(context.WithoutCancel(ctx), []sentBatch{o}); err != nil {

@@ -96,3 +96,30 @@ func TestAnswersOfRowsThatOthersTookAreNotReported(t *testing.T) {
 		t.Errorf("err = %v, %d requests, %d rows sent; want ErrTakenOver after one, and none", err, sent, j.Sent())
 	}
 }
+
+// A request that was stopped before its first byte, since the process was cut off from
+// the store meanwhile, does not stop the run: it is sent once the store is back.
+func TestWhatWasStoppedBeforeItsFirstByteIsSentLater(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 50)
+	c := &cutOff{DB: db}
+	sent, wasLost := 0, false
+	j := job(db, run, service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+		if sent == 1 && !wasLost {
+			c.lost.Store(2) // for this write, and for why it was not made
+			wasLost = true
+		}
+		if err := tracking.Allowed(ctx)(); err != nil {
+			return &tracking.Reply{Outcome: tracking.OutcomeNotSent, Err: err}
+		}
+		sent++
+		return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+	}))
+	j.Ledger.Queue = c
+	if _, err := j.Execute(t.Context(), t.Context()); err != nil {
+		t.Error(err)
+	}
+	if got, want := counts(t, db, run), (ledger.Counts{Accepted: 50}); got != want || sent != 5 || !wasLost {
+		t.Errorf("%+v after %d requests, cut off: %v; want %+v after 5", got, sent, wasLost, want)
+	}
+}

@@ -134,12 +134,12 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 		if pass == nil || err != nil {
 			return err
 		}
-		if held, err := d.isHeld(soft, b, pass); err != nil {
+		reply, err := d.create(ctx, soft, b, pass)
+		if err != nil {
 			return err
-		} else if !held {
+		} else if reply == nil {
 			continue
 		}
-		reply := d.Service.Create(ctx, b.Items())
 		stop := d.adapt(pass, reply)
 		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
 		d.sent <- o
@@ -152,23 +152,26 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 	}
 }
 
-// isHeld reports whether no other process can have the batch. Else the batch is not
-// sent: the pass ends, and the batch becomes pending again. The error says that others
-// have it, or that the store can't be reached. Nothing waits between this and the
-// request.
-func (d *dispatch) isHeld(soft context.Context, b ledger.Batch, pass *pace.Pass) (bool, error) {
-	if d.Ledger.Held(b.Owner) == nil {
-		return true, nil
+// create sends a batch while no other process can have it. Else the reply is nil: nothing
+// left, the pass ends, and the batch becomes pending again. The error says that others
+// have it, or that the store can't be reached.
+func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.Pass) (*tracking.Reply, error) {
+	held := func() error { return d.Ledger.Held(b.Owner) }
+	if held() == nil {
+		reply := d.Service.Create(tracking.WithAllowed(ctx, held), b.Items())
+		if reply.Outcome != tracking.OutcomeNotSent || held() == nil {
+			return reply, nil
+		}
 	}
 	pass.Release()
 	d.claiming.Lock()
 	d.queue = append(d.queue, b)
 	d.claiming.Unlock()
 	if err := d.returnQueue(context.WithoutCancel(soft)); err != nil {
-		return false, err
+		return nil, err
 	}
 	_ = pace.Sleep(soft, otherPoll) // its end is noticed by who goes on
-	return false, nil
+	return nil, nil                 //nolint:nilnil // see above
 }
 
 // nextBatch returns a claimed batch and the pass to send it. The pass is nil when
