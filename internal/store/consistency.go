@@ -44,7 +44,7 @@ func damage(place string, problems []Problem) error {
 // each statement sees one moment.
 func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 	if err := d.engine.Check(ctx); err != nil {
-		if e, ok := errors.AsType[*Error](err); ok && e.Kind == ErrCorrupt {
+		if e, ok := errors.AsType[*Error](err); ok && errors.Is(e.Kind, ErrCorrupt) {
 			return []Problem{{What: e.Err.Error()}}, nil // what tables say then means nothing
 		}
 		return nil, err

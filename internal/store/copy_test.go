@@ -93,6 +93,9 @@ func columnsOf(t *testing.T, on *sql.DB, table string) (names, types []string) {
 		}
 		names, types = append(names, name), append(types, kind)
 	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 	return names, types
 }
 
@@ -147,7 +150,7 @@ func dump(t *testing.T, path string) map[string][]string {
 				}
 				all[table] = append(all[table], line)
 			}
-			if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			if err := errors.Join(rows.Err(), rows.Close()); err != nil { //nolint:sqlclosecheck // in a loop
 				t.Fatal(err)
 			}
 			slices.Sort(all[table])

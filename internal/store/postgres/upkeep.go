@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -35,7 +34,7 @@ func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query str
 		if err != nil {
 			return true, err
 		}
-		defer rows.Close()
+		defer rows.Close() //nolint:errcheck // its errors are those of Err
 		for again = true; rows.Next(); again = false {
 			if err := scan(rows); err != nil {
 				return false, err
@@ -123,14 +122,14 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock := strconv.FormatInt(lockKey(e.schema), 10)
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock("+lock+")"); err != nil {
+	lock := lockKey(e.schema)
+	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lock); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
 	return func() error {
-		defer conn.Close()
+		defer conn.Close() //nolint:errcheck // goes back to the pool
 		var held bool
-		err := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock("+lock+")").Scan(&held)
+		err := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", lock).Scan(&held)
 		if err == nil && !held {
 			err = errors.New("others could write meanwhile")
 		}
@@ -174,7 +173,7 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 // load is for [store.Upkeep].
 func (e *engine) load(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error {
 	return conn.Raw(func(c any) error {
-		pg := c.(*stdlib.Conn).Conn()
+		pg := c.(*stdlib.Conn).Conn() //nolint:forcetypeassert // of our driver
 		if table != "deliveries" {
 			return loadTable(ctx, pg, table, columns, rows)
 		}

@@ -16,17 +16,21 @@ import (
 
 // upkeep returns what commands about the store itself need of the file.
 func (f *file) upkeep() store.Upkeep {
-	return store.Upkeep{
+	u := store.Upkeep{
 		Backup: f.backUp, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
 		Freeze: f.freeze, LastNumber: f.lastNumber, FinishCopy: finishCopy,
 	}
+	if f.readOnly != nil { // this user can't keep others from writing
+		u.Freeze = func(context.Context) (func() error, error) { return func() error { return nil }, nil }
+	}
+	return u
 }
 
 // backUp is for [store.Upkeep].
 func (f *file) backUp(ctx context.Context, path string) error {
 	err := f.read(ctx, func() (bool, error) {
 		err := f.vacuumInto(ctx, path)
-		if k := kind(err); k != nil && k != store.ErrCorrupt && k != store.ErrNotStore {
+		if k := kind(err); k != nil && !errors.Is(k, store.ErrCorrupt) && !errors.Is(k, store.ErrNotStore) {
 			err = &store.Error{Kind: k, Path: path, Op: "write", Err: err} // what can fail but that is the copy's disk
 		}
 		return false, err
@@ -61,9 +65,10 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 
 // freeBytes is for [store.Upkeep].
 func (f *file) freeBytes(ctx context.Context) (n int64, err error) {
-	return n, f.read(ctx, func() (bool, error) {
+	err = f.read(ctx, func() (bool, error) {
 		return true, f.readers.QueryRowContext(ctx, "SELECT f.freelist_count * p.page_size FROM pragma_freelist_count f, pragma_page_size p").Scan(&n)
 	})
+	return n, err
 }
 
 // tableBytes is for [store.Upkeep].
@@ -74,7 +79,7 @@ func (f *file) tableBytes(ctx context.Context) (map[string]int64, error) {
 		if err != nil {
 			return true, err
 		}
-		defer rows.Close()
+		defer rows.Close() //nolint:errcheck // its errors are those of Err
 		for rows.Next() {
 			var name string
 			var n int64
@@ -123,12 +128,8 @@ func (f *file) processes(context.Context) ([]store.Process, error) {
 	return all, err
 }
 
-// freeze is for [store.Upkeep]. Nobody keeps others from writing a file that this user
-// can't write.
+// freeze is for [store.Upkeep].
 func (f *file) freeze(ctx context.Context) (func() error, error) {
-	if f.readOnly != nil {
-		return func() error { return nil }, nil
-	}
 	pool, err := connect(f.path, "busy_timeout(10000)")
 	if err != nil {
 		return nil, err
@@ -146,9 +147,10 @@ func (f *file) freeze(ctx context.Context) (func() error, error) {
 
 // lastNumber is for [store.Upkeep].
 func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err error) {
-	return n, f.read(ctx, func() (bool, error) {
+	err = f.read(ctx, func() (bool, error) {
 		return true, f.readers.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&n)
 	})
+	return n, err
 }
 
 // finishCopy is for [store.Upkeep]. Of other tables than those with AUTOINCREMENT the next
