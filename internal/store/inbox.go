@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,97 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
-
-// Put stores a delivery and its events, see [inbox.Store].
-func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
-	sums, err := sumsOf(delivery, rows) // made before others are kept waiting
-	if err != nil {
-		return inbox.Receipt{}, err
-	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) { return t.put(ctx, delivery, rows, sums) })
-}
-
-// sumsOf returns the hash of each row's bytes, nil for an anomaly. Its error
-// names a row that does not fit its delivery.
-func sumsOf(delivery inbox.Delivery, rows []inbox.Event) ([][]byte, error) {
-	sums := make([][]byte, len(rows))
-	for i, e := range rows {
-		if e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length {
-			return nil, fmt.Errorf("put: event %d does not lie in the body", e.Index)
-		}
-		if e.Mark == inbox.Anomaly {
-			continue
-		}
-		if len(e.Key) == 0 {
-			return nil, fmt.Errorf("put: event %d has no key", e.Index)
-		}
-		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
-		sums[i] = sum[:]
-	}
-	return sums, nil
-}
-
-// put adds a delivery and its events.
-func (t *tx) put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event, sums [][]byte) (inbox.Receipt, error) {
-	receipt := inbox.Receipt{Rows: make([]inbox.Placement, len(rows))}
-	var err error
-	if receipt.Delivery, err = t.next(ctx, "deliveries"); err != nil {
-		return receipt, err
-	}
-	values := append(deliveryValues(delivery), receipt.Delivery)
-	if _, err := t.exec(ctx, "INSERT INTO deliveries ("+deliveryColumns+", seq) VALUES "+numberedParams, values...); err != nil {
-		return receipt, err
-	}
-	for i, e := range rows {
-		if receipt.Rows[i], err = t.place(ctx, receipt.Delivery, delivery, e, sums[i]); err != nil {
-			return receipt, err
-		}
-	}
-	return receipt, nil
-}
-
-// place adds one event with its mark.
-func (t *tx) place(ctx context.Context, delivery int64, d inbox.Delivery, e inbox.Event, sum []byte) (inbox.Placement, error) {
-	p := inbox.Placement{Mark: inbox.Anomaly}
-	var key any
-	if e.Mark != inbox.Anomaly {
-		var err error
-		if p.Mark, err = t.mark(ctx, e, d.Verified, sum); err != nil {
-			return p, err
-		}
-		key = e.Key
-	}
-	var err error
-	if p.Seq, err = t.next(ctx, "events"); err != nil {
-		return p, err
-	}
-	_, err = t.exec(ctx, `INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
-			tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded, synthetic)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24)`,
-		p.Seq, delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, sum, clean(e.EventID), clean(e.Kind), clean(e.EventTime),
-		clean(e.TrackingNumber), clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
-		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(p.Mark), clean(e.Anomaly), foldKey(clean(e.TrackingNumber)), flag(e.Synthetic))
-	return p, err
-}
-
-// mark compares an event with the current one of its key that is as synthetic.
-func (t *tx) mark(ctx context.Context, e inbox.Event, verified inbox.Verified, sum []byte) (inbox.Mark, error) {
-	var seq int64
-	var stands string
-	var same []byte
-	ok, err := t.row(ctx, []any{&seq, &stands, &same}, "SELECT seq, verified, sum FROM events WHERE event_key = $1 AND mark = '' AND synthetic = $2", e.Key, flag(e.Synthetic))
-	switch {
-	case err != nil || !ok:
-		return inbox.Current, err
-	case verified == inbox.Yes && stands != string(inbox.Yes):
-		_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), seq)
-		return inbox.Current, err
-	case bytes.Equal(same, sum):
-		return inbox.Duplicate, nil
-	default:
-		return inbox.Conflict, nil
-	}
-}
 
 // SetVerdict changes the verdict on a delivery, see [inbox.Verdicts].
 func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
@@ -139,7 +46,7 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 
 // Readmit stores a delivery that was refused, see [inbox.Verdicts].
 func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
-	sums, err := sumsOf(delivery, rows)
+	a, err := newArrival(delivery, rows)
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
@@ -151,11 +58,11 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 		if err != nil {
 			return inbox.Receipt{}, err
 		}
-		receipt, err := t.put(ctx, delivery, rows, sums)
-		if err == nil {
-			_, err = t.exec(ctx, "INSERT INTO readmitted (refused, delivery) VALUES ($1, $2)", refused, receipt.Delivery)
+		if err := t.putAll(ctx, []*arrival{a}); err != nil {
+			return inbox.Receipt{}, err
 		}
-		return receipt, err
+		_, err = t.exec(ctx, "INSERT INTO readmitted (refused, delivery) VALUES ($1, $2)", refused, a.receipt.Delivery)
+		return a.receipt, err
 	})
 }
 
@@ -180,25 +87,19 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	if err != nil {
 		return nil, err
 	}
-	placed := make([]inbox.Placement, len(rows))
-	for i, e := range rows {
-		e.Mark = inbox.Current
-		if placed[i], err = t.place(ctx, d.Seq, d, e, sums[i]); err != nil {
-			return nil, err
-		}
-		if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), e.Seq); err != nil {
-			return nil, err
-		}
+	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL", string(inbox.Superseded), d.Seq); err != nil {
+		return nil, err
 	}
-	return placed, nil
+	for i := range rows {
+		rows[i].Mark = inbox.Current
+	}
+	a := &arrival{delivery: d, rows: rows, sums: sums, receipt: inbox.Receipt{Delivery: d.Seq}}
+	err = t.placeAll(ctx, []*arrival{a})
+	return a.receipt.Rows, err
 }
 
-// The columns of a delivery but for its number, and parameters for them and a
-// number.
-const (
-	deliveryColumns = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body"
-	numberedParams  = "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
-)
+// deliveryColumns are those of a delivery but for its number.
+const deliveryColumns = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body"
 
 // deliveryValues returns what deliveryColumns are to hold.
 func deliveryValues(d inbox.Delivery) []any {

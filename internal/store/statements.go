@@ -8,13 +8,14 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers multiInsert
-	keyLookup                                                                                             keyLookup
-	find                                                                                                  findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers, deliveries, events multiInsert
+	keyLookup                                                                                                                 keyLookup
+	find                                                                                                                      findQueries
 
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
 	consecutiveRows [len(widths)]string
+	currentEvents   [len(widths)]string // of so many keys
 }
 
 func newStatements() *statements {
@@ -39,11 +40,21 @@ func newStatements() *statements {
 		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw)", 7,
 			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,
 			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`),
-		keyLookup: newKeyLookup(),
-		find:      newFindQueries(),
+		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", 15, ""),
+		events:     newMultiInsert("INSERT INTO events ("+eventColumnsToAdd+")", 24, ""),
+		keyLookup:  newKeyLookup(),
+		find:       newFindQueries(),
 
 		consecutiveRows: newConsecutiveRows(),
+		currentEvents:   newCurrentEvents(),
 	}
+}
+
+func newCurrentEvents() (queries [len(widths)]string) {
+	for w, width := range widths {
+		queries[w] = "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key IN " + tuples(1, width)
+	}
+	return queries
 }
 
 func newConsecutiveRows() (queries [len(widths)]string) {

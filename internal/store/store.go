@@ -68,7 +68,8 @@ type DB struct {
 
 // New returns the store of a database that is up to date.
 func New(e Engine) *DB {
-	return &DB{engine: e, writer: newWriter(&e), sql: newStatements(), stagings: map[*staging]bool{}}
+	s := newStatements()
+	return &DB{engine: e, writer: newWriter(&e, s), sql: s, stagings: map[*staging]bool{}}
 }
 
 // New reports whether opening made this store.

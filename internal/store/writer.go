@@ -20,6 +20,7 @@ const (
 // transaction. So jobs share a commit, and none waits for others to come.
 type writer struct {
 	engine *Engine
+	sql    *statements
 	token  chan struct{} // full while a goroutine holds the token
 
 	mu    sync.Mutex
@@ -38,21 +39,29 @@ type work func(context.Context, *tx) error
 
 type job struct {
 	do   work
+	put  *arrival // that it stores, if that is all that it does: many are stored at once
 	err  error
 	done chan struct{} // closed when err is final
 }
 
-func newWriter(e *Engine) *writer {
-	return &writer{engine: e, token: make(chan struct{}, 1)}
+func newWriter(e *Engine, s *statements) *writer {
+	return &writer{engine: e, sql: s, token: make(chan struct{}, 1)}
 }
 
 // run does the work in a transaction, perhaps together with others', and
 // returns when it is on disk. When it returns an error nothing of it is.
-func (w *writer) run(ctx context.Context, do work) error {
+func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, &job{do: do}) }
+
+// put stores an arrival, as [writer.run] does its work.
+func (w *writer) put(ctx context.Context, a *arrival) error {
+	return w.runJob(ctx, &job{put: a, do: func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }})
+}
+
+func (w *writer) runJob(ctx context.Context, j *job) error {
 	if err := cmp.Or(ctx.Err(), w.engine.ReadOnly); err != nil {
 		return err
 	}
-	j := &job{do: do, done: make(chan struct{})}
+	j.done = make(chan struct{})
 	w.mu.Lock()
 	w.queue = append(w.queue, j)
 	w.mu.Unlock()
@@ -173,14 +182,29 @@ func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	if len(jobs) == 1 {
 		return w.commitOrRollback(ctx, jobs[0].do(ctx, t))
 	}
-	for _, j := range jobs {
-		if err := j.do(ctx, t); err != nil {
-			w.rollback(ctx)
-			w.dropIfBroken(err)
-			return w.commitSeparately(ctx, jobs)
-		}
+	if err := t.doAll(ctx, jobs); err != nil {
+		w.rollback(ctx)
+		w.dropIfBroken(err)
+		return w.commitSeparately(ctx, jobs)
 	}
 	return w.commitOrRollback(ctx, nil)
+}
+
+// doAll does jobs, those that store arrivals first and together.
+func (t *tx) doAll(ctx context.Context, jobs []*job) error {
+	var all []*arrival
+	for _, j := range jobs {
+		if j.put != nil {
+			all = append(all, j.put)
+		}
+	}
+	err := t.putAll(ctx, all)
+	for _, j := range jobs {
+		if err == nil && j.put == nil {
+			err = j.do(ctx, t)
+		}
+	}
+	return err
 }
 
 // commitSeparately does the jobs once more after one failed, each in a savepoint,

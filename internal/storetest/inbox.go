@@ -26,6 +26,7 @@ var inboxTests = map[string]func(*world){
 	"EmptyBody":                       emptyBody,
 	"OneIsCurrentForEachKey":          oneIsCurrentForEachKey,
 	"WithinOneDelivery":               withinOneDelivery,
+	"PutTogetherAsOneByOne":           putTogetherAsOneByOne,
 	"AnomaliesAreNotCompared":         anomaliesAreNotCompared,
 	"StoresAllOrNothing":              storesAllOrNothing,
 	"SurvivesKill":                    survivesKill,
