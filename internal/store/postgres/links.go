@@ -30,7 +30,7 @@ func (l *links) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		defer context.AfterFunc(l.ctx, cancel)()
+		defer context.AfterFunc(l.ctx, cancel)() //nolint:contextcheck // the end of either ends it
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

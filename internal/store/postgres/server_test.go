@@ -26,7 +26,7 @@ func TestServer(t *testing.T) {
 			Check: func(t testing.TB, url string) {
 				t.Helper()
 				ctx := context.WithoutCancel(t.Context())
-				d := dbAt(t, ctx, url, store.Options{MustExist: true})
+				d := dbAt(ctx, t, url, store.Options{MustExist: true})
 				if err := errors.Join(d.Check(ctx), d.Close()); err != nil {
 					t.Error(err)
 				}
@@ -116,7 +116,7 @@ func copyStopped(t testing.TB, s *pgtest.Server, from, to string) {
 
 func opened(t testing.TB, url string, o store.Options) storetest.Store {
 	t.Helper()
-	d := dbAt(t, t.Context(), url, o)
+	d := dbAt(t.Context(), t, url, o)
 	return storetest.Store{
 		Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, EventFollower: d},
 		Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
@@ -124,7 +124,7 @@ func opened(t testing.TB, url string, o store.Options) storetest.Store {
 	}
 }
 
-func dbAt(t testing.TB, ctx context.Context, url string, o store.Options) *store.DB {
+func dbAt(ctx context.Context, t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
 	target, err := Parse(url, true)
 	if err != nil {

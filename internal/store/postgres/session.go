@@ -76,7 +76,7 @@ func (s *session) Watch(ctx context.Context) <-chan struct{} {
 		defer s.mu.Unlock()
 		delete(s.watchers, hint)
 	})
-	s.start()
+	s.start() //nolint:contextcheck // it outlives the call
 	return hint
 }
 

@@ -30,7 +30,7 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 	for {
 		name, err := e.takeStaging(ctx)
 		if name != "" {
-			return name, func() error {
+			return name, func() error { //nolint:contextcheck // the caller's context may have ended
 				e.unlockStaging(name)
 				return nil
 			}, nil
@@ -69,7 +69,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // goes back to the pool
 	var taken bool
 	err = native(conn, func(c *pgconn.PgConn) error {
 		if own, err = e.owners.register(ctx, c); err != nil {

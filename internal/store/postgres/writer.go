@@ -255,7 +255,7 @@ func (w *writer) askNumber(ctx context.Context, query string) (number int64, fou
 	if err != nil {
 		return 0, false, err
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // goes back to the pool
 	err = native(conn, func(c *pgconn.PgConn) error {
 		results, err := ask(ctx, c, query)
 		if err != nil {
