@@ -30,6 +30,7 @@ var fileScripts = map[string]string{
 	"readonly":     "it takes away the right to write a file",
 	"store_backup": "pg_dump backs a server up",
 	"store_check":  "it damages a file",
+	"store_copy":   "it copies to files; internal/store tests copies to and from servers",
 	"store_path":   "it is about paths",
 }
 
