@@ -83,7 +83,7 @@ func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) (
 	}
 	err = f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
 	if err == nil && len(byNumber) > 0 {
-		mayMiss, missing := int64(0), int64(0)
+		var mayMiss, missing int64
 		if len(byNumber) == 1 {
 			mayMiss = maxUnindexed
 		}

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -82,34 +84,39 @@ func bare(b *testing.B, d *store.DB, all []ledger.Entry, add int) {
 		b.Fatal(err)
 	}
 	defer pool.Close()
-	const width = 100
 	for from := 0; from < len(all); from += add {
-		t, err := pool.BeginTx(b.Context(), nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer t.Rollback() //nolint:errcheck // it was committed
-		insert, err := t.PrepareContext(b.Context(), "INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line) VALUES (?,?,?,?,?,?,?,?)"+
-			strings.Repeat(",(?,?,?,?,?,?,?,?)", width-1)+" ON CONFLICT DO NOTHING")
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer insert.Close()
-		n := from
-		for part := range slices.Chunk(all[from:min(len(all), from+add)], width) {
-			args := make([]any, 0, 8*width)
-			for _, e := range part {
-				args = append(args, n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, n/1000, e.File, e.Line)
-				n++
-			}
-			if _, err := insert.ExecContext(b.Context(), args...); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := t.Commit(); err != nil {
+		if err := insertBare(b.Context(), pool, all, from, min(len(all), from+add)); err != nil {
 			b.Fatal(err)
 		}
 	}
+}
+
+// insertBare inserts the rows from..to in one transaction.
+func insertBare(ctx context.Context, pool *sql.DB, all []ledger.Entry, from, to int) error {
+	const width = 100
+	t, err := pool.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()                                                                                                                                  //nolint:errcheck // it was committed
+	insert, err := t.PrepareContext(ctx, "INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line) VALUES (?,?,?,?,?,?,?,?)"+ //nolint:sqlclosecheck // it is closed below
+		strings.Repeat(",(?,?,?,?,?,?,?,?)", width-1)+" ON CONFLICT DO NOTHING")
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	n := from
+	for part := range slices.Chunk(all[from:to], width) {
+		args := make([]any, 0, 8*width)
+		for _, e := range part {
+			args = append(args, n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, n/1000, e.File, e.Line)
+			n++
+		}
+		if _, err := insert.ExecContext(ctx, args...); err != nil {
+			return err
+		}
+	}
+	return t.Commit()
 }
 
 func perRow(b *testing.B, n int) {

@@ -140,7 +140,7 @@ func (f *file) check(ctx context.Context) error {
 		if err != nil {
 			return true, err
 		}
-		defer rows.Close()
+		defer func() { _ = rows.Close() }()
 		for rows.Next() {
 			var line string
 			if err := rows.Scan(&line); err != nil {

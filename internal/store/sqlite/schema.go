@@ -46,7 +46,7 @@ func (c *connector) upgrade(ctx context.Context, steps []string) (made bool, bac
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		version, err := storeVersion(ctx, conn, path, len(steps))
 		if err != nil {
 			return err
