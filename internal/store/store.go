@@ -13,7 +13,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"sync"
 
@@ -111,13 +110,11 @@ func (d *DB) present() error {
 // fail returns err as callers are to see it. Errors of the context and of the
 // contracts stay what they are.
 func (d *DB) fail(op string, err error) error {
-	var done *Error
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &done), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-	default:
-		err = d.engine.Fail(op, err)
+	}
+	if !as[*Error](err) {
+		err = d.engine.Fail(op, err) // which knows whether time that ran out was the caller's
 	}
 	if as[*Error](err) && !errors.Is(err, ErrGone) {
 		if gone := d.present(); gone != nil {

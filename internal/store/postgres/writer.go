@@ -242,9 +242,9 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 		case err == nil && found && number < w.number:
 			return fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
-			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, cause))
+			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
 		case time.Now().After(deadline), !w.engine.isPassing(err), !w.engine.outage.wait(ctx):
-			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, err))
+			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
 		}
 	}
 }
