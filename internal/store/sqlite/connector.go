@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // connector makes the connection that writes, and its transactions, see
@@ -62,7 +60,7 @@ func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
 	err := c.identity.checkConnection(ctx, conn)
 	if err != nil {
 		_, rollback := conn.ExecContext(ctx, "ROLLBACK")
-		err = errors.Join(err, rollback)
+		err = wrongFileError{errors.Join(err, rollback)}
 	}
 	return err
 }
@@ -81,8 +79,14 @@ func (c *connector) Commit(ctx context.Context, _ *sql.Conn) error {
 
 // Judge says that what waits for a lock may be done again, see [store.Connector].
 func (c *connector) Judge(err error) (again, drop bool) {
-	return isBusy(err), breaksConnection(err) || errors.Is(err, store.ErrGone)
+	return isBusy(err), breaksConnection(err) || as[wrongFileError](err)
 }
+
+// wrongFileError says that a new connection is not to the file that was opened. One whose
+// file goes away stays: another connection would make a new log.
+type wrongFileError struct{ error }
+
+func (e wrongFileError) Unwrap() error { return e.error }
 
 // close closes the pool. Its connection has been closed.
 func (c *connector) close() error {
