@@ -31,7 +31,21 @@ func storePlace(s string) string {
 	if strings.Contains(s[len(filepath.VolumeName(s)):], "://") {
 		return "the path of a file such as /srv/waybill/waybill.db, not a URL, or postgres://USER@HOST/DATABASE"
 	}
+	if looksLikeServer(s) {
+		return "the path of a file such as /srv/waybill/waybill.db, or postgres://USER@HOST/DATABASE"
+	}
 	return ""
+}
+
+// looksLikeServer reports whether s is no path, but a server in other notations: those
+// that psql takes, or a URL with a letter missing. It may hold a password.
+func looksLikeServer(s string) bool {
+	path := s[len(filepath.VolumeName(s)):]
+	if scheme, rest, ok := strings.Cut(path, ":"); ok && (strings.Contains(rest, "@") || strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/")) {
+		return true
+	}
+	first, _, found := strings.Cut(s, "=")
+	return found && slices.Contains([]string{"host", "hostaddr", "port", "user", "password", "dbname", "sslmode"}, first)
 }
 
 // isHostAndPort reports whether s is a host of a server's URL, with or without a port.

@@ -22,6 +22,7 @@ func TestStorePlace(t *testing.T) {
 		"postgres://ops:pw@db/d", "postgres://ops:@db/d", "postgres://ops:pw@a,b/d", "postgres://ops:p/w@db/d", "postgres://ops:p?w@db/d",
 		"postgres://ops:p#w@db/d", "postgres://ops:pw/d", "postgres://ops:pw", "postgres://ops@db:pw/d", "postgres://ops@x:pw@db/d",
 		"postgres://db/d?password=pw", "postgres://db/d?a=b&sslpassword=pw", "postgres://db/d?pass%77ord=pw", "postgres://db/d?%zz=pw",
+		"host=db user=ops password=pw", "password=pw host=db", "postgres:/ops@db/d", "postgres//ops:pw@db/d", "ops:pw@db/d", "//ops:pw@db/d", "postgres:ops:pw@db/d",
 		"postgres://db/d\n", "postgres://[]/d", "postgres://[::1]pw/d", "postgres://[::1/d", "postgres://a]b/d",
 	} {
 		if storePlace(s) == "" {

@@ -62,7 +62,6 @@ var sessionSettings = []struct {
 	{"datestyle", "ISO", 0},
 	{"bytea_output", "hex", 0},
 	{"standard_conforming_strings", "on", 0},
-	{"jit", "off", 0}, // queries are short, those of partitioned tables only look expensive
 	{"backslash_quote", "safe_encoding", 0},
 	{"default_transaction_isolation", "read committed", 0},
 	{"default_transaction_deferrable", "off", 0},

@@ -146,7 +146,8 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 func (w *writer) beginning(name string) string {
 	var first, once string
 	if w.isFirst {
-		first = fmt.Sprintf("BEGIN; SET lock_timeout TO %d; ", turn.Milliseconds()) + w.endPredecessor() +
+		// Before the server has counted the rows of a new store, it would read whole tables.
+		first = fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds()) + w.endPredecessor() +
 			"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '" + name + "'), -1), " +
 			thisBackend + "; COMMIT; "
 	}
