@@ -52,7 +52,9 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 			once.Do(func() { close(visible) })
 			f.put(staging.Full())
 		}
-		run, err := stage(hard, staging, &adder{staging: staging, conflict: v.Conflict, added: added, size: first}, src, v)
+		a := newAdder(staging, v, first)
+		a.added = added
+		run, err := stage(hard, staging, a, src, v)
 		if f.err = err; err == nil {
 			f.run = run
 		}

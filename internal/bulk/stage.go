@@ -11,13 +11,20 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync/atomic"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// stageChunk is how many entries the ledger gets at once. The more there are, the
-// fewer pages of its index are written twice.
-const stageChunk = 16384
+// Bounds of how many entries the ledger gets at once. The more there are, the fewer
+// pages of its index are written twice; but meanwhile nobody else can write, and those
+// who send what was staged before must.
+const (
+	stageChunk    = 16384
+	minStageChunk = 1024
+	stageTime     = 100 * time.Millisecond // what a chunk is to take
+)
 
 // StageChecks are further checks of an input while it is staged. Either may be
 // nil.
@@ -37,7 +44,7 @@ func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.
 	if err != nil {
 		return ledger.Run{}, err
 	}
-	return stage(ctx, staging, &adder{staging: staging, conflict: v.Conflict, size: stageChunk}, src, v)
+	return stage(ctx, staging, newAdder(staging, v, stageChunk), src, v)
 }
 
 // stage adds every entry and opens the run. After an error it discards it.
@@ -74,10 +81,16 @@ type adder struct {
 	staging  ledger.Staging
 	conflict func(ledger.Conflict) error // nil for none
 	added    func()                      // called after each chunk; nil for none
-	size     int                         // of the first chunk; later ones have stageChunk
+	size     atomic.Int64                // of the next chunk
 	chunks   chan []ledger.Entry
 	ended    chan struct{}
 	err      error
+}
+
+func newAdder(staging ledger.Staging, v StageChecks, size int) *adder {
+	a := &adder{staging: staging, conflict: v.Conflict}
+	a.size.Store(int64(size))
+	return a
 }
 
 func (a *adder) run(ctx context.Context) {
@@ -90,10 +103,13 @@ func (a *adder) run(ctx context.Context) {
 }
 
 func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
+	began := time.Now()
 	conflicts, err := a.staging.Add(ctx, chunk)
 	if err != nil {
 		return err
 	}
+	took := max(time.Since(began), time.Microsecond)
+	a.size.Store(min(max(int64(len(chunk))*int64(stageTime)/int64(took), minStageChunk), stageChunk))
 	if a.added != nil {
 		a.added()
 	}
@@ -127,13 +143,12 @@ func (a *adder) feed(src iter.Seq2[ledger.Entry, error]) error {
 		if chunk == nil {
 			chunk = make([]ledger.Entry, 0, stageChunk)
 		}
-		if chunk = append(chunk, e); len(chunk) < a.size {
+		if chunk = append(chunk, e); int64(len(chunk)) < a.size.Load() {
 			continue
 		}
 		if !hand() {
 			return nil
 		}
-		a.size = stageChunk
 	}
 	if len(chunk) > 0 {
 		hand()
