@@ -286,7 +286,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	if c.s.run.Plan.CheckFirst {
 		batches = &c.s.d.sql.uncheckedBatches
 	}
-	err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
+	_, err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
 		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
@@ -295,6 +295,14 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 
 // insert inserts rows, and returns how many of them were new.
 func (c *chunk) insert(ctx context.Context, t *tx, rows []int) (added int64, err error) {
+	all := func(args []any, n int) []any {
+		i := rows[n]
+		e := &c.entries[i]
+		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
+	}
+	if t.w.engine.Arrays {
+		return c.s.d.sql.rows.exec(ctx, t, len(rows), all)
+	}
 	args := make([]any, 0, widths[0]*8)
 	err = inWidths(len(rows), func(from, to, w int) error {
 		query, part := c.s.d.sql.rows.query[w], rows[from:to]
@@ -308,9 +316,8 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) (added int64, err
 				args = append(args, item.ReferID, item.Number, item.CarrierCode)
 			}
 		} else {
-			for _, i := range part {
-				e := &c.entries[i]
-				args = append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
+			for n := range part {
+				args = all(args, from+n)
 			}
 		}
 		n, err := t.exec(ctx, query, args...)
@@ -394,7 +401,7 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 		c.tally.Known++
 		c.rowsByBatch[c.classified[i].batch]++
 	}
-	err := c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
+	_, err := c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
 		var carrier any
 		if k.carrier != nil {
@@ -432,7 +439,7 @@ func (k *knownRange) extend(next knownRange) bool {
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	all := c.inInputOrder()
 	rows := c.ofKind(kindRepeat, all)
-	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
+	_, err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
 		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, c.entries[i].Line)
 	})
@@ -450,7 +457,7 @@ func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	err := c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
+	_, err := c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
 		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})
 	return err

@@ -84,7 +84,7 @@ func (d *DB) beginCopy(ctx context.Context, from *DB) error {
 				return &Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"}
 			}
 		}
-		return u.BeginCopy(ctx, t.w.conn, source)
+		return u.BeginCopy(ctx, t.direct(), source)
 	})
 }
 
@@ -136,7 +136,7 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 		}
 		last[i] = LastNumber{id.table, id.column, max(n, highest)}
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error { return d.engine.Upkeep.FinishCopy(ctx, t.w.conn, last) })
+	return d.run(ctx, func(ctx context.Context, t *tx) error { return d.engine.Upkeep.FinishCopy(ctx, t.direct(), last) })
 }
 
 // RequireUnused returns an error that matches [ErrInUse] while living processes stage or

@@ -54,7 +54,11 @@ func newTableCopy(ctx context.Context, from, to *DB, t table, add func(int64)) (
 	for _, k := range t.key {
 		c.keyAt = append(c.keyAt, slices.IndexFunc(c.columns, func(col column) bool { return col.name == k }))
 	}
-	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+c.list()+")", len(c.columns), "")
+	types := make([]byte, len(c.columns))
+	for i, col := range c.columns {
+		types[i] = "itb"[col.kind]
+	}
+	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+c.list()+")", string(types), "")
 	return c, nil
 }
 
@@ -157,9 +161,10 @@ func (c *tableCopy) write(ctx context.Context, at span, rows [][]any, replace bo
 			}
 		}
 		if load := c.to.engine.Upkeep.Load; load != nil && len(rows) > 0 {
-			return load(ctx, t.w.conn, c.name, c.names(), rows)
+			return load(ctx, t.direct(), c.name, c.names(), rows)
 		}
-		return c.insert.exec(ctx, t, len(rows), func(args []any, i int) []any { return append(args, rows[i]...) })
+		_, err := c.insert.exec(ctx, t, len(rows), func(args []any, i int) []any { return append(args, rows[i]...) })
+		return err
 	})
 }
 

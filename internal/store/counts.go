@@ -61,10 +61,11 @@ func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) err
 	for k := range counts {
 		keys = append(keys, k)
 	}
-	return d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+	_, err := d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
 		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k].n, counts[k].seen)
 	})
+	return err
 }
 
 // runOf returns the run that brought a row in.

@@ -30,6 +30,9 @@ type Engine struct {
 	// being asked to.
 	KeepsTexts bool
 
+	// Arrays says that statements take arrays, so that one adds any number of rows.
+	Arrays bool
+
 	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
 	// called again. Nil for a database that only calls it.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error

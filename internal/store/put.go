@@ -65,7 +65,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 			all[to].receipt = inbox.Receipt{Delivery: seq}
 			size += len(all[to].delivery.Body)
 		}
-		if err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
+		if _, err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
 			a := all[from+n]
 			return append(append(args, a.receipt.Delivery), deliveryValues(a.delivery)...)
 		}); err != nil {
@@ -124,7 +124,8 @@ func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
 		}
 		*l.mark = p.Mark
 	}
-	return t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
+	_, err = t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
+	return err
 }
 
 // markOf compares an event with the current one of its key, nil if there is none.
@@ -154,7 +155,7 @@ func (t *tx) supersede(ctx context.Context, before *standing) error {
 
 // currentEvents returns the stored ones that are current for the keys of arrivals.
 func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*standing, error) {
-	var keys []any
+	var keys [][]byte
 	asked, current := map[string]bool{}, map[eventKey]*standing{}
 	for _, a := range all {
 		for _, e := range a.rows {
@@ -164,16 +165,14 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*s
 			}
 		}
 	}
-	err := inWidths(len(keys), func(from, to, w int) error {
-		return t.each(ctx, func(s scanner) error {
-			var key []byte
-			var k eventKey
-			var one standing
-			err := s.Scan(&key, &k.synthetic, &one.seq, (*string)(&one.verified), &one.sum)
-			k.key = string(key)
-			current[k] = &one
-			return err
-		}, t.w.sql.currentEvents[w], keys[from:to]...)
+	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
+		var key []byte
+		var k eventKey
+		var one standing
+		err := s.Scan(&key, &k.synthetic, &one.seq, (*string)(&one.verified), &one.sum)
+		k.key = string(key)
+		current[k] = &one
+		return err
 	})
 	return current, err
 }

@@ -144,32 +144,124 @@ func tuples(n, params int, constants ...string) string {
 	return strings.Join(slices.Repeat([]string{"(" + strings.Join(values, ",") + ")"}, n), ",")
 }
 
-// multiInsert is a statement that adds rows, in each of the widths.
+// multiInsert is a statement that adds rows: a list of them in each of the widths, or any
+// number as arrays, one for each column.
 type multiInsert struct {
 	query  [len(widths)]string
-	params int
+	arrays string
+	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
+// arrayTypes are the types of parameters that hold a column.
+var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
+
 // newMultiInsert returns the statement that begins and ends with those texts around
-// a list of rows with so many values each, and the constants after them.
-func newMultiInsert(begin string, params int, end string, constants ...string) multiInsert {
-	in := multiInsert{params: params}
+// a list of rows with values of these types, and the constants after them.
+func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
+	in := multiInsert{types: types}
 	for i, w := range widths {
-		in.query[i] = begin + " VALUES " + tuples(w, params, constants...) + end
+		in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
 	}
+	var arrays []string
+	for _, t := range types {
+		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
+	}
+	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
 	return in
 }
 
-// exec adds n rows. fill appends the values of one of them.
-func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
-	args := make([]any, 0, min(n, widths[0])*in.params)
-	return inWidths(n, func(from, to, w int) error {
+// exec adds n rows, and returns how many it added or changed. fill appends the values of
+// one of them.
+func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (changed int64, err error) {
+	if t.w.engine.Arrays {
+		return in.execArrays(ctx, t, n, fill)
+	}
+	args := make([]any, 0, min(n, widths[0])*len(in.types))
+	err = inWidths(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		_, err := t.exec(ctx, in.query[w], args...)
+		some, err := t.exec(ctx, in.query[w], args...)
+		changed += some
 		return err
+	})
+	return changed, err
+}
+
+func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
+	if n == 0 {
+		return 0, nil
+	}
+	columns, set := make([]any, len(in.types)), make([]func(row int, value any), len(in.types))
+	for i, kind := range in.types {
+		columns[i], set[i] = newColumn(kind, n)
+	}
+	args := make([]any, 0, len(in.types))
+	for row := range n {
+		args = fill(args[:0], row)
+		for i, value := range args {
+			set[i](row, value)
+		}
+	}
+	return t.exec(ctx, in.arrays, columns...)
+}
+
+// newColumn returns an array for a column, and what sets the value of one row.
+func newColumn(kind rune, rows int) (array any, set func(row int, value any)) {
+	switch kind {
+	case 'i':
+		all := make([]int64, rows)
+		return all, func(row int, value any) {
+			if n, ok := value.(int); ok {
+				value = int64(n)
+			}
+			all[row] = value.(int64)
+		}
+	case 't':
+		all := make([]*string, rows)
+		return all, func(row int, value any) {
+			if value != nil {
+				s := value.(string)
+				all[row] = &s
+			}
+		}
+	default:
+		all := make([][]byte, rows)
+		return all, func(row int, value any) {
+			if value != nil {
+				all[row] = value.([]byte)
+			}
+		}
+	}
+}
+
+// keySelect is a query for the rows that have one of some keys.
+type keySelect struct {
+	query [len(widths)]string
+	array string
+}
+
+// newKeySelect returns the query that begins with that text, up to the key.
+func newKeySelect(begin string) keySelect {
+	in := keySelect{array: begin + " = ANY(CAST(? AS BYTEA[]))"}
+	for i, w := range widths {
+		in.query[i] = begin + " IN " + tuples(1, w)
+	}
+	return in
+}
+
+// each calls f for each row.
+func (in *keySelect) each(ctx context.Context, t *tx, keys [][]byte, f func(scanner) error) error {
+	if t.w.engine.Arrays && len(keys) > 0 {
+		return t.each(ctx, f, in.array, keys)
+	}
+	return inWidths(len(keys), func(from, to, w int) error {
+		args := make([]any, 0, to-from)
+		for _, key := range keys[from:to] {
+			args = append(args, key)
+		}
+		return t.each(ctx, f, in.query[w], args...)
 	})
 }
 

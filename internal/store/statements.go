@@ -15,46 +15,39 @@ type statements struct {
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
 	consecutiveRows [len(widths)]string
-	currentEvents   [len(widths)]string // of so many keys
+	currentEvents   keySelect
 }
 
 func newStatements() *statements {
 	return &statements{
-		rows: newMultiInsert("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", 8,
+		rows: newMultiInsert("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", "iitttiii",
 			" ON CONFLICT DO NOTHING"),
 		batches:          newBatchInsert("'pending'", "''"),
 		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
-		knownRanges:      newMultiInsert("INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", 8, ""),
-		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", 5, " ON CONFLICT DO NOTHING"),
-		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", 3,
+		knownRanges:      newMultiInsert("INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", "iiiiiiit", ""),
+		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", "iiiii", " ON CONFLICT DO NOTHING"),
+		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
 		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit)`, 22, ` ON CONFLICT (account_id, refer_id, number)
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit)`, "iiittttttttttittiiiiii", ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
 			checkpoint = excluded.checkpoint, updated = excluded.updated, transit = excluded.transit`),
-		trackingCounts: newMultiInsert(insertCounts, 7, onKnownCount),
+		trackingCounts: newMultiInsert(insertCounts, "iiitiii", onKnownCount),
 		// A trigger keeps the answer that was there if it said something else.
-		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw)", 7,
+		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, first_seen, asked, digest, raw)", "itiiibb",
 			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw, digest = excluded.digest,
 			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`),
-		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", 15, ""),
-		events:     newMultiInsert("INSERT INTO events ("+eventColumnsToAdd+")", 24, ""),
+		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "iitbbtttttiitbb", ""),
+		events:     newMultiInsert("INSERT INTO events ("+eventColumnsToAdd+")", "iiiiiibbtttttttttttittti", ""),
 		keyLookup:  newKeyLookup(),
 		find:       newFindQueries(),
 
 		consecutiveRows: newConsecutiveRows(),
-		currentEvents:   newCurrentEvents(),
+		currentEvents:   newKeySelect("SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key"),
 	}
-}
-
-func newCurrentEvents() (queries [len(widths)]string) {
-	for w, width := range widths {
-		queries[w] = "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key IN " + tuples(1, width)
-	}
-	return queries
 }
 
 func newConsecutiveRows() (queries [len(widths)]string) {
@@ -72,6 +65,6 @@ func newConsecutiveRows() (queries [len(widths)]string) {
 // newBatchInsert returns the statement that adds new batches in that state,
 // and makes larger those that are there.
 func newBatchInsert(state, reason string) multiInsert {
-	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, 5,
+	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, "iiiii",
 		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row", state, reason, "0", "0", "0", "0")
 }

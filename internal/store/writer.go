@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -180,14 +181,23 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	t := &tx{w: w}
 	if len(jobs) == 1 {
-		return w.commitOrRollback(ctx, jobs[0].do(ctx, t))
+		return t.end(ctx, jobs[0].do(ctx, t))
 	}
 	if err := t.doAll(ctx, jobs); err != nil {
 		w.rollback(ctx)
 		w.dropIfBroken(err)
 		return w.commitSeparately(ctx, jobs)
 	}
-	return w.commitOrRollback(ctx, nil)
+	return t.end(ctx, nil)
+}
+
+// end ends the transaction. One that only read does not wait for the disk.
+func (t *tx) end(ctx context.Context, err error) error {
+	if err == nil && !t.changed {
+		t.w.rollback(ctx)
+		return nil
+	}
+	return t.w.commitOrRollback(ctx, err)
 }
 
 // doAll does jobs, those that store arrivals first and together.
@@ -310,6 +320,8 @@ type tx struct {
 	w    *writer
 	last map[string]int64 // the last number given away in this transaction, by table
 
+	changed bool // it did more than read
+
 	statuses map[statusKey]int64 // numbers that were read
 	verified map[string]bool     // see [tx.verifiedFrom]
 	sums     bool                // those of what was refused are those of the table
@@ -337,6 +349,12 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	return failed, lost
 }
 
+// direct returns the connection of the transaction, to write what tx has no way for.
+func (t *tx) direct() *sql.Conn {
+	t.changed = true
+	return t.w.conn
+}
+
 // owner returns the name of this process's owner.
 func (t *tx) owner(ctx context.Context) (string, error) {
 	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
@@ -361,6 +379,7 @@ func (t *tx) fence(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, t.w.engine.Fail("lock", err)
 	}
+	t.changed = t.changed || dead
 	return dead, nil
 }
 
@@ -413,6 +432,7 @@ func (keptText) Close() error { return nil }
 
 // prepare returns the statement for a query.
 func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
+	t.changed = t.changed || !strings.HasPrefix(query, "SELECT")
 	if s, ok := t.w.stmts[query]; ok {
 		return s, nil
 	}

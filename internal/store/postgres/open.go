@@ -76,6 +76,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Fail:        e.fail,
 		Close:       e.close,
 		KeepsTexts:  true,
+		Arrays:      true,
 	}), nil
 }
 
