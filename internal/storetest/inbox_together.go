@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -24,11 +25,11 @@ func putTogetherAsOneByOne(w *world) {
 	all := make([]stored, deliveries)
 	rng := rand.New(rand.NewPCG(12, 3)) //nolint:gosec // the same each time
 	for i := range all {
-		body := "["
+		var events []string
 		for range 1 + rng.IntN(4) {
-			body += event(uuid(rng.IntN(keys)), fmt.Sprintf(`,"a":%d`, rng.IntN(3))) + ","
+			events = append(events, event(uuid(rng.IntN(keys)), fmt.Sprintf(`,"a":%d`, rng.IntN(3))))
 		}
-		all[i].Delivery = delivery(body+`{"event":"x"}]`, []inbox.Verified{inbox.Yes, inbox.No, inbox.Unknown, inbox.Unknown}[rng.IntN(4)])
+		all[i].Delivery = delivery("["+strings.Join(append(events, `{"event":"x"}]`), ","), []inbox.Verified{inbox.Yes, inbox.No, inbox.Unknown, inbox.Unknown}[rng.IntN(4)])
 	}
 	stores := []Store{w.Store, w.open()}
 	var next atomic.Int64
