@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -216,13 +217,13 @@ func newColumn(kind rune, rows int) (array any, set func(row int, value any)) {
 			if n, ok := value.(int); ok {
 				value = int64(n)
 			}
-			all[row] = value.(int64)
+			all[row] = typed[int64](value)
 		}
 	case 't':
 		all := make([]*string, rows)
 		return all, func(row int, value any) {
 			if value != nil {
-				s := value.(string)
+				s := typed[string](value)
 				all[row] = &s
 			}
 		}
@@ -230,10 +231,19 @@ func newColumn(kind rune, rows int) (array any, set func(row int, value any)) {
 		all := make([][]byte, rows)
 		return all, func(row int, value any) {
 			if value != nil {
-				all[row] = value.([]byte)
+				all[row] = typed[[]byte](value)
 			}
 		}
 	}
+}
+
+// typed returns a value that is of type T: else its statement names another type.
+func typed[T any](value any) T {
+	v, ok := value.(T)
+	if !ok {
+		panic(fmt.Sprintf("a column of %T is given %T", v, value))
+	}
+	return v
 }
 
 // keySelect is a query for the rows that have one of some keys.
