@@ -194,7 +194,7 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 	if n == 0 {
 		return 0, nil
 	}
-	columns, set := make([]any, len(in.types)), make([]func(row int, value any), len(in.types))
+	columns, set := make([]any, len(in.types)), make([]func(row int, value any) error, len(in.types))
 	for i, kind := range in.types {
 		columns[i], set[i] = newColumn(kind, n)
 	}
@@ -202,48 +202,54 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 	for row := range n {
 		args = fill(args[:0], row)
 		for i, value := range args {
-			set[i](row, value)
+			if err := set[i](row, value); err != nil {
+				return 0, err
+			}
 		}
 	}
 	return t.exec(ctx, in.arrays, columns...)
 }
 
 // newColumn returns an array for a column, and what sets the value of one row.
-func newColumn(kind rune, rows int) (array any, set func(row int, value any)) {
+func newColumn(kind rune, rows int) (array any, set func(row int, value any) error) {
 	switch kind {
 	case 'i':
 		all := make([]int64, rows)
-		return all, func(row int, value any) {
+		return all, func(row int, value any) (err error) {
 			if n, ok := value.(int); ok {
 				value = int64(n)
 			}
-			all[row] = typed[int64](value)
+			all[row], err = typed[int64](value)
+			return err
 		}
 	case 't':
 		all := make([]*string, rows)
-		return all, func(row int, value any) {
-			if value != nil {
-				s := typed[string](value)
-				all[row] = &s
+		return all, func(row int, value any) error {
+			if value == nil {
+				return nil
 			}
+			s, err := typed[string](value)
+			all[row] = &s
+			return err
 		}
 	default:
 		all := make([][]byte, rows)
-		return all, func(row int, value any) {
+		return all, func(row int, value any) (err error) {
 			if value != nil {
-				all[row] = typed[[]byte](value)
+				all[row], err = typed[[]byte](value)
 			}
+			return err
 		}
 	}
 }
 
 // typed returns a value that is of type T: else its statement names another type.
-func typed[T any](value any) T {
+func typed[T any](value any) (T, error) {
 	v, ok := value.(T)
 	if !ok {
-		panic(fmt.Sprintf("a column of %T is given %T", v, value))
+		return v, fmt.Errorf("a column of %T is given %T", v, value)
 	}
-	return v
+	return v, nil
 }
 
 // keySelect is a query for the rows that have one of some keys.
