@@ -250,7 +250,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
 			" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
 	}
-	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id WHERE b.id = r.batch_id", "r.id"
+	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
 	if l.f.Status != "" || !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() {
 		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
@@ -298,16 +298,22 @@ func (l *lister) where() string {
 		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers()))
 	}
 	if l.f.Unreported {
-		all = append(all, "s.id IS NULL AND COALESCE(r.state, b.state) = 'accepted'")
+		all = append(all, "s.id IS NULL AND "+inStates("('accepted')"))
 	}
 	if !l.f.StaleSince.IsZero() {
-		all = append(all, fmt.Sprintf("COALESCE(r.state, b.state) = 'accepted' AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",
+		all = append(all, fmt.Sprintf(inStates("('accepted')")+" AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",
 			millis(l.f.StaleSince), idList(l.final)))
 	}
 	if l.f.States != nil {
-		all = append(all, "COALESCE(r.state, b.state) IN "+l.states())
+		all = append(all, inStates(l.states()))
 	}
 	return strings.Join(all, " AND ")
+}
+
+// inStates holds for a row r of a batch b that is in one of these states. The planner
+// knows how many are, which it does not of COALESCE.
+func inStates(states string) string {
+	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
 }
 
 // states are the states of rows that the filter may take.
