@@ -60,7 +60,7 @@ func deliveriesAfterPowerCut(t *testing.T, path string, kept int64) int64 {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	counts, err := db.Counts(t.Context())
+	counts, err := db.Counts(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

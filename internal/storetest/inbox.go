@@ -278,7 +278,7 @@ func storesAllOrNothing(w *world) {
 			w.Errorf("a row %s was stored", name)
 		}
 	}
-	c, err := w.Counts(w.Context())
+	c, err := w.Counts(w.Context(), true)
 	w.must(err)
 	w.same("counts", c, inbox.Counts{Rows: map[inbox.Mark]int64{}})
 }
@@ -364,9 +364,9 @@ func contextEndedBeforePut(w *world) {
 	w.is("put refused", err, context.Canceled)
 	w.is("events", end(w.Events(ctx, inbox.Query{})), context.Canceled)
 	w.is("refused", end(w.Refused(ctx, 0)), context.Canceled)
-	_, err = w.Counts(ctx)
+	_, err = w.Counts(ctx, true)
 	w.is("counts", err, context.Canceled)
-	c, err := w.Counts(w.Context())
+	c, err := w.Counts(w.Context(), true)
 	w.must(err)
 	w.same("deliveries", c.Deliveries, int64(0))
 }

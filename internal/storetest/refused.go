@@ -131,7 +131,7 @@ func allWritersConcurrently(w *world) {
 		}
 	}
 	wg.Wait()
-	c, err := w.Counts(w.Context())
+	c, err := w.Counts(w.Context(), true)
 	w.must(err)
 	w.same("deliveries", c.Deliveries, int64(2*each))
 	w.same("refused", c.Refused, int64(2*each))

@@ -116,7 +116,7 @@ func refusedSurviveJunk(w *world) {
 		w.must(err)
 		w.refuse(more(n))
 	}
-	c, err := w.Counts(w.Context())
+	c, err := w.Counts(w.Context(), true)
 	w.must(err)
 	w.same("refused", c.Refused, int64(inbox.MaxRefused))
 }

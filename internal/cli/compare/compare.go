@@ -196,7 +196,7 @@ func (c *comparison) openStore(ctx context.Context) error {
 		return err
 	}
 	c.store = db
-	n, err := db.Inbox.Counts(ctx)
+	n, err := db.Inbox.Counts(ctx, false)
 	c.hasEvents = n.LastEvent > 0
 	return err
 }

@@ -146,16 +146,16 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	listing := eventListing(c, "No events. Receive them with `waybill listen`.")
+	listing := eventListing(c)
 	listing.Columns = eventColumns(view.NewStatusNames(c.Config.Statuses), o.All)
 	if db == nil {
+		listing.Empty = emptyText(c, o, inbox.Counts{})
 		return listing.Print(c.IO, nil)
 	}
-	counts, err := db.Inbox.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx, false)
 	if err != nil {
 		return err
 	}
-	listing.Empty = emptyText(c, o, counts)
 	if o.Filter == "" && !o.All {
 		q.Limit = o.Limit
 	}
@@ -164,8 +164,24 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 			return err
 		}
 	}
-	if err := listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)); err != nil {
+	empty := true
+	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
+	if err := listing.Print(c.IO, func(yield func(inbox.Event, error) bool) {
+		for e, err := range matching {
+			empty = false
+			if !yield(e, err) {
+				return
+			}
+		}
+	}); err != nil {
 		return err
+	}
+	if empty && !c.Out.Machine() && !c.Out.IsCSV() {
+		all, err := db.Inbox.Counts(ctx, true)
+		if err != nil {
+			return err
+		}
+		c.IO.Note("%s", emptyText(c, o, all))
 	}
 	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
 		c.IO.Note("Not listed: %s; `waybill events list --refused` lists them", command.Plural(counts.Refused, "refused delivery"))
@@ -202,10 +218,10 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 }
 
 // eventListing prints events, one line each.
-func eventListing(c *command.Call, empty string) command.Listing[inbox.Event] {
+func eventListing(c *command.Call) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Empty: empty, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses), false),
+		Out: c.Out, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses), false),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 	}
 }

@@ -67,7 +67,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 		return err
 	}
 	if c.Out.IsCSV() {
-		return eventListing(c, "").PrintAll(c.IO, []inbox.Event{e})
+		return eventListing(c).PrintAll(c.IO, []inbox.Event{e})
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {

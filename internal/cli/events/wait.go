@@ -78,7 +78,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	w.progress = command.NewProgress(c.IO, "Waiting", "events", o.Count)
-	err = eventListing(c, "").Print(c.IO, w.events(timed))
+	err = eventListing(c).Print(c.IO, w.events(timed))
 	w.progress.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
 		return err
@@ -138,7 +138,7 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 	if err != nil || db == nil {
 		return err
 	}
-	counts, err := db.Inbox.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx, false)
 	w.query.After = counts.LastEvent
 	return err
 }

@@ -86,7 +86,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	counts, err := db.Inbox.Counts(ctx)
+	counts, err := db.Inbox.Counts(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -137,7 +137,7 @@ func keepsWhatItHeld(t *testing.T, d *store.DB) {
 	if err != nil || dl.Verified != inbox.Yes || len(dl.Body) == 0 {
 		t.Errorf("delivery %+v, %v", dl, err)
 	}
-	counts, err := d.Counts(ctx)
+	counts, err := d.Counts(ctx, true)
 	if err != nil || counts.Deliveries != 2 || counts.LastEvent != 3 || counts.Refused != 1 || counts.Unverified != 1 {
 		t.Errorf("counts %+v, %v", counts, err)
 	}
