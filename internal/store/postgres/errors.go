@@ -21,6 +21,8 @@ import (
 // first two characters.
 var kinds = map[string]error{
 	"08":    store.ErrUnreachable, // connection exceptions
+	"26000": store.ErrPooled,      // no such prepared statement: another session has it
+	"42P05": store.ErrPooled,      // there is one that another process prepared
 	"25006": store.ErrReadOnly,    // read-only transaction: a standby, or an old primary
 	"25P03": store.ErrUnreachable, // the server ended an idle transaction with its connection
 	"25P04": store.ErrTimedOut,    // the same of a long one

@@ -35,6 +35,8 @@ func TestFail(t *testing.T) {
 		{err: plain("25006"), kind: store.ErrReadOnly, again: true, breaks: true},
 		{err: plain("42501"), kind: store.ErrNoRight},
 		{err: plain("42P01"), kind: store.ErrGone},
+		{err: plain("42P05"), kind: store.ErrPooled},
+		{err: plain("26000"), kind: store.ErrPooled},
 		{err: plain("58030"), kind: store.ErrIO},
 		{err: plain("XX001"), kind: store.ErrCorrupt},
 		{err: plain("23505")},
