@@ -3,14 +3,17 @@ package postgres
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/storetest"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // suiteSpans let the suite's processes die soon.
@@ -167,4 +170,36 @@ func onServer(t *testing.T, suite func(*testing.T, storetest.Harness)) {
 	if url, ok := pgtest.URL(t); ok {
 		suite(t, harness(newEmptied(t, url)))
 	}
+}
+
+// A server that takes connections and says nothing is unreachable, whichever call meets it:
+// nobody is to take its time-out for the end of the call's own time.
+func TestServerThatFallsSilent(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	proxied, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := open(t, proxied+"&connect_timeout=1")
+	defer k.Close()
+	d := inbox.Delivery{Body: []byte(`[{"eventId":"a"}]`), Verified: inbox.Yes}
+	rows := inbox.Prepare(d, webhook.Decode(d.Body))
+	if _, err := k.Put(t.Context(), d, rows); err != nil {
+		t.Fatal(err)
+	}
+	p.Stall()
+	for what, use := range map[string]func() error{
+		"write": func() error { _, err := k.Put(t.Context(), d, rows); return err },
+		"read":  func() error { _, err := k.Readmitted(t.Context(), 1); return err },
+	} {
+		err := use()
+		if !errors.Is(err, store.ErrUnreachable) || !inbox.IsTemporary(err) || errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v; want %v in one line", what, err, store.ErrUnreachable)
+		}
+	}
+	p.Heal()
 }
