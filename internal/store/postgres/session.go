@@ -122,23 +122,38 @@ func (s *session) serve(ctx context.Context) bool {
 		return false
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
-	results, err := ask(ctx, conn.PgConn(), "SET synchronous_commit TO off; LISTEN "+pgx.Identifier{s.engine.schema}.Sanitize()+"; SELECT "+thisBackend)
-	if err != nil {
+	if err := s.listen(ctx, conn.PgConn()); err != nil {
+		s.cutIfSilent(err)
 		return true
 	}
-	s.engine.backends.setSession(backendIn(results))
 	s.announce()
 	b := beats{session: s, conn: conn.PgConn()}
 	for {
 		if err := b.beat(ctx); err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				s.engine.links.cut()
-			}
+			s.cutIfSilent(err)
 			return true
 		}
 		if err := s.wait(ctx, conn); err != nil {
 			return true
 		}
+	}
+}
+
+// listen makes a new connection one that hears of what others store.
+func (s *session) listen(ctx context.Context, conn *pgconn.PgConn) error {
+	ctx, cancel := context.WithTimeout(ctx, s.engine.spans.silence)
+	defer cancel()
+	results, err := ask(ctx, conn, "SET synchronous_commit TO off; LISTEN "+pgx.Identifier{s.engine.schema}.Sanitize()+"; SELECT "+thisBackend)
+	if err == nil {
+		s.engine.backends.setSession(backendIn(results))
+	}
+	return err
+}
+
+// cutIfSilent closes all connections if err says that the server did not answer in time.
+func (s *session) cutIfSilent(err error) {
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.engine.links.cut()
 	}
 }
 

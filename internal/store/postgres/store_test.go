@@ -192,11 +192,13 @@ func TestServerThatFallsSilent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Stall()
-	for what, use := range map[string]func() error{
-		"write": func() error { _, err := k.Put(t.Context(), d, rows); return err },
-		"read":  func() error { _, err := k.Readmitted(t.Context(), 1); return err },
-	} {
-		err := use()
+	for _, what := range []string{"write", "read", "write"} {
+		var err error
+		if what == "write" {
+			_, err = k.Put(t.Context(), d, rows)
+		} else {
+			_, err = k.Readmitted(t.Context(), 1)
+		}
 		if !errors.Is(err, store.ErrUnreachable) || !inbox.IsTemporary(err) || errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v; want %v in one line", what, err, store.ErrUnreachable)
 		}
