@@ -21,6 +21,8 @@ var copied = []table{
 	{name: "batch_limits", key: []string{"account_id", "mode"}},
 	{name: "assumptions", key: []string{"account_id", "name"}},
 	{name: "sweeps", key: []string{"account_id", "name"}},
+	{name: "observed", key: []string{"account_id", "kind", "name"}},
+	{name: "erased", key: []string{"account_id", "hash"}},
 	{name: "counters", key: []string{"name"}, part: "name <> 'commits'"},
 	{name: "runs", key: []string{"id"}},
 	{name: "batches", key: []string{"id"}},

@@ -1,4 +1,4 @@
--- The tables of SQLite's version 7, with the same names and columns; there the
+-- The tables of SQLite's version 8, with the same names and columns; there the
 -- comments say what they hold. What only a server needs follows at the end.
 --
 -- Texts compare by their bytes, as in SQLite. Times are milliseconds since 1970, 0
@@ -76,6 +76,24 @@ CREATE TABLE sweeps (
 	name       TEXT COLLATE "C" NOT NULL,
 	began      BIGINT NOT NULL,
 	PRIMARY KEY (account_id, name)
+);
+
+CREATE TABLE observed (
+	account_id BIGINT NOT NULL,
+	kind       TEXT COLLATE "C" NOT NULL,
+	name       TEXT COLLATE "C" NOT NULL,
+	count      BIGINT NOT NULL,
+	first_seen BIGINT NOT NULL,
+	last_seen  BIGINT NOT NULL,
+	sample     TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (account_id, kind, name)
+);
+
+CREATE TABLE erased (
+	account_id BIGINT NOT NULL,
+	hash       BYTEA NOT NULL,
+	at         BIGINT NOT NULL,
+	PRIMARY KEY (account_id, hash)
 );
 
 CREATE TABLE counters (
