@@ -48,11 +48,8 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
-	again := func(err error) error {
-		return &command.ExitError{Code: command.Failed, Err: err, Next: c.Repeat()}
-	}
 	if err := from.RequireUnused(ctx); err != nil {
-		return again(err)
+		return withNext(c, fromPlace, err)
 	}
 	to, finish, err := c.CopyAt(ctx, toPlace, from)
 	if err != nil {
@@ -79,9 +76,22 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 		err = finish()
 	}
 	if err != nil {
-		return again(err)
+		return withNext(c, fromPlace, err)
 	}
 	return reportCopy(c, from.Place(), toPlace, tables)
+}
+
+// withNext adds the command to run next to an error of a copy: the same one, unless that
+// would be refused again.
+func withNext(c *command.Call, from string, err error) error {
+	e := &command.ExitError{Code: command.Failed, Err: err, Next: c.Repeat()}
+	switch {
+	case errors.Is(err, store.ErrNotEmpty):
+		e.Next = ""
+	case errors.Is(err, store.ErrInUse):
+		e.Next = c.CommandLine("store", "check", "--store", from)
+	}
+	return e
 }
 
 // reportCopy says what was copied and how to go on.
