@@ -37,7 +37,7 @@ func excelSeparator(cmd *cobra.Command, a *app.App, jq string, raw bool) (byte, 
 		return 0, Usagef("use `-o csv --csv-raw` for other programs than spreadsheets", "--excel protects identifiers, and --csv-raw does not: give one of them")
 	}
 	if other != "" {
-		return 0, Usagef("omit "+other, "--excel prints CSV, and %s does not", other)
+		return 0, Usagef("omit "+other, "--excel can't be used with %s", other)
 	}
 	switch cmd.Flags().Lookup(excelFlag).Value.String() {
 	case "semicolon":

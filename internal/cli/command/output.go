@@ -41,7 +41,7 @@ func watches(cmd *cobra.Command) bool {
 func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
 	switch {
 	case format == string(render.CSV):
-		return "", Usagef("leave -o csv out, or --watch", "--watch is a table or JSON Lines, and no CSV")
+		return "", Usagef("omit -o csv or --watch", "--watch does not support CSV")
 	case format == string(render.Table) && jq == "" && !cmd.Flags().Changed("out") && io.CanRedraw():
 		return format, nil
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// RecoverRows marks unknown what killed processes were sending, and warns of it.
+// RecoverRows marks unknown what processes were sending that ended or were cut off, and
+// warns of it.
 func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
-		s.IO.Warning("an earlier waybill was killed while sending %s; their outcome is unknown", Plural(lost, "row"))
+		s.IO.Warning("another waybill ended or was cut off while sending %s; the outcome is unknown", Plural(lost, "row"))
 	}
 	return err
 }
@@ -37,7 +38,7 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 		return nil, 0, err
 	}
 	if err := RecoverRows(ctx, s, db.Queue); err != nil {
-		s.IO.Warning("rows of killed processes still have the state sending: %v", err)
+		s.IO.Warning("rows of processes that ended still have the state sending: %v", err)
 	}
 	return db, n, nil
 }
