@@ -190,7 +190,7 @@ type Query struct {
 	After  int64 // only rows whose Seq is greater
 	Before int64 // only rows whose Seq is smaller; 0 for no bound
 	Limit  int   // at most so many; 0 for no bound
-	Newest bool  // greatest Seq first
+	Newest bool  // greatest Delivery first, of one the greatest Seq: what was verified again stays in its place
 
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below

@@ -58,7 +58,13 @@ func (c *conditions) any(fill func(*conditions)) {
 	c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
 }
 
-func (c *conditions) String() string { return strings.Join(c.terms, " AND ") }
+// String returns what follows WHERE.
+func (c *conditions) String() string {
+	if len(c.terms) == 0 {
+		return "1 = 1"
+	}
+	return strings.Join(c.terms, " AND ")
+}
 
 // matching returns what rows must be to match q, but for its bounds.
 func matching(q inbox.Query) *conditions {
@@ -123,17 +129,15 @@ func (c *conditions) addIDPrefix(prefix string) {
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		after, before, left := q.After, q.Before, q.Limit
-		if before == 0 {
-			before = math.MaxInt64
-		}
+		left := q.Limit
 		if left <= 0 {
 			left = math.MaxInt
 		}
+		var last *inbox.Event // of the pages so far
 		var bodies bodyReader
 		for left > 0 {
 			n := min(left, pageRows)
-			page, err := d.eventPage(ctx, q, after, before, n)
+			page, err := d.eventPage(ctx, q, last, n)
 			if err != nil {
 				yield(inbox.Event{}, err)
 				return
@@ -145,7 +149,7 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 				if !yield(e, err) || err != nil {
 					return
 				}
-				after, before = beyond(q, e.Seq, after, before)
+				last = &e
 			}
 			if len(page) < n {
 				return
@@ -155,14 +159,6 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 	}
 }
 
-// beyond returns the bounds of what follows a row.
-func beyond(q inbox.Query, seq, after, before int64) (int64, int64) {
-	if q.Newest {
-		return after, seq
-	}
-	return seq, before
-}
-
 // eventRow is an event without its bytes, and perhaps the body they are in.
 type eventRow struct {
 	inbox.Event
@@ -170,14 +166,30 @@ type eventRow struct {
 	body []byte
 }
 
-// eventPage returns the next rows that match q.
-func (d *DB) eventPage(ctx context.Context, q inbox.Query, after, before int64, n int) ([]eventRow, error) {
+// eventPage returns the next rows that match q, behind the last one of the pages before;
+// nil for the first page.
+func (d *DB) eventPage(ctx context.Context, q inbox.Query, last *inbox.Event, n int) ([]eventRow, error) {
 	c := matching(q)
-	c.add("seq > %s", after)
-	c.add("seq < %s", before)
+	if q.After > 0 || !q.Newest {
+		c.add("seq > %s", q.After)
+	}
+	if q.Before > 0 {
+		c.add("seq < %s", q.Before)
+	}
 	order := " ORDER BY seq"
 	if q.Newest {
-		order = " ORDER BY seq DESC"
+		order = " ORDER BY delivery DESC, seq DESC"
+	}
+	switch {
+	case last == nil:
+	case q.Newest:
+		c.add("delivery <= %s", last.Delivery)
+		c.any(func(either *conditions) {
+			either.add("delivery < %s", last.Delivery)
+			either.add("seq < %s", last.Seq)
+		})
+	default:
+		c.add("seq > %s", last.Seq)
 	}
 	c.args = append(c.args, n)
 	return list(ctx, d.each, func(s scanner) (r eventRow, err error) {

@@ -33,6 +33,7 @@ var inboxTests = map[string]func(*world){
 	"NumbersGrowAsRowsAppear":         numbersGrowAsRowsAppear,
 	"OneIsCurrentAfterConcurrentPuts": oneIsCurrentAfterConcurrentPuts,
 	"QueriesByEverything":             queriesByEverything,
+	"VerifiedAgainAreListedAsCame":    verifiedAgainAreListedAsTheyCame,
 	"QueriesPageByPage":               queriesPageByPage,
 	"BodyOfLoopMayCallTheStore":       bodyOfLoopMayCallTheStore,
 	"CountsWhatThereIs":               countsWhatThereIs,

@@ -91,6 +91,12 @@ func queriesPageByPage(w *world) {
 		}
 		i++
 	}
+	for e, err := range w.Events(w.Context(), inbox.Query{Newest: true}) {
+		if w.must(err); e.Seq != int64(i) {
+			w.Fatalf("event %d in the place of %d", e.Seq, i)
+		}
+		i--
+	}
 }
 
 func bodyOfLoopMayCallTheStore(w *world) {

@@ -59,6 +59,23 @@ func verifiedAgainAreReleasedOnce(w *world) {
 	w.is("no such delivery", err, inbox.ErrNoDelivery)
 }
 
+// A delivery that was verified later is no newer than those that came after it.
+func verifiedAgainAreListedAsTheyCame(w *world) {
+	first := w.put("["+event(uuid(1), "")+","+event(uuid(2), "")+"]", inbox.Unknown)
+	w.put("["+event(uuid(3), "")+"]", inbox.Yes)
+	w.setVerdict(first.Delivery, inbox.Yes)
+	seqs := func(q inbox.Query) (all []int64) {
+		q.Newest = true
+		for _, e := range collect(w, w.Events(w.Context(), q)) {
+			all = append(all, e.Seq)
+		}
+		return all
+	}
+	w.same("newest", seqs(inbox.Query{}), []int64{3, 5, 4, 2, 1})
+	w.same("newest two current", seqs(inbox.Query{Marks: []inbox.Mark{inbox.Current}, Limit: 2}), []int64{3, 5})
+	w.same("newest of the latest", seqs(inbox.Query{After: 2, Before: 5}), []int64{3, 4})
+}
+
 func verifiedAgainAreCompared(w *world) {
 	forged, genuine := event(uuid(1), `,"forged":1`), event(uuid(1), "")
 	first := w.put("["+forged+"]", inbox.Unknown)

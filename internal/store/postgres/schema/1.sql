@@ -542,7 +542,7 @@ CREATE TABLE events (
 	synthetic          BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX events_by_key ON events (event_key, mark, verified);
-CREATE INDEX events_by_delivery ON events (delivery);
+CREATE INDEX events_by_delivery ON events (delivery, seq);
 CREATE INDEX events_by_number ON events (folded);
 CREATE INDEX events_unverified ON events (folded) WHERE verified <> 'yes' AND mark = '' AND synthetic = 0;
 CREATE INDEX events_by_other_id ON events (event_id) WHERE length(event_key) > 16 AND event_id <> '' AND length(event_id) <= 512;
