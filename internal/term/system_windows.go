@@ -30,7 +30,32 @@ func canMove(f *os.File) bool {
 	if mode&virtualTerminal != 0 {
 		return true
 	}
+	return setMode(h, mode|virtualTerminal) == nil
+}
+
+func setMode(h syscall.Handle, mode uint32) error {
 	set := syscall.NewLazyDLL("kernel32.dll").NewProc("SetConsoleMode")
-	ok, _, _ := set.Call(uintptr(h), uintptr(mode|virtualTerminal))
-	return ok != 0
+	if ok, _, err := set.Call(uintptr(h), uintptr(mode)); ok == 0 {
+		return err
+	}
+	return nil
+}
+
+// Modes of a console's input.
+const (
+	processedInput = 0x0001 // ENABLE_PROCESSED_INPUT: Ctrl-C is a signal
+	lineInput      = 0x0002 // ENABLE_LINE_INPUT
+	echoInput      = 0x0004 // ENABLE_ECHO_INPUT
+)
+
+// hideInput makes a console not show what is typed, until restore is called.
+// Lines are edited, and Ctrl-C is a signal, as before.
+func hideInput(f *os.File) (restore func() error, err error) {
+	h := syscall.Handle(f.Fd())
+	var shown uint32
+	if err := syscall.GetConsoleMode(h, &shown); err != nil {
+		return nil, err
+	}
+	restore = func() error { return setMode(h, shown) }
+	return restore, setMode(h, shown&^echoInput|processedInput|lineInput)
 }

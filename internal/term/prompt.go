@@ -1,0 +1,89 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+)
+
+// ErrNoAnswer says that the input ended where an answer was expected.
+var ErrNoAnswer = errors.New("no answer: the input ended")
+
+// maxAnswer is the longest answer, in bytes.
+const maxAnswer = 64 << 10
+
+// Interactive reports whether questions can be asked: input and messages are on
+// a terminal, and messages are text.
+func (t *IO) Interactive() bool {
+	return t.facts.InTerminal && t.facts.ErrTerminal && !t.options.JSON
+}
+
+// Ask shows a question on Err and returns the line typed, without space around
+// it. The format is our own text, arguments may be foreign: see
+// [Writer.Printf]. The error is [ErrNoAnswer], that of the stream, or the cause
+// of ctx's end.
+func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error) {
+	answer, err := t.ask(ctx, format, args)
+	if err != nil {
+		t.human("\n") // the cursor stands behind the question
+	}
+	return strings.TrimSpace(answer), err
+}
+
+// AskSecret is [IO.Ask] without echo. The answer is as typed. Before it returns,
+// the terminal is as it was.
+func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer string, err error) {
+	if file, ok := t.In.(*os.File); ok {
+		restore, err := hideInput(file)
+		if err != nil {
+			return "", err
+		}
+		defer func() { err = errors.Join(err, restore()) }()
+	}
+	answer, err = t.ask(ctx, format, args)
+	t.human("\n") // the one typed was not shown
+	return answer, err
+}
+
+// Confirm asks whether to do something. Enter alone is no.
+func (t *IO) Confirm(ctx context.Context, format string, args ...any) (bool, error) {
+	for {
+		answer, err := t.Ask(ctx, format+" [y/N]", args...)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(answer) {
+		case "y", "yes":
+			return true, nil
+		case "", "n", "no":
+			return false, nil
+		}
+	}
+}
+
+func (t *IO) ask(ctx context.Context, format string, args []any) (string, error) {
+	t.human(string(sprintf(format, args)) + " ")
+	return Await(ctx, func() (string, error) { return readLine(t.In) })
+}
+
+// readLine reads a line and nothing after it, without its end.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	for one := make([]byte, 1); len(line) < maxAnswer; {
+		n, err := r.Read(one)
+		switch {
+		case n == 1 && one[0] == '\n':
+			return strings.TrimSuffix(string(line), "\r"), nil
+		case n == 1:
+			line = append(line, one[0])
+		case errors.Is(err, io.EOF):
+			return "", ErrNoAnswer
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+	}
+	return "", errors.New("the answer is too long")
+}
