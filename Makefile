@@ -38,7 +38,7 @@ build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
 test: ## run all tests (with LibreOffice and a PostgreSQL server, where they are installed)
-	go test $(TESTFLAGS) ./...
+	go test -parallel 8 $(TESTFLAGS) ./...
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 
@@ -50,7 +50,7 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 # The library of the store is left out of it: it would take two thirds of the
 # time, and its own tests are the place to find its races.
 race: ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
+	CGO_ENABLED=1 go test -race -parallel 8 -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run

@@ -462,6 +462,7 @@ func TestHostileFileName(t *testing.T) {
 }
 
 func TestHostileAnswersToQueries(t *testing.T) {
+	t.Parallel()
 	w := newHostileWorld(t, accept)
 	if code, stdout, stderr := w.run("create", "two.csv", "-o", "json"); code != 0 {
 		t.Fatalf("exit status %d: %s%s", code, stdout, stderr)
@@ -480,9 +481,11 @@ func TestHostileAnswersToQueries(t *testing.T) {
 }
 
 func TestHostileAnswersToCreates(t *testing.T) {
+	t.Parallel()
 	shown := []string{"REFUSED", "KEY", "GONE", "ENVELOPE", "PAGE", "ITEMS"}
 	for name, create := range hostileAnswers() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, o := range outputs {
 				w := newHostileWorld(t, create)
 				cmd := w.command(append([]string{"create", "two.csv"}, o.args...)...)

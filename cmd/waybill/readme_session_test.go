@@ -36,6 +36,7 @@ var readmeNow = time.Date(2026, 11, 20, 14, 0, 0, 0, time.UTC)
 // typed too. Times, ports and the folder are those of the README. With -update the
 // output replaces the README's.
 func TestReadmeSessions(t *testing.T) {
+	t.Parallel()
 	const page = "../../README.md"
 	text, err := os.ReadFile(page)
 	if err != nil {

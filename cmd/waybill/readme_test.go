@@ -12,6 +12,7 @@ import (
 // test` is what runs this test, so of that only what it would do is checked. The
 // other console blocks are those of TestReadmeSessions.
 func TestReadmeCommands(t *testing.T) {
+	t.Parallel()
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

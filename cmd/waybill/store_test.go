@@ -19,7 +19,7 @@ func killCopies(t *testing.T, w *world, from, to string) int {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		killer := time.AfterFunc(time.Duration(100+200*kills)*time.Millisecond, func() { _ = cmd.Process.Kill() })
+		killer := time.AfterFunc(time.Duration(50+75*kills)*time.Millisecond, func() { _ = cmd.Process.Kill() })
 		code, err := ended(cmd, patience)
 		killer.Stop()
 		if err != nil {

@@ -162,6 +162,7 @@ func throttling(ids ...string) func(int, []tracking.Item) (bool, *tracking.Reply
 
 // A row that is there after a conflict may have been there before.
 func TestAConflictIsNoProofThatTheBatchWasStored(t *testing.T) {
+	t.Parallel()
 	db, f := open(t), newFake()
 	f.takes(tracking.Item{ReferID: "R0", Number: "N0"})
 	f.create = func(_ int, items []tracking.Item) (bool, *tracking.Reply) {
@@ -178,6 +179,7 @@ func TestAConflictIsNoProofThatTheBatchWasStored(t *testing.T) {
 
 // Rows stay unknown while the service can't be asked for them.
 func TestAnAssumptionIsCheckedBeforeRowsGoAgain(t *testing.T) {
+	t.Parallel()
 	db, f := open(t), newFake()
 	f.create = poison("R3")
 	f.evidence = func(int) *tracking.Evidence {
@@ -202,6 +204,7 @@ func TestAnAssumptionIsCheckedBeforeRowsGoAgain(t *testing.T) {
 // Without a row that was ever shown, an answer that tells nothing is no reason
 // to send rows again.
 func TestAnAssumptionThatCannotBeCheckedDoesNotHold(t *testing.T) {
+	t.Parallel()
 	db, f := open(t), newFake()
 	f.create = poison("R3")
 	f.evidence = func(int) *tracking.Evidence { return &tracking.Evidence{Why: "tells nothing"} }

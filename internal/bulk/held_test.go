@@ -36,6 +36,7 @@ func (c *cutOff) Settle(ctx context.Context, all []ledger.Settlement) error {
 // Who was cut off from the store sends nothing of what it had claimed before. It goes on
 // once the store says that nobody took that over, and else stops.
 func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		mode      ledger.Mode
 		takenOver bool

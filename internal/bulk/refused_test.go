@@ -34,6 +34,7 @@ func refusing(status int, ids ...string) func(int, []tracking.Item) (bool, *trac
 }
 
 func TestPoisonRowsStandAlone(t *testing.T) {
+	t.Parallel()
 	bad := []string{"R0", "R137", "R138", "R500", "R501", "R777", "R999"}
 	db, f := open(t), newFake()
 	f.create = poison(bad...)
@@ -59,6 +60,7 @@ func TestPoisonRowsStandAlone(t *testing.T) {
 }
 
 func TestMaxRejectsStops(t *testing.T) {
+	t.Parallel()
 	db, f := open(t), newFake()
 	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) { return false, refused(422, tracking.OutcomeRows) }
 	run := stage(t, db, ledger.Async, 64, 640)
@@ -75,6 +77,7 @@ func TestMaxRejectsStops(t *testing.T) {
 }
 
 func TestNamedRowsAreSettledOneByOne(t *testing.T) {
+	t.Parallel()
 	db, f := open(t), newFake()
 	f.create = func(_ int, items []tracking.Item) (bool, *tracking.Reply) {
 		if i := slices.IndexFunc(items, func(it tracking.Item) bool { return it.ReferID == "R3" }); i >= 0 {

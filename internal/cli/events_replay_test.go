@@ -299,6 +299,7 @@ func TestReplaySaysHowToGoOn(t *testing.T) {
 }
 
 func TestReplayStopsInTime(t *testing.T) {
+	t.Parallel()
 	hook := newEndpoint(t)
 	f := newFilled(t, inbox.Yes, inbox.Yes)
 	_, stderr := f.replay(command.Pending, nil, "1", "2", "--to", hook.URL, "--rate", "0.001", "--timeout", "2s")

@@ -19,6 +19,7 @@ import (
 // the counts of the store: its row is unknown, whatever the answer was, and the same
 // command goes on.
 func TestRunThatAnotherTookOver(t *testing.T) {
+	t.Parallel()
 	t.Run("file", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "s.db")
 		takeOver(t, path, func() error { return os.RemoveAll(path + ".owners") }) // its lock is gone

@@ -15,6 +15,7 @@ import (
 )
 
 func TestServer(t *testing.T) {
+	t.Parallel()
 	s, ok := pgtest.Start(t)
 	if !ok {
 		return

@@ -175,6 +175,7 @@ func onServer(t *testing.T, suite func(*testing.T, storetest.Harness)) {
 // A server that takes connections and says nothing is unreachable, whichever call meets it:
 // nobody is to take its time-out for the end of the call's own time.
 func TestServerThatFallsSilent(t *testing.T) {
+	t.Parallel()
 	s, url, ok := started(t)
 	if !ok {
 		return
