@@ -256,19 +256,29 @@ func TestReplayOfTheDead(t *testing.T) {
 	same(t, "none dead", f.dead(), nil)
 }
 
+// What was pruned is no failure of a replay of all: it is one line, and the rest is sent.
 func TestReplayOfPrunedBytes(t *testing.T) {
 	hook := newEndpoint(t)
-	f := newFilled(t, inbox.Yes, inbox.Yes)
-	f.open(func(db *store.DB) {
-		if _, err := db.Prune(t.Context(), time.Now().Add(-90*time.Second)); err != nil {
-			t.Fatal(err)
-		}
-	})
-	stdout, _ := f.replay(command.Partial, nil, "--since", "1h", "--to", hook.URL)
-	if !strings.Contains(stdout, "not sent") || !strings.Contains(stdout, "pruned") {
-		t.Errorf("%s", stdout)
+	f := newFilled(t, inbox.Yes, inbox.Yes, inbox.Yes)
+	prune := func(age time.Duration) {
+		f.open(func(db *store.DB) {
+			if _, err := db.Prune(t.Context(), time.Now().Add(-age)); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
-	same(t, "the other", hook.taken(), []string{as(2, 2)})
+	prune(90 * time.Second)
+	_, stderr := f.replay(command.OK, nil, "--since", "1h", "--to", hook.URL)
+	same(t, "those that are whole", hook.taken(), []string{as(3, 2)})
+	if !strings.HasPrefix(stderr, "Skipped, pruned: 2 deliveries\n") || strings.Count(stderr, "pruned") != 1 {
+		t.Errorf("stderr %q", stderr)
+	}
+	prune(0)
+	for _, args := range [][]string{{"--since", "1h", "--to", hook.URL}, {"1", "--to", hook.URL}} {
+		if _, stderr := f.replay(command.NotFound, nil, args...); !strings.Contains(stderr, "its bytes were pruned\nhint: ") {
+			t.Errorf("stderr %q", stderr)
+		}
+	}
 }
 
 func TestReplayResigned(t *testing.T) {

@@ -46,6 +46,7 @@ type Selection struct {
 type LeftOut struct {
 	Unverified  int
 	NotAccepted int // that no known target accepts
+	Pruned      int // whose bytes are gone
 }
 
 // selector collects items.
@@ -187,6 +188,8 @@ func (s *selector) addMatching(ctx context.Context) error {
 	for _, seq := range slices.Sorted(maps.Keys(found)) {
 		switch m := found[seq]; {
 		case !m.selected:
+		case m.pruned:
+			s.leftOut.Pruned++
 		case !m.verified && !s.sel.Unverified:
 			s.leftOut.Unverified++
 		default:
@@ -198,8 +201,9 @@ func (s *selector) addMatching(ctx context.Context) error {
 
 // match is what the rows of a delivery match.
 type match struct {
-	selected, verified bool
-	accepted           []bool // by which of the known targets
+	selected, verified, pruned bool
+
+	accepted []bool // by which of the known targets
 }
 
 func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(s.targets))} }
@@ -207,6 +211,7 @@ func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(
 func (m *match) add(s *selector, row inbox.Event) {
 	m.selected = m.selected || s.sel.Filter.Match(row)
 	m.verified = m.verified || row.Verified == inbox.Yes
+	m.pruned = m.pruned || row.Raw == nil
 	if !row.WasNew() {
 		return
 	}

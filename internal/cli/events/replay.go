@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -232,12 +233,17 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	if left.NotAccepted > 0 {
 		io.Note("Skipped, no target matches: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
 	}
+	if left.Pruned > 0 {
+		io.Note("Skipped, pruned: %s", command.Plural(left.Pruned, "delivery"))
+	}
 	switch {
 	case len(items) == 0 && sel.Dead:
 		if left.Unverified == 0 {
 			io.Note("Nothing was given up")
 		}
 		return nil
+	case len(items) == 0 && left.Pruned > 0:
+		return fmt.Errorf("no delivery that matches is whole: %w", replay.ErrPruned)
 	case len(items) == 0 && left.NotAccepted > 0:
 		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target accepts any of them")
 	case len(items) == 0:

@@ -178,7 +178,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 // outcome is the error of a series: why it ended early, or which answers were not
 // expected.
 func (k *sending) outcome(t forward.Tally, err error) error {
-	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%d of %s not answered with %s", t.Tried()-t.Expected, were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
+	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%s of %s not answered with %s", command.Number(int64(t.Tried()-t.Expected)), were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
 	e.Hint = sendingHint(t)
 	switch {
 	case err == nil && t.Tried() == t.Expected:
@@ -191,9 +191,9 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.resumeCommand(t.Next)
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %d of %s sent", err, t.Next, command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)}
+		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %s of %s sent", err, command.Number(int64(t.Next)), command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
-		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%d of %s sent", t.Next, command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)})
+		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%s of %s sent", command.Number(int64(t.Next)), command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)})
 	default:
 		return err
 	}
