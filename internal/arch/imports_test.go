@@ -18,6 +18,7 @@ var rooms = map[string][]string{
 	"internal/tracking": {"internal/jsonscan"},
 	"internal/webhook":  {"internal/jsonscan"},
 	"internal/pace":     {},
+	"internal/carriers": {},
 
 	// Edges: one foreign technology each.
 	"internal/term":      {},
@@ -89,7 +90,7 @@ func commands(own ...string) []string {
 
 // program lists what the composition may put together.
 var program = []string{
-	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/shell",
+	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
 	"internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",

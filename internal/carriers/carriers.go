@@ -1,0 +1,121 @@
+// Package carriers knows the forms of carriers' tracking numbers, and the rules
+// of their check digits as far as these are published. It says whose form a
+// number has; it can't say that a number exists.
+package carriers
+
+import (
+	"iter"
+	"strings"
+)
+
+// Form is one form in which a carrier, or several of them, write numbers.
+type Form struct {
+	Carrier string // such as "UPS"; [Several] where a bare length is all that is known
+	Name    string // such as "1Z"
+	Source  string // where form and rule are published
+	Checked bool   // it has a check digit with a published rule
+}
+
+// Several is the carrier of forms that many carriers use.
+const Several = "several carriers"
+
+// String returns carrier and name.
+func (f Form) String() string { return f.Carrier + " " + f.Name }
+
+// Reading is what the form of a number says.
+type Reading struct {
+	// Form is the form that the number has, the first of the table among those
+	// whose check digit fits; the zero Form if none is known.
+	Form Form
+	// Failed are the forms whose check digit the number fails. It is empty unless
+	// the number has no other form: one that fits, or one without a check digit.
+	Failed []Form
+}
+
+// Known reports whether the number has a known form.
+func (r Reading) Known() bool { return r.Form.Carrier != "" }
+
+// Wrong reports whether the check digit is wrong in every form that the number
+// has.
+func (r Reading) Wrong() bool { return len(r.Failed) > 0 }
+
+// Read returns what the form of a number says. Spaces, hyphens and the case of
+// letters do not count.
+func Read(number string) Reading {
+	s := clean(number)
+	var failed []Form
+	var open, loose Form // without a check digit; loose ones have only a length
+	prefixed := false
+	for _, f := range forms {
+		if !matches(f.pattern, s) {
+			continue
+		}
+		named := f.named(s)
+		switch {
+		case f.fits == nil && f.bare:
+			loose = named
+		case f.fits == nil:
+			if open.Carrier == "" {
+				open = named
+			}
+		case f.fits(f.prepend + s[f.from:]):
+			return Reading{Form: named}
+		default:
+			failed = append(failed, named)
+		}
+		prefixed = prefixed || !f.bare
+	}
+	switch {
+	case open.Carrier != "":
+		return Reading{Form: open}
+	case loose.Carrier != "" && !prefixed:
+		return Reading{Form: loose}
+	case len(failed) > 0:
+		return Reading{Form: failed[0], Failed: failed}
+	}
+	return Reading{}
+}
+
+// lookalikes are letters that are read or typed for digits, and which.
+var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1")
+
+// Digits returns the number with the letters O, Q, I and L replaced by the digits
+// that look like them, if only so it has a form whose check digit fits.
+func Digits(number string) (string, bool) {
+	s := clean(number)
+	if r := Read(s); r.Known() && !r.Wrong() {
+		return "", false
+	}
+	// A prefix may have such letters itself: they stay.
+	for keep := range min(len(s), 4) {
+		fixed := s[:keep] + lookalikes.Replace(s[keep:])
+		if r := Read(fixed); fixed != s && r.Form.Checked && !r.Wrong() {
+			return fixed, true
+		}
+	}
+	return "", false
+}
+
+// clean returns a number without spaces and hyphens, in capital letters.
+func clean(number string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ' || r == '-':
+			return -1
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		}
+		return r
+	}, number)
+}
+
+// Forms yields all forms; S10 has no carrier, as the number names it.
+func Forms() iter.Seq[Form] {
+	return func(yield func(Form) bool) {
+		for _, f := range forms {
+			if !yield(f.Form) {
+				return
+			}
+		}
+	}
+}

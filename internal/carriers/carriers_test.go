@@ -1,0 +1,132 @@
+package carriers_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/carriers"
+)
+
+// example is a line of a table in testdata: a number, its carrier, and where it
+// is published.
+type example struct{ number, carrier, source string }
+
+func readExamples(t *testing.T, name string) []example {
+	t.Helper()
+	f, err := os.Open("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var list []example
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Split(lines.Text(), "\t")
+		if len(fields) != 3 {
+			t.Fatalf("%s: %q has %d fields", name, lines.Text(), len(fields))
+		}
+		list = append(list, example{fields[0], fields[1], fields[2]})
+	}
+	return list
+}
+
+func TestNoPublishedNumberIsWrong(t *testing.T) {
+	list := readExamples(t, "valid.tsv")
+	named := map[string]bool{}
+	for _, e := range list {
+		r := carriers.Read(e.number)
+		if r.Wrong() {
+			t.Errorf("%s of %s (%s) fails %v", e.number, e.carrier, e.source, r.Failed)
+		}
+		named[e.carrier] = true
+	}
+	if len(list) < 150 || len(named) < 25 {
+		t.Errorf("%d numbers of %d carriers; want 150 of 25", len(list), len(named))
+	}
+}
+
+func TestWrongNumbersAreNamed(t *testing.T) {
+	list := readExamples(t, "invalid.tsv")
+	missed := 0
+	for _, e := range list {
+		if r := carriers.Read(e.number); !r.Wrong() {
+			missed++
+			t.Logf("%s of %s (%s) is not named: %v", e.number, e.carrier, e.source, r.Form)
+		}
+	}
+	if len(list) < 60 || missed*20 > len(list) {
+		t.Errorf("%d of %d not named; want at most 5 %% of 60 or more", missed, len(list))
+	}
+}
+
+func TestReadNamesTheForm(t *testing.T) {
+	for number, want := range map[string]string{
+		"1Z999AA10123456784":                 "UPS 1Z",
+		"1z 999 aa1 01 2345 6784":            "UPS 1Z",
+		"RB123456785GB":                      "Royal Mail, Parcelforce S10",
+		"RB123456785TV":                      "postal service of TV S10",
+		"986578788855":                       "FedEx Express (12 digits)",
+		"364123734778":                       "GLS 12 digits",
+		"1234-5678-9013":                     "Yamato, Sagawa, Japan Post 12 digits",
+		"00340433836442636597":               "DHL and others NVE (00 and 18 digits)",
+		"TBA502887274000":                    "Amazon TBA",
+		"65561557219":                        "several carriers 11 digits (GLS, DHL, Blue Dart, Aramex)",
+		"01015026003653C":                    "DPD 14 digits and check character",
+		"4201002334249200190132607600833457": "USPS IMpb with 420 and ZIP code",
+	} {
+		if r := carriers.Read(number); r.Form.String() != want || r.Wrong() {
+			t.Errorf("%s: %v, wrong %v; want %s", number, r.Form, r.Wrong(), want)
+		}
+	}
+	for _, number := range []string{"", "ORD-1001", "12345", "Ω1234567890", "ABCDEFGHIJ", "1Z", "RB12345678"} {
+		if r := carriers.Read(number); r.Known() || r.Wrong() {
+			t.Errorf("%q: %v; want no form", number, r.Form)
+		}
+	}
+}
+
+func TestDigitsReplacesLookalikes(t *testing.T) {
+	for number, want := range map[string]string{
+		"1Z999AA1O123456784":     "1Z999AA10123456784",
+		"IZ999AA10123456784":     "1Z999AA10123456784",
+		"RBI23456785GB":          "RB123456785GB",
+		"94OO109699938860246573": "9400109699938860246573",
+		"1Z999AA10123456784":     "",
+		"ORDER-O1":               "",
+		"CO1031500001879":        "",
+	} {
+		got, ok := carriers.Digits(number)
+		if got != want || ok != (want != "") {
+			t.Errorf("%s: %q; want %q", number, got, want)
+		}
+	}
+}
+
+// Every form has a carrier or is S10, and a source.
+func TestFormsAreWhole(t *testing.T) {
+	n, checked := 0, 0
+	for f := range carriers.Forms() {
+		if f.Name == "" || f.Source == "" {
+			t.Errorf("%v has no name or no source", f)
+		}
+		n++
+		if f.Checked {
+			checked++
+		}
+	}
+	if n < 50 || checked < 25 {
+		t.Errorf("%d forms, %d of them with a rule", n, checked)
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, number := range []string{"1Z999AA10123456784", "986578788855", "09133131530724"} {
+		b.Run(fmt.Sprint(len(number)), func(b *testing.B) {
+			for b.Loop() {
+				carriers.Read(number)
+			}
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package carriers
+
+import "strings"
+
+// A rule reports whether the last character of s is the check digit of those
+// before it. s has only what the form allows.
+
+// weighted returns the sum of the digits of s, each times the weight at its place;
+// the weights repeat.
+func weighted(s string, weights ...int) int {
+	sum := 0
+	for i := range len(s) {
+		sum += int(s[i]-'0') * weights[i%len(weights)]
+	}
+	return sum
+}
+
+// cut returns s without its last digit, and that.
+func cut(s string) (string, int) { return s[:len(s)-1], int(s[len(s)-1] - '0') }
+
+// fill is the digit that makes sum a multiple of 10.
+func fill(sum int) int { return (10 - sum%10) % 10 }
+
+// gs1Sum is the sum of GS1: the last digit counts threefold, the one before it
+// once, and so on.
+func gs1Sum(body string) int {
+	if len(body)%2 == 1 {
+		return weighted(body, 3, 1)
+	}
+	return weighted(body, 1, 3)
+}
+
+// gs1 is the check digit of GS1 numbers, and of most others with modulus 10.
+func gs1(s string) bool {
+	body, check := cut(s)
+	return fill(gs1Sum(body)) == check
+}
+
+// gls adds 1 to the sum of GS1.
+func gls(s string) bool {
+	body, check := cut(s)
+	return fill(gs1Sum(body)+1) == check
+}
+
+// alternating counts every second character twice, from the second on. Letters
+// have the value of their place in ASCII less 3, modulo 10.
+func alternating(s string) bool {
+	body, check := cut(s)
+	sum := 0
+	for i := range len(body) {
+		value := int(body[i] - '0')
+		if body[i] >= 'A' {
+			value = int(body[i]-3) % 10
+		}
+		sum += value * (1 + i%2)
+	}
+	return fill(sum) == check
+}
+
+// luhn is the check digit of ISO/IEC 7812.
+func luhn(s string) bool {
+	sum := 0
+	for i := range len(s) {
+		d := int(s[len(s)-1-i] - '0')
+		if i%2 == 1 {
+			d *= 2
+		}
+		sum += d/10 + d%10
+	}
+	return sum%10 == 0
+}
+
+// mod7 is the remainder of the whole number divided by 7.
+func mod7(s string) bool {
+	body, check := cut(s)
+	rest := 0
+	for i := range len(body) {
+		rest = (rest*10 + int(body[i]-'0')) % 7
+	}
+	return rest == check
+}
+
+// identcode weighs digits 4 and 9 in turn.
+func identcode(s string) bool {
+	body, check := cut(s)
+	return fill(weighted(body, 4, 9)) == check
+}
+
+// fedex12 weighs digits 3, 1 and 7 in turn, modulo 11.
+func fedex12(s string) bool {
+	body, check := cut(s)
+	return weighted(body, 3, 1, 7)%11%10 == check
+}
+
+// fedex14 is that of the number of 14 digits inside a longer barcode.
+func fedex14(s string) bool {
+	body, check := cut(s)
+	return weighted(body, 1, 7, 3)%11%10 == check
+}
+
+// usps20 is the rule for 20 digits, which were made with or without the
+// application identifier 91 before them.
+func usps20(s string) bool { return gs1(s) || gs1("91"+s) }
+
+// usps420 is the rule for what follows 420 and a ZIP code of 5 or 9 digits: a
+// number with an application identifier, or without its 91 or 92.
+func usps420(s string) bool {
+	for _, zip := range []int{5, 9} {
+		if len(s) < zip+20 {
+			continue
+		}
+		body := s[zip:]
+		if len(body) == 20 && (gs1("92"+body) || gs1("91"+body)) {
+			return true
+		}
+		if matches("9[1-5]#{20}|9[1-5]#{24}", body) && gs1(body) {
+			return true
+		}
+	}
+	return false
+}
+
+// s10 is the rule of the Universal Postal Union, and asks for a country that
+// exists: codes that ISO 3166 leaves to its users are no postal service's.
+func s10(s string) bool {
+	if userAssigned(s[11:]) {
+		return false
+	}
+	sum := 0
+	for i, weight := range [...]int{8, 6, 4, 2, 3, 5, 9, 7} {
+		sum += int(s[2+i]-'0') * weight
+	}
+	check := 11 - sum%11
+	switch check {
+	case 10:
+		check = 0
+	case 11:
+		check = 5
+	}
+	return check == int(s[10]-'0')
+}
+
+// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use
+// for Kosovo.
+func userAssigned(code string) bool {
+	return code == "AA" || code == "ZZ" || code[0] == 'Q' && code[1] >= 'M' || code[0] == 'X' && code != "XK"
+}
+
+// iso7064 is ISO/IEC 7064, mod 37,36.
+func iso7064(s string) bool {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	p := 36
+	for i := range len(s) - 1 {
+		sum := (p + strings.IndexByte(alphabet, s[i])) % 36
+		if sum == 0 {
+			sum = 36
+		}
+		p = sum * 2 % 37
+	}
+	return alphabet[(37-p)%36] == s[len(s)-1]
+}
