@@ -33,7 +33,8 @@ var rooms = map[string][]string{
 	"internal/inbox":  {"internal/webhook"},
 
 	// Adapters.
-	"internal/intake":         {"internal/jsonscan", "internal/shell", "internal/tracking"},
+	"internal/xlsx":           {},
+	"internal/intake":         {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
 	"internal/api":            {"internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
 	"internal/store":          {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
@@ -93,7 +94,7 @@ var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
 	"internal/ledger", "internal/inbox",
-	"internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
+	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
 }
 
@@ -124,6 +125,7 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":             {tests, "internal/storetest"},
 	"go.uber.org/goleak":                   {tests},
 	"github.com/creack/pty":                {tests},
+	"github.com/xuri/excelize/v2":          {tests},
 }
 
 // nouns lists the packages that do no I/O, and what they may import from

@@ -1,0 +1,395 @@
+package xlsx
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Loss says how what a cell shows may differ from what was once written into it.
+type Loss byte
+
+// Losses, each with what Shown.Text is then.
+const (
+	None       Loss = iota
+	Padded          // no loss: the format adds zeros or text, which Text has
+	Digits          // more than 15 digits, of which a spreadsheet keeps 15; as saved
+	Scientific      // shown as 1.23E+11; all digits
+	Fraction        // zeros at the end may be lost; as saved
+	Formatted       // a format such as #,##0 or 0% shows another text; as saved
+	Date            // shown as a date or time; in ISO 8601
+	Truth           // TRUE or FALSE
+	Failed          // the error of a formula, such as #N/A
+	Unsaved         // a formula without a saved value; empty
+	Malformed       // no number where one should be; as saved
+)
+
+// Shown is what a cell shows.
+type Shown struct {
+	Text   string // not set for None where the cell's own text is what it shows
+	Loss   Loss
+	Format string // the code of its number format, such as 0.00E+00
+}
+
+// maxDigits is how many digits of a number a spreadsheet keeps.
+const maxDigits = 15
+
+// pattern is what kind of format a code is.
+type pattern byte
+
+const (
+	general pattern = iota
+	digits          // 0 and # with text around
+	scientific
+	date
+	other
+)
+
+// format is a number format.
+type format struct {
+	code    string
+	pattern pattern
+	parts   []formatPart // of digits, in order
+}
+
+// formatPart is a text as it is, or placeholders: 0 shows a digit in any case, # one
+// that is there.
+type formatPart struct {
+	text   string
+	digits bool
+}
+
+// builtIn are the codes of formats that have numbers alone.
+var builtIn = map[int]string{
+	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
+	14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
+	37: "#,##0 ;(#,##0)", 38: "#,##0 ;(#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;(#,##0.00)",
+	41: "#,##0", 42: "$#,##0", 43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
+}
+
+// builtInCode returns the code of a format without one. Those of East Asian
+// editions are dates.
+func builtInCode(id int) string {
+	if code, ok := builtIn[id]; ok {
+		return code
+	}
+	if id >= 27 && id <= 36 || id >= 50 && id <= 58 {
+		return "yyyy-mm-dd"
+	}
+	return "General"
+}
+
+func (b *Workbook) readStyles(part string) error {
+	codes := map[int]string{}
+	inCells := false
+	var ids []int
+	err := b.each(part, func(s *scanner) error {
+		if s.depth == 2 {
+			inCells = string(s.name) == "cellXfs"
+			return nil
+		}
+		if s.depth != 3 || string(s.name) != "numFmt" && !(inCells && string(s.name) == "xf") {
+			return nil
+		}
+		id, code, _, err := s.attribute3("numFmtId", "formatCode", "")
+		n, _ := strconv.Atoi(id) // 0 if it is not there
+		if string(s.name) == "numFmt" {
+			codes[n] = code
+		} else if ids = append(ids, n); len(ids) > 1<<17 || len(codes) > 1<<16 {
+			return syntaxError("it has too many styles")
+		}
+		return err
+	})
+	known := map[int]format{}
+	for _, id := range ids {
+		f, ok := known[id]
+		if !ok {
+			code := codes[id]
+			if code == "" {
+				code = builtInCode(id)
+			}
+			f = parseFormat(code)
+			known[id] = f
+		}
+		b.formats = append(b.formats, f)
+	}
+	return err
+}
+
+// parseFormat says what a format code does to a positive number.
+func parseFormat(code string) format {
+	f := format{code: code, pattern: digits}
+	section, conditional := firstSection(code)
+	bare, texts := bareCode(section)
+	switch plain := bare == "general" || bare == "standard" || bare == "@"; {
+	case section == "", plain && texts == "":
+		f.pattern = general
+	case plain, strings.Contains(bare, "general"), conditional:
+		f.pattern = other
+	case strings.Contains(bare, "e+"), strings.Contains(bare, "e-"):
+		f.pattern = scientific
+	case strings.ContainsAny(bare, "ymdhsegb"):
+		f.pattern = date
+	case strings.Trim(bare, "0# -+$():!^&'~{}<>=") != "" || !strings.ContainsAny(bare, "0#"):
+		f.pattern = other // decimals, thousands, percent, fractions, fill, what is unknown
+	default:
+		f.parts = formatParts(section)
+	}
+	return f
+}
+
+// formatToken splits the first token off a code: a placeholder or another sign of
+// its own, or a text in quotes or behind a backslash. A color or a currency is a
+// text, an elapsed time such as [h] is signs.
+func formatToken(code string) (token string, isText bool, rest string) {
+	end := -1
+	switch code[0] {
+	case '"':
+		end = strings.IndexByte(code[1:], '"')
+	case '[':
+		end = strings.IndexByte(code[1:], ']')
+	case '\\':
+		if len(code) > 1 {
+			return code[1:2], true, code[2:]
+		}
+		return "", true, ""
+	default:
+		return code[:1], false, code[1:]
+	}
+	if end < 0 {
+		return code[1:], true, ""
+	}
+	inner, rest := code[1:end+1], code[end+2:]
+	if code[0] == '"' {
+		return inner, true, rest
+	}
+	if strings.Trim(strings.ToLower(inner), "hms") == "" {
+		return inner, false, rest
+	}
+	return "", true, rest
+}
+
+// bareCode returns a code without its texts, in lower case, and these.
+func bareCode(code string) (bare, texts string) {
+	for code != "" {
+		token, isText, rest := formatToken(code)
+		if isText {
+			texts += token
+		} else {
+			bare += token
+		}
+		code = rest
+	}
+	return strings.ToLower(bare), texts
+}
+
+// formatParts splits a code of placeholders and texts.
+func formatParts(code string) []formatPart {
+	var parts []formatPart
+	for code != "" {
+		token, isText, rest := formatToken(code)
+		placeholder := !isText && (token == "0" || token == "#")
+		last := len(parts) - 1
+		if last < 0 || parts[last].digits != placeholder {
+			parts = append(parts, formatPart{digits: placeholder})
+			last++
+		}
+		parts[last].text += token
+		code = rest
+	}
+	return parts
+}
+
+// firstSection returns the section of a code that positive numbers have, and
+// whether a condition such as [<100] may choose another.
+func firstSection(code string) (section string, conditional bool) {
+	quoted := false
+	for i := 0; i < len(code); i++ {
+		switch c := code[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '\\':
+			i++
+		case c == '[' && i+1 < len(code) && strings.IndexByte("<>=", code[i+1]) >= 0:
+			conditional = true
+		case c == ';' && section == "":
+			section = code[:i]
+			if section == "" {
+				return `""`, conditional
+			}
+		}
+	}
+	if section == "" {
+		section = code
+	}
+	return section, conditional
+}
+
+// formatOf returns the format of a cell.
+func (b *Workbook) formatOf(c Cell) format {
+	if c.style < 0 || c.style >= len(b.formats) {
+		return format{code: "General"}
+	}
+	return b.formats[c.style]
+}
+
+// Shown returns what a cell shows, and what may be lost of it.
+func (b *Workbook) Shown(c Cell) Shown {
+	f := b.formatOf(c)
+	out := Shown{Text: string(c.Text), Format: f.code}
+	switch c.Kind {
+	case Bool:
+		out.Loss = Truth
+	case ErrorCell:
+		out.Loss = Failed
+	case ISODate:
+		out.Loss = Date
+	case NoValue:
+		out.Loss = Unsaved
+	case Number:
+		out.Text, out.Loss = b.number(out.Text, f)
+	case Text:
+	}
+	return out
+}
+
+// number returns what a number shows, which is written as text in the file.
+func (b *Workbook) number(text string, f format) (string, Loss) {
+	number, ok := parseDecimal(strings.TrimSpace(text))
+	switch {
+	case !ok:
+		return text, Malformed
+	case f.pattern == date:
+		value, _ := strconv.ParseFloat(text, 64) // of digits, as parsed before
+		return b.date(value, f.code), Date
+	case number.count() > maxDigits:
+		return number.String(), Digits
+	case f.pattern == scientific:
+		return number.String(), Scientific
+	case number.fraction():
+		return number.String(), Fraction
+	case f.pattern == general:
+		return number.String(), None
+	case f.pattern == other, number.negative:
+		return number.String(), Formatted
+	}
+	shown := f.fill(number.String())
+	if shown == number.String() {
+		return shown, None
+	}
+	return shown, Padded
+}
+
+// fill puts digits into a format: each placeholder takes one from the right, the
+// first group what is left.
+func (f format) fill(digits string) string {
+	first := slices.IndexFunc(f.parts, func(p formatPart) bool { return p.digits })
+	shown := ""
+	for i := len(f.parts) - 1; i >= 0; i-- {
+		p := f.parts[i]
+		if !p.digits {
+			shown = p.text + shown
+			continue
+		}
+		group := digits
+		if i > first {
+			group = digits[max(0, len(digits)-len(p.text)):]
+		}
+		digits = digits[:len(digits)-len(group)]
+		for n := len(group); n < len(p.text); n++ {
+			if p.text[len(p.text)-n-1] == '0' {
+				group = "0" + group
+			}
+		}
+		shown = group + shown
+	}
+	return shown
+}
+
+// decimal is a number as written: digits × 10^exponent.
+type decimal struct {
+	negative bool
+	digits   string // without zeros around
+	exponent int
+}
+
+// maxExponent is the largest exponent that a number of a spreadsheet has.
+const maxExponent = 400
+
+func parseDecimal(s string) (decimal, bool) {
+	var d decimal
+	s, d.negative = strings.CutPrefix(s, "-")
+	mantissa, exponent, scaled := strings.Cut(strings.ToUpper(s), "E")
+	if scaled {
+		n, err := strconv.Atoi(exponent)
+		if err != nil || n > maxExponent || n < -maxExponent {
+			return d, false
+		}
+		d.exponent = n
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	all := whole + fraction
+	if all == "" || strings.Trim(all, "0123456789") != "" || len(all) > maxExponent {
+		return d, false
+	}
+	d.exponent -= len(fraction)
+	d.digits = strings.TrimLeft(all, "0")
+	short := strings.TrimRight(d.digits, "0")
+	d.exponent += len(d.digits) - len(short)
+	if d.digits = short; short == "" {
+		d.exponent, d.negative = 0, false
+	}
+	return d, true
+}
+
+// count returns how many digits the number is written with when it is whole, or
+// how many of them count.
+func (d decimal) count() int { return len(d.digits) + max(0, d.exponent) }
+
+func (d decimal) fraction() bool { return d.exponent < 0 }
+
+// String returns all digits, without an exponent.
+func (d decimal) String() string {
+	sign := ""
+	if d.negative {
+		sign = "-"
+	}
+	switch n := len(d.digits) + d.exponent; {
+	case d.digits == "":
+		return "0"
+	case d.exponent >= 0:
+		return sign + d.digits + strings.Repeat("0", d.exponent)
+	case n <= 0:
+		return sign + "0." + strings.Repeat("0", -n) + d.digits
+	default:
+		return sign + d.digits[:n] + "." + d.digits[n:]
+	}
+}
+
+// date returns a number of days as a date, a time, or both, as its format shows.
+func (b *Workbook) date(days float64, code string) string {
+	section, _ := firstSection(strings.ToLower(code))
+	hasTime := strings.ContainsAny(section, "hs")
+	hasDate := strings.ContainsAny(section, "yd") || !hasTime
+	if math.IsNaN(days) || days < 0 || days >= 2_958_466 { // the day after 9999-12-31
+		return strconv.FormatFloat(days, 'g', -1, 64)
+	}
+	switch {
+	case b.date04:
+		days += 1462
+	case days < 60:
+		days++ // Excel knows a 29 February 1900
+	}
+	t := time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC).Add(time.Duration(math.Floor(days)) * 24 * time.Hour)
+	t = t.Add(time.Duration(math.Round((days-math.Floor(days))*86_400_000)) * time.Millisecond).Round(time.Second)
+	switch {
+	case hasDate && hasTime:
+		return t.Format("2006-01-02T15:04:05")
+	case hasTime:
+		return t.Format(time.TimeOnly)
+	}
+	return t.Format(time.DateOnly)
+}

@@ -1,0 +1,173 @@
+package xlsx
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// Limits of the archive, against files that are small and become huge.
+const (
+	maxEntries   = 10_000
+	maxDirectory = 8 << 20  // bytes that are read to find the parts
+	maxPart      = 8 << 30  // bytes of one part, unpacked
+	maxStrings   = 1 << 30  // bytes of the shared strings, unpacked
+	maxRatio     = 300      // of a part's size to its packed size
+	freeOfRatio  = 16 << 20 // bytes of a part below which its ratio does not count
+)
+
+// limitedAt reads no more than so many bytes while it is armed.
+type limitedAt struct {
+	r     io.ReaderAt
+	left  int64
+	armed bool
+}
+
+func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
+	if l.armed {
+		if l.left -= int64(len(p)); l.left < 0 {
+			return 0, broken("", "it has too many parts", hintForeign)
+		}
+	}
+	return l.r.ReadAt(p, at)
+}
+
+// archive is the parts of a workbook by name.
+type archive struct {
+	parts map[string]*zip.File
+}
+
+func openArchive(r io.ReaderAt, size int64) (*archive, error) {
+	limited := &limitedAt{r: r, left: maxDirectory, armed: true}
+	z, err := zip.NewReader(limited, size)
+	limited.armed = false
+	if err != nil {
+		return nil, partError("", err)
+	}
+	if len(z.File) > maxEntries {
+		return nil, broken("", fmt.Sprintf("it has %d parts", len(z.File)), hintForeign)
+	}
+	a := &archive{parts: make(map[string]*zip.File, len(z.File))}
+	for _, f := range z.File {
+		name := partName(f.Name)
+		if a.parts[name] != nil {
+			return nil, broken(f.Name, "the part is there twice", hintForeign)
+		}
+		a.parts[name] = f
+	}
+	return a, nil
+}
+
+// partName returns the name by which a part is found: names have no case, and
+// some programs write them with backslashes.
+func partName(name string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
+}
+
+// open opens a part, which is at most so many bytes.
+func (a *archive) open(name string, limit int64) (io.ReadCloser, error) {
+	f := a.parts[partName(name)]
+	if f == nil {
+		return nil, broken(name, "the part is missing", hintSaveAgain)
+	}
+	if f.Flags&1 != 0 {
+		return nil, &Error{Kind: Protected, Message: "its parts are encrypted", hint: hintProtected}
+	}
+	if f.UncompressedSize64 > uint64(limit) {
+		return nil, broken(name, fmt.Sprintf("the part is larger than %d MiB", limit>>20), hintForeign)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, partError(name, err)
+	}
+	return &part{ReadCloser: r, name: name, left: limit, packed: int64(f.CompressedSize64)}, nil //nolint:gosec // within the file
+}
+
+// part reads one part within its limits.
+type part struct {
+	io.ReadCloser
+	name   string
+	left   int64
+	read   int64
+	packed int64
+}
+
+func (p *part) Read(b []byte) (int, error) {
+	n, err := p.ReadCloser.Read(b)
+	p.read += int64(n)
+	switch {
+	case p.read > p.left:
+		return 0, broken(p.name, fmt.Sprintf("the part is larger than %d MiB", p.left>>20), hintForeign)
+	case p.read > freeOfRatio && p.read/maxRatio > p.packed:
+		return 0, broken(p.name, fmt.Sprintf("the part becomes more than %d times larger when it is unpacked", maxRatio), hintForeign)
+	case err != nil && err != io.EOF:
+		err = partError(p.name, err)
+	}
+	return n, err
+}
+
+// partError says what an error of reading a part means. Those of the disk stay.
+func partError(name string, err error) error {
+	var corrupt flate.CorruptInputError
+	var syntax syntaxError
+	var known *Error
+	var disk *fs.PathError
+	switch {
+	case errors.As(err, &known), errors.As(err, &disk):
+		return err
+	case errors.As(err, &syntax):
+		return broken(name, string(syntax), hintSaveAgain)
+	case errors.Is(err, zip.ErrAlgorithm):
+		return broken(name, "the part is packed in a way that is not supported", hintSaveAgain)
+	case errors.Is(err, zip.ErrChecksum), errors.As(err, &corrupt), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrFormat):
+		return broken(name, "it is damaged or cut off", hintCut)
+	}
+	return err
+}
+
+// Names of streams in the container that encrypted and old workbooks are, in
+// UTF-16 as it has them.
+var (
+	encryptedStream = utf16LE("EncryptedPackage")
+	oldStreams      = []string{utf16LE("Workbook"), utf16LE("Book")}
+)
+
+func utf16LE(s string) string {
+	var b []byte
+	for _, r := range s {
+		b = binary.LittleEndian.AppendUint16(b, uint16(r)) //nolint:gosec // ASCII
+	}
+	return string(b)
+}
+
+// refuseContainer returns the error for an OLE container: a workbook with a
+// password, or one of the format before XLSX. Its first directory sector names
+// the streams.
+func refuseContainer(r io.ReaderAt) error {
+	head := make([]byte, 512)
+	if _, err := r.ReadAt(head, 0); err != nil {
+		return partError("", io.ErrUnexpectedEOF)
+	}
+	shift, first := binary.LittleEndian.Uint16(head[30:]), binary.LittleEndian.Uint32(head[48:])
+	directory := make([]byte, 4096)
+	n, err := r.ReadAt(directory, (int64(first)+1)<<min(shift, 12))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return partError("", err)
+	}
+	names := string(directory[:n])
+	if strings.Contains(names, encryptedStream) {
+		return &Error{Kind: Protected, Message: "it is protected by a password", hint: hintProtected}
+	}
+	for _, old := range oldStreams {
+		if strings.Contains(names, old) {
+			return &Error{Kind: Foreign, Message: "an old Excel workbook (xls)", hint: hintResave}
+		}
+	}
+	return &Error{Kind: Foreign, Message: "an old Office document", hint: hintResave}
+}

@@ -1,0 +1,252 @@
+package xlsx_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"github.com/waybill-cli/waybill/internal/xlsx"
+)
+
+func TestCells(t *testing.T) {
+	data := workbook(`
+		<row r="2" hidden="1"><c r="B2" t="s"><v>0</v></c><c r="D2" t="inlineStr"><is><t>in</t><r><rPr/><t>li</t></r><rPh><t>no</t></rPh><r><t>ne</t></r></is></c></row>
+		<row><c><v>7</v></c><c t="str"><f>A1</f><v>text</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c><c><f>1+1</f></c><c s="1"/><c t="s"/></row>
+		<row r="9"><c r="AA9" t="s"><v>2</v></c><c r="AB9" t="d"><v>2026-11-20</v></c><c r="AC9" t="str"><f>""</f><v></v></c><c r="AD9"><v>x</v></c></row>`).
+		strings(`<t>a &amp; &lt;b&gt;&#x20AC;</t>`, `<t/>`, `<r><t xml:space="preserve"> _x000D_</t></r><r><t>_x005F_x0041__xD83D__xDE00__xD83D_</t></r><rPh><t>no</t></rPh>`).pack(t)
+	got, err := read(t, data, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"B2": "a & <b>€", "D2": "inline", "A3": "7", "B3": "text", "C3": "TRUE*7", "D3": "#N/A*8", "E3": "*9",
+		"AA9": " \r_x0041_😀_xD83D_", "AB9": "2026-11-20*6", "AD9": "x*10",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestNumbersAsShown(t *testing.T) {
+	for _, tt := range []struct{ format, number, want string }{
+		{"General", "123456789012", "123456789012"},
+		{"General", "1.23456789012E11", "123456789012"},
+		{"General", "123456789012345", "123456789012345"},
+		{"General", "1234567890123456", "1234567890123456*2"},
+		{"General", "1.2345678901234568E+19", "12345678901234568000*2"},
+		{"General", "1e3", "1000"},
+		{"General", "-0.0", "0"},
+		{"General", "12.5", "12.5*4"},
+		{"General", "0.30000000000000004", "0.30000000000000004*2"},
+		{"General", "", ""},
+		{"General", "1,5", "1,5*10"},
+		{"General", "NaN", "NaN*10"},
+		{"General", "1E999999", "1E999999*10"},
+		{"@", "42", "42"},
+		{"0", "42", "42"},
+		{"00000", "123", "00123*1"},
+		{"00000", "123456", "123456"},
+		{"00000", "-123", "-123*5"},
+		{"000-0000", "1234567", "123-4567*1"},
+		{"##-00", "7", "-07*1"},
+		{`"ORD-"0000`, "17", "ORD-0017*1"},
+		{`\A00;[Red]-00`, "7", "A07*1"},
+		{"0.00E+00", "123456789012", "123456789012*3"},
+		{"##0.0E+0", "12345", "12345*3"},
+		{"#,##0", "1234567", "1234567*5"},
+		{"0.00", "5", "5*5"},
+		{"0%", "1", "1*5"},
+		{"[<100]00;0", "7", "7*5"},
+		{`General" kg"`, "7", "7*5"},
+		{"[$EUR] 0", "7", " 7*1"},
+		{"dd/mm/yyyy", "46346", "2026-11-20*6"},
+		{"m/d/yy h:mm", "46346.3333333333", "2026-11-20T08:00:00*6"},
+		{"[$-409]h:mm AM/PM;@", "0.354166666666667", "08:30:00*6"},
+		{"mmm-yy", "60", "1900-02-28*6"}, // the day that never was
+		{"d-mmm", "1", "1900-01-01*6"},
+		{"[h]:mm", "1.5", "12:00:00*6"},
+		{"yyyy", "1E+300", "1e+300*6"},
+	} {
+		data := workbook(`<row r="1"><c r="A1" s="1"><v>` + tt.number + `</v></c></row>`).styles(tt.format).pack(t)
+		got, err := read(t, data, 0)
+		if err != nil || got["A1"] != tt.want {
+			t.Errorf("%s as %q: got %q, %v; want %q", tt.number, tt.format, got["A1"], err, tt.want)
+		}
+	}
+}
+
+// Programs write the parts in many ways that mean the same.
+func TestDialects(t *testing.T) {
+	plain := workbook(`<row r="1"><c r="A1" t="s"><v>0</v></c><c r="B1"><v>46346</v></c></row>`).strings(`<t>x</t>`)
+	strict := parts{}
+	for name, text := range plain {
+		text = strings.ReplaceAll(text, "http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://purl.oclc.org/ooxml/spreadsheetml/main")
+		strict[name] = strings.ReplaceAll(text, officeRel, "http://purl.oclc.org/ooxml/officeDocument/relationships/")
+	}
+	prefixed := workbook("")
+	prefixed["xl/worksheets/sheet1.xml"] = `<x:worksheet xmlns:x="urn:x"><!-- </x:sheet --><x:sheetData><x:row r='1' ><x:c r="A1" t="s" ><x:v ><![CDATA[0]]></x:v ></x:c><x:c r="B1"><x:v>46346</x:v></x:c></x:row></x:sheetData ></x:worksheet>`
+	prefixed["xl/worksheets/sheet1.xml"] = strings.ReplaceAll(prefixed["xl/worksheets/sheet1.xml"], "sheetData >", "sheetData>")
+	backslashes := parts{}
+	for name, text := range plain {
+		backslashes[strings.ToUpper(strings.ReplaceAll(name, "/", `\`))] = strings.ReplaceAll(text, `Target="xl/`, `Target="/xl/`)
+	}
+	date04 := plain.with("x", "x.xml", "<x/>")
+	date04["xl/workbook.xml"] = strings.Replace(date04["xl/workbook.xml"], "<sheets>", `<workbookPr date1904="1"/><sheets>`, 1)
+	for name, p := range map[string]parts{"strict": strict, "prefixed": prefixed.strings(`<t>x</t>`), "backslashes": backslashes, "1904": date04} {
+		got, err := read(t, p.pack(t), 0)
+		if diff := cmp.Diff(map[string]string{"A1": "x", "B1": "46346"}, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+	}
+	date04 = date04.styles("yyyy-mm-dd")
+	date04["xl/worksheets/sheet1.xml"] = strings.Replace(date04["xl/worksheets/sheet1.xml"], `"B1"`, `"B1" s="1"`, 1)
+	if got, err := read(t, date04.pack(t), 0); err != nil || got["B1"] != "2030-11-21*6" {
+		t.Errorf("since 1904: %v, %v", got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	one := `<row r="1"><c r="A1" t="s"><v>0</v></c></row>`
+	without := func(name string) parts {
+		p := workbook(one).strings("<t>x</t>")
+		delete(p, name)
+		return p
+	}
+	container := func(stream string) []byte {
+		b := make([]byte, 2048)
+		copy(b, "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+		b[30], b[48] = 9, 1
+		for i, c := range stream {
+			b[1024+128+2*i] = byte(c)
+		}
+		return b
+	}
+	whole := workbook(one).strings("<t>x</t>").pack(t)
+	damaged := append([]byte(nil), whole...)
+	damaged[200] ^= 0xff
+	wide := workbook("")
+	wide["xl/worksheets/sheet1.xml"] = "\xff\xfe<\x00w\x00"
+	binary := workbook("")
+	binary["_rels/.rels"] = strings.ReplaceAll(binary["_rels/.rels"], "workbook.xml", "workbook.bin")
+	for name, tt := range map[string]struct {
+		data []byte
+		kind xlsx.Kind
+		want string
+	}{
+		"empty":             {nil, xlsx.Broken, "damaged or cut off"},
+		"cut off":           {whole[:len(whole)/2], xlsx.Broken, "damaged or cut off"},
+		"damaged":           {damaged, xlsx.Broken, "damaged or cut off"},
+		"password":          {container("EncryptedPackage"), xlsx.Protected, "password"},
+		"xls":               {container("Workbook"), xlsx.Foreign, "xls"},
+		"a Word document":   {container("WordDocument"), xlsx.Foreign, "old Office"},
+		"xlsb":              {binary.pack(t), xlsx.Foreign, "xlsb"},
+		"ods":               {parts{"mimetype": "application/vnd.oasis.opendocument.spreadsheet", "content.xml": "<x/>"}.pack(t), xlsx.Foreign, "ods"},
+		"zip":               {parts{"orders.csv": "a,b"}.pack(t), xlsx.Foreign, "archive"},
+		"no workbook":       {without("_rels/.rels").pack(t), xlsx.Broken, "names no workbook"},
+		"no sheet":          {without("xl/worksheets/sheet1.xml").pack(t), xlsx.Broken, "sheet1.xml"},
+		"no strings":        {without("xl/sharedStrings.xml").pack(t), xlsx.Broken, "sharedStrings.xml"},
+		"missing string":    {workbook(`<row r="1"><c r="A1" t="s"><v>1</v></c></row>`).strings("<t>x</t>").pack(t), xlsx.Broken, "A1: the cell refers to"},
+		"DOCTYPE":           {workbookOf(`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><sheetData/>`).pack(t), xlsx.Broken, "DOCTYPE"},
+		"entity":            {workbook(`<row r="1"><c r="A1" t="str"><v>&e;</v></c></row>`).pack(t), xlsx.Broken, "unknown reference"},
+		"depth":             {workbookOf(strings.Repeat("<a>", 100)).pack(t), xlsx.Broken, "deeper"},
+		"open element":      {workbook(`<row r="1"><c r="A1">`).pack(t), xlsx.Broken, "closes no open element"},
+		"no end":            {parts{"_rels/.rels": "<Relationships>", "[Content_Types].xml": ""}.pack(t), xlsx.Broken, "ends inside"},
+		"rows out of order": {workbook(`<row r="2"/><row r="2"/>`).pack(t), xlsx.Broken, "follows row 2"},
+		"cell elsewhere":    {workbook(`<row r="2"><c r="A3"/></row>`).pack(t), xlsx.Broken, "wrong place"},
+		"cell twice":        {workbook(`<row r="2"><c r="A2"/><c r="A2"/></row>`).pack(t), xlsx.Broken, "wrong place"},
+		"too many rows":     {workbook(`<row r="1048577"/>`).pack(t), xlsx.Broken, "more than 1048576 rows"},
+		"too many columns":  {workbook(`<row r="1"><c r="XFE1"/></row>`).pack(t), xlsx.Broken, "wrong place"},
+		"long text":         {workbook(`<row r="1"><c r="A1" t="str"><v>` + strings.Repeat("x", 2<<20) + `</v></c></row>`).pack(t), xlsx.Broken, "1 MiB"},
+		"long row":          {workbook(`<row r="1">` + strings.Repeat(`<c t="s"><v>0</v></c>`, 40) + `</row>`).strings("<t>" + strings.Repeat("x", 32767) + "</t>").pack(t), xlsx.Broken, "1 MiB"},
+		"bomb":              {workbook(strings.Repeat("<row/>", 5<<20)).pack(t), xlsx.Broken, "times larger"},
+		"UTF-16":            {wide.pack(t), xlsx.Broken, "UTF-8"},
+		"not UTF-8":         {workbook("<row r=\"1\"><c r=\"A1\" t=\"str\"><v>\xff</v></c></row>").pack(t), xlsx.Broken, "UTF-8"},
+		"control character": {workbook("<row r=\"1\"><c r=\"A1\" t=\"str\"><v>\x01</v></c></row>").pack(t), xlsx.Broken, "control character"},
+	} {
+		cells, err := read(t, tt.data, 0)
+		var wrong *xlsx.Error
+		if !errors.As(err, &wrong) || wrong.Kind != tt.kind || !strings.Contains(err.Error(), tt.want) || wrong.Hint() == "" {
+			t.Errorf("%s: got %v, %v; want %q", name, cells, err, tt.want)
+		}
+	}
+}
+
+// What stands behind the rows is known before them.
+func TestMergesAndFilters(t *testing.T) {
+	data := workbookOf(`<sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="3"><c r="B3"><v>1</v></c></row></sheetData>
+		<autoFilter ref="A1:B3"><filterColumn colId="0"/></autoFilter><mergeCells count="2"><mergeCell ref="A2:A4"/><mergeCell ref="A1:B1"/></mergeCells>`).pack(t)
+	b, err := open(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := b.Rows(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var got []string
+	for {
+		row, err := rows.Next()
+		if err != nil {
+			break
+		}
+		for column := range 3 {
+			if m, ok := rows.Merged(column); ok {
+				got = append(got, fmt.Sprintf("%s in %v", xlsx.Address(column, row.Number), m))
+			}
+		}
+	}
+	want := []string{"A1 in A1:B1", "B1 in A1:B1", "A3 in A2:A4"}
+	if diff := cmp.Diff(want, got); diff != "" || !rows.Filtered {
+		t.Errorf("filtered %v (-want +got)\n%s", rows.Filtered, diff)
+	}
+}
+
+// excelize writes shared strings; there are enough of them for a file, and they are
+// read out of order.
+func TestExcelize(t *testing.T) {
+	f := excelize.NewFile()
+	w, err := f.NewStreamWriter("Sheet1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SetRow("A1", []any{"text", 7, true, "  00123 "}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.NewSheet("More"); err != nil {
+		t.Fatal(err)
+	}
+	const many = 300
+	long := strings.Repeat("x", 30_000)
+	for i := range many {
+		for c, value := range []any{fmt.Sprintf("%d %s", i, long), fmt.Sprint(many - i)} {
+			if err := f.SetCellValue("More", xlsx.Address(c, i+1), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b, err := f.WriteToBuffer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, b.Bytes(), 0)
+	want := map[string]string{"A1": "text", "B1": "7", "C1": "TRUE*7", "D1": "  00123 "}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got)\n%s", err, diff)
+	}
+	if got, err = read(t, b.Bytes(), 1); err != nil {
+		t.Fatal(err)
+	}
+	for i := range many {
+		if a, c := got[xlsx.Address(0, i+1)], got[xlsx.Address(1, i+1)]; a != fmt.Sprintf("%d %s", i, long) || c != fmt.Sprint(many-i) {
+			t.Fatalf("row %d: %.20q, %q", i+1, a, c)
+		}
+	}
+}

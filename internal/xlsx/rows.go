@@ -1,0 +1,444 @@
+package xlsx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+)
+
+// CellKind is what a cell holds.
+type CellKind byte
+
+// Kinds of cells.
+const (
+	Text      CellKind = iota + 1
+	Number             // as written in the file, such as 1.5E-3; its format may make it a date
+	Bool               // TRUE or FALSE
+	ErrorCell          // such as #N/A
+	ISODate            // a date written as text
+	NoValue            // a formula whose value was not saved
+)
+
+// Cell is a cell that is not empty.
+type Cell struct {
+	Column  int // 0-based
+	Kind    CellKind
+	Formula bool
+	Text    []byte // valid until the next row is read
+	style   int
+
+	start, end int // in the row's text
+}
+
+// Row is a row with at least one cell.
+type Row struct {
+	Number int // 1-based
+	Hidden bool
+	Cells  []Cell // by column
+}
+
+// Range is a rectangle of cells, columns 0-based and rows 1-based, all inclusive.
+type Range struct{ FirstRow, LastRow, FirstColumn, LastColumn int }
+
+func (r Range) String() string {
+	return Address(r.FirstColumn, r.FirstRow) + ":" + Address(r.LastColumn, r.LastRow)
+}
+
+// maxRow is how many bytes of text one row may have.
+const maxRow = 1 << 20
+
+// maxMerges is how many merged ranges a sheet may have.
+const maxMerges = MaxRows
+
+// Rows reads the rows of a sheet.
+type Rows struct {
+	Filtered bool // a filter is set
+	book     *Workbook
+	part     string
+	r        io.ReadCloser
+	scan     *scanner
+	row      Row
+	text     []byte
+	last     int // number of the last row
+	merges   []Range
+	active   []Range // those that the row at hand may be in
+	next     int     // the first of merges below the row at hand
+	err      error
+}
+
+// Rows begins to read a sheet, a [Sheet.Table]. The caller closes it. What stands
+// behind the rows is read first: merged cells and filters.
+func (b *Workbook) Rows(sheet int) (*Rows, error) {
+	r := &Rows{book: b, part: b.Sheets[sheet].part}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	err := r.readTail()
+	r.Close()
+	if err != nil {
+		return nil, partError(r.part, err)
+	}
+	slices.SortFunc(r.merges, func(a, b Range) int { return a.FirstRow - b.FirstRow })
+	if err = r.open(); err != nil {
+		return nil, err
+	}
+	if err = r.findData(); err != nil {
+		r.Close()
+		return nil, partError(r.part, err)
+	}
+	return r, nil
+}
+
+func (r *Rows) open() (err error) {
+	if r.r, err = r.book.parts.open(r.part, maxPart); err == nil {
+		r.scan = newScanner(r.r)
+	}
+	return err
+}
+
+// Close frees what is read from.
+func (r *Rows) Close() { _ = r.r.Close() } // only read from
+
+// findData passes over what stands before the rows.
+func (r *Rows) findData() error {
+	for {
+		t, err := r.scan.next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return syntaxError("it has no sheetData")
+		case err != nil:
+			return err
+		case t != startTag:
+		case r.scan.depth == 1 && string(r.scan.name) != "worksheet":
+			return syntaxError("it is no worksheet")
+		case r.scan.depth == 2 && string(r.scan.name) == "sheetData":
+			return nil
+		}
+	}
+}
+
+// readTail reads what stands behind the rows.
+func (r *Rows) readTail() error {
+	if err := r.findData(); err != nil {
+		return err
+	}
+	if err := r.scan.skipTo("sheetData"); err != nil {
+		return err
+	}
+	for {
+		t, err := r.scan.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if t != startTag || r.scan.depth != 3 {
+			continue
+		}
+		switch string(r.scan.name) {
+		case "filterColumn":
+			r.Filtered = true
+		case "mergeCell":
+			ref, err := r.scan.attribute("ref")
+			if err != nil {
+				return err
+			}
+			m, ok := parseRange(ref)
+			if !ok || len(r.merges) == maxMerges {
+				return syntaxError(fmt.Sprintf("bad merged range %.40q", ref))
+			}
+			r.merges = append(r.merges, m)
+		}
+	}
+}
+
+// Merged returns the merged range that has a cell of the row at hand.
+func (r *Rows) Merged(column int) (Range, bool) {
+	for _, m := range r.active {
+		if column >= m.FirstColumn && column <= m.LastColumn {
+			return m, true
+		}
+	}
+	return Range{}, false
+}
+
+// maxActive is how many merged ranges are known of one row.
+const maxActive = 1000
+
+// advance finds the merged ranges of the row at hand.
+func (r *Rows) advance(row int) {
+	if len(r.merges) == 0 {
+		return
+	}
+	r.active = slices.DeleteFunc(r.active, func(m Range) bool { return m.LastRow < row })
+	for ; r.next < len(r.merges) && r.merges[r.next].FirstRow <= row; r.next++ {
+		if m := r.merges[r.next]; m.LastRow >= row && len(r.active) < maxActive {
+			r.active = append(r.active, m)
+		}
+	}
+}
+
+// Next returns the next row that has a cell, valid until the next call. It returns
+// io.EOF at the end of the sheet. Later calls return the same error.
+func (r *Rows) Next() (*Row, error) {
+	for r.err == nil {
+		if r.err = r.readRow(); r.err == nil && len(r.row.Cells) > 0 {
+			r.advance(r.row.Number)
+			return &r.row, nil
+		}
+	}
+	return nil, r.err
+}
+
+// readRow reads the next row, empty or not.
+func (r *Rows) readRow() error {
+	for {
+		t, err := r.scan.next()
+		switch {
+		case err != nil:
+			return partError(r.part, err)
+		case t == endTag && r.scan.depth == 1:
+			return r.drain()
+		case t == startTag && r.scan.depth == 3 && string(r.scan.name) == "row":
+			err = r.beginRow()
+			if err == nil {
+				err = r.readCells()
+			}
+			if err != nil {
+				return partError(r.part, err)
+			}
+			return nil
+		case t == startTag:
+			if err := r.scan.skipElement(); err != nil {
+				return partError(r.part, err)
+			}
+		}
+	}
+}
+
+// drain reads the rest of the sheet, so that a damaged end is found, and ends it.
+func (r *Rows) drain() error {
+	for {
+		if _, err := r.scan.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				return io.EOF
+			}
+			return partError(r.part, err)
+		}
+	}
+}
+
+func (r *Rows) beginRow() error {
+	r.row = Row{Number: r.last + 1, Cells: r.row.Cells[:0]}
+	r.text = r.text[:0]
+	for attrs := r.scan.attrs; ; {
+		name, value, rest, err := attr(attrs)
+		if err != nil || name == nil {
+			break
+		}
+		attrs = rest
+		switch string(name) {
+		case "r":
+			n, err := strconv.Atoi(string(value))
+			if err != nil || n <= r.last {
+				return syntaxError(fmt.Sprintf("row %.20q follows row %d", value, r.last))
+			}
+			r.row.Number = n
+		case "hidden":
+			r.row.Hidden = string(value) == "1" || string(value) == "true"
+		}
+	}
+	if r.last = r.row.Number; r.last > MaxRows {
+		return syntaxError(fmt.Sprintf("it has more than %d rows", MaxRows))
+	}
+	return nil
+}
+
+// readCells reads the cells of the row whose start tag was read.
+func (r *Rows) readCells() error {
+	last := -1
+	for {
+		t, err := r.scan.next()
+		switch {
+		case err != nil:
+			return err
+		case t == endTag && r.scan.depth == 2:
+			for i := range r.row.Cells {
+				c := &r.row.Cells[i]
+				c.Text = r.text[c.start:c.end]
+			}
+			return nil
+		case t != startTag:
+		case r.scan.depth == 4 && string(r.scan.name) == "c":
+			if last, err = r.readCell(last); err != nil {
+				return err
+			}
+		default:
+			if err := r.scan.skipElement(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// cellType is the type of a cell as written.
+type cellType string
+
+// readCell reads a cell behind the column last, and returns its column.
+func (r *Rows) readCell(last int) (int, error) {
+	c := Cell{Column: last + 1, start: len(r.text)}
+	kind := cellType("n")
+	for attrs := r.scan.attrs; ; {
+		name, value, rest, err := attr(attrs)
+		if err != nil {
+			return 0, err
+		}
+		if name == nil {
+			break
+		}
+		attrs = rest
+		switch string(name) {
+		case "r":
+			column, row, ok := parseAddress(string(value))
+			if !ok || row != r.row.Number || column <= last {
+				return 0, syntaxError(fmt.Sprintf("cell %.20q is in the wrong place of row %d", value, r.row.Number))
+			}
+			c.Column = column
+		case "t":
+			kind = typeOf(value)
+		case "s":
+			if c.style, err = strconv.Atoi(string(value)); err != nil {
+				return 0, syntaxError(fmt.Sprintf("bad style %.20q", value))
+			}
+		}
+	}
+	if c.Column >= MaxColumns {
+		return 0, syntaxError(fmt.Sprintf("row %d has more than %d columns", r.row.Number, MaxColumns))
+	}
+	found, err := r.content(&c)
+	if err != nil {
+		return 0, err
+	}
+	return c.Column, r.addCell(c, kind, found)
+}
+
+// typeOf returns the type without memory for the usual ones.
+func typeOf(value []byte) cellType {
+	for _, known := range [...]cellType{"s", "n", "str", "inlineStr", "b", "e", "d"} {
+		if string(value) == string(known) {
+			return known
+		}
+	}
+	return cellType(value)
+}
+
+// content reads up to the end of a cell, and appends its value to the row's text.
+// found says that it has a value, if an empty one.
+func (r *Rows) content(c *Cell) (found bool, err error) {
+	s := r.scan
+	for {
+		t, err := s.next()
+		switch {
+		case err != nil:
+			return false, err
+		case t == endTag && s.depth == 3:
+			return found, nil
+		case t == startTag && s.depth == 5 && string(s.name) == "f":
+			c.Formula = true
+			err = s.skipElement()
+		case t == startTag && s.depth == 5 && string(s.name) == "v":
+			found = true
+		case t == startTag && s.depth == 5 && string(s.name) == "is":
+			found = true
+		case t == startTag && (string(s.name) == "t" || string(s.name) == "r"):
+		case t == startTag:
+			err = s.skipElement() // such as rPh, how the text is pronounced
+		case t == text && (string(s.local()) == "t" || string(s.local()) == "v"):
+			if r.text, err = s.appendText(r.text); err == nil && len(r.text) > maxRow {
+				err = syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
+			}
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// addCell adds a cell whose value, as written, ends the row's text.
+func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
+	value := r.text[c.start:]
+	switch kind {
+	case "s":
+		if !found {
+			return nil
+		}
+		number, convErr := strconv.Atoi(string(bytes.TrimSpace(value)))
+		ok := convErr == nil
+		r.text = r.text[:c.start]
+		if ok {
+			if r.text, ok, err = r.book.strings.append(r.text, number); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text that the workbook does not have", hint: hintSaveAgain}
+		}
+		if len(r.text) > maxRow {
+			return syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
+		}
+		c.Kind = Text
+	case "inlineStr", "str":
+		c.Kind = Text
+		r.text = r.text[:c.start+len(unescape(value))]
+	case "b":
+		c.Kind = Bool
+		shown := "FALSE"
+		if on := string(bytes.TrimSpace(value)); on == "1" || on == "true" {
+			shown = "TRUE"
+		}
+		if len(value) > 0 {
+			r.text = append(r.text[:c.start], shown...)
+		}
+	case "e":
+		c.Kind = ErrorCell
+	case "d":
+		c.Kind = ISODate
+	default:
+		c.Kind = Number
+	}
+	if c.end = len(r.text); c.end == c.start {
+		if !c.Formula || found && c.Kind == Text {
+			return nil // empty
+		}
+		c.Kind = NoValue
+	}
+	r.row.Cells = append(r.row.Cells, c)
+	return nil
+}
+
+// parseAddress reads an address such as B17.
+func parseAddress(s string) (column, row int, ok bool) {
+	i := 0
+	for ; i < len(s) && s[i] >= 'A' && s[i] <= 'Z' && column <= MaxColumns; i++ {
+		column = column*26 + int(s[i]-'A') + 1
+	}
+	row, err := strconv.Atoi(s[i:])
+	return column - 1, row, i > 0 && err == nil && column <= MaxColumns && row > 0
+}
+
+// parseRange reads a range such as A1:B2, or one cell.
+func parseRange(s string) (Range, bool) {
+	first, last := s, s
+	for i := range len(s) {
+		if s[i] == ':' {
+			first, last = s[:i], s[i+1:]
+		}
+	}
+	c1, r1, ok1 := parseAddress(first)
+	c2, r2, ok2 := parseAddress(last)
+	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
+}

@@ -1,0 +1,270 @@
+// Package xlsx reads and writes XLSX workbooks as streams, in memory that does
+// not grow with their rows. It says how each cell is shown, and what a number
+// format hides of it, which no library found does. It changes no text, and
+// calculates nothing: formulas have the values that were saved with them.
+package xlsx
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+)
+
+// Limits of a sheet, as in Excel.
+const (
+	MaxRows    = 1 << 20 // rows of a sheet
+	MaxColumns = 1 << 14 // columns of a sheet
+	MaxText    = 32_767  // UTF-16 code units of a cell
+)
+
+// Kind says why a workbook can't be read.
+type Kind byte
+
+// Kinds of errors.
+const (
+	Broken    Kind = iota // damaged, incomplete, or made to be huge
+	Protected             // encrypted with a password
+	Foreign               // of another format; Message names it
+)
+
+// Error says that a workbook can't be read, or not any further.
+type Error struct {
+	Kind    Kind
+	Part    string // of the archive, empty for all of it
+	Cell    string // such as B17, empty if none is meant
+	Message string
+	hint    string
+}
+
+func (e *Error) Error() string {
+	switch {
+	case e.Cell != "":
+		return e.Cell + ": " + e.Message
+	case e.Part != "":
+		return fmt.Sprintf("%.100q: %s", e.Part, e.Message)
+	}
+	return e.Message
+}
+
+// Hint says what to do about it.
+func (e *Error) Hint() string { return e.hint }
+
+// What to do about a workbook that can't be read.
+const (
+	hintSaveAgain = "open it in a spreadsheet and save it again as XLSX, or export it again"
+	hintCut       = "check that the file is complete: copy or download it again, or " + hintSaveAgain
+	hintForeign   = "no spreadsheet writes such a file: check where it comes from"
+	hintResave    = "open it in a spreadsheet and save it as XLSX or as CSV UTF-8"
+	hintProtected = "open it in a spreadsheet, remove the password (File > Info > Protect Workbook > Encrypt with Password) and save it"
+)
+
+func broken(part, message, hint string) *Error {
+	return &Error{Part: part, Message: message, hint: hint}
+}
+
+// Options say how a workbook is read.
+type Options struct {
+	// Temp makes a file for shared strings that are too many for memory. It is
+	// closed with the workbook, and should be gone then.
+	Temp func() (*os.File, error)
+}
+
+// Sheet is one sheet of a workbook.
+type Sheet struct {
+	Name   string
+	Hidden bool
+	Table  bool // it has cells, unlike a chart
+	part   string
+}
+
+// Workbook is a workbook that is read. It is not safe for concurrent use.
+type Workbook struct {
+	Sheets  []Sheet
+	parts   *archive
+	date04  bool // days count from 1904
+	formats []format
+	strings *sharedStrings
+}
+
+// Magic reports whether bytes are the beginning of what [Open] knows: a zip
+// archive, or the container of encrypted and old workbooks.
+func Magic(head []byte) bool {
+	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) || bytes.HasPrefix(head, []byte(oleMagic))
+}
+
+const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+// Open reads what a workbook of so many bytes consists of. The caller closes it;
+// r must stay open until then. The error is an [*Error], or one of r or of the
+// disk.
+func Open(r io.ReaderAt, size int64, o Options) (*Workbook, error) {
+	head := make([]byte, len(oleMagic))
+	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	} else if string(head[:n]) == oleMagic {
+		return nil, refuseContainer(r)
+	}
+	parts, err := openArchive(r, size)
+	if err != nil {
+		return nil, err
+	}
+	b := &Workbook{parts: parts}
+	main, err := b.mainPart()
+	if err == nil {
+		err = b.readMain(main, o)
+	}
+	if err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// Close frees what the workbook holds.
+func (b *Workbook) Close() {
+	if b.strings != nil {
+		b.strings.close()
+	}
+}
+
+// relation is what a part refers to.
+type relation struct{ kind, target string }
+
+// relations returns those of a part by their IDs, none if it has no such list.
+func (b *Workbook) relations(of string) (map[string]relation, error) {
+	folder, file := path.Split(of)
+	name := folder + "_rels/" + file + ".rels"
+	all := map[string]relation{}
+	if b.parts.parts[partName(name)] == nil {
+		return all, nil
+	}
+	err := b.each(name, func(s *scanner) error {
+		if s.depth != 2 || string(s.name) != "Relationship" {
+			return nil
+		}
+		id, kind, target, err := s.attribute3("Id", "Type", "Target")
+		if !strings.HasPrefix(target, "/") {
+			target = folder + target
+		}
+		all[id] = relation{path.Base(kind), target}
+		return err
+	})
+	return all, err
+}
+
+// attribute3 returns three attributes.
+func (s *scanner) attribute3(a, b, c string) (x, y, z string, err error) {
+	x, errX := s.attribute(a)
+	y, errY := s.attribute(b)
+	z, errZ := s.attribute(c)
+	return x, y, z, errors.Join(errX, errY, errZ)
+}
+
+// each calls do for every start tag of a part.
+func (b *Workbook) each(name string, do func(*scanner) error) error {
+	r, err := b.parts.open(name, maxPart)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = r.Close() }() // only read from
+	s := newScanner(r)
+	for {
+		t, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && t == startTag {
+			err = do(s)
+		}
+		if err != nil {
+			return partError(name, err)
+		}
+	}
+}
+
+// mainPart returns the name of the part that lists the sheets.
+func (b *Workbook) mainPart() (string, error) {
+	if b.parts.parts["mimetype"] != nil && b.parts.parts["content.xml"] != nil {
+		return "", &Error{Kind: Foreign, Message: "an OpenDocument file (ods)", hint: hintResave}
+	}
+	if b.parts.parts["[content_types].xml"] == nil {
+		return "", &Error{Kind: Foreign, Message: "an archive (zip)", hint: "unpack it and use the file inside; if it is a workbook, " + hintSaveAgain}
+	}
+	all, err := b.relations("")
+	if err != nil {
+		return "", err
+	}
+	for _, rel := range all {
+		if rel.kind != "officeDocument" {
+			continue
+		}
+		name := partName(rel.target)
+		switch {
+		case strings.HasSuffix(name, ".bin"):
+			return "", &Error{Kind: Foreign, Message: "an Excel binary workbook (xlsb)", hint: hintResave}
+		case strings.HasPrefix(name, "word/"):
+			return "", &Error{Kind: Foreign, Message: "a Word document (docx)", hint: "copy the table to a sheet and save it as XLSX"}
+		case strings.HasPrefix(name, "ppt/"):
+			return "", &Error{Kind: Foreign, Message: "a PowerPoint presentation (pptx)", hint: "copy the table to a sheet and save it as XLSX"}
+		}
+		return name, nil
+	}
+	return "", broken("_rels/.rels", "it names no workbook", hintSaveAgain)
+}
+
+// readMain reads the list of sheets, and what all of them share.
+func (b *Workbook) readMain(main string, o Options) error {
+	rels, err := b.relations(main)
+	if err != nil {
+		return err
+	}
+	err = b.each(main, func(s *scanner) error {
+		switch {
+		case s.depth == 1 && string(s.name) != "workbook":
+			return syntaxError("it is no list of sheets")
+		case s.depth == 2 && string(s.name) == "workbookPr":
+			on, err := s.attribute("date1904")
+			b.date04 = on == "1" || on == "true"
+			return err
+		case s.depth == 3 && string(s.name) == "sheet":
+			name, state, id, err := s.attribute3("name", "state", "id")
+			rel := rels[id]
+			b.Sheets = append(b.Sheets, Sheet{Name: string(unescape([]byte(name))), Hidden: state != "" && state != "visible", Table: rel.kind == "worksheet", part: rel.target})
+			if len(b.Sheets) > maxEntries {
+				return syntaxError("it has too many sheets")
+			}
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, rel := range rels {
+		switch rel.kind {
+		case "styles":
+			err = b.readStyles(rel.target)
+		case "sharedStrings":
+			err = b.readStrings(rel.target, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Column returns the letters of a column, 0 being A.
+func Column(n int) string {
+	if n < 26 {
+		return string(rune('A' + n))
+	}
+	return Column(n/26-1) + string(rune('A'+n%26))
+}
+
+// Address returns the address of a cell: such as B17 for column 1 of row 17.
+func Address(column, row int) string { return fmt.Sprintf("%s%d", Column(column), row) }
