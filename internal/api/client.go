@@ -117,6 +117,7 @@ func New(o Options) (*Client, error) {
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    dialTimeout,
 		MaxResponseHeaderBytes: 1 << 20,
+		OnProxyConnectResponse: refusedByProxy,
 	}
 	c.http = &http.Client{
 		Transport:     transport,

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -25,6 +27,24 @@ func (e *ConnectError) Error() string {
 		return fmt.Sprintf("no response from %s: %v", e.Host, e.Err)
 	}
 	return fmt.Sprintf("cannot connect to %s: %v", e.Host, dialCause(e.Err))
+}
+
+// ProxyError says that a proxy refused to connect to the service.
+type ProxyError struct {
+	Proxy  string // host and port
+	Status int
+}
+
+func (e *ProxyError) Error() string {
+	return fmt.Sprintf("the proxy %s answered %d %s", e.Proxy, e.Status, http.StatusText(e.Status))
+}
+
+// refusedByProxy is for [http.Transport].
+func refusedByProxy(_ context.Context, proxy *url.URL, _ *http.Request, res *http.Response) error {
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &ProxyError{Proxy: proxy.Host, Status: res.StatusCode}
 }
 
 // dialCause returns why a connection failed, without the address that it was to.

@@ -214,3 +214,18 @@ func (s *Session) SetConfig(all ...config.Assignment) (string, error) {
 func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.EditUser(s.sources, s.Config.Profile, changes...)
 }
+
+// Contact finds out whether the service can be reached, without the key. The error is
+// one of the settings.
+func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
+	base, err := s.Config.RequireBaseURL()
+	if err != nil {
+		return api.Contact{}, err
+	}
+	client, err := api.New(s.apiOptions(base, ""))
+	if err != nil {
+		return api.Contact{}, err
+	}
+	defer client.Close()
+	return client.Contact(ctx), nil
+}

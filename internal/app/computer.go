@@ -15,3 +15,7 @@ func Computer() string {
 	}
 	return name
 }
+
+// IsThisComputer reports whether a name that a listener recorded is that of this
+// computer. Listeners of older versions recorded none.
+func IsThisComputer(name string) bool { return name == "" || name == Computer() }

@@ -70,7 +70,8 @@ var rooms = map[string][]string{
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
 	"internal/cli/storage":   commands("command", "view"),
-	"internal/cli":           commands("command", "compare", "complete", "create", "events", "listen", "runs", "setup", "signature", "storage", "track"),
+	"internal/cli/doctor":    commands("command", "events", "storage"),
+	"internal/cli":           commands("command", "compare", "complete", "create", "doctor", "events", "listen", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
@@ -152,7 +153,7 @@ var (
 // errors. Tests may.
 var (
 	concreteStores = []string{"internal/store"}
-	knowStores     = []string{"internal/app", "internal/cli/storage", "internal/store/sqlite", "internal/store/postgres"}
+	knowStores     = []string{"internal/app", "internal/cli/doctor", "internal/cli/storage", "internal/store/sqlite", "internal/store/postgres"}
 )
 
 func TestRooms(t *testing.T)           { hold(t, wrongRooms(rooms)) }

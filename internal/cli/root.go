@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/compare"
 	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/cli/create"
+	"github.com/waybill-cli/waybill/internal/cli/doctor"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
 	"github.com/waybill-cli/waybill/internal/cli/runs"
@@ -97,6 +98,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"demo", setup.NewDemo},
 		{"probe", setup.NewProbe},
 		{"config", setup.NewConfig},
+		{"doctor", doctor.New},
 		{"store", storage.New},
 		{"version", setup.NewVersion},
 	}

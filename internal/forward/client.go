@@ -137,12 +137,9 @@ func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) 
 	if w := c.takeIdle(name); w != nil {
 		return w, nil
 	}
-	conn, err := c.dialer.DialContext(ctx, "tcp", address(to))
-	if errors.Is(err, ErrForbidden) {
-		return nil, err
-	}
+	conn, err := c.dial(ctx, to)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
+		return nil, err
 	}
 	if to.Scheme == "https" {
 		secure := tls.Client(conn, &tls.Config{ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
@@ -155,6 +152,14 @@ func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) 
 	}
 	limit := &io.LimitedReader{R: conn}
 	return &targetConn{Conn: conn, target: name, limit: limit, r: bufio.NewReader(limit)}, nil
+}
+
+func (c *Client) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
+	conn, err := c.dialer.DialContext(ctx, "tcp", address(to))
+	if err != nil && !errors.Is(err, ErrForbidden) {
+		err = fmt.Errorf("%w: %w", ErrUnreachable, err)
+	}
+	return conn, err
 }
 
 // takeIdle takes a connection that was kept, nil if there is none.
@@ -237,4 +242,14 @@ func retryAfter(value string) time.Duration {
 		return min(max(time.Until(t), 0), maxRetryDelay)
 	}
 	return 0
+}
+
+// Check connects to a target and closes the connection: nothing is sent. Its errors are
+// [ErrUnreachable] and [ErrForbidden].
+func (c *Client) Check(ctx context.Context, to *url.URL) error {
+	conn, err := c.dial(ctx, to)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }

@@ -64,6 +64,14 @@ type Error struct {
 	Salvage string // the file that answers were written to instead, empty if none was
 }
 
+// OlderError says that a store is of an older version, which only a command that writes
+// can bring up to date.
+type OlderError struct{ Version, Reads int }
+
+func (e *OlderError) Error() string {
+	return fmt.Sprintf("version %d, this waybill reads version %d", e.Version, e.Reads)
+}
+
 // Systemic says that every other use of the store would meet the same.
 func (e *Error) Systemic() bool { return true }
 

@@ -70,9 +70,15 @@ func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
 	return i, err
 }
 
+// Settings returns those of the database that matter to the store.
+func (d *DB) Settings(ctx context.Context) ([]Setting, error) {
+	all, err := d.engine.Upkeep.Settings(ctx)
+	return all, d.fail("read", err)
+}
+
 func (d *DB) inspectUse(ctx context.Context, i *Inspection) (err error) {
-	if i.Settings, err = d.engine.Upkeep.Settings(ctx); err != nil {
-		return d.fail("read", err)
+	if i.Settings, err = d.Settings(ctx); err != nil {
+		return err
 	}
 	if i.FreeBytes, err = d.FreeBytes(ctx); err != nil {
 		return err

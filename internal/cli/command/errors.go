@@ -59,6 +59,9 @@ func (e *PartialError) Error() string {
 // ErrTimeUp says that a wait ended before its condition was met.
 var ErrTimeUp = errors.New("timed out")
 
+// ErrFound says that a result is whole, and lists what is wrong.
+var ErrFound = errors.New("problems found")
+
 // As reports whether an error of type T is in the tree of err.
 func As[T error](err error) bool {
 	var t T

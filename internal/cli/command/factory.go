@@ -55,6 +55,27 @@ func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
 	}
 }
 
+// RunAlways is [Factory.RunE] for a command that runs with settings that can't be
+// loaded, too: the call then has the default ones, and broken says why. What is wrong
+// with a flag is an error as elsewhere.
+func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, broken error) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
+		fault, ok := errors.AsType[*config.KeyError](broken)
+		if !ok || fault.Origin.Level == config.FromFlag {
+			return f.RunE(func(ctx context.Context, c *Call, _ []string) error { return do(ctx, c, nil) })(cmd, args)
+		}
+		f.Started = true
+		out, err := f.Output(cmd)
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		c := &Call{Session: &app.Session{IO: f.App.IO}, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
+		return out.End(do(cmd.Context(), c, broken))
+	}
+}
+
 // noteSignal says, as soon as a signal comes, how many requests the command lets
 // end first. Nothing is said after the returned function.
 func noteSignal(ctx context.Context, s *app.Session) (stop func()) {

@@ -13,7 +13,7 @@ import (
 )
 
 // isHere reports whether a listener runs on this computer.
-func isHere(l inbox.Listener) bool { return l.Host == "" || l.Host == app.Computer() }
+func isHere(l inbox.Listener) bool { return app.IsThisComputer(l.Host) }
 
 // computer returns the name of the computer of a listener that runs elsewhere.
 func computer(l inbox.Listener) string {

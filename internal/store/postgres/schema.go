@@ -111,7 +111,7 @@ func openSchema(ctx context.Context, conn *pgx.Conn, place, schema string, mustE
 	case state.version == 0 && (mustExist || readOnly):
 		return false, false, &store.Error{Kind: store.ErrNotThere, Path: place, Op: "open"}
 	case readOnly:
-		return false, false, &store.Error{Kind: store.ErrReadOnly, Path: place, Op: "open", Err: fmt.Errorf("version %d, this waybill reads version %d", state.version, len(steps))}
+		return false, false, &store.Error{Kind: store.ErrReadOnly, Path: place, Op: "open", Err: &store.OlderError{Version: state.version, Reads: len(steps)}}
 	}
 	made, err = migrate(ctx, conn, place, schema, steps)
 	return made, err == nil, err

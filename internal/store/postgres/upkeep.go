@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -61,18 +62,25 @@ func (e *engine) tableBytes(ctx context.Context) (map[string]int64, error) {
 	return bytes, err
 }
 
+// maxSkew is how far the clocks of the server and of this computer may differ.
+const maxSkew = 2 * time.Minute
+
 // settings is for [store.Upkeep].
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var version, fsync, commit, pages, checksums, vacuum, schema, most, used string
 	var timeline, wrote int64
-	var standby bool
+	var standby, writable bool
+	var serverTime float64 // seconds
+	began := time.Now()
 	err := e.read(ctx, func() (bool, error) {
 		return true, e.readers.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
 			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
-			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery()`).
-			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby)
+			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
+			has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
+			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &writable, &serverTime)
 	})
+	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
 	all := []store.Setting{
 		{Name: "PostgreSQL", Value: version},
 		{Name: "Schema", Value: e.schema + ", version " + schema},
@@ -86,6 +94,12 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	}
 	if wrote == 0 || wrote == timeline {
 		all[len(all)-1].Value = fmt.Sprint(timeline)
+	}
+	if !writable {
+		all = append(all, store.Setting{Name: "Rights", Value: "read", Warning: "nothing can be sent or received: the role has no right to write"})
+	}
+	if skew.Abs() > maxSkew {
+		all = append(all, store.Setting{Name: "Clock", Value: skew.Round(time.Second).String() + " from this computer's", Warning: "times in the store do not match; set the clock that is wrong"})
 	}
 	if standby {
 		all = append(all, store.Setting{Name: "Standby", Value: "yes"})

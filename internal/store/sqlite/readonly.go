@@ -37,7 +37,7 @@ func openReadOnly(ctx context.Context, path string, steps []string) (*file, erro
 	case version == 0:
 		err = &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
 	case version < len(steps):
-		err = &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("version %d, this waybill reads version %d", version, len(steps))}
+		err = &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: &store.OlderError{Version: version, Reads: len(steps)}}
 	default:
 		err = f.writer.identity.recordFile()
 	}

@@ -1,0 +1,192 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
+// examination is what is checked, and how long that may take.
+type examination struct {
+	call    *command.Call
+	sources config.Sources
+	broken  error // why the settings can't be used, nil if they can
+	offline bool  // connect to nothing
+
+	free  func(folder string) (int64, bool) // see [disk.Free]
+	limit time.Duration                     // of one check
+	read  time.Duration                     // how long the store is read
+
+	writable func(path string) bool // see [disk.Writable]
+}
+
+// part is checks that depend on each other.
+type part struct {
+	check string
+	run   func(context.Context) []finding
+}
+
+// New returns the command that checks what waybill depends on.
+func New(f *command.Factory) *cobra.Command {
+	var offline bool
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		GroupID: command.GroupRest,
+		Short:   "Check settings, service, store and webhooks",
+		Long: `doctor checks what waybill depends on and prints one line for each check: ok,
+warning, problem or not checked, with the remedy. It changes nothing, works without
+settings, and takes at most 15 seconds.
+
+  configuration  files, their permissions, and where each value comes from
+  api-key        where the key comes from, and whether the service accepts it (access)
+  connection     the service's host, proxy, TLS certificate and clock
+  store          version, permissions, free space; whether its tables are sound
+  webhooks       secret, signature scheme, listeners that run, and their targets
+  version        of waybill, and what the terminal can show
+
+The service gets one request without the key and one query for a random referId.
+Listeners get a HEAD request; targets get a connection and no request.
+
+Exit status: 0 without problems, 1 with at least one. Warnings are no problems.`,
+		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
+		Args:    cobra.NoArgs,
+	}
+	cmd.RunE = f.RunAlways(func(ctx context.Context, c *command.Call, broken error) error {
+		return runDoctor(ctx, newExamination(f, c, broken, offline))
+	})
+	cmd.Flags().BoolVar(&offline, "offline", false, "connect to nothing")
+	return cmd
+}
+
+func newExamination(f *command.Factory, c *command.Call, broken error, offline bool) *examination {
+	return &examination{
+		call: c, sources: f.App.Sources(command.FlagsOf(c.Cmd)), broken: broken, offline: offline,
+		free: disk.Free, writable: disk.Writable, limit: 12 * time.Second, read: 5 * time.Second,
+	}
+}
+
+func runDoctor(ctx context.Context, x *examination) error {
+	progress := x.call.IO.Progress("Checking")
+	all, err := x.run(ctx)
+	progress.Stop()
+	if err != nil {
+		return err
+	}
+	if err := printAll(x.call, all); err != nil {
+		return err
+	}
+	return problems(all)
+}
+
+// run makes all checks at once.
+func (x *examination) run(ctx context.Context) ([]finding, error) {
+	parts := []part{{"configuration", x.configuration}}
+	if x.broken == nil {
+		parts = append(parts, part{"api-key", x.apiKey}, part{"connection", x.connection}, part{"access", x.access}, part{"store", x.store}, part{"webhooks", x.webhooks})
+	}
+	parts = append(parts, part{"version", x.version}, part{"terminal", x.terminal})
+	results := make([][]finding, len(parts))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, p := range parts {
+		group.Go(func() (err error) {
+			results[i], err = x.runPart(ctx, p)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(results...)
+	for i, f := range all {
+		if words, ours := strings.CutPrefix(f.NextCommand, "waybill "); ours {
+			all[i].NextCommand = x.call.CommandLine(strings.Fields(words)...)
+		}
+	}
+	return all, nil
+}
+
+// runPart makes the checks of a part. What takes too long is left behind.
+func (x *examination) runPart(ctx context.Context, p part) ([]finding, error) {
+	limited, cancel := context.WithTimeout(ctx, x.limit)
+	defer cancel()
+	findings, err := term.Await(limited, func() ([]finding, error) { return p.run(limited), nil })
+	if err == nil {
+		return findings, nil
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	late := found(timedOut, "took longer than %s", x.limit)
+	late.Check = p.check
+	return []finding{late}, nil
+}
+
+// problems returns the error of findings with problems among them, nil without.
+func problems(all []finding) error {
+	n, next := 0, ""
+	for _, f := range all {
+		if f.Status == problem {
+			n++
+		}
+		if next == "" && (f.Status == problem || f.kind == configMissing) {
+			next = f.NextCommand
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return &command.ExitError{Code: command.Failed, Err: foundError{n}, Hint: "follow the hints of the problems", Next: next}
+}
+
+// foundError says how many problems were found.
+type foundError struct{ n int }
+
+func (e foundError) Error() string { return command.Plural(e.n, "problem") + " found" }
+
+// Is reports whether target is [command.ErrFound].
+func (foundError) Is(target error) bool { return target == command.ErrFound }
+
+// printAll prints the findings: for people, each on a line, with its remedy below.
+func printAll(c *command.Call, all []finding) error {
+	if c.Out.Machine() {
+		list := c.Out.BeginList()
+		var err error
+		for _, f := range all {
+			err = errors.Join(err, list.Add(f))
+		}
+		return errors.Join(err, list.Close())
+	}
+	if c.Out.IsCSV() {
+		rows := c.Out.Table(render.Column{Name: "CHECK"}, render.Column{Name: "STATUS"}, render.Column{Name: "MESSAGE"}, render.Column{Name: "HINT"}, render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"})
+		for _, f := range all {
+			if err := rows.Row(f.Check, f.words(), f.Message, f.Hint, f.NextCommand); err != nil {
+				return err
+			}
+		}
+		return rows.Flush()
+	}
+	w := c.Out.Out()
+	for _, f := range all {
+		if err := w.Printf("%s  %s  %s\n", w.Style(f.style(), fmt.Sprintf("%-11s", f.words())), fmt.Sprintf("%-13s", f.Check), f.Message); err != nil {
+			return err
+		}
+		for _, line := range f.remedy() {
+			if err := w.Printf("%28s%s\n", "", line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package doctor
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const (
+	maxSkew    = 2 * time.Minute     // schemes allow a signature an age of some minutes
+	expiryNear = 14 * 24 * time.Hour // operators renew certificates earlier
+)
+
+// connection checks the base URL and what is on the way there.
+func (x *examination) connection(ctx context.Context) []finding {
+	c := x.call.Config
+	u, err := url.Parse(c.BaseURL)
+	if c.BaseURL == "" || err != nil {
+		return []finding{found(urlMissing, "%v", config.ErrNoBaseURL), found(connectionUnknown, "there is no base URL")}
+	}
+	all := []finding{found(urlFound, "%s (%s)", forward.ShowURL(u), c.Origin("base_url"))}
+	if u.Scheme == "http" {
+		if _, here := config.SameLoopback(c.BaseURL); !here {
+			all = append(all, found(urlUnencrypted, "%s is not encrypted", forward.ShowURL(u)))
+		}
+	}
+	if x.offline {
+		return append(all, found(connectionUnknown, "--offline"))
+	}
+	contact, err := x.call.Contact(ctx)
+	if err != nil { // of the settings
+		return append(all, found(authoritiesUnusable, "%v", err), found(connectionUnknown, "ca_file can't be used"))
+	}
+	return append(all, contactFindings(contact)...)
+}
+
+// contactFindings says what a request to the service showed.
+func contactFindings(c api.Contact) []finding {
+	var all []finding
+	if c.Proxy != nil {
+		all = append(all, found(proxyUsed, "requests go through %s", c.Proxy.Host))
+	}
+	if c.Err != nil {
+		return append(all, failureFinding(c))
+	}
+	all = append(all, found(connected, "%s answered %d after %s", c.Address, c.Status, c.Took.Round(time.Millisecond)))
+	if c.TLS != nil {
+		all = append(all, certificateFinding(c.TLS))
+	}
+	switch {
+	case !c.HasDate:
+		return append(all, found(clockUnknown, "the service sends no time"))
+	case c.Skew.Abs() > maxSkew:
+		side := "ahead of"
+		if c.Skew > 0 {
+			side = "behind"
+		}
+		return append(all, found(clockWrong, "this computer's clock is %s %s the service's", c.Skew.Abs().Round(time.Second), side))
+	}
+	return append(all, found(clockRight, "within %s of the service's", (c.Skew.Abs()+time.Second).Truncate(time.Second)))
+}
+
+// failureFinding says why no answer came.
+func failureFinding(c api.Contact) finding {
+	_, unconnected := errors.AsType[*api.ConnectError](c.Err)
+	dns, unknown := errors.AsType[*net.DNSError](c.Err)
+	switch {
+	case !unconnected:
+		return found(proxyUnusable, "%v", c.Err)
+	case c.Proxy != nil && (c.Address == "" || isCause[*api.ProxyError](c.Err)):
+		return found(proxyFailed, "%s: %v", c.Proxy.Host, c.Err)
+	case unknown:
+		return found(hostUnknown, "%s: %s", dns.Name, dns.Err)
+	case isCause[x509.UnknownAuthorityError](c.Err):
+		return found(certificateUntrusted, "%v", c.Err)
+	case isCause[*tls.CertificateVerificationError](c.Err):
+		return found(certificateInvalid, "%v", c.Err)
+	}
+	return found(connectionFailed, "%v", c.Err)
+}
+
+func isCause[T error](err error) bool {
+	_, ok := errors.AsType[T](err)
+	return ok
+}
+
+// certificateFinding says how long the service's certificate is valid.
+func certificateFinding(state *tls.ConnectionState) finding {
+	name, end := "", time.Time{}
+	for _, chain := range state.VerifiedChains {
+		for _, c := range chain {
+			if end.IsZero() || c.NotAfter.Before(end) {
+				name, end = c.Subject.String(), c.NotAfter
+			}
+		}
+		break // the first is the one that was chosen
+	}
+	day := end.UTC().Format(time.DateOnly)
+	if time.Until(end) < expiryNear {
+		return found(certificateExpiring, "the certificate %s expires on %s", name, day)
+	}
+	return found(certificateValid, "%s, certificates valid until %s", tls.VersionName(state.Version), day)
+}
+
+// access checks by one query whether the service accepts the key.
+func (x *examination) access(ctx context.Context) []finding {
+	switch {
+	case x.offline:
+		return []finding{found(keyNotTried, "--offline")}
+	case x.call.Config.BaseURL == "":
+		return []finding{found(keyNotTried, "there is no base URL")}
+	}
+	client, err := x.call.Client()
+	if err != nil {
+		return []finding{found(keyNotTried, "there is no usable key or ca_file")}
+	}
+	item := tracking.Item{ReferID: "waybill-doctor-" + rand.Text()[:12], Number: "WB" + rand.Text()[:14]}
+	return []finding{accessFinding(client.Find(ctx, tracking.Query{ReferID: item.ReferID}, item))}
+}
+
+// accessFinding says what the answer to a query for nothing means for the key.
+//
+// Assumed: a service that refuses a key answers 401 or 403.
+func accessFinding(f tracking.Finding) finding {
+	status, _ := errors.AsType[*api.StatusError](f.Err)
+	switch {
+	case f.Status == 0:
+		return found(keyNotTried, "no response")
+	case f.Unauthorized:
+		return found(keyRefused, "%v", f.Err)
+	case status != nil && status.Systemic():
+		return found(responseUnexpected, "%v", f.Err)
+	case status != nil && (status.Throttled() || status.Status >= http.StatusInternalServerError):
+		return found(serviceInTrouble, "%v", f.Err)
+	case status == nil && f.Err != nil, !f.Body.JSON():
+		return found(responseUnexpected, "the response with status %d is not complete JSON", f.Status)
+	}
+	return found(keyAccepted, "the service answered %d to a query", f.Status)
+}

@@ -1,0 +1,167 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/buildinfo"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+)
+
+// configuration checks the files of settings and the environment.
+func (x *examination) configuration(context.Context) []finding {
+	var all []finding
+	paths, err := config.Locate(x.sources)
+	if err == nil {
+		err = x.broken
+	}
+	if err != nil {
+		all = append(all, found(configBroken, "%v", err).hinted(command.HintOf(err)))
+	}
+	if paths.UserExists && err == nil {
+		all = append(all, foundFile(paths.User))
+	}
+	if paths.UserExists {
+		if who, chmod := config.Exposed(paths.User); who != "" {
+			all = append(all, exposed(configReadable, paths.User, who, chmod))
+		}
+	}
+	if paths.ProjectExists && err == nil {
+		all = append(all, foundFile(paths.Project))
+	}
+	if err != nil {
+		return all
+	}
+	c := x.call.Config
+	values := valuesSetBy(c)
+	switch {
+	case paths.UserExists || paths.ProjectExists:
+	case c.BaseURL == "":
+		all = append(all, found(configMissing, "no configuration file; it would be %s", paths.User))
+	default:
+		all = append(all, found(configNotNeeded, "no configuration file: flags and the environment have the settings"))
+	}
+	if len(values) > 0 {
+		all = append(all, found(valuesSet, "%s", strings.Join(values, ", ")))
+	}
+	for _, w := range c.Warnings() {
+		all = append(all, found(unknownVariable, "%s", w))
+	}
+	return all
+}
+
+// foundFile says that a file of settings was read.
+func foundFile(path string) finding {
+	mode := ""
+	if info, err := os.Stat(path); err == nil {
+		mode = " (" + info.Mode().Perm().String() + ")"
+	}
+	return found(configFound, "%s%s", path, mode)
+}
+
+// exposed says that others than its owner may use a file.
+func exposed(k kind, path, who, chmod string) finding {
+	f := found(k, "%s may read or change %s", who, path)
+	f.NextCommand = chmod
+	return f
+}
+
+// valuesSetBy returns the settings that are not default, each with what set it.
+func valuesSetBy(c config.Config) []string {
+	var all []string
+	for _, e := range c.List() {
+		if e.Origin.Level == config.FromDefault {
+			continue
+		}
+		key := e.Key
+		for _, s := range config.Settings() { // a name in a map may be anything
+			if strings.HasPrefix(key, s.Key+".") {
+				key = s.Key
+			}
+		}
+		if text := key + " (" + e.Origin.String() + ")"; !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// apiKey checks where the key comes from.
+func (x *examination) apiKey(context.Context) []finding {
+	c := x.call.Config
+	_, err := x.call.Key()
+	switch {
+	case errors.Is(err, config.ErrNoAPIKey):
+		return []finding{found(keyMissing, "%v", err)}
+	case err != nil:
+		return []finding{found(keyUnusable, "%v", err).hinted(command.HintOf(err))}
+	}
+	file := c.APIKeyFile()
+	switch {
+	case c.APIKeyFromStdin():
+		return []finding{found(keyFound, "set by standard input")}
+	case file == "":
+		return []finding{found(keyFound, "set by %s", c.Origin("api_key"))}
+	}
+	if who, chmod := config.Exposed(file); who != "" {
+		return []finding{exposed(keyReadable, file, who, chmod)}
+	}
+	return []finding{found(keyFound, "read from %s (%s)", file, c.Origin("api_key_file"))}
+}
+
+// webhooks checks the secrets and the scheme that deliveries are verified by.
+func (x *examination) webhooks(context.Context) []finding {
+	c := x.call.Config
+	var all []finding
+	for _, place := range c.Webhook.Secrets {
+		path, isFile := strings.CutPrefix(place, "file:")
+		if !isFile {
+			continue
+		}
+		if who, chmod := config.Exposed(path); who != "" {
+			all = append(all, exposed(secretReadable, path, who, chmod))
+		}
+	}
+	secrets, err := x.call.AnyWebhookSecrets()
+	if err == nil {
+		_, err = x.call.Verifier()
+	}
+	scheme, mode := c.Webhook.Scheme, c.Webhook.Verify
+	switch {
+	case err != nil:
+		all = append(all, found(schemeUnusable, "%v", err).hinted(command.HintOf(err)))
+	case scheme == "" && len(secrets) == 0:
+		all = append(all, found(webhooksUnused, "no webhook secret is set"))
+	case mode == "off":
+		all = append(all, found(verifyingOff, "deliveries are not verified: webhook.verify is off (%s)", c.Origin("webhook.verify")))
+	case scheme == "":
+		all = append(all, found(schemeMissing, "%s set, but no signature scheme: deliveries are recorded and not verified", command.Plural(len(secrets), "secret")))
+	case mode == "observe":
+		all = append(all, found(verifyingOff, "deliveries that do not verify are accepted: webhook.verify is observe (%s)", c.Origin("webhook.verify")))
+	default:
+		all = append(all, found(schemePinned, "scheme %q with %s", scheme, command.Plural(len(secrets), "secret")))
+	}
+	return all
+}
+
+// version says which build runs.
+func (x *examination) version(context.Context) []finding {
+	i := buildinfo.Read()
+	return []finding{found(versionKnown, "waybill %s, %s, %s", i.Version, i.Go, i.Platform)}
+}
+
+// terminal says what standard output can show.
+func (x *examination) terminal(context.Context) []finding {
+	io := x.call.IO
+	switch {
+	case !io.Out.IsTerminal():
+		return []finding{found(terminalNone, "standard output is no terminal")}
+	case !io.UTF8():
+		return []finding{found(terminalASCII, "%d columns; the locale is not UTF-8", io.Out.Width())}
+	}
+	return []finding{found(terminalKnown, "%d columns, UTF-8", io.Out.Width())}
+}

@@ -1,0 +1,254 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// Bytes that a disk should have left.
+const (
+	littleSpace = 512 << 20
+	noSpace     = 16 << 20
+)
+
+const (
+	answerLimit = 2 * time.Second // of all listeners and targets
+	maxChecks   = 16              // of them at once
+)
+
+// store checks the store, and those that use it.
+func (x *examination) store(ctx context.Context) []finding {
+	place, isServer, err := x.call.StorePlace()
+	if err != nil {
+		return []finding{found(storeWithoutPlace, "%v", err).hinted(command.HintOf(err))}
+	}
+	if isServer && x.offline {
+		return []finding{found(storeNotTried, "%s: --offline", place)}
+	}
+	var all []finding
+	if !isServer {
+		exists, findings := x.storeFile(place)
+		all = append(all, findings...)
+		if !exists {
+			return all
+		}
+	}
+	db, err := x.call.StoreAt(ctx, x.call.Config.Store, store.Options{ReadOnly: true})
+	if err != nil {
+		return append(all, unopened(place, err))
+	}
+	defer func() { _ = db.Close() }() // it was only read from
+	return append(all, x.openStore(ctx, place, db)...)
+}
+
+// storeFile checks the file of a store, or the place where it would be made.
+func (x *examination) storeFile(path string) (exists bool, all []finding) {
+	_, err := os.Stat(path)
+	exists = !errors.Is(err, fs.ErrNotExist)
+	folder := filepath.Dir(path)
+	for !exists { // the folder that exists above it
+		if _, err := os.Stat(folder); err == nil || folder == filepath.Dir(folder) {
+			break
+		}
+		folder = filepath.Dir(folder)
+	}
+	switch {
+	case !exists && !x.writable(folder):
+		all = append(all, found(storeUnusable, "%s can't be created: %s is not writable", path, folder).hinted("make the folder writable, or use another store with --store"))
+	case !exists:
+		all = append(all, found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", path))
+	case !x.writable(path) || !x.writable(folder):
+		all = append(all, found(storeReadOnly, "%s can only be read", path))
+	}
+	if who, chmod := config.Exposed(path); who != "" {
+		all = append(all, exposed(storeReadable, path, who, chmod).hinted("restrict it, unless you share it on purpose"))
+	}
+	if free, known := x.free(folder); known {
+		all = append(all, spaceFinding(free))
+	}
+	return exists, all
+}
+
+func spaceFinding(free int64) finding {
+	text := fmt.Sprintf("%.1f GB free on the disk of the store", float64(free)/1e9)
+	switch {
+	case free < noSpace:
+		return found(spaceGone, "%s", text)
+	case free < littleSpace:
+		return found(spaceLow, "%s", text)
+	}
+	return found(spaceEnough, "%s", text)
+}
+
+// unopened says why a store could not be opened.
+func unopened(place string, err error) finding {
+	if older, ok := errors.AsType[*store.OlderError](err); ok {
+		return found(storeOlder, "%s is of an older version: %v", place, older)
+	}
+	if errors.Is(err, store.ErrNotThere) {
+		return found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", place)
+	}
+	return found(storeUnusable, "%v", err).hinted(command.HintOf(err))
+}
+
+// openStore checks what is in a store.
+func (x *examination) openStore(ctx context.Context, place string, db *store.DB) []finding {
+	settings, err := db.Settings(ctx)
+	if err != nil {
+		return []finding{unopened(place, err)}
+	}
+	all := settingFindings(fmt.Sprintf("%s (%s)", place, x.call.Config.Origin("store")), settings)
+	all = append(all, x.soundness(ctx, db))
+	return append(all, x.users(ctx, db)...)
+}
+
+// settingFindings says which store it is, and what is wrong with its database.
+func settingFindings(name string, settings []store.Setting) []finding {
+	all := make([]finding, 1)
+	for _, s := range settings {
+		if s.Name == "Schema" {
+			name += ", schema " + s.Value
+		}
+		if s.Warning != "" {
+			all = append(all, found(storeSetting, "%s is %s: %s", s.Name, s.Value, s.Warning))
+		}
+	}
+	all[0] = found(storeFound, "%s", name)
+	return all
+}
+
+// soundness reads the store, as far as the time allows.
+func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
+	reading, cancel := context.WithTimeout(ctx, x.read)
+	defer cancel()
+	damage, err := db.Problems(reading)
+	switch {
+	case reading.Err() != nil:
+		return found(storeNotRead, "it takes longer than %s to read", x.read)
+	case err != nil:
+		return found(storeDamaged, "%v", err)
+	case len(damage) > 0:
+		return found(storeDamaged, "%s: %s", command.Plural(len(damage), "problem"), damage[0].What)
+	}
+	return found(storeSound, "the database and its tables are sound")
+}
+
+// users checks the listeners that run on the store, and the targets that it knows.
+func (x *examination) users(ctx context.Context, db *store.DB) []finding {
+	running, err := db.RunningListeners(ctx)
+	if err != nil {
+		return []finding{found(storeUnusable, "%v", err).hinted(command.HintOf(err))}
+	}
+	sinks, err := db.Sinks(ctx)
+	if err != nil {
+		return []finding{found(storeUnusable, "%v", err).hinted(command.HintOf(err))}
+	}
+	if len(running) == 0 && len(sinks) == 0 {
+		return []finding{found(listenerNone, "no listener runs on this store")}
+	}
+	checks := make([]func(context.Context) []finding, 0, len(running)+len(sinks))
+	for _, l := range running {
+		checks = append(checks, func(ctx context.Context) []finding { return []finding{x.listener(ctx, l)} })
+	}
+	for _, k := range sinks {
+		if k.Name == forward.SinkName {
+			checks = append(checks, func(ctx context.Context) []finding { return x.target(ctx, k, running) })
+		}
+	}
+	return atOnce(ctx, checks)
+}
+
+// atOnce makes checks of what may not answer in time.
+func atOnce(ctx context.Context, checks []func(context.Context) []finding) []finding {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	results := make([][]finding, len(checks))
+	var group errgroup.Group
+	group.SetLimit(maxChecks)
+	for i, check := range checks {
+		group.Go(func() error {
+			results[i] = check(ctx)
+			return nil
+		})
+	}
+	_ = group.Wait() // findings are all that they return
+	return slices.Concat(results...)
+}
+
+// listener checks whether a listener answers.
+func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
+	switch {
+	case !app.IsThisComputer(l.Host):
+		host, _, _ := strings.Cut(l.Host, "/")
+		return found(listenerElsewhere, "%s on %s", l.URL, host)
+	case x.offline:
+		return found(listenerElsewhere, "%s: --offline", l.URL).hinted("run this command without --offline")
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, l.URL, nil)
+	if err == nil {
+		var res *http.Response
+		if res, err = client.Do(req); err == nil {
+			_ = res.Body.Close() // that of a HEAD is empty
+			return found(listenerAnswers, "%s answers %d", l.URL, res.StatusCode)
+		}
+	}
+	return found(listenerSilent, "%s does not answer: %v", l.URL, errors.Unwrap(err))
+}
+
+// target checks whether deliveries can be forwarded.
+func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.Listener) []finding {
+	u, err := forward.ParseURL(k.URL)
+	if err != nil {
+		return []finding{found(targetNotTried, "%s: %v", forward.ShowAddress(k.URL), err)}
+	}
+	t := forward.Target{URL: u}
+	others, here := events.OtherComputers(running, k.ID)
+	used := here || len(others) > 0
+	var all []finding
+	if used && t.Unencrypted() {
+		all = append(all, found(targetUnencrypted, "deliveries go to %s unencrypted", t.Show()))
+	}
+	switch {
+	case t.IsLoopback() && !here && len(others) > 0:
+		return append(all, found(targetNotTried, "%s is on %s", t.Show(), strings.Join(others, ", ")))
+	case x.offline:
+		return append(all, found(targetNotTried, "%s: --offline", t.Show()))
+	}
+	client, err := events.NewForwardClient(x.call.Session, false)
+	if err == nil {
+		defer client.Close()
+		err = client.Check(ctx, u)
+	}
+	waiting := ""
+	if k.Waiting > 0 {
+		waiting = "; " + command.Plural(k.Waiting, "delivery") + " waiting"
+	}
+	switch {
+	case errors.Is(err, forward.ErrForbidden):
+		return append(all, found(targetNotTried, "%s: %v", t.Show(), err))
+	case err != nil && used:
+		return append(all, found(targetUnreachable, "%s: %v%s", t.Show(), err, waiting))
+	case err != nil:
+		return append(all, found(targetUnused, "%s: %v%s", t.Show(), err, waiting))
+	}
+	return append(all, found(targetReachable, "%s accepts connections%s", t.Show(), waiting))
+}
