@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -24,10 +25,19 @@ type App struct {
 	Sources func(flags []config.Flag) config.Sources
 	// Getenv reads the environment for what is no setting.
 	Getenv func(string) string
+	// Keyring keeps API keys where the user asked for that; nil for none.
+	Keyring Keyring
 	// Hard ends requests that are under way; nil for when the command's own
 	// context ends. A first signal ends the command's context, a second one
 	// this.
 	Hard context.Context //nolint:containedctx // one run of the program has one
+}
+
+// Keyring keeps secrets by name, as [keyring.System] does.
+type Keyring interface {
+	Get(ctx context.Context, name string) (string, error)
+	Set(ctx context.Context, name, secret string) error
+	Delete(ctx context.Context, name string) error
 }
 
 // Session is one command with its settings. What it hands out is made once.
@@ -71,7 +81,12 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 		return nil, err
 	}
 	readKey := func() (foundKey, error) {
-		secret, origin, err := cfg.ReadAPIKey(a.IO.In)
+		secret, origin, err := cfg.ReadAPIKey(a.IO.In, func(name string) (string, error) {
+			if a.Keyring == nil {
+				return "", keyring.ErrNotFound
+			}
+			return a.Keyring.Get(ctx, name)
+		})
 		return foundKey{secret, origin}, err
 	}
 	gate := pace.New(cfg.Concurrency, cfg.Rate)

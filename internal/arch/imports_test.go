@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
 	"internal/buildinfo": {},
 	"internal/disk":      {},
+	"internal/keyring":   {},
 
 	// Contracts: what is remembered, in words and interfaces.
 	"internal/ledger": {"internal/tracking"},
@@ -93,7 +94,7 @@ func commands(own ...string) []string {
 // program lists what the composition may put together.
 var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
-	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk",
+	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring",
 	"internal/ledger", "internal/inbox",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
@@ -118,7 +119,8 @@ var owners = map[string][]string{
 	"github.com/briandowns/spinner":        {"internal/term"},
 	"golang.org/x/term":                    {"internal/term"},
 	"modernc.org/sqlite":                   {"internal/store/sqlite"},
-	"github.com/gofrs/flock":               {"internal/store/sqlite"},
+	"github.com/gofrs/flock":               {"internal/config", "internal/store/sqlite"},
+	"github.com/zalando/go-keyring":        {"internal/keyring"},
 	"github.com/jackc/pgx/v5":              {"internal/store/postgres", "internal/pgtest"},
 	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
 	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/store", "internal/cli/..."},

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -42,7 +43,7 @@ func Main() command.Code {
 			}
 		}
 	}()
-	a := &app.App{IO: term.System(), Sources: config.FromOS, Getenv: os.Getenv, Hard: hard}
+	a := &app.App{IO: term.System(), Sources: config.FromOS, Getenv: os.Getenv, Keyring: keyring.System{}, Hard: hard}
 	return Run(soft, a, os.Args[1:])
 }
 

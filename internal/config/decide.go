@@ -45,10 +45,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		return Config{}, fmt.Errorf("decode settings: %w", err)
 	}
 	c.webhook = l.webhookSecrets(layers, c.Webhook.Secrets)
-	c.origins["api_key"], c.origins["api_key_file"] = c.key.origin, Origin{}
-	if c.key.file != "" {
-		c.origins["api_key"], c.origins["api_key_file"] = Origin{}, c.key.origin
+	for _, key := range apiKeySettings() {
+		c.origins[key] = Origin{}
 	}
+	c.origins[c.key.setting()] = c.key.origin
 	c.entries = l.entries(v, c)
 	c.warnings = l.warnings(namesOf(c.Webhook.Secrets))
 	return c, nil
@@ -56,7 +56,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 
 // apart reports whether the setting is kept out of viper: all that leads to a
 // secret is decided by itself.
-func (s setting) apart() bool { return s.Secret || s.Key == "api_key_file" }
+func (s setting) apart() bool { return s.Secret || slices.Contains(apiKeySettings(), s.Key) }
 
 // applyLayer puts the values of a layer over those of the layers below it.
 func (l *loader) applyLayer(v *viper.Viper, made layer, origins map[string]Origin) {

@@ -4,73 +4,71 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Change sets one key of the user file.
+// Change sets one key of the user file, or removes it.
 type Change struct {
 	Key   []string // the names on the way to it, such as webhook, schemes, mine
-	Value any      // a string, a []string, a [webhook.Scheme] or a [*yaml.Node]
+	Value any      // a string, a []string, a [webhook.Scheme] or a [*yaml.Node]; nil removes the key
 }
 
 // EditUser changes the user file and returns its path: what is not changed
 // stays as it is, comments too. profile is the profile whose keys are meant,
 // empty for those at the top. The file is made if need be, 0600 in a 0700
 // folder; it is never there in part, and never one that [Load] would refuse.
-// The error is a [*KeyError].
+// What others change meanwhile is not lost. The error is a [*KeyError].
 func EditUser(src Sources, profile string, changes ...Change) (string, error) {
 	return editUser(src, profile, changes, func(userFile, string) error { return nil })
 }
 
 // editUser changes the user file if check agrees with how it would be read.
 func editUser(src Sources, profile string, changes []Change, check func(made userFile, file string) error) (string, error) {
-	l, err := newLoader(src)
-	if err != nil {
-		return "", err
-	}
-	path := l.paths.User
-	o := Origin{Level: FromUser, File: path}
-	if path == "" {
-		return "", wrong("no user file: there is no home folder", "pass --config FILE").at("", o)
-	}
-	fault := refuseForeignLinks(path)
-	var old []byte
-	if fault == nil && l.paths.UserExists {
-		var info fs.FileInfo
-		if old, info, fault = readSettings(path); fault == nil {
-			fault = refuseChangers(path, disk.ChangersOf(path, info))
+	for {
+		d, err := OpenDraft(src)
+		if err != nil {
+			return "", err
+		}
+		data, fault := edited(d.Old, profile, changes)
+		if fault != nil {
+			return "", fault.at("", Origin{Level: FromUser, File: d.Path})
+		}
+		made, err := d.judge(data, profile, changes)
+		if err != nil {
+			return "", err
+		}
+		if err := check(made, d.Path); err != nil {
+			return "", err
+		}
+		if err := d.Replace(data); !errors.Is(err, ErrChanged) {
+			return d.Path, err
 		}
 	}
-	if fault != nil {
-		return "", fault.at("", o)
+}
+
+// judge returns what [Load] would read of data after changes, or why it would
+// refuse it. A fault that the file had before, and that is not about what was
+// changed, does not hinder.
+func (d *Draft) judge(data []byte, profile string, changes []Change) (userFile, error) {
+	made, err := d.read(data, d.Path)
+	if err != nil {
+		return made, err
 	}
-	data, fault := edited(old, profile, changes)
-	if fault != nil {
-		return "", fault.at("", o)
+	err = d.decided(made, profile, d.Path)
+	fault, isFault := errors.AsType[*KeyError](err)
+	if err == nil || !isFault {
+		return made, err
 	}
-	root, fault := parse(data)
-	if fault != nil {
-		return "", fault.at("", o)
+	changed := func(c Change) bool { return strings.Join(c.Key, ".") == fault.Key }
+	if old, e := d.read(d.Old, d.Path); e == nil && d.decided(old, profile, d.Path) != nil && !slices.ContainsFunc(changes, changed) {
+		err = nil
 	}
-	made := userFile{layer{}, map[string]layer{}}
-	if err := l.fillUser(made, root, o); err != nil {
-		return "", err
-	}
-	if err := check(made, path); err != nil {
-		return "", err
-	}
-	if err := replaceFile(path, data); err != nil {
-		return "", (&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}).at("", o)
-	}
-	return path, nil
+	return made, err
 }
 
 // edited returns the text of a user file with changes made.
@@ -95,12 +93,22 @@ func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 		if profile != "" {
 			keys = append([]string{profilesKey, profile}, keys...)
 		}
+		if c.Value == nil {
+			remove(at, keys, len(keys)-len(c.Key))
+			continue
+		}
 		for _, key := range keys[:len(keys)-1] {
 			if at, fault = child(at, key); fault != nil {
 				return nil, fault
 			}
 		}
 		put(at, keys[len(keys)-1], valueNode(c.Value))
+	}
+	if root := doc.Content[0]; len(root.Content) == 0 {
+		if text := comments(doc.HeadComment, root.HeadComment, doc.FootComment); text != "" {
+			out.WriteString(text + "\n")
+		}
+		return out.Bytes(), nil
 	}
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
@@ -130,10 +138,48 @@ func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
 	if missing(old) {
 		*old = yaml.Node{Kind: yaml.MappingNode, HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment}
 	}
+	if len(old.Content) == 0 {
+		old.Style = 0 // no braces once it is filled
+	}
 	if old.Kind != yaml.MappingNode {
 		return nil, &KeyError{Line: old.Line, Message: "must be a mapping of keys and values"}
 	}
 	return old, nil
+}
+
+// remove removes what a path of keys names, and the sections that are empty
+// without it, but for those of the first keep keys. Comments above it stay.
+func remove(n *yaml.Node, keys []string, keep int) {
+	i := 0
+	for ; i < len(n.Content) && n.Content[i].Value != keys[0]; i += 2 {
+	}
+	if i == len(n.Content) {
+		return
+	}
+	key, value := n.Content[i], n.Content[i+1]
+	if len(keys) > 1 {
+		remove(value, keys[1:], keep-1)
+		if len(value.Content) == 0 && keep > 0 {
+			key.FootComment, value.HeadComment = comments(value.HeadComment, key.FootComment), ""
+		}
+		if len(value.Content) > 0 || keep > 0 {
+			return
+		}
+	}
+	n.Content = slices.Delete(n.Content, i, i+2)
+	place := &n.HeadComment // of what is empty now
+	switch {
+	case i < len(n.Content):
+		place = &n.Content[i].HeadComment
+	case i > 0:
+		place = &n.Content[i-2].FootComment
+	}
+	*place = comments(key.HeadComment, value.HeadComment, key.FootComment, *place)
+}
+
+// comments joins comments, with an empty line between them.
+func comments(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
 }
 
 // put sets a key of a mapping. A comment beside the old value stays.
@@ -171,30 +217,4 @@ func textNode(s string) *yaml.Node {
 		n.Style = yaml.DoubleQuotedStyle
 	}
 	return n
-}
-
-// replaceFile puts data in the place of a file, whole or not at all. A link is
-// followed, so that it stays one.
-func replaceFile(path string, data []byte) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".config.*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
 }

@@ -39,7 +39,7 @@ func FuzzUserFile(f *testing.F) {
 			}
 			return
 		}
-		secret, _, err := c.ReadAPIKey(nil)
+		secret, _, err := c.ReadAPIKey(nil, nil)
 		if err != nil || !strings.Contains(secret.Reveal(), "sk_hush") || strings.Count(string(data), "sk_hush") > 1 {
 			return
 		}

@@ -44,7 +44,11 @@ func (c Config) Get(key string) (Entry, error) {
 	for i, e := range c.entries {
 		known[i] = e.Key
 	}
-	return Entry{}, wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` lists every key").at("", Origin{})
+	return Entry{}, unknownKey(key, known)
+}
+
+func unknownKey(key string, known []string) *KeyError {
+	return wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` lists every key").at("", Origin{})
 }
 
 // joined makes one entry of the names of a setting. Its origin is the highest
@@ -64,7 +68,7 @@ func joined(key string, below []Entry) Entry {
 
 // entries lists what v decided, and the secrets beside it.
 func (l *loader) entries(v *viper.Viper, c Config) []Entry {
-	apart := map[string]any{"api_key": c.key.literal, "api_key_file": c.key.file, "webhook.secret": c.webhook.literal}
+	apart := map[string]any{"api_key": c.key.literal, "api_key_file": c.key.file, "api_key_keyring": c.key.keyring, "webhook.secret": c.webhook.literal}
 	var all []Entry
 	for _, s := range l.table {
 		val := v.Get(viperKey(s.Key))

@@ -107,7 +107,7 @@ func TestReadAPIKey(t *testing.T) {
 			if c.APIKeyFromStdin() != (tt.name == "stdin") {
 				t.Errorf("from stdin: %v", c.APIKeyFromStdin())
 			}
-			got, origin, err := c.ReadAPIKey(strings.NewReader("of-stdin\n"))
+			got, origin, err := c.ReadAPIKey(strings.NewReader("of-stdin\n"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestSecretFilesRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(p.work, "key")
 			p.write(path, tt.text, 0o600)
-			_, _, err := p.load(nil, flag("api-key-file", "key")).ReadAPIKey(nil)
+			_, _, err := p.load(nil, flag("api-key-file", "key")).ReadAPIKey(nil, nil)
 			var key *config.KeyError
 			if !errors.As(err, &key) {
 				t.Fatalf("err = %v, want a *KeyError", err)
@@ -145,11 +145,11 @@ func TestSecretFilesRefused(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := p.load(nil, flag("api-key-file", "none")).ReadAPIKey(nil)
+	_, _, err := p.load(nil, flag("api-key-file", "none")).ReadAPIKey(nil, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	_, _, err = p.load([]string{"WAYBILL_API_KEY= hush"}).ReadAPIKey(nil)
+	_, _, err = p.load([]string{"WAYBILL_API_KEY= hush"}).ReadAPIKey(nil, nil)
 	if err == nil || err.Error() != "WAYBILL_API_KEY: has space at its start or end" {
 		t.Errorf("outer space: %v", err)
 	}

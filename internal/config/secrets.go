@@ -25,7 +25,23 @@ const stdinName = "-"
 type apiKey struct {
 	origin  Origin
 	literal Secret
-	file    string // path or stdinName; empty if literal is set
+	file    string // path or stdinName; empty if literal or keyring is set
+	keyring string // name of its entry in the keyring
+}
+
+// apiKeySettings are the settings that say where the API key is. Of one level, one
+// may be set.
+func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
+
+// setting returns which of them gave the key.
+func (k apiKey) setting() string {
+	switch {
+	case k.file != "":
+		return "api_key_file"
+	case k.keyring != "":
+		return "api_key_keyring"
+	}
+	return "api_key"
 }
 
 // webhookSecrets is where the webhook secrets are to be had.
@@ -44,21 +60,32 @@ type NamedSecret struct {
 // findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
 	for _, layer := range slices.Backward(layers) {
-		literal, file := layer["api_key"], layer["api_key_file"]
-		key := apiKey{origin: literal.origin}
-		key.literal, _ = literal.v.(Secret)
-		key.file, _ = file.v.(string)
-		switch {
-		case !key.literal.IsZero() && key.file != "":
-			other := "api_key"
-			if name := literal.origin.Name; name != "" {
-				other += " (" + name + ")"
+		var key apiKey
+		first := ""
+		for _, name := range apiKeySettings() {
+			val := layer[name]
+			switch v := val.v.(type) {
+			case Secret:
+				key.literal = v
+			case string:
+				if name == "api_key_file" {
+					key.file = v
+				} else {
+					key.keyring = v
+				}
 			}
-			return apiKey{}, wrong("conflicts with "+other, "remove one of them").at("api_key_file", file.origin)
-		case key.file != "":
-			key.origin = file.origin
-			return key, nil
-		case !key.literal.IsZero():
+			switch {
+			case val.v == nil || val.v == "" || val.v == Secret{}:
+			case first == "":
+				first, key.origin = name, val.origin
+			default:
+				if env := layer[first].origin.Name; env != "" {
+					first += " (" + env + ")"
+				}
+				return apiKey{}, wrong("conflicts with "+first, "remove one of them").at(name, val.origin)
+			}
+		}
+		if first != "" {
 			return key, nil
 		}
 	}
@@ -80,12 +107,16 @@ func (c Config) APIKeyFile() string {
 
 // ReadAPIKey returns the API key and the setting that gave it: a flag's file
 // before the environment's key or file, before a profile's, before the user
-// file's own. stdin is read only where the file is `-`.
+// file's own. stdin is read only where the file is `-`, and keyring, which returns
+// what an entry of the keyring holds, only where an entry is named.
 //
 // Its error is [ErrNoAPIKey] if none is set, and else a [*KeyError].
 //
 // Interface: Authentication, 1 and 2.
-func (c Config) ReadAPIKey(stdin io.Reader) (Secret, Origin, error) {
+func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (Secret, Origin, error) {
+	if c.key.keyring != "" {
+		return c.keyFromKeyring(keyring)
+	}
 	if c.key.file == "" {
 		if c.key.literal.IsZero() {
 			return Secret{}, Origin{}, ErrNoAPIKey
@@ -105,6 +136,25 @@ func (c Config) ReadAPIKey(stdin io.Reader) (Secret, Origin, error) {
 	}
 	return NewSecret(text), c.key.origin, nil
 }
+
+// keyFromKeyring returns the API key that an entry of the keyring holds.
+func (c Config) keyFromKeyring(keyring func(name string) (string, error)) (Secret, Origin, error) {
+	text, err := keyring(c.key.keyring)
+	var fault *KeyError
+	if err != nil {
+		fault = &KeyError{Message: cause(err), Err: err}
+	} else if text, fault = cleanSecret([]byte(text)); fault == nil {
+		fault = checkAPIKey(text)
+	}
+	if fault != nil {
+		return Secret{}, Origin{}, fault.at("api_key_keyring", c.key.origin)
+	}
+	return NewSecret(text), c.key.origin, nil
+}
+
+// APIKeyKeyring returns the name of the entry of the keyring that the API key is
+// read from; empty for none.
+func (c Config) APIKeyKeyring() string { return c.key.keyring }
 
 // WebhookSecrets returns the secrets that deliveries may be signed with, read
 // anew from their files at each call; none if none is set. The error is a

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 
@@ -8,28 +9,42 @@ import (
 )
 
 // Assignment gives a setting a value, written as its environment variable
-// would hold it.
-type Assignment struct{ Key, Value string }
+// would hold it, or removes it. The key may be that of one name, such as
+// carriers.UPS.
+type Assignment struct {
+	Key    string
+	Value  string
+	Secret Secret // of a setting that is a secret, in place of Value
+	Unset  bool   // removes the key, known or not
+}
 
 // Set writes settings into the user file, below the profile if one is named,
 // and leaves what else stands there as it is, comments too. The file is made
 // if need be and is 0600 afterwards; it is replaced whole or not at all, and
-// only by one that can be read again. It returns the file's path.
+// only by one that can be read again. It returns the file's path. Which profile
+// is in force is a setting of the whole file.
 //
-// Secrets are refused: their values do not go through command lines. The error
+// A secret as Value is refused: those do not go through command lines. The error
 // is a [*KeyError].
 func Set(src Sources, profile string, all ...Assignment) (string, error) {
-	l := &loader{src: src, table: table()}
+	l, err := newLoader(src)
+	if err != nil {
+		return "", err
+	}
 	o := Origin{Level: FromUser, Profile: profile}
 	want := map[string]any{}
 	var changes []Change
 	for _, a := range all {
+		if a.Unset {
+			changes = append(changes, Change{Key: l.place(a.Key)})
+			continue
+		}
 		v, n, fault := l.assign(a)
 		if fault != nil {
 			return "", fault.at(a.Key, Origin{Name: a.Key})
 		}
 		want[a.Key] = v
-		changes = append(changes, Change{Key: strings.Split(a.Key, "."), Value: n})
+		changes = append(changes, Change{Key: l.place(a.Key), Value: n})
 	}
 	return editUser(src, profile, changes, func(made userFile, file string) error {
 		o.File = file
@@ -38,7 +53,7 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 			in = made.profiles[profile]
 		}
 		for key, v := range want {
-			if !reflect.DeepEqual(in[key].v, v) {
+			if !reflect.DeepEqual(in.at(l.place(key)), v) {
 				return wrong("can't be written to the file unchanged", "edit the file by hand").at(key, o)
 			}
 		}
@@ -46,14 +61,60 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 	})
 }
 
+// named returns the setting that key is one name of, and the name as it is kept;
+// the zero setting if key is something else.
+func (l *loader) named(key string) (setting, string) {
+	for _, s := range l.table {
+		name, ok := strings.CutPrefix(key, s.Key+".")
+		if !ok || s.Kind != KindNames && s.Kind != KindSchemes {
+			continue
+		}
+		if s.rename != nil {
+			name = cmp.Or(s.rename(name), name)
+		}
+		return s, name
+	}
+	return setting{}, ""
+}
+
+// place returns the names on the way to a key.
+func (l *loader) place(key string) []string {
+	if s, name := l.named(key); name != "" {
+		return append(strings.Split(s.Key, "."), name)
+	}
+	return strings.Split(key, ".")
+}
+
+// at returns the value at a place: that of a setting, or of one of its names.
+func (made layer) at(place []string) any {
+	if v, ok := made[strings.Join(place, ".")]; ok {
+		return v.v
+	}
+	all, _ := made[strings.Join(place[:len(place)-1], ".")].v.(names)
+	return all[place[len(place)-1]]
+}
+
 // assign returns a value decoded, and as YAML.
 func (l *loader) assign(a Assignment) (any, *yaml.Node, *KeyError) {
 	s := l.find(a.Key)
+	one, name := l.named(a.Key)
 	switch {
+	case s.Key == "" && one.Kind == KindNames:
+		if fault := one.collect().add(name, a.Value); fault != nil {
+			return nil, nil, fault
+		}
+		return a.Value, textNode(a.Value), nil
 	case s.Key == "":
 		return nil, nil, &KeyError{Message: didYouMean("unknown key", a.Key, l.keys()), Hint: unknownHint}
-	case s.Secret:
+	case s.Secret && a.Secret.IsZero():
 		return nil, nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
+	case s.Secret:
+		text := a.Secret.Reveal()
+		v, fault := s.secret(text)
+		if fault == nil && s.Key == "api_key" {
+			fault = checkAPIKey(text)
+		}
+		return v, textNode(text), fault
 	case a.Value == "":
 		return nil, nil, &KeyError{Message: "must be " + s.want()}
 	}

@@ -167,6 +167,10 @@ func service() []setting {
 			Help: "file with the API key; - is standard input (flag and environment only)",
 		}, preset: ""},
 		{Setting: Setting{
+			Key: "api_key_keyring", Kind: KindText, Why: whyKey,
+			Help: "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it",
+		}, preset: "", check: oneLine, private: true},
+		{Setting: Setting{
 			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
 			Help: "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
 		}, preset: "", check: storePlace, private: true},

@@ -11,12 +11,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/probe"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -39,8 +41,10 @@ func exitRules() []exitRule {
 		{terminated, Terminated, ""},
 		{As[*SignalError], Interrupted, ""},
 		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
+		{As[*keyring.Error], Auth, ""},
 		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
 		{As[*UsageError], Usage, ""},
+		{is(term.ErrNoAnswer), Usage, "answer the question, or run the command with --help for flags that take its place"},
 		{As[issuer], Usage, ""},
 		{As[*config.KeyError], Usage, ""},
 		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},

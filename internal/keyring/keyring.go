@@ -1,0 +1,92 @@
+// Package keyring keeps secrets in the keyring of the user's system: the Secret
+// Service on Linux, the Keychain on macOS, the Credential Manager on Windows.
+package keyring
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/zalando/go-keyring"
+)
+
+// service is the name under which the keyring shows the entries.
+const service = "waybill"
+
+// answerTime is how long the keyring may take. The user may have to unlock it.
+const answerTime = 30 * time.Second
+
+// ErrNotFound says that the keyring has no such entry.
+var ErrNotFound = errors.New("the keyring has no such entry")
+
+// Error says why the keyring can't be used. It never holds a secret.
+type Error struct {
+	Err  error
+	hint string
+}
+
+func (e *Error) Error() string { return "keyring: " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *Error) Hint() string { return e.hint }
+
+// System is the keyring of the system. It is safe for concurrent use. Every
+// error is an [*Error], or the cause of ctx's end.
+type System struct{}
+
+// Get returns what an entry holds. The error is [ErrNotFound] if there is none.
+func (System) Get(ctx context.Context, name string) (string, error) {
+	return limited(ctx, func() (string, error) { return keyring.Get(service, name) })
+}
+
+// Set makes an entry, or replaces what it holds.
+func (System) Set(ctx context.Context, name, secret string) error {
+	_, err := limited(ctx, func() (string, error) { return "", keyring.Set(service, name, secret) })
+	return err
+}
+
+// Delete removes an entry. The error is [ErrNotFound] if there is none.
+func (System) Delete(ctx context.Context, name string) error {
+	_, err := limited(ctx, func() (string, error) { return "", keyring.Delete(service, name) })
+	return err
+}
+
+// limited runs do, which can't be interrupted, for as long as the keyring may
+// take. It then goes on alone, until the program ends.
+func limited(ctx context.Context, do func() (string, error)) (string, error) {
+	if err := available(); err != nil {
+		return "", unusable(err)
+	}
+	type answer struct {
+		secret string
+		err    error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		secret, err := do()
+		done <- answer{secret, err}
+	}()
+	late := time.NewTimer(answerTime)
+	defer late.Stop()
+	select {
+	case a := <-done:
+		switch {
+		case errors.Is(a.err, keyring.ErrNotFound):
+			return "", &Error{ErrNotFound, "store the key again with `waybill auth login --keyring`"}
+		case a.err != nil:
+			return "", unusable(a.err)
+		}
+		return a.secret, nil
+	case <-late.C:
+		return "", &Error{errors.New("no answer within " + answerTime.String()), "unlock the keyring, then re-run the command"}
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+}
+
+func unusable(err error) error {
+	return &Error{err, "use the configuration file, `waybill auth login`, or a key file, `waybill config set api_key_file FILE`"}
+}
