@@ -61,9 +61,10 @@ type Session struct {
 	account sync.Once                // sets the account's name, see Account
 	named   string
 
-	mu     sync.Mutex // guards what follows
-	client *api.Client
-	store  *Store
+	mu       sync.Mutex // guards what follows
+	client   *api.Client
+	store    *Store
+	unopened error // that no connection to the store could be made; nil if it was not tried
 }
 
 // foundKey is the API key and the setting that gave it.

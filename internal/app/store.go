@@ -116,10 +116,13 @@ func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
 func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.store != nil {
-		return s.store, nil
+	if s.store != nil || s.unopened != nil {
+		return s.store, s.unopened
 	}
 	db, err := s.openDB(ctx, o)
+	if errors.Is(err, store.ErrUnreachable) {
+		s.unopened = err // whoever asks again does not wait again
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -229,15 +229,23 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	if err := server.Stop(t.Context(), "immediate"); err != nil {
 		t.Fatal(err)
 	}
+	if took := l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") }); took > 3*time.Second {
+		t.Errorf("it took %v until a health check knew that the server is away", took)
+	}
 	if res := l.deliver(2, "N1"); res.status != http.StatusServiceUnavailable || res.retryAfter == "" {
 		t.Errorf("while it is away: %+v", res)
 	}
-	l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") })
-	for _, args := range [][]string{{"list"}, {"create", "--refer-id", "A1", "--tracking-number", "N1"}} {
+	took := map[string]time.Duration{}
+	for _, args := range [][]string{{"list"}, {"show", "A1"}, {"create", "--refer-id", "A1", "--tracking-number", "N1"}} {
+		began := time.Now()
 		code, _, stderr := run(t, env, args...)
+		took[args[0]] = time.Since(began)
 		if code != command.Store || !strings.Contains(stderr, "server is unreachable") || !strings.Contains(stderr, "hint: ") {
 			t.Errorf("%s: status %d, %s", args[0], code, stderr)
 		}
+	}
+	if took["show"] > took["list"]*3/2 || took["create"] > took["list"]*3/2 {
+		t.Errorf("commands tried to reach the server for %v; want equally long", took)
 	}
 	for i := range 20 {
 		l.deliver(2+i, "N1")

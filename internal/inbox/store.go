@@ -150,6 +150,10 @@ type Changes interface {
 	// from time to time too. Once ctx has ended, no more values come. Of a store that
 	// has no such hints the channel is nil.
 	Watch(ctx context.Context) <-chan struct{}
+
+	// Away reports whether the store could not be reached when that was tried last, as
+	// by what watches it. It asks nobody.
+	Away() bool
 }
 
 // PruneResult is what a prune dropped.

@@ -52,7 +52,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 		reject(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		text := "ready for deliveries"
-		if r.unreadable.Load() {
+		if r.unreadable.Load() || r.o.Away != nil && r.o.Away() {
 			text = "not ready: the store can't be read now"
 		}
 		answer(w, http.StatusOK, text) // it lives: to start it again does not help

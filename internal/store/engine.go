@@ -48,6 +48,10 @@ type Engine struct {
 	// no such thing.
 	Watch func(ctx context.Context) <-chan struct{}
 
+	// Away reports whether the last try to connect failed. Nil for a database that needs
+	// no connection.
+	Away func() bool
+
 	// Present returns an error that matches [ErrGone] if the store is not the one that was
 	// opened any more. Nil for a database that has no such thing.
 	Present func() error

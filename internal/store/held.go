@@ -18,3 +18,6 @@ func (d *DB) Watch(ctx context.Context) <-chan struct{} {
 	}
 	return d.engine.Watch(ctx)
 }
+
+// Away reports whether the store can't be reached, see [inbox.Changes].
+func (d *DB) Away() bool { return d.engine.Away != nil && d.engine.Away() }

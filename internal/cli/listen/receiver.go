@@ -22,6 +22,7 @@ func newReceiver(s *app.Session, opened *app.Store) (*listen.Receiver, error) {
 		Store:      opened.Inbox,
 		MaxBody:    int64(s.Config.Listen.MaxBody),
 		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
+		Away:       opened.Changes.Away,
 		Log:        slog.New(&logHandler{io: s.IO}),
 	}
 	if verifier != nil {

@@ -71,6 +71,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Read:        e.read,
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
+		Away:        e.outage.lasts,
 		Check:       e.check,
 		Upkeep:      e.upkeep(readOnly == nil),
 		Fail:        e.fail,
