@@ -38,7 +38,7 @@ var rooms = map[string][]string{
 	"internal/intake":         {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
 	"internal/api":            {"internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
-	"internal/store":          {"internal/disk", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
 	"internal/store/sqlite":   {"internal/disk", "internal/store", "internal/tracking"},
 	"internal/store/postgres": {"internal/store"},
 	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},

@@ -112,6 +112,10 @@ const (
 	Anomaly Mark = "anomaly"
 )
 
+// Erased is Anomaly of an event that was erased, which has the mark [Anomaly], and of a
+// delivery that lost one.
+const Erased = "erased"
+
 // Event is one element of a delivery's body. Its bytes are stored once, with
 // the delivery; Offset and Length say where they are.
 //

@@ -52,6 +52,7 @@ const (
 	kindKnown                      // a row of an earlier run
 	kindRepeat                     // named before in this input
 	kindConflict                   // contradicts an earlier record of this input
+	kindErased                     // was erased
 )
 
 func newChunk(s *staging, entries []ledger.Entry, f progress) *chunk {
@@ -80,6 +81,9 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
 	c.sort()
+	if err := c.classifyErased(ctx, t); err != nil {
+		return err
+	}
 	if c.expectKnown {
 		if err := c.lookUp(ctx, t); err != nil {
 			return err
@@ -131,12 +135,12 @@ func (c *chunk) byKey(yield func(head int, repeats []int) bool) {
 // classifyRepeats classifies the repeats within the chunk.
 func (c *chunk) classifyRepeats() {
 	for head, repeats := range c.byKey {
-		if len(repeats) == 0 {
+		if len(repeats) == 0 || c.classified[head].kind == kindErased {
 			continue
 		}
 		first, row := &c.entries[head], c.base+int64(head)
 		switch f := c.classified[head]; f.kind {
-		case kindNew:
+		case kindNew, kindErased:
 		case kindKnown:
 			row = f.row
 		case kindRepeat, kindConflict:
@@ -182,7 +186,9 @@ func newKeyLookup() keyLookup {
 func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	heads := make([]int, 0, len(c.entries))
 	for head := range c.byKey {
-		heads = append(heads, head)
+		if c.classified[head].kind != kindErased {
+			heads = append(heads, head)
+		}
 	}
 	c.expectKnown = false // unless one is found
 	query, decide := &c.s.d.sql.keyLookup.brief, c.classifyKnown
@@ -278,6 +284,9 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	added, err := c.insert(ctx, t, rows)
 	if err == nil && added != int64(len(rows)) {
 		return errNotNew
+	}
+	if err == nil {
+		err = c.forgetErased(ctx, t, rows)
 	}
 	if err != nil {
 		return err

@@ -113,7 +113,7 @@ func valueFor(table, column, kind string, n int) any {
 		return ""
 	case kind == "TEXT":
 		return text
-	case kind == "BLOB" && column != "print" && n%4 == 1:
+	case kind == "BLOB" && column != "print" && column != "hash" && n%4 == 1:
 		return []byte{}
 	case kind == "BLOB":
 		return append([]byte{0, 0xff, byte(n), byte(n >> 8)}, long...)

@@ -60,7 +60,7 @@ func (d *DB) requireRun(ctx context.Context, run int64) error {
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
 
 const runColumns = `SELECT r.id, a.name, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
-	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.requests, r.last_sent, r.filling <> 0
+	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r JOIN accounts a ON a.id = r.account_id WHERE r.state = 'open' `
 
 // scanRun reads a row of runColumns.
@@ -69,7 +69,7 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var files []byte
 	r := &sum.Run
 	err = s.Scan(&r.ID, &r.Plan.Account, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
-		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &sum.Requests, &lastSent, &sum.Partial)
+		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Erased, &sum.Requests, &lastSent, &sum.Partial)
 	if err == nil {
 		err = json.Unmarshal(files, &r.Plan.Files)
 	}

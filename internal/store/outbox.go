@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -223,7 +224,8 @@ func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, accepts func(
 		}
 		rows = append(rows, e)
 	}
-	if len(rows) == 0 || !accepts(rows) {
+	erased := func(e inbox.Event) bool { return e.Anomaly == inbox.Erased }
+	if rows = slices.DeleteFunc(rows, erased); len(rows) == 0 || !accepts(rows) {
 		return nil
 	}
 	p.accepted = true

@@ -18,6 +18,16 @@ type arrival struct {
 	rows     []inbox.Event
 	sums     [][]byte // hashes of the rows' bytes, nil for an anomaly
 	receipt  inbox.Receipt
+	dropped  bool // its header and its body are not kept: all its events were erased
+}
+
+// values returns what [deliveryColumns] are to hold.
+func (a *arrival) values() []any {
+	values := deliveryValues(a.delivery)
+	if a.dropped {
+		values[len(values)-2], values[len(values)-1] = []byte{}, nil
+	}
+	return values
 }
 
 // newArrival returns an arrival that is not stored yet. Its error names a row that
@@ -55,6 +65,12 @@ func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 
 // putAll adds deliveries and their events, as if one after the other.
 func (t *tx) putAll(ctx context.Context, all []*arrival) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if err := t.blankErased(ctx, all); err != nil {
+		return err
+	}
 	for from := 0; from < len(all); {
 		to, size := from, 0
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
@@ -67,7 +83,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		}
 		if _, err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
 			a := all[from+n]
-			return append(append(args, a.receipt.Delivery), deliveryValues(a.delivery)...)
+			return append(append(args, a.receipt.Delivery), a.values()...)
 		}); err != nil {
 			return err
 		}

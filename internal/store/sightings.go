@@ -53,7 +53,10 @@ func (s *ownedSighting) statusKey() statusKey {
 
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
 func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) error {
-	seen = indexable(seen)
+	seen, err := t.dropErasedSightings(ctx, indexable(seen))
+	if err != nil {
+		return err
+	}
 	known, err := t.knownSightings(ctx, seen)
 	if err != nil {
 		return err

@@ -250,8 +250,8 @@ func (s *staging) write(ctx context.Context, do work) error {
 // that is being filled.
 func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
-		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8 WHERE id = $9`, filling,
-		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, s.run.ID); err != nil {
+		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, erased = $9 WHERE id = $10`, filling,
+		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Erased, s.run.ID); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {

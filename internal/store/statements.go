@@ -16,6 +16,7 @@ type statements struct {
 	// and three texts for each: most of the cost of a row is its parameters.
 	consecutiveRows [len(widths)]string
 	currentEvents   keySelect
+	erased          keySelect
 }
 
 func newStatements() *statements {
@@ -47,6 +48,7 @@ func newStatements() *statements {
 
 		consecutiveRows: newConsecutiveRows(),
 		currentEvents:   newKeySelect("SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key"),
+		erased:          newKeySelect("SELECT hash FROM erased WHERE hash"),
 	}
 }
 

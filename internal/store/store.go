@@ -32,6 +32,7 @@ var (
 	_ ledger.Statistics    = (*DB)(nil)
 	_ ledger.Versions      = (*DB)(nil)
 	_ ledger.Sweeps        = (*DB)(nil)
+	_ ledger.Eraser        = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)

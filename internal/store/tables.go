@@ -22,7 +22,7 @@ var copied = []table{
 	{name: "assumptions", key: []string{"account_id", "name"}},
 	{name: "sweeps", key: []string{"account_id", "name"}},
 	{name: "observed", key: []string{"account_id", "kind", "name"}},
-	{name: "erased", key: []string{"account_id", "hash"}},
+	{name: "erased", key: []string{"hash"}},
 	{name: "counters", key: []string{"name"}, part: "name <> 'commits'"},
 	{name: "runs", key: []string{"id"}},
 	{name: "batches", key: []string{"id"}},

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -33,7 +34,11 @@ func (d *DB) Record(ctx context.Context, account string, answers []ledger.Record
 		if err := d.recordSightings(ctx, t, all); err != nil {
 			return err
 		}
-		return d.keepAnswers(ctx, t, id, answers, packed)
+		kept := slices.Clone(packed) // the transaction may be tried again
+		if err := t.dropErasedAnswers(ctx, id, answers, kept); err != nil {
+			return err
+		}
+		return d.keepAnswers(ctx, t, id, answers, kept)
 	})
 }
 

@@ -16,6 +16,10 @@ type Upkeep struct {
 	// no file.
 	FreeBytes func(ctx context.Context) (int64, error)
 
+	// Compact removes what was deleted from the unused space. It returns where it may be
+	// left: files of the store, or commands to run.
+	Compact func(ctx context.Context) (left []string, err error)
+
 	// TableBytes returns how many bytes each table takes, its indexes included.
 	TableBytes func(ctx context.Context) (map[string]int64, error)
 
@@ -69,4 +73,10 @@ func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
 	}
 	n, err := d.engine.Upkeep.FreeBytes(ctx)
 	return &n, d.fail("read", err)
+}
+
+// Compact removes what was erased from unused space, see [ledger.Eraser].
+func (d *DB) Compact(ctx context.Context) ([]string, error) {
+	left, err := d.engine.Upkeep.Compact(ctx)
+	return left, d.fail("write", err)
 }

@@ -326,6 +326,7 @@ type tx struct {
 	verified map[string]bool     // see [tx.verifiedFrom]
 	sums     bool                // those of what was refused are those of the table
 	run      rowRun              // that [tx.runOf] read last
+	erased   *erasedNames        // see [tx.erasedNames]
 }
 
 // runInSavepoint does a job, and rolls it alone back if it fails. The first error

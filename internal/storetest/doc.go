@@ -35,6 +35,7 @@ type Trackings struct {
 	ledger.Statistics
 	ledger.Versions
 	ledger.Sweeps
+	ledger.Eraser
 	ledger.EventFollower
 }
 

@@ -21,6 +21,7 @@ func Ledger(t *testing.T, h Harness) {
 		"Trackings":   trackingTests,
 		"Statistics":  statisticsTests,
 		"Versions":    versionTests,
+		"Erase":       eraseTests,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })
 	}

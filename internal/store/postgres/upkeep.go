@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
@@ -18,7 +19,7 @@ import (
 func (e *engine) upkeep(writable bool) store.Upkeep {
 	u := store.Upkeep{
 		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
-		Freeze: e.freeze, LastNumber: e.lastNumber, Load: e.load,
+		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber, Load: e.load,
 		BeginCopy: beginCopy, FinishCopy: finishCopy, Unfinished: e.unfinished,
 		Tables: map[string][]string{"deliveries": {"delivery_bytes", "delivery_records"}},
 	}
@@ -43,6 +44,49 @@ func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query str
 		}
 		return again, rows.Err()
 	})
+}
+
+// compact is for [store.Upkeep]: it writes the tables anew whose rows may have been
+// erased, with their statistics, which hold samples. Tables of another role, and those
+// that others keep in use, are left for the command that it returns.
+func (e *engine) compact(ctx context.Context) (left []string, err error) {
+	type table struct {
+		name string
+		own  bool
+	}
+	var tables []table
+	if err := e.each(ctx, func(rows *sql.Rows) error {
+		var t table
+		err := rows.Scan(&t.name, &t.own)
+		tables = append(tables, t)
+		return err
+	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+		AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "identity", "owners", "owner_commits", "staging", "counters"}); err != nil {
+		return nil, err
+	}
+	conn, err := e.readers.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // goes back to the pool
+	if _, err := conn.ExecContext(ctx, "SET lock_timeout = '10s'"); err != nil {
+		return nil, err
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), "RESET lock_timeout") //nolint:errcheck // others wait no longer than that
+	for _, t := range tables {
+		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize()
+		if t.own {
+			_, err = conn.ExecContext(ctx, command)
+		}
+		switch state := (*pgconn.PgError)(nil); {
+		case !t.own, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
+			left = append(left, command)
+		case err != nil:
+			return left, err
+		}
+		err = nil
+	}
+	return left, nil
 }
 
 // tableBytes is for [store.Upkeep]. A partition counts as its table; deliveries are two.

@@ -17,7 +17,7 @@ import (
 // upkeep returns what commands about the store itself need of the file.
 func (f *file) upkeep() store.Upkeep {
 	u := store.Upkeep{
-		Backup: f.backUp, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
+		Backup: f.backUp, Compact: f.compact, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
 		Freeze: f.freeze, LastNumber: f.lastNumber, FinishCopy: finishCopy,
 	}
 	if f.readOnly != nil { // this user can't keep others from writing
@@ -61,6 +61,37 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 	}
 	_, err = conn.ExecContext(ctx, "VACUUM INTO ?", path)
 	return err
+}
+
+// compact is for [store.Upkeep]: it writes the file anew, and empties the log. Copies
+// that were made of older versions, and files of salvaged answers, are left.
+func (f *file) compact(ctx context.Context) ([]string, error) {
+	pool, err := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close() //nolint:errcheck // nothing is left to write
+	pool.SetMaxOpenConns(1)
+	if _, err := pool.ExecContext(ctx, "VACUUM"); err != nil {
+		return nil, err
+	}
+	var busy, frames, moved int
+	if err := pool.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved); err != nil {
+		return nil, err
+	}
+	if busy != 0 {
+		return nil, &store.Error{Kind: store.ErrLocked, Path: f.path, Op: "compact", Err: errors.New("its log is in use")}
+	}
+	var left []string
+	entries, err := os.ReadDir(filepath.Dir(f.path))
+	for _, e := range entries {
+		for _, kind := range []string{".bak-v", ".salvage-", ".copying-"} {
+			if strings.HasPrefix(e.Name(), filepath.Base(f.path)+kind) {
+				left = append(left, filepath.Join(filepath.Dir(f.path), e.Name()))
+			}
+		}
+	}
+	return left, err
 }
 
 // freeBytes is for [store.Upkeep].

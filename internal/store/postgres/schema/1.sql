@@ -90,10 +90,9 @@ CREATE TABLE observed (
 );
 
 CREATE TABLE erased (
+	hash       BYTEA NOT NULL PRIMARY KEY,
 	account_id BIGINT NOT NULL,
-	hash       BYTEA NOT NULL,
-	at         BIGINT NOT NULL,
-	PRIMARY KEY (account_id, hash)
+	at         BIGINT NOT NULL
 );
 
 CREATE TABLE counters (
@@ -167,7 +166,8 @@ CREATE TABLE runs (
 	repeats       BIGINT NOT NULL,
 	requests      BIGINT NOT NULL,
 	last_sent     BIGINT NOT NULL,
-	filling       BIGINT NOT NULL DEFAULT 0
+	filling       BIGINT NOT NULL DEFAULT 0,
+	erased        BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
 -- The run that brought a row in.
 CREATE INDEX runs_by_row ON runs (first_row, id);
@@ -472,7 +472,7 @@ CREATE RULE deliveries_insert AS ON INSERT TO deliveries DO INSTEAD (
 );
 
 -- The rule is faster than a trigger; COPY takes no rules. A body that becomes NULL is
--- dropped with its header; otherwise they do not change.
+-- dropped with its header; otherwise they change only where something is erased.
 CREATE FUNCTION change_delivery() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
 	IF tg_op = 'INSERT' THEN
@@ -482,8 +482,12 @@ BEGIN
 	IF tg_op = 'DELETE' THEN
 		DELETE FROM delivery_records WHERE seq = old.seq;
 	ELSE
-		UPDATE delivery_records SET verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
-			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN bytes END WHERE seq = old.seq;
+		UPDATE delivery_records SET path = new.path, raw_query = new.raw_query, anomaly = new.anomaly,
+			verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
+			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN length(new.header) + length(new.body) END WHERE seq = old.seq;
+		IF new.body <> old.body OR new.header <> old.header THEN
+			UPDATE delivery_bytes SET header = new.header, body = new.body WHERE seq = old.seq AND new.body IS NOT NULL;
+		END IF;
 	END IF;
 	IF tg_op = 'DELETE' OR new.body IS NULL THEN
 		DELETE FROM delivery_bytes WHERE seq = old.seq;

@@ -12,10 +12,12 @@ CREATE TABLE observed (
 	PRIMARY KEY (account_id, kind, name)
 ) WITHOUT ROWID;
 
--- Rows that were erased, so that they are not sent again.
+-- Shipments that were erased, so that they are neither sent nor kept again.
 CREATE TABLE erased (
+	hash       BLOB NOT NULL PRIMARY KEY, -- keyed by the account's salt
 	account_id BIGINT NOT NULL,
-	hash       BLOB NOT NULL, -- keyed
-	at         BIGINT NOT NULL,
-	PRIMARY KEY (account_id, hash)
+	at         BIGINT NOT NULL
 ) WITHOUT ROWID;
+
+-- Records of the input that were erased, before it was staged or since.
+ALTER TABLE runs ADD COLUMN erased BIGINT NOT NULL DEFAULT 0;

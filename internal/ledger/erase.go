@@ -1,0 +1,68 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// ErrErased says that what is kept of a tracking was erased.
+var ErrErased = errors.New("erased from the store")
+
+// ErrBeingSent says that a row can't be erased: a living process is sending it, or is
+// about to.
+var ErrBeingSent = errors.New("another process is sending it")
+
+// Eraser removes what is kept of shipments, and remembers them by keyed hashes alone.
+//
+// Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
+type Eraser interface {
+	// Erase removes the shipments of the account that queries name, each by its
+	// referId or its number: rows, answers, trackings and events. Where others hold
+	// the same number, what is known of the number alone stays. An error that matches
+	// [ErrBeingSent] comes before anything is removed. Calling it again removes what
+	// is left: it may end anywhere. What was removed may stay in unused space until
+	// Compact.
+	Erase(ctx context.Context, account string, qs []tracking.Query) (Erasure, error)
+
+	// Compact removes what was erased from the store's unused space too. It returns
+	// where copies may be left that it can't remove.
+	Compact(ctx context.Context) ([]string, error)
+
+	// Erased returns for each query when it was erased, zero if it was not: a referId,
+	// a number, or with both a row. A referId or a number that a later row has was not.
+	Erased(ctx context.Context, account string, qs []tracking.Query) ([]time.Time, error)
+}
+
+// Erasure counts what was removed.
+type Erasure struct {
+	Unknown []int // queries that name nothing that is or was in the store
+	Shared  int64 // numbers that stay: others hold them too
+
+	Rows, Unsettled int64 // rows of inputs; those whose outcome was unknown
+	Pending         int64 // rows that were not sent yet
+	Trackings       int64 // what was known of them
+	Responses       int64 // to queries, earlier ones included
+	BatchResponses  int64 // to create requests, with those of other rows
+	Events          int64 // in deliveries that hold others too, or not
+	Deliveries      int64 // whose bytes were dropped whole
+	Refused         int64 // refused deliveries
+	Texts           int64 // reasons, file names and the like that named one
+}
+
+// Add adds other to e.
+func (e *Erasure) Add(other Erasure) {
+	e.Shared += other.Shared
+	e.Rows += other.Rows
+	e.Unsettled += other.Unsettled
+	e.Pending += other.Pending
+	e.Trackings += other.Trackings
+	e.Responses += other.Responses
+	e.BatchResponses += other.BatchResponses
+	e.Events += other.Events
+	e.Deliveries += other.Deliveries
+	e.Refused += other.Refused
+	e.Texts += other.Texts
+}

@@ -1,0 +1,411 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// eraseAtOnce is how many shipments one transaction erases: others wait for it.
+const eraseAtOnce = 200
+
+// shipment is a row, or what is known of a tracking without one.
+type shipment struct {
+	tracking.Key
+
+	row      int64 // 0 if it has none
+	sighting int64 // likewise
+	account  int64 // 0 of a number alone
+}
+
+// erasure is the shipments to erase, and the names that are theirs alone.
+type erasure struct {
+	d       *DB
+	account int64
+	all     []shipment
+	refs    map[string]bool // referIds
+	words   words           // what texts and bytes are searched for
+	routers map[string]bool // the service's own identifiers
+	done    ledger.Erasure
+}
+
+// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, and
+// rows and trackings, by which the rest is found, are removed last.
+func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query) (done ledger.Erasure, err error) {
+	// A run that is being staged may hold what is to be erased.
+	_, unlock, err := d.lockStaging(ctx)
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, d.fail("lock", unlock())) }()
+	if err := d.indexNumbers(ctx, 0); err != nil {
+		return done, err
+	}
+	e := &erasure{d: d, account: -1, refs: map[string]bool{}, words: newWords(), routers: map[string]bool{}}
+	if e.account, err = d.accountID(ctx, account); err != nil {
+		return done, err
+	}
+	for i, q := range qs {
+		some, err := e.find(ctx, account, q)
+		if err != nil {
+			return done, err
+		}
+		if !some {
+			e.done.Unknown = append(e.done.Unknown, i)
+		}
+	}
+	for _, step := range []func(context.Context) error{
+		e.narrow, e.findRouters, e.requireIdle, func(ctx context.Context) error { return e.remember(ctx, account) },
+		e.eraseDeliveries, e.eraseEvents, e.eraseRefused, e.eraseAnswers, e.eraseTexts, e.eraseShipments,
+	} {
+		if err := step(ctx); err != nil {
+			return e.done, err
+		}
+	}
+	return e.done, nil
+}
+
+// find adds what is kept of a query. It reports whether there is anything, or was.
+func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (bool, error) {
+	before := len(e.all)
+	folded := tracking.FoldNumber(q.Number)
+	where := "x.account_id = $1 AND x.refer_id = $2"
+	args := []any{e.account, q.ReferID}
+	if q.ReferID == "" {
+		args[1] = folded
+	}
+	rows, sightings := "rows x WHERE "+where, "sightings x WHERE "+where
+	if q.ReferID == "" {
+		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.account_id = $1 AND n.folded = $2 AND n.folded <> ''"
+		sightings = "sightings x WHERE x.account_id IN (0, $1) AND x.folded = $2 AND x.folded <> ''"
+	}
+	for _, part := range []string{"SELECT x.id, 0, x.account_id, x.refer_id, x.number FROM " + rows,
+		"SELECT 0, x.id, x.account_id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)"} {
+		more, err := list(ctx, e.d.each, func(s scanner) (one shipment, err error) {
+			err = s.Scan(&one.row, &one.sighting, &one.account, &one.ReferID, &one.Number)
+			return one, err
+		}, part, args...)
+		if err != nil {
+			return false, err
+		}
+		e.all = append(e.all, more...)
+	}
+	known := len(e.all) > before
+	if !known {
+		if q.ReferID == "" {
+			if _, err := e.d.row(ctx, []any{&known}, "SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)", foldKey(q.Number)); err != nil {
+				return false, err
+			}
+		}
+		at, err := e.d.Erased(ctx, account, []tracking.Query{{ReferID: q.ReferID, Number: q.Number}})
+		if known = known || err == nil && !at[0].IsZero(); !known {
+			return false, err
+		}
+	}
+	if q.ReferID != "" {
+		e.refs[q.ReferID] = true
+	}
+	e.words.addNumber(q.Number)
+	for _, s := range e.all[before:] {
+		e.words.addNumber(s.Number)
+		if s.ReferID != "" {
+			e.refs[s.ReferID] = true
+		}
+	}
+	return true, nil
+}
+
+// narrow leaves out the names that others hold too: what is said of these stays.
+func (e *erasure) narrow(ctx context.Context) error {
+	rows, keys := map[int64]bool{}, map[tracking.Key]bool{}
+	for _, s := range e.all {
+		rows[s.row] = true
+		keys[s.Key] = true
+	}
+	holds := func(query string, args ...any) (bool, error) {
+		held := false
+		err := e.d.each(ctx, func(s scanner) error {
+			var row, account int64
+			var k tracking.Key
+			err := s.Scan(&row, &account, &k.ReferID, &k.Number)
+			held = held || !rows[row] && (account != e.account || !keys[k])
+			return err
+		}, query, args...)
+		return held, err
+	}
+	for number := range e.words.numbers {
+		held, err := holds(`SELECT r.id, r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
+			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id
+			UNION ALL SELECT -1, s.account_id, s.refer_id, s.number FROM accounts a CROSS JOIN sightings s WHERE s.account_id = a.id AND s.folded = $1`, number)
+		if err != nil {
+			return err
+		}
+		if held {
+			delete(e.words.numbers, number)
+			e.done.Shared++
+		}
+	}
+	// What is known of a number alone goes with the last who holds it.
+	e.all = slices.DeleteFunc(e.all, func(s shipment) bool {
+		return s.account == noAccount && !e.words.numbers[tracking.FoldNumber(s.Number)]
+	})
+	for ref := range e.refs {
+		held, err := holds(`SELECT id, account_id, refer_id, number FROM rows WHERE account_id = $1 AND refer_id = $2
+			UNION ALL SELECT -1, account_id, refer_id, number FROM sightings WHERE account_id = $1 AND refer_id = $2`, e.account, ref)
+		if err != nil {
+			return err
+		}
+		if held {
+			delete(e.refs, ref)
+		} else {
+			e.words.refs[ref] = true
+		}
+	}
+	return e.findUnowned(ctx)
+}
+
+// findUnowned adds what is known of the numbers alone.
+func (e *erasure) findUnowned(ctx context.Context) error {
+	for number := range e.words.numbers {
+		more, err := list(ctx, e.d.each, func(s scanner) (one shipment, err error) {
+			err = s.Scan(&one.sighting, &one.Number)
+			return one, err
+		}, "SELECT id, number FROM sightings WHERE account_id = 0 AND folded = $1", number)
+		if err != nil {
+			return err
+		}
+		for _, s := range more {
+			if !slices.ContainsFunc(e.all, func(o shipment) bool { return o.sighting == s.sighting }) {
+				e.all = append(e.all, s)
+			}
+		}
+	}
+	return nil
+}
+
+// findRouters finds the service's own identifiers of the shipments.
+func (e *erasure) findRouters(ctx context.Context) error {
+	for _, s := range e.all {
+		id := max(s.row, 0)
+		if s.row == 0 {
+			id = s.sighting
+		}
+		var router string
+		var shared bool
+		if _, err := e.d.row(ctx, []any{&router, &shared}, `SELECT s.router_id, EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.id <> s.id
+			AND o.account_id <> 0) FROM sightings s WHERE s.id = $1`, id); err != nil {
+			return err
+		}
+		if router != "" && !shared {
+			e.routers[router] = true
+			e.words.refs[router] = true
+		}
+	}
+	return nil
+}
+
+// requireIdle returns an error if a living process is sending a row, or is about to.
+func (e *erasure) requireIdle(ctx context.Context) error {
+	for part := range slices.Chunk(e.all, eraseAtOnce) {
+		if err := e.d.run(ctx, func(ctx context.Context, t *tx) error {
+			for _, s := range part {
+				if err := t.requireNotSending(ctx, s); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
+	var state, sender, owner string
+	var run int64
+	found, err := t.row(ctx, []any{&state, &sender, &run, &owner}, `SELECT COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner
+		FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
+	if err != nil || !found || state != string(ledger.Sending) && state != string(ledger.Pending) {
+		return err
+	}
+	me, err := t.owner(ctx)
+	if err != nil {
+		return err
+	}
+	if state == string(ledger.Sending) {
+		owner = sender
+	}
+	if owner == "" || owner == me && state == string(ledger.Pending) {
+		return nil
+	}
+	if alive, err := t.isAlive(ctx, owner); !alive || err != nil {
+		return err
+	}
+	return fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent)
+}
+
+// remember writes the hashes of what is erased.
+func (e *erasure) remember(ctx context.Context, account string) error {
+	if len(e.all)+len(e.words.numbers)+len(e.refs) == 0 {
+		return nil
+	}
+	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
+		id, err := t.accountID(ctx, account)
+		if err != nil {
+			return err
+		}
+		var salt []byte
+		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
+			return err
+		}
+		t.erased = nil
+		var hashes [][]byte
+		for _, s := range e.all {
+			if s.ReferID != "" {
+				hashes = append(hashes, erasedHash(salt, erasedPair, s.ReferID, tracking.FoldNumber(s.Number)))
+			}
+		}
+		for ref := range e.refs {
+			hashes = append(hashes, erasedHash(salt, erasedRefer, ref))
+		}
+		for number := range e.words.numbers {
+			hashes = append(hashes, erasedHash(salt, erasedNumber, number))
+		}
+		for _, hash := range hashes {
+			if _, err := t.exec(ctx, "INSERT INTO erased (hash, account_id, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", hash, id, millis(time.Now())); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// eraseShipments removes rows and what is known of trackings.
+func (e *erasure) eraseShipments(ctx context.Context) error {
+	for part := range slices.Chunk(e.all, eraseAtOnce) {
+		done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (ledger.Erasure, error) { return t.eraseShipments(ctx, part) })
+		if err != nil {
+			return err
+		}
+		e.done.Add(done)
+	}
+	return nil
+}
+
+func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Erasure, err error) {
+	m := t.newRowMover()
+	for _, s := range all {
+		if s.row > 0 {
+			err = t.eraseRow(ctx, m, s, &done)
+		} else {
+			err = t.eraseSighting(ctx, s.sighting, &done)
+		}
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, m.finish(ctx)
+}
+
+// eraseSighting removes what is known of a tracking without a row.
+func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
+	if _, err := t.exec(ctx, insertCounts+" SELECT account_id, 0, status_id, carrier, "+transitDays+", -1, 0 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
+		return err
+	}
+	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
+	done.Trackings += n
+	return err
+}
+
+// eraseRow removes a row, its tracking, and its mentions in inputs. Its batch is
+// counted again when m is finished.
+func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger.Erasure) error {
+	if err := t.requireNotSending(ctx, s); err != nil {
+		return err
+	}
+	var state string
+	var b batch
+	found, err := t.row(ctx, []any{&state, &b.id, &b.first, &b.last, &b.rows}, `SELECT COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows
+		FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
+	if err != nil || !found {
+		return err
+	}
+	done.Rows++
+	switch ledger.State(state) {
+	case ledger.Pending:
+		done.Pending++
+	case ledger.Unknown, ledger.Sending:
+		done.Unsettled++
+	case ledger.Accepted, ledger.Rejected:
+	}
+	if err := m.addSource(ctx, b); err != nil {
+		return err
+	}
+	if err := t.eraseMentions(ctx, s.row); err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, insertCounts+` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1, 0
+		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
+		return err
+	}
+	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
+	if done.Trackings += n; err != nil {
+		return err
+	}
+	return t.execAll(ctx, []string{
+		"UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1 WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'",
+		"DELETE FROM absences WHERE row_id = $1",
+		"DELETE FROM dismissals WHERE row_id = $1",
+		"DELETE FROM numbers WHERE (account_id, folded, row_id) IN (SELECT account_id, fold_number(number), id FROM rows WHERE id = $1)",
+		"DELETE FROM rows WHERE id = $1",
+	}, s.row)
+}
+
+// eraseMentions removes what inputs say of a row that they name again.
+func (t *tx) eraseMentions(ctx context.Context, row int64) error {
+	if err := t.execAll(ctx, []string{
+		`UPDATE runs SET repeats = repeats - (SELECT COUNT(*) FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1),
+			erased = erased + (SELECT COUNT(*) FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1)
+			WHERE EXISTS (SELECT 1 FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1)`,
+		"DELETE FROM repeats WHERE row_id = $1",
+	}, row); err != nil {
+		return err
+	}
+	type mention struct {
+		run     int64
+		known   knownRange
+		carrier *string
+	}
+	all, err := list(ctx, t.each, func(s scanner) (k mention, err error) {
+		err = s.Scan(&k.run, &k.known.pos, &k.known.row, &k.known.rows, &k.known.file, &k.known.line, &k.known.step, &k.carrier)
+		return k, err
+	}, "SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows WHERE row_id <= $1 AND row_id + rows > $1", row)
+	if err != nil {
+		return err
+	}
+	for _, k := range all {
+		before := row - k.known.row
+		if _, err := t.exec(ctx, "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3", before, k.run, k.known.pos); err != nil {
+			return err
+		}
+		if after := k.known.rows - before - 1; after > 0 {
+			if _, err := t.exec(ctx, "INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+				k.run, k.known.pos+before+1, row+1, after, k.known.file, int64(k.known.line)+(before+1)*int64(k.known.step), k.known.step, k.carrier); err != nil {
+				return err
+			}
+		}
+		if err := t.execAll(ctx, []string{
+			"DELETE FROM run_known_rows WHERE run_id = $1 AND rows = 0",
+			"UPDATE runs SET known_rows = known_rows - 1, erased = erased + 1 WHERE id = $1",
+		}, k.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}

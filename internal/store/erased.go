@@ -1,0 +1,286 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// What a hash in table erased stands for. Each is keyed by the salt of its account, so
+// that nobody who has only the hash can try numbers.
+const (
+	erasedPair   = "pair"    // a row: it is not sent again
+	erasedRefer  = "referId" // what is said of it is not kept
+	erasedNumber = "number"  // likewise, by events too
+)
+
+// erasedHash returns what is kept of something that was erased.
+func erasedHash(salt []byte, kind string, names ...string) []byte {
+	mac := hmac.New(sha256.New, salt)
+	for _, s := range append([]string{"erased", kind}, names...) {
+		mac.Write(binary.AppendUvarint(nil, uint64(len(s))))
+		mac.Write([]byte(s))
+	}
+	return mac.Sum(nil)
+}
+
+// erasedNames asks whether what is about to be stored was erased. Most stores hold
+// nothing that was: then it asks no more than that, once a transaction.
+type erasedNames struct {
+	salts  map[int64][]byte // by account; empty if nothing was erased
+	hashes map[string]bool  // asked for, and whether it was erased
+}
+
+// erasedNames returns those of the transaction.
+func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
+	if t.erased != nil {
+		return t.erased, nil
+	}
+	var some bool
+	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM erased)"); err != nil {
+		return nil, err
+	}
+	e := &erasedNames{salts: map[int64][]byte{}, hashes: map[string]bool{}}
+	if some {
+		if err := t.each(ctx, func(s scanner) error {
+			var id int64
+			var salt []byte
+			err := s.Scan(&id, &salt)
+			e.salts[id] = salt
+			return err
+		}, "SELECT id, salt FROM accounts"); err != nil {
+			return nil, err
+		}
+	}
+	t.erased = e
+	return e, nil
+}
+
+// any reports whether anything was erased.
+func (e *erasedNames) any() bool { return len(e.salts) > 0 }
+
+// ofPair, ofRefer and ofNumber return hashes; of a number one for each account.
+func (e *erasedNames) ofPair(account int64, k tracking.Key) []byte {
+	return erasedHash(e.salts[account], erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
+}
+
+func (e *erasedNames) ofRefer(account int64, referID string) []byte {
+	return erasedHash(e.salts[account], erasedRefer, referID)
+}
+
+func (e *erasedNames) ofNumber(number string) [][]byte {
+	var all [][]byte
+	for _, salt := range e.salts {
+		all = append(all, erasedHash(salt, erasedNumber, tracking.FoldNumber(number)))
+	}
+	return all
+}
+
+// find looks hashes up: afterwards has knows them.
+func (t *tx) findErased(ctx context.Context, e *erasedNames, hashes [][]byte) error {
+	clear(e.hashes)
+	return t.w.sql.erased.each(ctx, t, hashes, func(s scanner) error {
+		var hash []byte
+		err := s.Scan(&hash)
+		e.hashes[string(hash)] = true
+		return err
+	})
+}
+
+func (e *erasedNames) has(hashes ...[]byte) bool {
+	return slices.ContainsFunc(hashes, func(h []byte) bool { return e.hashes[string(h)] })
+}
+
+// dropErasedSightings returns the sightings without those of erased trackings.
+func (t *tx) dropErasedSightings(ctx context.Context, seen []ownedSighting) ([]ownedSighting, error) {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() || len(seen) == 0 {
+		return seen, err
+	}
+	hashesOf := func(s ownedSighting) [][]byte {
+		if s.Key.ReferID == "" {
+			return e.ofNumber(s.Key.Number)
+		}
+		return [][]byte{e.ofPair(s.account, s.Key), e.ofRefer(s.account, s.Key.ReferID)}
+	}
+	var all [][]byte
+	for _, s := range seen {
+		all = append(all, hashesOf(s)...)
+	}
+	if err := t.findErased(ctx, e, all); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(seen), func(s ownedSighting) bool { return e.has(hashesOf(s)...) }), nil
+}
+
+// dropErasedAnswers removes from packed the answers that say something of an erased
+// tracking.
+func (t *tx) dropErasedAnswers(ctx context.Context, account int64, answers []ledger.RecordedAnswer, packed [][]byte) error {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() {
+		return err
+	}
+	hashesOf := func(a ledger.RecordedAnswer) [][]byte {
+		hashes := [][]byte{e.ofRefer(account, a.ReferID)}
+		for _, s := range a.Seen {
+			hashes = append(hashes, e.ofPair(account, s.Key), e.ofRefer(account, s.Key.ReferID))
+		}
+		return hashes
+	}
+	var all [][]byte
+	for _, a := range answers {
+		all = append(all, hashesOf(a)...)
+	}
+	if err := t.findErased(ctx, e, all); err != nil {
+		return err
+	}
+	for i, a := range answers {
+		if e.has(hashesOf(a)...) {
+			packed[i] = nil
+		}
+	}
+	return nil
+}
+
+// classifyErased classifies the records of an input that were erased: they take a
+// number and nothing else.
+func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() {
+		return err
+	}
+	hashes := make([][]byte, len(c.entries))
+	for i := range c.entries {
+		hashes[i] = e.ofPair(c.s.account, c.entries[i].Item.Key())
+	}
+	if err := t.findErased(ctx, e, hashes); err != nil {
+		return err
+	}
+	for i, hash := range hashes {
+		if e.has(hash) {
+			c.classified[i].kind = kindErased
+			c.tally.Erased++
+		}
+	}
+	return nil
+}
+
+// forgetErased lets what is said of new rows be kept, also where another row of their
+// referId or number was erased.
+func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() {
+		return err
+	}
+	var hashes [][]byte
+	for _, i := range rows {
+		item := &c.entries[i].Item
+		hashes = append(append(hashes, e.ofRefer(c.s.account, item.ReferID)), e.ofNumber(item.Number)...)
+	}
+	if err := t.findErased(ctx, e, hashes); err != nil {
+		return err
+	}
+	for hash := range e.hashes {
+		if _, err := t.exec(ctx, "DELETE FROM erased WHERE hash = $1", []byte(hash)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blankErased blanks what deliveries say of erased numbers: the rest is stored as it is.
+func (t *tx) blankErased(ctx context.Context, all []*arrival) error {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() {
+		return err
+	}
+	var hashes [][]byte
+	for _, a := range all {
+		for _, r := range a.rows {
+			if r.TrackingNumber != "" {
+				hashes = append(hashes, e.ofNumber(r.TrackingNumber)...)
+			}
+		}
+	}
+	if err := t.findErased(ctx, e, hashes); err != nil {
+		return err
+	}
+	for _, a := range all {
+		a.blank(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)...) })
+	}
+	return nil
+}
+
+// blank blanks the rows that are to be erased. A delivery without any other has no
+// bytes left.
+func (a *arrival) blank(erase func(inbox.Event) bool) {
+	blanked, left := 0, 0
+	for i, r := range a.rows {
+		switch {
+		case r.Anomaly == inbox.Erased: // when the transaction was tried before
+		case !erase(r):
+			left++
+		default:
+			if blanked == 0 {
+				a.delivery.Body, a.rows, a.sums = slices.Clone(a.delivery.Body), slices.Clone(a.rows), slices.Clone(a.sums)
+			}
+			blanked++
+			blankSpan(a.delivery.Body, r.Offset, r.Length)
+			a.sums[i] = nil
+			a.rows[i] = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
+		}
+	}
+	if blanked == 0 {
+		return
+	}
+	a.delivery.Anomaly = inbox.Erased
+	if left == 0 {
+		a.dropped = true
+	}
+}
+
+// blankSpan replaces a value in JSON by an empty one of the same length: what follows
+// stays where it is.
+func blankSpan(body []byte, start, length int) {
+	for i := range length {
+		body[start+i] = ' '
+	}
+	if length > 1 {
+		copy(body[start:], "{}")
+	} else if length == 1 {
+		body[start] = '0'
+	}
+}
+
+// Erased says when queries were erased, see [ledger.Eraser].
+func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]time.Time, error) {
+	times := make([]time.Time, len(qs))
+	var id int64
+	var salt []byte
+	found, err := d.row(ctx, []any{&id, &salt}, "SELECT id, salt FROM accounts WHERE name = $1 AND EXISTS (SELECT 1 FROM erased)", account)
+	for i, q := range qs {
+		if !found || err != nil {
+			break
+		}
+		var hash []byte
+		switch {
+		case q.Number == "":
+			hash = erasedHash(salt, erasedRefer, q.ReferID)
+		case q.ReferID == "":
+			hash = erasedHash(salt, erasedNumber, tracking.FoldNumber(q.Number))
+		default:
+			hash = erasedHash(salt, erasedPair, q.ReferID, tracking.FoldNumber(q.Number))
+		}
+		var at int64
+		_, err = d.row(ctx, []any{&at}, "SELECT at FROM erased WHERE hash = $1", hash)
+		times[i] = instant(at)
+	}
+	return times, err
+}

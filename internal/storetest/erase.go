@@ -1,0 +1,255 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+var eraseTests = map[string]func(*world){
+	"RowsGoAndAreNotSentAgain": erasesRows,
+	"RowsOfInputsThatNameThem": erasesKnownRows,
+	"WhatIsKnownGoes":          erasesWhatIsKnown,
+	"EventsGoAndOthersStay":    erasesEvents,
+	"LaterEventsAreNotKept":    erasesLaterEvents,
+	"SharedNumbersStay":        keepsSharedNumbers,
+	"OneParcelOfAnOrder":       erasesOneParcel,
+	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
+	"NamesOfNothing":           erasesNothing,
+	"AgainAfterAnEnd":          erasesAgain,
+	"OutboxesGiveWay":          erasesEntries,
+	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
+}
+
+func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
+	w.Helper()
+	done, err := w.Erase(w.Context(), account, qs)
+	w.must(err)
+	return done
+}
+
+func byRefer(n int) tracking.Query  { return tracking.Query{ReferID: item(n).ReferID} }
+func byNumber(n int) tracking.Query { return tracking.Query{Number: item(n).Number} }
+
+// erased reports which of the queries were erased.
+func (w *world) erased(qs ...tracking.Query) []bool {
+	w.Helper()
+	times, err := w.Erased(w.Context(), account, qs)
+	w.must(err)
+	all := make([]bool, len(times))
+	for i, at := range times {
+		all[i] = !at.IsZero()
+	}
+	return all
+}
+
+func erasesRows(w *world) {
+	run := w.run(plan(), entries(1, 7)...)
+	w.settle(ledger.Accepted, w.claim(run.ID, 1)...) // 1 to 3
+	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)  // 4 to 6
+	done := w.erase(byRefer(2), byNumber(5), byRefer(7))
+	w.same("rows", []int64{done.Rows, done.Unsettled, done.Pending}, []int64{3, 1, 1})
+	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 2})
+	got, err := w.Run(w.Context(), run.ID)
+	w.must(err)
+	w.same("tally", got.Tally, ledger.Tally{New: 4, Erased: 3})
+	w.same("trackings", w.list(ledger.Filter{}), ids(1, 3, 4, 6))
+	w.same("batches to send", len(w.claim(run.ID, 9)), 0)
+
+	again := w.run(plan(), entries(1, 8)...)
+	w.same("the same input and one more", again.Tally, ledger.Tally{New: 1, Known: 4, KnownOpen: 2, Erased: 3})
+	batches := w.claim(again.ID, 9)
+	w.same("sent", len(batches) == 1 && len(batches[0].Rows) == 1 && batches[0].Rows[0].Item == item(8), true)
+	w.settle(ledger.Accepted, batches...)
+	pair := tracking.Query{ReferID: item(2).ReferID, Number: item(2).Number}
+	w.same("erased", w.erased(byRefer(2), byNumber(2), pair, byRefer(1)), []bool{true, true, true, false})
+	spaced := item(5)
+	spaced.Number = "1z 0005"
+	w.same("in another spelling", w.run(plan(), ledger.Entry{Line: 2, Item: spaced}).Tally, ledger.Tally{Erased: 1})
+}
+
+func erasesKnownRows(w *world) {
+	first := w.run(plan(), entries(1, 9)...)
+	w.settle(ledger.Accepted, w.claim(first.ID, 9)...)
+	second := w.run(plan(), append(entries(1, 9), entries(3, 5)...)...)
+	w.same("tally", second.Tally, ledger.Tally{Known: 9, Repeats: 3})
+	w.erase(byRefer(1), byRefer(4), byRefer(9))
+	got, err := w.Run(w.Context(), second.ID)
+	w.must(err)
+	w.same("tally afterwards", got.Tally, ledger.Tally{Known: 6, Repeats: 2, Erased: 4})
+	w.counts(second.ID, ledger.Counts{Accepted: 6})
+	lines := map[string]int{}
+	for _, r := range collect(w, w.Rows(w.Context(), second.ID)) {
+		if !r.Repeat {
+			lines[r.Item.ReferID] = r.Line
+		}
+	}
+	w.same("lines", lines, map[string]int{"order-0002": 3, "order-0003": 4, "order-0005": 6, "order-0006": 7, "order-0007": 8, "order-0008": 9})
+}
+
+func erasesWhatIsKnown(w *world) {
+	ctx, at := w.Context(), time.UnixMilli(5000)
+	w.run(plan(), entries(1, 3)...)
+	answer := func(n int) ledger.RecordedAnswer {
+		return ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: at, Seen: []ledger.Sighting{sighting(n, at)}, Raw: fmt.Appendf(nil, `{"n":%d}`, n), Digest: []byte{byte(n)}}
+	}
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{answer(1), answer(2)}))
+	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Trackings: 1, Responses: 1})
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{answer(1), answer(2)})) // somebody had asked
+	for n, want := range map[int]bool{1: false, 2: true} {
+		last, err := w.LastAnswer(ctx, account, item(n).ReferID)
+		w.must(err)
+		w.same(fmt.Sprint("answer ", n), last.Raw != nil, want)
+	}
+	w.same("trackings", w.list(ledger.Filter{}), ids(2, 3))
+	counts, err := w.Count(ctx, account, ledger.Filter{})
+	w.must(err)
+	all := int64(0)
+	for _, c := range counts {
+		all += c.Trackings
+	}
+	w.same("counted", all, int64(2))
+}
+
+// eventAbout is an event of the n-th item in JSON.
+func eventAbout(id, n int) string {
+	return fmt.Sprintf(`{"eventId":%q,"data":{"trackingNumber":%q}}`, uuid(id), item(n).Number)
+}
+
+func erasesEvents(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	mixed := "[" + eventAbout(1, 1) + "," + eventAbout(2, 2) + "]"
+	w.put(mixed, inbox.Yes)
+	w.put("["+eventAbout(3, 1)+"]", inbox.No)
+	_, err := w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No))
+	w.must(err)
+	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 2, Deliveries: 1, Refused: 1})
+	d, err := w.Delivery(w.Context(), 1)
+	w.must(err)
+	w.same("length", len(d.Body), len(mixed))
+	w.same("names it", bytes.Contains(d.Body, []byte(item(1).Number)), false)
+	var kept []string
+	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
+		kept = append(kept, e.TrackingNumber+" "+e.EventID+" "+e.Anomaly)
+		if e.TrackingNumber != "" {
+			w.same("bytes of the other", string(e.Raw), eventAbout(2, 2))
+		}
+	}
+	w.same("events", kept, []string{"  erased", item(2).Number + " " + uuid(2) + " ", "  erased"})
+	if d, err = w.Delivery(w.Context(), 2); err != nil || d.Body != nil {
+		w.Errorf("delivery of it alone: body %q, %v", d.Body, err)
+	}
+}
+
+func erasesLaterEvents(w *world) {
+	w.run(plan(), entries(1, 2)...)
+	w.erase(byNumber(1))
+	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
+	w.put("["+eventAbout(3, 1)+"]", inbox.Yes)
+	var numbers []string
+	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
+		numbers = append(numbers, e.TrackingNumber+e.Anomaly)
+	}
+	w.same("events", numbers, []string{"erased", item(2).Number, "erased"})
+	moved, err := w.Follow(w.Context(), []ledger.Sighting{eventSighting(1, item(1).Number, "")}, 0, 1)
+	w.must(err)
+	w.same("followed", moved, true)
+	w.same("trackings", w.list(ledger.Filter{}), ids(2))
+
+	// Once another order has the number, what is said of it is kept again.
+	other := ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "order-later", Number: item(1).Number}}
+	w.same("another order", w.run(plan(), other).Tally, ledger.Tally{New: 1})
+	w.put("["+eventAbout(4, 1)+"]", inbox.Yes)
+	w.same("kept", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 1)
+}
+
+func keepsSharedNumbers(w *world) {
+	twin := ledger.Entry{Line: 9, Item: tracking.Item{ReferID: "order-twin", Number: item(1).Number}}
+	w.run(plan(), append(entries(1, 2), twin)...)
+	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
+	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Shared: 1})
+	w.same("events", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 1)
+	w.same("the other goes too", w.erase(byNumber(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
+}
+
+func erasesOneParcel(w *world) {
+	ctx, at := w.Context(), time.UnixMilli(5000)
+	second := ledger.Entry{Line: 9, Item: tracking.Item{ReferID: item(1).ReferID, Number: "1Z-SECOND"}}
+	w.run(plan(), append(entries(1, 1), second)...)
+	raw := []byte(`{"trackings":["` + item(1).Number + `","1Z-SECOND"]}`)
+	both := ledger.RecordedAnswer{ReferID: item(1).ReferID, Asked: at, Seen: []ledger.Sighting{sighting(1, at)}, Raw: raw}
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
+	w.erase(byNumber(1))
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
+	last, err := w.LastAnswer(ctx, account, item(1).ReferID)
+	w.must(err)
+	w.same("answer", string(last.Raw), "")
+	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, true})
+	found, err := w.Find(ctx, account, item(1).ReferID, "")
+	w.must(err)
+	w.same("parcels", len(found) == 1 && found[0].Item.Number == "1Z-SECOND", true)
+}
+
+func keepsWhatIsBeingSent(w *world) {
+	run := w.run(plan(), entries(1, 6)...)
+	batch := w.claim(run.ID, 1)
+	_, err := w.Erase(w.Context(), account, []tracking.Query{byRefer(1)})
+	w.is("while it is sent", err, ledger.ErrBeingSent)
+	_, err = w.open().Erase(w.Context(), account, []tracking.Query{byRefer(6)})
+	w.is("of another's run", err, ledger.ErrBeingSent)
+	w.same("erased", w.erased(byRefer(1), byRefer(6)), []bool{false, false})
+	w.settle(ledger.Accepted, batch...)
+	w.same("afterwards", w.erase(byRefer(1)).Rows, int64(1))
+	w.kill()
+	w.same("once it ended", w.erase(byRefer(6)), ledger.Erasure{Rows: 1, Pending: 1})
+}
+
+func erasesNothing(w *world) {
+	w.same("in an empty store", w.erase(byRefer(1), byNumber(1)), ledger.Erasure{Unknown: []int{0, 1}})
+	w.run(plan(), entries(1, 1)...)
+	w.same("unknown", w.erase(byRefer(2), byRefer(1), byNumber(3)), ledger.Erasure{Unknown: []int{0, 2}, Rows: 1, Pending: 1})
+	w.same("erased", w.erased(byRefer(2), byNumber(3)), []bool{false, false})
+	w.put("["+eventAbout(1, 3)+"]", inbox.Yes)
+	w.same("known by an event alone", w.erase(byNumber(3)), ledger.Erasure{Events: 1, Deliveries: 1})
+}
+
+func erasesAgain(w *world) {
+	w.run(plan(), entries(1, 1)...)
+	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
+	w.erase(byRefer(1))
+	w.kill()
+	w.same("again", w.erase(byRefer(1), byNumber(1)), ledger.Erasure{})
+	left, err := w.Compact(w.Context())
+	w.must(err)
+	w.same("left", len(left), 0)
+}
+
+func erasesEntries(w *world) {
+	sink := w.sink(nil)
+	alone := w.deliver(item(1).Number)
+	mixed := w.deliver(item(1).Number, item(2).Number)
+	other := w.deliver(item(2).Number)
+	w.same("queued", w.advance(sink, all), []int64{alone, mixed, other})
+	w.same("removed", w.erase(byNumber(1)), ledger.Erasure{Events: 2, Deliveries: 1})
+	due, entries := w.claimEntries(sink)
+	w.same("due", due, []int64{mixed})
+	w.settleEntry(entries[0], inbox.Sent)
+	due, _ = w.claimEntries(sink)
+	w.same("then", due, []int64{other})
+}
+
+func keepsWhatMayBeAnything(w *world) {
+	short := ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "10001", Number: "1Z-SHORT-1"}}
+	w.run(plan(), append(entries(1, 1), short)...)
+	body := fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,"zip":"10001","n":10001}}]`, uuid(1), item(1).Number)
+	w.put(body, inbox.Yes)
+	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"referId":"10001"}}]`, uuid(2)), inbox.Yes)
+	w.same("removed", w.erase(tracking.Query{ReferID: "10001"}), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
+	d, err := w.Delivery(w.Context(), 1)
+	w.must(err)
+	w.same("the other", string(d.Body), body)
+}
