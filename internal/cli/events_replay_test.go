@@ -301,7 +301,7 @@ func TestReplaySaysHowToGoOn(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"waybill events replay ", "--reorder", "--seed 5", "--until 4", "--store ", "--since '20"} {
+	for _, part := range []string{"waybill events replay ", "--reorder", "--seed 5", "--until 4", "--store ", "--since 20"} {
 		if last.Code != "unreachable" || !strings.Contains(last.NextCommand, part) {
 			t.Errorf("%+v lacks %s", last, part)
 		}

@@ -17,12 +17,30 @@ func TestWord(t *testing.T) {
 		{"a;rm", "'a;rm'", `"a;rm"`},
 		{"Größe", "'Größe'", `"Größe"`},
 		{`C:\orders`, `'C:\orders'`, `C:\orders`},
+		{"a,b", "a,b", `"a,b"`},
+		{"@map", "@map", `"@map"`},
+		{"100%", "100%", "'100%'"},
+		{"it’s “new” $5", "'it’s “new” $5'", "'it’’s “new” $5'"},
 	} {
 		if got := word(tt.in, false); got != tt.posix {
 			t.Errorf("%q: got %s, want %s", tt.in, got, tt.posix)
 		}
 		if got := word(tt.in, true); got != tt.windows {
 			t.Errorf("%q on Windows: got %s, want %s", tt.in, got, tt.windows)
+		}
+	}
+}
+
+func TestExport(t *testing.T) {
+	for _, tt := range []struct{ value, posix, windows string }{
+		{"any", "export KEY=any", "$env:KEY = 'any'"},
+		{"it's $x", `export KEY='it'\''s $x'`, "$env:KEY = 'it''s $x'"},
+	} {
+		if got := export("KEY", tt.value, false); got != tt.posix {
+			t.Errorf("%q: got %s, want %s", tt.value, got, tt.posix)
+		}
+		if got := export("KEY", tt.value, true); got != tt.windows {
+			t.Errorf("%q on Windows: got %s, want %s", tt.value, got, tt.windows)
 		}
 	}
 }

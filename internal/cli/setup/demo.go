@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -118,7 +119,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, o demoOptions) (err error) 
 	if d.folder, err = os.MkdirTemp("", "waybill-demo-*"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(d.folder)) }()
+	defer func() { err = errors.Join(err, disk.RemoveAll(d.folder)) }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	ended, err := d.start(ctx)
@@ -464,8 +465,8 @@ func (d *demonstration) finish() error {
 	d.say("\n# Try it:")
 	d.say("#   waybill sandbox          a sandbox of the service, until Ctrl-C")
 	d.say("# In another terminal:")
-	d.say("#   export WAYBILL_BASE_URL=http://127.0.0.1:8640")
-	d.say("#   export WAYBILL_API_KEY=any")
+	d.say("#   %s", shell.Export("WAYBILL_BASE_URL", "http://127.0.0.1:8640"))
+	d.say("#   %s", shell.Export("WAYBILL_API_KEY", "any"))
 	d.say("#   waybill create YOUR.csv --dry-run")
 	d.say("#   waybill --help")
 	return d.out.End(nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -219,7 +220,7 @@ func OpenCopy(ctx context.Context, path, source string) (db *store.DB, finish fu
 		if err := os.Rename(db.Place(), path); err != nil {
 			return fail(path, "write", err)
 		}
-		return errors.Join(removeIfExists(db.Place()+".staging.lock"), os.RemoveAll(db.Place()+".owners"))
+		return errors.Join(removeIfExists(db.Place()+".staging.lock"), disk.RemoveAll(db.Place()+".owners"))
 	}, nil
 }
 
