@@ -30,18 +30,19 @@ var rooms = map[string][]string{
 	"internal/keyring":   {},
 
 	// Contracts: what is remembered, in words and interfaces.
-	"internal/ledger": {"internal/tracking"},
-	"internal/inbox":  {"internal/webhook"},
+	"internal/ledger":   {"internal/tracking"},
+	"internal/inbox":    {"internal/webhook"},
+	"internal/observed": {"internal/jsonscan"},
 
 	// Adapters.
 	"internal/xlsx":           {},
 	"internal/intake":         {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
 	"internal/api":            {"internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
-	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 	"internal/store/sqlite":   {"internal/disk", "internal/store", "internal/tracking"},
 	"internal/store/postgres": {"internal/store"},
-	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/tracking", "internal/webhook"},
+	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
 	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/poll", "internal/query"},
@@ -51,7 +52,7 @@ var rooms = map[string][]string{
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
-	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/tracking", "internal/webhook"},
+	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/tracking", "internal/webhook"},
 
 	// Composition.
 	"internal/app": program,
@@ -95,7 +96,7 @@ func commands(own ...string) []string {
 var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring",
-	"internal/ledger", "internal/inbox",
+	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
 }
@@ -137,6 +138,7 @@ var nouns = map[string][]string{
 	"internal/jsonscan": {},
 	"internal/tracking": {},
 	"internal/pace":     {},
+	"internal/observed": {},
 	"internal/webhook":  {"golang.org/x/text/unicode/norm"},
 }
 

@@ -67,7 +67,7 @@ var consistency = []struct{ what, query string }{
 	{"runs, rows, trackings or observations of a missing account", `SELECT (SELECT COUNT(*) FROM runs x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
 		+ (SELECT COUNT(*) FROM rows x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
 		+ (SELECT COUNT(*) FROM sightings x WHERE x.account_id <> 0 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
-		+ (SELECT COUNT(*) FROM observed x WHERE x.account_id <> 0 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
+		+ (SELECT COUNT(*) FROM observed x WHERE x.account_id > 0 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
 		+ (SELECT COUNT(*) FROM erased x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))`},
 	{"numbers beyond the last one given away", `SELECT COUNT(*) FROM counters c WHERE c.value < CASE c.name
 		WHEN 'run' THEN (SELECT COALESCE(MAX(id), 0) FROM runs WHERE state <> 'staged')

@@ -8,9 +8,9 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers, deliveries, events multiInsert
-	keyLookup                                                                                                                 keyLookup
-	find                                                                                                                      findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
+	keyLookup                                                                                                                           keyLookup
+	find                                                                                                                                findQueries
 
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
@@ -43,8 +43,12 @@ func newStatements() *statements {
 			first_seen = CASE WHEN excluded.digest = answers.digest THEN answers.first_seen ELSE excluded.first_seen END WHERE excluded.seen >= answers.seen`),
 		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "iitbbtttttiitbb", ""),
 		events:     newMultiInsert("INSERT INTO events ("+eventColumnsToAdd+")", "iiiiiibbtttttttttttittti", ""),
-		keyLookup:  newKeyLookup(),
-		find:       newFindQueries(),
+		observed: newMultiInsert("INSERT INTO observed (account_id, kind, name, count, first_seen, last_seen, sample, documented)", "ittiiiti",
+			` ON CONFLICT (account_id, kind, name) DO UPDATE SET count = observed.count + excluded.count, sample = excluded.sample, documented = excluded.documented,
+			first_seen = CASE WHEN excluded.first_seen < observed.first_seen THEN excluded.first_seen ELSE observed.first_seen END,
+			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
+		keyLookup: newKeyLookup(),
+		find:      newFindQueries(),
 
 		consecutiveRows: newConsecutiveRows(),
 		currentEvents:   newKeySelect("SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key"),

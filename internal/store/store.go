@@ -18,6 +18,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/observed"
 )
 
 // DB keeps every contract of the ledger, and the inbox.
@@ -34,6 +35,7 @@ var (
 	_ ledger.Sweeps        = (*DB)(nil)
 	_ ledger.Eraser        = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
+	_ observed.Store       = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)
 	_ inbox.Retention      = (*DB)(nil)

@@ -1,5 +1,6 @@
 // Package storetest holds what every store must pass: [Ledger] for the
-// contracts of package ledger, and [Inbox] for that of package inbox.
+// contracts of package ledger, [Inbox] for that of package inbox, and [Observed] for that
+// of package observed.
 package storetest
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/observed"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -20,7 +22,8 @@ import (
 type Store struct {
 	Trackings
 	Deliveries
-	Close func() error
+	Observed observed.Store
+	Close    func() error
 }
 
 // Trackings is what a store keeps of trackings.

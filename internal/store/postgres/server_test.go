@@ -121,6 +121,7 @@ func opened(t testing.TB, url string, o store.Options) storetest.Store {
 	return storetest.Store{
 		Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
 		Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
+		Observed:   d,
 		Close:      d.Close,
 	}
 }

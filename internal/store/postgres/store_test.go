@@ -135,6 +135,7 @@ func harness(schema emptied) storetest.Harness {
 			return storetest.Store{
 				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
+				Observed:   d,
 				Close:      d.Close,
 			}
 		},
@@ -160,6 +161,8 @@ func harness(schema emptied) storetest.Harness {
 func TestLedger(t *testing.T) { onServer(t, storetest.Ledger) }
 
 func TestInbox(t *testing.T) { onServer(t, storetest.Inbox) }
+
+func TestObserved(t *testing.T) { onServer(t, storetest.Observed) }
 
 func TestOutbox(t *testing.T) { onServer(t, storetest.Outbox) }
 

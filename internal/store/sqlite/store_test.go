@@ -74,6 +74,7 @@ func harness() storetest.Harness {
 			return storetest.Store{
 				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
+				Observed:   d,
 				Close:      d.Close,
 			}
 		},
@@ -104,6 +105,8 @@ func harness() storetest.Harness {
 func TestLedger(t *testing.T) { storetest.Ledger(t, harness()) }
 
 func TestInbox(t *testing.T) { storetest.Inbox(t, harness()) }
+
+func TestObserved(t *testing.T) { storetest.Observed(t, harness()) }
 
 func TestOutbox(t *testing.T) { storetest.Outbox(t, harness()) }
 

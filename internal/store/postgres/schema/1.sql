@@ -86,6 +86,7 @@ CREATE TABLE observed (
 	first_seen BIGINT NOT NULL,
 	last_seen  BIGINT NOT NULL,
 	sample     TEXT COLLATE "C" NOT NULL,
+	documented BIGINT NOT NULL,
 	PRIMARY KEY (account_id, kind, name)
 );
 
@@ -99,7 +100,7 @@ CREATE TABLE counters (
 	name  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('commits', 0);
+INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('commits', 0);
 
 CREATE FUNCTION partitions(parent TEXT) RETURNS TABLE (name TEXT, first BIGINT, last BIGINT) LANGUAGE sql STABLE AS $$
 	SELECT c.relname, CAST(bound[1] AS BIGINT), CAST(bound[2] AS BIGINT) - 1

@@ -1,0 +1,202 @@
+// Package observed says what was met of the service: statuses, event kinds,
+// fields, headers, HTTP statuses, shapes of answers and errors, and which of them
+// the interface document has.
+//
+// It is a register of words and forms. No value of a shipment gets into it: values
+// are masked, and names that look like identifiers are left out. It is bounded,
+// whatever is sent.
+package observed
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind says what an entry is about.
+type Kind string
+
+// The kinds.
+const (
+	Status     Kind = "status"      // number; its names are the sample
+	EventKind  Kind = "event"       // the sample is the status it came with
+	Field      Kind = "field"       // source and path: query data.summary.status
+	Header     Kind = "header"      // answer or delivery, and the name
+	HTTPStatus Kind = "http-status" // source and number
+	Shape      Kind = "shape"       // source, and the objects around those that are known
+	Error      Kind = "error"       // source, path and form of an error that is not null
+)
+
+// Kinds returns all kinds in the order in which they are listed.
+func Kinds() []Kind { return []Kind{Status, EventKind, Field, Header, HTTPStatus, Shape, Error} }
+
+// Source is where something was met.
+type Source string
+
+// The sources.
+const (
+	CreateSync  Source = "create-v1"
+	CreateAsync Source = "create-v2"
+	Query       Source = "query"
+	Other       Source = "api" // requests of the user's own
+	Delivery    Source = "delivery"
+)
+
+// Bounds of the register.
+const (
+	MaxEntries = 500  // of one kind: of an account, of verified and of unverified deliveries
+	maxName    = 200  // bytes
+	maxShape   = 1000 // bytes
+	maxSample  = 300  // bytes
+)
+
+// Key names an entry.
+type Key struct {
+	Kind Kind
+	Name string // empty counts what was met beyond [MaxEntries]
+}
+
+// Compare orders keys.
+func (k Key) Compare(o Key) int {
+	return cmp.Or(strings.Compare(string(k.Kind), string(o.Kind)), strings.Compare(k.Name, o.Name))
+}
+
+// Entry is one thing that was met.
+type Entry struct {
+	Key
+	Count       int64 // answers or events that had it
+	First, Last time.Time
+	Sample      string // masked; empty for none
+	Documented  bool   // the interface document or a standard of HTTP has it
+	Unverified  bool   // met in deliveries alone that nothing verified
+}
+
+// Source returns where it was met: the first word of its name; empty for statuses and
+// event kinds, which are met everywhere.
+func (e Entry) Source() string {
+	if e.Kind == Status || e.Kind == EventKind {
+		return ""
+	}
+	source, _, _ := strings.Cut(e.Name, " ")
+	return source
+}
+
+// Origin is whose register it is: answers to an account's requests, or deliveries.
+type Origin struct {
+	Account    string // empty for deliveries, which name none
+	Unverified bool   // deliveries that nothing verified
+}
+
+// Store keeps the register. It is safe for concurrent use by several goroutines and
+// processes.
+//
+// Every implementation must pass the suite Observed of package storetest.
+type Store interface {
+	// Observe adds what was met in answers to requests of an account. Beyond
+	// [MaxEntries] of a kind, new entries are counted and not kept.
+	Observe(ctx context.Context, account string, met []Entry) error
+
+	// ObserveEvents adds what was met in verified and in unverified events up to
+	// number to, unless others did so since from: then it adds nothing and returns
+	// false.
+	ObserveEvents(ctx context.Context, verified, unverified []Entry, from, to int64) (bool, error)
+
+	// EventsObserved returns up to which event that was done, and the last event.
+	EventsObserved(ctx context.Context) (to, last int64, err error)
+
+	// Observed returns the register of an origin in any order.
+	Observed(ctx context.Context, of Origin) ([]Entry, error)
+}
+
+// Admit returns those of met that a register takes which has the entries of known:
+// all that are known, and new ones up to [MaxEntries] of a kind. The others are counted
+// by an entry without a name. Statuses have the names of both.
+func Admit(known, met []Entry) []Entry {
+	there := make(map[Key]Entry, len(known))
+	count := map[Kind]int{}
+	for _, e := range known {
+		there[e.Key] = e
+		if e.Name != "" {
+			count[e.Kind]++
+		}
+	}
+	admitted := make([]Entry, 0, len(met))
+	beyond := map[Kind]Entry{}
+	for _, e := range met {
+		old, ok := there[e.Key]
+		switch {
+		case ok && e.Kind == Status:
+			e.Sample = joinNames(old.Sample, e.Sample)
+			e.Documented = documentedStatus(e.Name, e.Sample)
+		case ok:
+			e.Sample = cmp.Or(old.Sample, e.Sample)
+		case e.Name == "" || count[e.Kind] >= MaxEntries:
+			beyond[e.Kind] = beyond[e.Kind].plus(Entry{Key: Key{Kind: e.Kind}, Count: e.Count, First: e.First, Last: e.Last})
+			continue
+		default:
+			count[e.Kind]++
+		}
+		admitted = append(admitted, e)
+	}
+	for _, e := range beyond {
+		admitted = append(admitted, e)
+	}
+	return admitted
+}
+
+// plus returns the sum of two entries with one key; the zero entry adds nothing.
+func (e Entry) plus(o Entry) Entry {
+	if e.Count == 0 {
+		return o
+	}
+	e.Count += o.Count
+	if o.First.Before(e.First) {
+		e.First = o.First
+	}
+	if o.Last.After(e.Last) {
+		e.Last = o.Last
+	}
+	if e.Kind == Status {
+		e.Sample = joinNames(e.Sample, o.Sample)
+	} else {
+		e.Sample = cmp.Or(e.Sample, o.Sample)
+	}
+	e.Documented, e.Unverified = e.Documented && o.Documented, e.Unverified && o.Unverified
+	return e
+}
+
+// Sum returns the entries of several registers as one, in the order of [Kinds] and by
+// name, and how many observations of each kind were not kept.
+func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
+	sums := map[Key]Entry{}
+	notKept = map[Kind]int64{}
+	for _, entries := range registers {
+		for _, e := range entries {
+			if e.Name == "" {
+				notKept[e.Kind] += e.Count
+				continue
+			}
+			sums[e.Key] = sums[e.Key].plus(e)
+		}
+	}
+	for _, e := range sums {
+		all = append(all, e)
+	}
+	order := Kinds()
+	slices.SortFunc(all, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), compareNames(a.Name, b.Name))
+	})
+	return all, notKept
+}
+
+// compareNames orders numbers by their value.
+func compareNames(a, b string) int {
+	if number(a) && number(b) {
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+	}
+	return strings.Compare(a, b)
+}
+
+func number(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -1,0 +1,86 @@
+package store
+
+import (
+	"context"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/observed"
+)
+
+// unverifiedDeliveries stands for the account of what unverified deliveries hold.
+const unverifiedDeliveries = -1
+
+// Observe adds what was met in answers, see [observed.Store].
+func (d *DB) Observe(ctx context.Context, account string, met []observed.Entry) error {
+	if len(met) == 0 {
+		return nil
+	}
+	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error { return t.observe(ctx, id, met) })
+}
+
+// ObserveEvents adds what was met in events, see [observed.Store].
+func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.Entry, from, to int64) (bool, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
+		moved, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'observed' AND value = $2", to, from)
+		if err != nil || moved == 0 {
+			return false, err
+		}
+		if err := t.observe(ctx, noAccount, verified); err != nil {
+			return false, err
+		}
+		return true, t.observe(ctx, unverifiedDeliveries, unverified)
+	})
+}
+
+// EventsObserved returns how far events were read, see [observed.Store].
+func (d *DB) EventsObserved(ctx context.Context) (to, last int64, err error) {
+	_, err = d.row(ctx, []any{&to, &last}, `SELECT (SELECT value FROM counters WHERE name = 'observed'),
+		(SELECT COALESCE(MAX(seq), 0) FROM events)`)
+	return to, last, err
+}
+
+// Observed returns a register, see [observed.Store].
+func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry, error) {
+	id := int64(noAccount)
+	switch {
+	case of.Unverified:
+		id = unverifiedDeliveries
+	case of.Account != "":
+		var err error
+		if id, err = d.accountID(ctx, of.Account); err != nil || id < 0 {
+			return nil, err
+		}
+	}
+	all, err := list(ctx, d.each, scanObserved, selectObserved, id)
+	for i := range all {
+		all[i].Unverified = of.Unverified
+	}
+	return all, err
+}
+
+const selectObserved = "SELECT kind, name, count, first_seen, last_seen, sample, documented FROM observed WHERE account_id = $1"
+
+func scanObserved(s scanner) (e observed.Entry, err error) {
+	var first, last int64
+	err = s.Scan(&e.Kind, &e.Name, &e.Count, &first, &last, &e.Sample, &e.Documented)
+	e.First, e.Last = instant(first), instant(last)
+	return e, err
+}
+
+// observe adds to the register of an account.
+func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) error {
+	if len(met) == 0 {
+		return nil
+	}
+	known, err := list(ctx, t.each, scanObserved, selectObserved, account)
+	if err != nil {
+		return err
+	}
+	admitted := observed.Admit(known, met)
+	slices.SortFunc(admitted, func(a, b observed.Entry) int { return a.Compare(b.Key) }) // writers in one order
+	_, err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
+		e := admitted[i]
+		return append(args, account, string(e.Kind), clean(e.Name), e.Count, millis(e.First), millis(e.Last), clean(e.Sample), flag(e.Documented))
+	})
+	return err
+}
