@@ -53,7 +53,8 @@ type engine struct {
 	spans  spans
 	links  *links
 	outage outage
-	moved  bool // the server is not the one that was written to last, see isMoved
+	note   func(text string) // what the user should know; nil for nobody
+	moved  bool              // the server is not the one that was written to last, see isMoved
 	clock  serverClock
 
 	backends backends

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -190,6 +191,8 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 		return
 	}
 	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	var notes []string
+	e.note = func(text string) { notes = append(notes, text) }
 	x := begun(t, e)
 	name, err := e.owners.Name(t.Context(), x.conn)
 	if err != nil {
@@ -223,6 +226,9 @@ func TestFencedProcessGetsAnotherName(t *testing.T) {
 	}
 	if err := e.owners.Held(again); err != nil {
 		t.Errorf("held: %v", err)
+	}
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "Other processes took this one for dead after ") {
+		t.Errorf("notes %q; want one", notes)
 	}
 	if err := x.end(t); err != nil {
 		t.Fatal(err)

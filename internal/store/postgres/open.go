@@ -42,7 +42,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
 	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
-	e.copyOf = o.CopyOf
+	e.copyOf, e.note = o.CopyOf, o.Note
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(fail(e.place, "open", err), e.close()) //nolint:contextcheck // it ends on its own

@@ -84,13 +84,24 @@ func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, err
 	return name, nil
 }
 
-// fenced forgets the row with that name, which others removed.
+// fenced forgets the row with that name, which others removed, and says so.
 func (o *owners) fenced(name string) {
+	if silent, mine := o.forget(name); mine && o.engine.note != nil {
+		o.engine.note(fmt.Sprintf("Other processes took this one for dead after %s without contact to the store, and took over what it was sending; it continues",
+			silent.Round(time.Second)))
+	}
+}
+
+// forget forgets the row with that name. It returns how long ago the last heartbeat was
+// that arrived, and whether the row was this process's.
+func (o *owners) forget(name string) (silent time.Duration, mine bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.name == name {
-		o.name = ""
+	if o.name != name {
+		return 0, false
 	}
+	o.name = ""
+	return uptime() - o.beat, true
 }
 
 // beaten records that a heartbeat arrived, which was sent at that uptime.
@@ -208,7 +219,7 @@ func (o *owners) release(ctx context.Context) {
 	if name == "" || !o.engine.outage.isYoung(o.engine.spans.patience) {
 		return
 	}
-	o.fenced(name)
+	o.forget(name)
 	if conn, err := o.engine.writer.pool.Conn(ctx); err == nil {
 		_, _ = conn.ExecContext(ctx, "DELETE FROM owners WHERE name = $1", name)
 		_ = conn.Close()
