@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -65,4 +66,25 @@ func (s *Session) APIKeySecret() (webhook.Secret, bool) {
 		name = "env:" + key.origin.Name
 	}
 	return webhook.Secret{Name: name, Value: []byte(key.secret.Reveal())}, true
+}
+
+// Redactor returns what removes the secrets of this session from what others may see: the
+// API key, those of webhooks and the password of the store. What can't be read is left out.
+func (s *Session) Redactor() *redact.Redactor {
+	if s.app == nil {
+		return nil // no settings were loaded
+	}
+	texts := []string{s.app.Getenv("PGPASSWORD")}
+	if key, err := s.Key(); err == nil {
+		texts = append(texts, key)
+	}
+	if password, err := s.Config.StorePassword(); err == nil {
+		texts = append(texts, password.Reveal())
+	}
+	if secrets, err := s.AnyWebhookSecrets(); err == nil {
+		for _, one := range secrets {
+			texts = append(texts, string(one.Value))
+		}
+	}
+	return redact.New(texts...)
 }

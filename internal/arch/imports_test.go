@@ -28,6 +28,7 @@ var rooms = map[string][]string{
 	"internal/buildinfo": {},
 	"internal/disk":      {},
 	"internal/keyring":   {},
+	"internal/redact":    {},
 
 	// Contracts: what is remembered, in words and interfaces.
 	"internal/ledger":   {"internal/tracking"},
@@ -95,7 +96,7 @@ func commands(own ...string) []string {
 // program lists what the composition may put together.
 var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
-	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring",
+	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
 	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",

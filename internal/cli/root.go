@@ -99,6 +99,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"probe", setup.NewProbe},
 		{"config", setup.NewConfig},
 		{"doctor", doctor.New},
+		{"support", doctor.NewSupport},
 		{"store", storage.New},
 		{"version", setup.NewVersion},
 	}

@@ -212,3 +212,12 @@ func GlobalFlags(f *pflag.FlagSet) {
 	Section(f, "Settings", "profile", "config", "store", "insecure-store", "unsynced-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
 }
+
+// ownOut marks an --out that names what a command makes, not where its result goes.
+const ownOut = "own-out"
+
+// OwnOutFlag adds an --out for the file that a command makes.
+func OwnOutFlag(cmd *cobra.Command, path *string, usage string) {
+	cmd.Flags().StringVar(path, "out", "", usage)
+	_ = cmd.Flags().SetAnnotation("out", ownOut, nil) // there is such a flag
+}

@@ -95,6 +95,9 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
+	if _, own := cmd.Flags().Lookup("out").Annotations[ownOut]; own {
+		path = ""
+	}
 	raw, err := cmd.Flags().GetBool("csv-raw")
 	if err != nil {
 		return nil, err

@@ -188,18 +188,22 @@ func shortLived(t *testing.T) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// examine runs the command of the scene and returns what it found, its exit status and
-// standard output.
-func (s *scene) examine() ([]finding, command.Code, string) {
-	s.t.Helper()
-	var stdout, stderr bytes.Buffer
-	f := &command.Factory{App: &app.App{
-		IO:     term.New(strings.NewReader(""), &stdout, &stderr, s.facts),
+func (s *scene) factory(stdout io.Writer) *command.Factory {
+	return &command.Factory{App: &app.App{
+		IO:     term.New(strings.NewReader(""), stdout, io.Discard, s.facts),
 		Getenv: func(string) string { return "" },
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: s.env, WorkDir: s.home, Home: s.home}
 		},
 	}}
+}
+
+// examine runs the command of the scene and returns what it found, its exit status and
+// standard output.
+func (s *scene) examine() ([]finding, command.Code, string) {
+	s.t.Helper()
+	var stdout bytes.Buffer
+	f := s.factory(&stdout)
 	var all []finding
 	offline := slices.Contains(s.args, "--offline")
 	cmd := &cobra.Command{Use: "doctor"}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -41,7 +42,7 @@ func (x *examination) configuration(context.Context) []finding {
 	switch {
 	case paths.UserExists || paths.ProjectExists:
 	case c.BaseURL == "":
-		all = append(all, found(configMissing, "no configuration file; it would be %s", paths.User))
+		all = append(all, found(configMissing, "no configuration file; its place is %s", cmp.Or(paths.User, "not known without a home folder")))
 	default:
 		all = append(all, found(configNotNeeded, "no configuration file: flags and the environment have the settings"))
 	}
@@ -77,13 +78,7 @@ func valuesSetBy(c config.Config) []string {
 		if e.Origin.Level == config.FromDefault {
 			continue
 		}
-		key := e.Key
-		for _, s := range config.Settings() { // a name in a map may be anything
-			if strings.HasPrefix(key, s.Key+".") {
-				key = s.Key
-			}
-		}
-		if text := key + " (" + e.Origin.String() + ")"; !slices.Contains(all, text) {
+		if text := settingOf(e.Key).Key + " (" + e.Origin.String() + ")"; !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}

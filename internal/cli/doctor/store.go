@@ -195,12 +195,13 @@ func atOnce(ctx context.Context, checks []func(context.Context) []finding) []fin
 
 // listener checks whether a listener answers.
 func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
+	url := forward.ShowAddress(l.URL)
 	switch {
 	case !app.IsThisComputer(l.Host):
 		host, _, _ := strings.Cut(l.Host, "/")
-		return found(listenerElsewhere, "%s on %s", l.URL, host)
+		return found(listenerElsewhere, "%s on %s", url, host)
 	case x.offline:
-		return found(listenerElsewhere, "%s: --offline", l.URL).hinted("run this command without --offline")
+		return found(listenerElsewhere, "%s: --offline", url).hinted("run this command without --offline")
 	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodHead, l.URL, nil)
@@ -208,10 +209,10 @@ func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
 		var res *http.Response
 		if res, err = client.Do(req); err == nil {
 			_ = res.Body.Close() // that of a HEAD is empty
-			return found(listenerAnswers, "%s answers %d", l.URL, res.StatusCode)
+			return found(listenerAnswers, "%s answers %d", url, res.StatusCode)
 		}
 	}
-	return found(listenerSilent, "%s does not answer: %v", l.URL, errors.Unwrap(err))
+	return found(listenerSilent, "%s does not answer: %v", url, errors.Unwrap(err))
 }
 
 // target checks whether deliveries can be forwarded.

@@ -1,0 +1,55 @@
+package redact_test
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/redact"
+)
+
+const secret = "q7\"/+ü canary-0123"
+
+// A secret is found in each form and at each place.
+func TestForms(t *testing.T) {
+	quoted, err := json.Marshal(map[string]string{"x": "a" + secret + "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := redact.New(secret, "short")
+	for _, text := range []string{
+		secret, string(quoted), url.QueryEscape(secret), url.PathEscape(secret), "?k=" + url.QueryEscape(secret) + "&x",
+		hex.EncodeToString([]byte(secret)), fmt.Sprintf("%X", secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)),
+		base64.StdEncoding.EncodeToString([]byte("u:" + secret)),
+		base64.URLEncoding.EncodeToString([]byte("user:" + secret + "!")),
+		base64.RawStdEncoding.EncodeToString([]byte("Basic" + secret + "ab")),
+	} {
+		got := r.String("<" + text + ">")
+		if !strings.Contains(got, redact.Mask) || strings.Contains(got, "canary") || got != string(r.Bytes([]byte("<"+text+">"))) {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	if got := r.String("short, and nothing else"); got != "short, and nothing else" {
+		t.Errorf("changed: %s", got)
+	}
+}
+
+func TestErrorsKeepTheirCauses(t *testing.T) {
+	cause := errors.New("cause")
+	r := redact.New(secret)
+	if err := r.Error(fmt.Errorf("%s: %w", secret, cause)); err.Error() != "***: cause" || !errors.Is(err, cause) {
+		t.Errorf("%v", err)
+	}
+	if err := r.Error(cause); err != cause {
+		t.Errorf("%v", err)
+	}
+	if err := (*redact.Redactor)(nil).Error(cause); err != cause {
+		t.Errorf("%v", err)
+	}
+}
