@@ -67,6 +67,8 @@ func TestScripts(t *testing.T) {
 		Setup:               setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      exits,
+			"workbook":   makeWorkbook,
+			"sheets":     printWorkbook,
 			"eventually": eventually,
 			"ready":      ready,
 			"jsonl":      jsonl,

@@ -33,8 +33,8 @@ SETTINGS
 
 `
 
-const inputPage = `create, compare, "show --from" and "wait --from" read CSV, TSV, JSON and JSONL
-files. The name - is standard input.
+const inputPage = `create, compare, "show --from" and "wait --from" read XLSX, CSV, TSV, JSON and
+JSONL files. The name - is standard input.
 
 FORMATS
 
@@ -48,7 +48,20 @@ JSON is an array of items, or an object with the array in "data". JSONL has one
 item per line. Items have the members referId, rawTrackingNumber and
 metadata.carrierCode, and no others.
 
-Excel workbooks are not read: save them as "CSV UTF-8".
+WORKBOOKS
+
+Of an XLSX workbook, the sheet is read that has the columns. If several have them,
+--sheet NAME or --sheet N chooses one. The header may be below a title, and its
+cells may be merged. Problems are shown with the cell, such as Orders!B17. Hidden
+rows are read as well, with a warning.
+
+Formulas have the values that were saved with them. Identifiers should be text: a
+number has lost zeros at its beginning, unless its format (00000) shows them. It is
+an error if an identifier is a number of more than 15 digits, shown as 1.23E+11 or
+1,234, or a date.
+
+A workbook with a password, and the formats .xls, .xlsb and .ods, are not read: save
+them as XLSX without a password.
 
 Standard input and FIFOs are copied to a temporary file first: at most --max-input,
 and nine tenths of the free space there. The file has no name and is gone when

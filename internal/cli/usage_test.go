@@ -93,7 +93,7 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"list --state acepted", `--state must be accepted, rejected, superseded, dismissed, unknown, pending or sending, not "acepted"`, "did you mean accepted?"},
 		{"runs rows 3 --state rejected,accepte", `--state must be accepted, rejected, superseded, dismissed, unknown, pending or sending, not "accepte"`, "did you mean accepted?"},
 		{"show A --by number", `--by must be refer-id or tracking-number, not "number"`, "run `waybill show --help` for its flags"},
-		{"create a.csv --format xlsx", `--format must be auto, csv, tsv, json or jsonl, not "xlsx"`, ""},
+		{"create a.csv --format yaml", `--format must be auto, xlsx, csv, tsv, json or jsonl, not "yaml"`, ""},
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},
 		{"runs shw 3", `unknown command "shw"`, "did you mean `waybill runs show`?"},
 		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},

@@ -177,7 +177,7 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 // has one cell.
 func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
-	if want == 1 || len(t.rec.cells) != want {
+	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
 		return ps
 	}
 	const message = "%s has 1 cell, the header has %d: it may belong to this row"

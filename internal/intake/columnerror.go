@@ -3,6 +3,7 @@ package intake
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -22,12 +23,14 @@ type Mapping struct {
 // field.
 type ColumnError struct {
 	File   string
+	Sheet  string    // of a workbook; Line is the row's number then
 	Line   int       // physical line of the header, 1-based
 	Fields []string  // the fields that are missing or ambiguous
 	Header []string  // every column found, in order
 	Found  []string  // for one ambiguous field, the columns that could be it
 	Maps   []Mapping // uses of --map that would settle it: one per field, or for an ambiguous field one per choice; may be empty
 	reason string
+	others string // further sheets that were looked at, with their numbers
 }
 
 func (e *ColumnError) Error() string {
@@ -39,11 +42,22 @@ func (e *ColumnError) Error() string {
 		}
 		names = append(names, show(name))
 	}
-	return fmt.Sprintf("%s:%d: %s; the header is: %s", showName(e.File), e.Line, e.reason, strings.Join(names, ", "))
+	where := fmt.Sprintf("%s:%d", showName(e.File), e.Line)
+	if e.Sheet != "" {
+		where = place(e.File, e.Sheet, strconv.Itoa(e.Line))
+	}
+	return fmt.Sprintf("%s: %s; the header is: %s", where, e.reason, strings.Join(names, ", "))
 }
 
 // Hint gives the exact flags to type.
 func (e *ColumnError) Hint() string {
+	if e.others != "" {
+		return e.mapHint() + "; other sheets: " + e.others + " (--sheet)"
+	}
+	return e.mapHint()
+}
+
+func (e *ColumnError) mapHint() string {
 	flags := make([]string, len(e.Maps))
 	for i, m := range e.Maps {
 		flags[i] = "--map " + m.Field + "=" + shell.Word(m.Header)

@@ -23,7 +23,7 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s is %s, not CSV or JSON", showName(e.File), e.Kind)
+	return fmt.Sprintf("%s is %s, not XLSX, CSV or JSON", showName(e.File), e.Kind)
 }
 
 // Hint says what to do about it.

@@ -84,8 +84,8 @@ var files = []file{
 		"1:12 referId C1\x1b[2J",
 		"2:37 rawTrackingNumber 1Z\u202e999", "2:77 metadata.carrierCode u\u009bps", "3:45 no\x1b]52;c;eA==\ate ", "4:37 rawTrackingNumber 1234567890123456789",
 	}},
-	{name: "hostile-web-page.csv", err: "is a web page (HTML), not CSV or JSON", hint: "download the export again"},
-	{name: "hostile-workbook.csv", err: "is an Excel workbook (xlsx), not CSV or JSON", hint: "CSV UTF-8"},
+	{name: "hostile-web-page.csv", err: "is a web page (HTML), not XLSX, CSV or JSON", hint: "download the export again"},
+	{name: "hostile-workbook.csv", err: "it names no workbook", hint: "save it again as XLSX"},
 	{name: "hostile-empty.csv", err: "hostile-empty.csv: no data rows"},
 	{name: "hostile-header-only.csv", err: "hostile-header-only.csv: no data rows"},
 }

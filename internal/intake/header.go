@@ -14,11 +14,11 @@ import (
 // delimiters are the delimiters that a header may have, the most common first.
 const delimiters = ",;\t|"
 
-// Header returns the names of the columns of delimited text, none for JSON. Errors
-// are those of [Open].
+// Header returns the names of the columns of delimited text or of a sheet, none for
+// JSON. Errors are those of [Open].
 func Header(name string, r io.Reader, o Options) ([]string, error) {
 	var names []string
-	_, err := open(name, r, o, func(r *Reader, win *window, coding charset, o Options) error {
+	opened, err := open(name, r, o, func(r *Reader, win *window, coding charset, o Options) error {
 		t := &table{file: r.name, opt: o, coding: coding, sum: &r.sum, scan: newScanner(win)}
 		sep, err := t.preamble()
 		if err == nil {
@@ -26,6 +26,15 @@ func Header(name string, r io.Reader, o Options) ([]string, error) {
 		}
 		return err
 	})
+	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
+		return wrong.Header, nil // a sheet's
+	}
+	if opened != nil {
+		defer opened.Close()
+		if t, ok := opened.rows.(*table); ok && t.sheet != nil {
+			names = t.cols.header
+		}
+	}
 	if errors.Is(err, errEnd) {
 		err = nil
 	}
@@ -59,13 +68,8 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 		return err
 	}
 	r.rows, r.carriers = t, t.carrier
-	r.sum.Ignored, r.sum.Delimiter, r.sum.Format = t.cols.ignored(), rune(t.scan.delim), CSV
-	r.sum.ReferID, r.sum.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
-	for i, name := range t.cols.header {
-		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
-			r.sum.Hidden = append(r.sum.Hidden, name)
-		}
-	}
+	r.sum.Delimiter, r.sum.Format = rune(t.scan.delim), CSV
+	t.summarizeColumns(&r.sum)
 	switch {
 	case t.list:
 		r.sum.Format, r.sum.Delimiter = List, 0

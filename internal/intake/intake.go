@@ -1,7 +1,7 @@
-// Package intake reads orders from CSV, TSV, JSON and JSON Lines into items to
-// be created, each with its file and physical line. It changes nothing but the
-// white space around a value, guesses nothing silently, and holds no more than
-// the record at hand.
+// Package intake reads orders from XLSX, CSV, TSV, JSON and JSON Lines into items
+// to be created, each with its file and physical line, or the row of its sheet. It
+// changes nothing but the white space around a value, guesses nothing silently,
+// and holds no more than the record at hand.
 package intake
 
 import (
@@ -10,6 +10,7 @@ import (
 	"io"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
 // Format is a way of writing rows down.
@@ -22,6 +23,7 @@ const (
 	TSV   Format = "tsv"
 	JSON  Format = "json"  // an array of items, or an object whose data is one
 	JSONL Format = "jsonl" // objects one after the other
+	XLSX  Format = "xlsx"  // one sheet of a workbook
 	List  Format = "list"  // with [Options.Refs], one a line without a header
 )
 
@@ -55,7 +57,8 @@ type Options struct {
 	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
 	Format      Format
-	KeepText    bool // keep the text of good rows too, so that [Rejects] can take them
+	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
+	KeepText    bool   // keep the text of good rows too, so that [Rejects] can take them
 
 	// Refs reads what names trackings instead of items to create: a column or
 	// field with a referId or a number is enough, others are passed over, and
@@ -72,6 +75,8 @@ type Problem struct {
 	Line   int    // physical line of the cell or field, 1-based
 	Column int    // 1-based: in CSV which column, in JSON which character of the line; 0 for the whole row
 	Header string // name of the column as in the header, or path of the JSON field; empty for the whole row
+	Sheet  string // of a workbook; Line is the row's number then
+	Cell   string // its address there, such as B17; empty for the whole row
 	tracking.Problem
 }
 
@@ -83,7 +88,8 @@ type Record struct {
 	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
 	Problems []Problem
 
-	text string // the row in its own dialect, without line end and error column; empty if not kept
+	text  string      // the row in its own dialect, without line end and error column; empty if not kept
+	cells []xlsx.Cell // the row of a sheet; nil if not kept
 }
 
 // Good reports whether the record can be sent: every problem is a note.
@@ -105,6 +111,14 @@ type Carrier struct {
 // Summary says what a [Reader] found and did so far.
 type Summary struct {
 	Rows        int64     // records returned
+	Sheet       string    // of a workbook, that was read
+	OtherSheets []string  // visible ones with cells, but without the columns
+	HiddenSheet bool      // it is hidden
+	HeaderRow   int       // its row with the header, 0 if there is none
+	HiddenRows  int64     // rows that are hidden; they are read all the same
+	Filtered    bool      // a filter is set
+	AsNumbers   int64     // identifiers that are numbers there
+	Padded      int64     // those of them that a number format shows with zeros or text before, as they are read
 	Bad         int64     // records returned that are not good
 	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
 	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
@@ -135,7 +149,17 @@ type Reader struct {
 	sum      Summary
 	carriers *carriers // nil if there are no rows
 	dialect  dialect
+	sheet    *sheet // where rows are read from; nil for what is no workbook
+	release  []func()
 	err      error // how reading ended; nil while it goes on
+}
+
+// Close frees what a reader holds. After Next has returned an error that is done.
+func (r *Reader) Close() {
+	for i := len(r.release) - 1; i >= 0; i-- {
+		r.release[i]()
+	}
+	r.release = nil
 }
 
 // Next returns the next row. A bad row is a record with problems, and reading
@@ -146,7 +170,10 @@ func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return Record{}, r.err
 	}
-	rec, err := r.rows.next()
+	rec, err := Record{}, errEnd
+	if r.rows != nil {
+		rec, err = r.rows.next()
+	}
 	if err != nil {
 		if errors.Is(err, errEnd) {
 			err = io.EOF
@@ -155,6 +182,7 @@ func (r *Reader) Next() (Record, error) {
 			}
 		}
 		r.err = err
+		r.Close()
 		return Record{}, err
 	}
 	r.sum.Rows++

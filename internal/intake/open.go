@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"golang.org/x/text/transform"
+
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
 // Open detects the format of r by its first bytes and returns a reader at its
 // first data row. name is shown in errors, and decides where the content fits
-// two formats. r is not closed.
+// two formats. r is not closed; a workbook is read from it until the reader is.
 //
 // The errors are [*FormatError], [*EncodingError], [*OptionError],
-// [*ColumnError], [*SyntaxError] and those of r. An input without rows is no
+// [*ColumnError], [*SyntaxError], [*WorkbookError], [*SheetError] and those of r. An input without rows is no
 // error here: see [Reader.Next].
 func Open(name string, r io.Reader, o Options) (*Reader, error) { return open(name, r, o, openTable) }
 
@@ -25,6 +27,7 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 		return nil, err
 	}
 	o.Format = format
+	start := startOf(r)
 	win := newWindow(r)
 	head := win.fill(headSize)
 	if win.err != nil && !errors.Is(win.err, errEnd) {
@@ -33,6 +36,12 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 	head = head[:min(len(head), headSize)]
 	if err := refuseForeign(name, head); err != nil {
 		return nil, err
+	}
+	if isBook, err := o.isWorkbook(name, head); err != nil {
+		return nil, err
+	} else if isBook {
+		out := &Reader{name: name}
+		return out, openWorkbook(out, r, start, win, o)
 	}
 	coding, err := detectEncoding(name, head, o.Encoding)
 	if err != nil {
@@ -77,18 +86,33 @@ func (o Options) format() (Format, error) {
 	switch f := Format(strings.ToLower(string(o.Format))); f {
 	case "":
 		return Auto, nil
-	case Auto, CSV, TSV, JSON, JSONL:
+	case Auto, CSV, TSV, JSON, JSONL, XLSX:
 		return f, nil
 	case List:
 		if o.Refs {
 			return f, nil
 		}
 	}
-	hint := "use one of auto, csv, tsv, json, jsonl"
+	hint := "use one of auto, xlsx, csv, tsv, json, jsonl"
 	if o.Refs {
 		hint += ", list"
 	}
 	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: hint}
+}
+
+// isWorkbook reports whether an input is an XLSX workbook, which is an error where
+// something else is asked for.
+func (o Options) isWorkbook(name string, head []byte) (bool, error) {
+	is := xlsx.Magic(head)
+	switch {
+	case is && o.Format != Auto && o.Format != XLSX && o.Format != List:
+		return true, &FormatError{File: name, Kind: "an Excel workbook (xlsx)", hint: "omit --format " + string(o.Format)}
+	case !is && o.Format == XLSX:
+		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: showName(name) + " is no Excel workbook", hint: "omit --format: the content decides it"}
+	case !is && o.Sheet != "":
+		return false, &OptionError{Option: "--sheet", Value: o.Sheet, Reason: showName(name) + " has no sheets", hint: "omit --sheet: only XLSX workbooks have sheets"}
+	}
+	return is, nil
 }
 
 // firstTextSize is how many bytes of text decide the format.

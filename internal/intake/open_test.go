@@ -1,6 +1,7 @@
 package intake_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -31,16 +32,27 @@ func gzipped(t *testing.T, s string) string {
 	return b.String()
 }
 
+// archived returns an archive with one empty file.
+func archived(t *testing.T, name string) string {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	if _, err := w.Create(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
 func TestForeignFormats(t *testing.T) {
-	const zip = "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x13\x00\x00\x00"
+	const head = "PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x13\x00\x00\x00"
 	for _, tt := range []struct{ name, text, kind, hint string }{
-		{"orders.csv", zip + "[Content_Types].xml", "an Excel workbook (xlsx)", "CSV UTF-8"},
-		{"orders.xlsx", zip + "docProps/app.xml", "an Excel workbook (xlsx)", "CSV UTF-8"},
-		{"a.csv", zip + "mimetypeapplication/vnd.oasis.opendocument.spreadsheetPK", "an OpenDocument spreadsheet (ods)", "CSV UTF-8"},
-		{"a.numbers", zip + "x", "a Numbers spreadsheet", "CSV UTF-8"},
-		{"a.zip", zip + "orders.csv", "an archive (zip)", "unpack"},
+		{"a.csv", head + "mimetypeapplication/vnd.oasis.opendocument.spreadsheetPK", "an OpenDocument spreadsheet (ods)", "CSV UTF-8"},
+		{"a.numbers", head + "Index/Document.iwa", "a Numbers spreadsheet", "XLSX or CSV"},
+		{"a.xlsx", archived(t, "orders.csv"), "an archive (zip)", "unpack"},
 		{"a.csv", "PK\x05\x06" + strings.Repeat("\x00", 18), "an archive (zip)", "unpack"},
-		{"a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00\x00", "an old Excel workbook (xls)", "CSV UTF-8"},
 		{"a.csv.gz", gzipped(t, "referId,rawTrackingNumber\n"), "compressed (gzip)", "unpack"},
 		{"a.pdf", "%PDF-1.7\n", "a PDF document", "CSV UTF-8"},
 		{"a.csv", "<!DOCTYPE html>\n<html>", "a web page (HTML)", "download the export again"},
@@ -57,7 +69,7 @@ func TestForeignFormats(t *testing.T) {
 		if !strings.Contains(format.Hint(), tt.hint) {
 			t.Errorf("%s: hint %q, want it to have %q", tt.name, format.Hint(), tt.hint)
 		}
-		if want := tt.name + " is " + tt.kind + ", not CSV or JSON"; err.Error() != want {
+		if want := tt.name + " is " + tt.kind + ", not XLSX, CSV or JSON"; err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}

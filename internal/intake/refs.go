@@ -100,6 +100,7 @@ func (t *table) refRow() Record {
 			rec.Problems = append(rec.Problems, t.problem(p, at))
 		}
 		rec.Problems = t.addCellProblems(rec.Problems, name, at, v)
+		rec.Problems = t.addDamage(rec.Problems, name, at)
 	}
 	if rec.unnamed() {
 		rec.Problems = append(rec.Problems, t.problem(noRef, none))
@@ -132,7 +133,7 @@ func (t *table) checkListLine() (Problem, bool) {
 	if f := t.rec.fault; f != nil {
 		return t.problem(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none), true
 	}
-	if len(t.rec.cells) == 1 && (t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
+	if len(t.rec.cells) == 1 && (t.sheet != nil || t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
 		return Problem{}, false
 	}
 	return t.problem(tracking.Problem{

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"path"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
 // fileSignature is the magic bytes of a kind of file.
@@ -13,11 +15,12 @@ type fileSignature struct {
 	hint  string
 }
 
+const saveAsXLSX = "save it as XLSX or as CSV UTF-8 and use that file"
+
 const unpack = "unpack it and use the file inside"
 
 // signatures are the kinds of binary file that are given by mistake.
 var signatures = []fileSignature{
-	{"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel workbook (xls)", saveAsUTF8},
 	{"\x1f\x8b", "compressed (gzip)", unpack},
 	{"BZh91AY&SY", "compressed (bzip2)", unpack},
 	{"\xfd7zXZ\x00", "compressed (xz)", unpack},
@@ -33,8 +36,8 @@ var signatures = []fileSignature{
 // refuseForeign returns an error if head is the beginning of a kind of file
 // that is known not to be a table in text.
 func refuseForeign(file string, head []byte) error {
-	if bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
-		return zipped(file, head)
+	if xlsx.Magic(head) {
+		return otherArchive(file, head)
 	}
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
@@ -44,20 +47,16 @@ func refuseForeign(file string, head []byte) error {
 	return nil
 }
 
-// zipped tells a zipped office document from a plain archive by the names of
-// its first members.
-func zipped(file string, head []byte) error {
-	name := strings.ToLower(file)
+// otherArchive returns an error for the zipped spreadsheets that are not read, by
+// the names of their first parts.
+func otherArchive(file string, head []byte) error {
 	switch {
-	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")), strings.HasSuffix(name, ".ods"):
-		return &FormatError{File: file, Kind: "an OpenDocument spreadsheet (ods)", hint: saveAsUTF8}
-	case bytes.Contains(head, []byte("[Content_Types].xml")), bytes.Contains(head, []byte("xl/")),
-		strings.HasSuffix(name, ".xlsx"), strings.HasSuffix(name, ".xlsm"):
-		return &FormatError{File: file, Kind: "an Excel workbook (xlsx)", hint: saveAsUTF8}
-	case bytes.Contains(head, []byte("Index/Document.iwa")), strings.HasSuffix(name, ".numbers"):
-		return &FormatError{File: file, Kind: "a Numbers spreadsheet", hint: saveAsUTF8}
+	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")):
+		return &FormatError{File: file, Kind: "an OpenDocument spreadsheet (ods)", hint: saveAsXLSX}
+	case bytes.Contains(head, []byte("Index/Document.iwa")):
+		return &FormatError{File: file, Kind: "a Numbers spreadsheet", hint: "export it as XLSX or CSV and use that file"}
 	}
-	return &FormatError{File: file, Kind: "an archive (zip)", hint: unpack}
+	return nil
 }
 
 // markup are the beginnings of pages and documents that are saved under a

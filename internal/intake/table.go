@@ -7,14 +7,16 @@ import (
 	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// table reads the rows of delimited text.
+// table reads the rows of delimited text, or of a sheet.
 type table struct {
 	file          string
 	opt           Options
 	coding        charset
 	scan          *scanner
+	sheet         *sheet // the records are its rows; nil for text
 	rec           record
 	cols          columns
 	carrier       *carriers
@@ -71,7 +73,7 @@ func (t *table) next() (Record, error) {
 	for {
 		if t.first {
 			t.first = false
-		} else if err := t.scan.next(&t.rec); err != nil {
+		} else if err := t.read(); err != nil {
 			return Record{}, t.endError(err)
 		}
 		if t.empty() {
@@ -86,7 +88,7 @@ func (t *table) next() (Record, error) {
 		}
 		rec := t.row()
 		if t.opt.KeepText || !rec.Good() {
-			rec.text = t.text()
+			t.keep(&rec)
 		}
 		return rec, nil
 	}
@@ -153,7 +155,10 @@ func (t *table) row() Record {
 	if carrierName != nil {
 		rec.Problems = append(rec.Problems, t.problem(*carrierName, t.cols.code))
 	}
-	if len(rec.Problems) == 0 {
+	rec.Problems = t.addDamage(rec.Problems, tracking.FieldReferID, t.cols.ref)
+	rec.Problems = t.addDamage(rec.Problems, tracking.FieldNumber, t.cols.number)
+	rec.Problems = t.addDamage(rec.Problems, tracking.FieldCarrierCode, t.cols.code)
+	if len(rec.Problems) == 0 && t.sheet == nil {
 		rec.Problems = t.addShifted(rec.Problems, rec.Item.Number)
 	}
 	if t.scan.recordLines > 1 {
@@ -236,10 +241,16 @@ func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 func (t *table) problem(p tracking.Problem, at int) Problem {
 	p.Value = shorten(p.Value)
 	out := Problem{File: t.file, Line: t.rec.line, Problem: p}
+	if t.sheet != nil {
+		out.Sheet = t.sheet.name
+	}
 	if at == none {
 		return out
 	}
 	out.Column = at + 1
+	if t.sheet != nil {
+		out.Cell = xlsx.Address(at, t.rec.line)
+	}
 	if at < len(t.cols.header) {
 		out.Header = t.cols.header[at]
 	}
@@ -247,6 +258,15 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 		out.Line += t.scan.countLineEnds(t.rec.raw[:t.rec.cells[at].start])
 	}
 	return out
+}
+
+// keep keeps the record as written.
+func (t *table) keep(rec *Record) {
+	if t.sheet == nil {
+		rec.text = t.text()
+		return
+	}
+	rec.cells = cloneCells(t.sheet.row.Cells)
 }
 
 // text returns the record as written, without the columns called waybillError

@@ -32,6 +32,9 @@ type Issue struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 if the whole file is meant
 	Column  int    `json:"column,omitempty"` // 1-based; 0 if the whole line is meant
+	Sheet   string `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
+	Cell    string `json:"cell,omitempty"`   // its address there, such as B17
+	Place   string `json:"-"`                // how people see it where that is not FILE:LINE:COLUMN
 	Header  string `json:"header,omitempty"` // name of the column or field
 	Value   string `json:"value,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -137,8 +140,11 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 // issue is the line of one issue: place, column, value, message.
 func (t *IO) issue(e Issue) string {
 	place := e.File
+	if e.Place != "" {
+		place = Visible(e.Place)
+	}
 	for _, n := range []int{e.Line, e.Column} {
-		if n == 0 {
+		if n == 0 || e.Place != "" {
 			break
 		}
 		if place != "" {

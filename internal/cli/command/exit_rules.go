@@ -92,7 +92,8 @@ func terminated(err error) bool {
 
 func inputError(err error) bool {
 	return As[*intake.FormatError](err) || As[*intake.EncodingError](err) || As[*intake.OptionError](err) ||
-		As[*intake.ColumnError](err) || As[*intake.SyntaxError](err) || As[*intake.MixError](err) || errors.Is(err, intake.ErrNoRows)
+		As[*intake.ColumnError](err) || As[*intake.SyntaxError](err) || As[*intake.MixError](err) ||
+		As[*intake.WorkbookError](err) || As[*intake.SheetError](err) || errors.Is(err, intake.ErrNoRows)
 }
 
 func invalidJQ(err error) bool {

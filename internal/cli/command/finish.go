@@ -50,7 +50,13 @@ func placeOf(err error) *term.Issue {
 		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
 	}
 	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
-		return &term.Issue{File: e.File, Line: e.Line, Message: e.Error(), Hint: e.Hint()}
+		return &term.Issue{File: e.File, Sheet: e.Sheet, Line: e.Line, Message: e.Error(), Hint: e.Hint()}
+	}
+	if e := (*intake.WorkbookError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Sheet: e.Sheet, Cell: e.Err.Cell, Message: e.Err.Message, Hint: e.Hint()}
+	}
+	if e := (*intake.SheetError)(nil); errors.As(err, &e) {
+		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}
 	}
 	if e := (*intake.EncodingError)(nil); errors.As(err, &e) {
 		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}

@@ -122,7 +122,12 @@ func Arguments(cmd *cobra.Command) []string {
 
 // InputFormats are the words of --format of commands that read rows.
 func InputFormats() []string {
-	return []string{string(intake.Auto), string(intake.CSV), string(intake.TSV), string(intake.JSON), string(intake.JSONL)}
+	return []string{string(intake.Auto), string(intake.XLSX), string(intake.CSV), string(intake.TSV), string(intake.JSON), string(intake.JSONL)}
+}
+
+// SheetFlag adds --sheet.
+func SheetFlag(flags *pflag.FlagSet, sheet *string) {
+	flags.StringVar(sheet, "sheet", "", "read the sheet `NAME` of a workbook, or its number from 1")
 }
 
 // OlderThanFlag adds --older-than.

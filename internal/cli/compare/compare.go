@@ -24,6 +24,7 @@ import (
 type options struct {
 	Files        []string
 	Format       string
+	Sheet        string
 	Skip, Odd    bool
 	Offline, All bool
 	Stale        string
@@ -32,7 +33,7 @@ type options struct {
 
 // New returns the command that compares files with the other sources.
 func New(f *command.Factory) *cobra.Command {
-	o := options{createAgain: []string{"map", "carrier-map", "encoding", "strip-spaces", "max-input", "format", "accept-odd-values", "skip-invalid"}}
+	o := options{createAgain: []string{"map", "carrier-map", "encoding", "strip-spaces", "max-input", "format", "sheet", "accept-odd-values", "skip-invalid"}}
 	cmd := &cobra.Command{
 		Use:     "compare FILE|-...",
 		GroupID: command.GroupOps,
@@ -67,10 +68,11 @@ anything differs, else 0.`,
 	flags.StringVar(&o.Stale, "stale", "", "list rows that are not delivered and have not changed for an `AGE` such as 48h")
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
+	command.SheetFlag(flags, &o.Sheet)
 	flags.BoolVar(&o.Skip, "skip-invalid", false, "skip bad rows and compare the others")
 	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
 	command.SettingFlags(cmd, "concurrency", "rate")
-	command.Section(flags, command.InputSection, "format", "skip-invalid", "accept-odd-values")
+	command.Section(flags, command.InputSection, "format", "sheet", "skip-invalid", "accept-odd-values")
 	command.ColumnsFlag(cmd, columns(nil))
 	return cmd
 }
@@ -100,7 +102,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	in.Skip = o.Skip
 	in.Options = intake.Options{
 		Map: call.Config.Map, Encoding: call.Config.Encoding, StripSpaces: call.Config.StripSpaces, Carriers: call.Config.Carriers,
-		Format: intake.Format(o.Format), AcceptOdd: o.Odd,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.Odd,
 	}
 	judged, err := judge(ctx, call, in)
 	if err != nil {
@@ -149,6 +151,9 @@ func judge(ctx context.Context, call *command.Call, in *input.Input) (input.Judg
 		return judged, err
 	case judged.Read == 0:
 		return judged, command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
+	}
+	for _, s := range judged.Summaries {
+		input.NoteSheet(call.IO, s)
 	}
 	return judged, refuseOrWarn(call, in, judged)
 }

@@ -24,7 +24,7 @@ type createOptions struct {
 	Sync, DryRun             bool
 	SkipInvalid, AllowEmpty  bool
 	AcceptOdd                bool
-	Rejects, Format          string
+	Rejects, Format, Sheet   string
 	send.Options
 }
 
@@ -34,7 +34,7 @@ func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "create [FILE|-]...",
 		GroupID: command.GroupOps,
-		Short:   "Create trackings from CSV, TSV, JSON or JSONL",
+		Short:   "Create trackings from XLSX, CSV, TSV, JSON or JSONL",
 		Long: `create reads and checks all rows, then sends those that are not in the store
 yet, in batches of up to 1000 (asynchronous) or, with --sync, of up to 40.
 
@@ -63,6 +63,7 @@ rows" and "waybill help input".`,
 	flags.StringVar(&o.Number, "tracking-number", "", "`NUMBER` of that tracking")
 	flags.StringVar(&o.Carrier, "carrier-code", "", "carrier `CODE` of that tracking")
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
+	command.SheetFlag(flags, &o.Sheet)
 	flags.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
 	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, but send nothing")
 	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "skip bad rows and send the others")
@@ -73,7 +74,7 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
-	command.Section(flags, command.InputSection, "format", "skip-invalid", "accept-odd-values", "allow-empty", "rejects")
+	command.Section(flags, command.InputSection, "format", "sheet", "skip-invalid", "accept-odd-values", "allow-empty", "rejects")
 	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
 	command.Section(flags, send.RowsSection, "retry-rejected", "check-first")
 	command.ColumnsFlag(cmd, send.CountColumns())

@@ -35,7 +35,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	in.Skip = o.SkipInvalid
 	in.Options = intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
-		Format: intake.Format(o.Format), KeepText: o.Rejects != "", AcceptOdd: o.AcceptOdd,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, KeepText: o.Rejects != "", AcceptOdd: o.AcceptOdd,
 	}
 	return in, nil
 }

@@ -1,8 +1,10 @@
 package input
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -45,7 +47,13 @@ func (e *BadRowsError) Next() string {
 func issues(j Judgement) []term.Issue {
 	list := make([]term.Issue, len(j.Problems))
 	for i, p := range j.Problems {
-		list[i] = term.Issue{File: p.File, Line: p.Line, Column: p.Column, Header: columnName(p), Value: p.Value, Message: p.Message, Hint: p.Problem.Hint}
+		list[i] = term.Issue{
+			File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: columnName(p), Value: p.Value,
+			Message: p.Message, Hint: p.Problem.Hint,
+		}
+		if p.Sheet != "" {
+			list[i].Place = Place(p)
+		}
 	}
 	return list
 }
@@ -117,13 +125,22 @@ func (e *BadRefsError) Error() string { return BadRows(e.Judged) + "; nothing wa
 // Hint says what to do about it.
 func (e *BadRefsError) Hint() string { return "fix the rows and re-run the same command" }
 
+// Place returns where a problem is: FILE:LINE:COLUMN, or FILE:SHEET!CELL.
+func Place(p intake.Problem) string {
+	at := fmt.Sprintf("%s:%d", p.File, p.Line)
+	switch {
+	case p.Sheet != "":
+		return p.File + ":" + intake.SheetPlace(p.Sheet, cmp.Or(p.Cell, strconv.Itoa(p.Line)))
+	case p.Column > 0:
+		return fmt.Sprintf("%s:%d", at, p.Column)
+	}
+	return at
+}
+
 // ProblemLine shows a problem with its place, its value and the remedy.
 func ProblemLine(p intake.Problem) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d", p.File, p.Line)
-	if p.Column > 0 {
-		fmt.Fprintf(&b, ":%d", p.Column)
-	}
+	b.WriteString(Place(p))
 	if p.Header != "" {
 		fmt.Fprintf(&b, " (%s)", command.Quoted(p.Header))
 	}

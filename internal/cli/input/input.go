@@ -206,6 +206,7 @@ func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) 
 	if err != nil {
 		return err
 	}
+	defer r.Close()
 	for {
 		rec, err := r.Next()
 		if errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows) {

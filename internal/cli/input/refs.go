@@ -24,15 +24,16 @@ type Refs struct {
 }
 
 // OpenRefs reads an input of REFs and judges it whole, in constant memory; path may
-// be - for standard input. It honours map, encoding, strip_spaces and max_input.
+// be - for standard input, and sheet empty. It honours map, encoding, strip_spaces and max_input.
 // The caller closes it.
-func OpenRefs(ctx context.Context, c *command.Call, path, format string) (*Refs, error) {
+func OpenRefs(ctx context.Context, c *command.Call, path, format, sheet string) (*Refs, error) {
 	in, err := OpenFiles(ctx, c, []string{path})
 	if err != nil {
 		return nil, err
 	}
 	in.Options = intake.Options{
 		Refs: true, Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Format: intake.Format(format),
+		Sheet: sheet,
 	}
 	judged, err := in.Judge(ctx, nil)
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
@@ -55,6 +56,7 @@ func OpenRefs(ctx context.Context, c *command.Call, path, format string) (*Refs,
 // noteMissing notes which column is read where --map names one that isn't there.
 func noteMissing(c *command.Call, sums []SourceSummary) {
 	for _, s := range sums {
+		NoteSheet(c.IO, s)
 		read := s.ReferID
 		if read == "" {
 			read = s.Number

@@ -22,6 +22,7 @@ import (
 type refOptions struct {
 	Refs         []string
 	From, Format string
+	Sheet        string // of a workbook
 	By           string
 	filterOptions
 }
@@ -29,12 +30,13 @@ type refOptions struct {
 func (o *refOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: CSV, JSON, JSONL or one a line (- for standard input)")
+	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: XLSX, CSV, JSON, JSONL or one a line (- for standard input)")
 	o.filterOptions.flags(cmd)
 	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
 	command.Choice(f, &o.Format, "format", "auto", "read --from as `FORMAT`", append(command.InputFormats(), string(intake.List))...)
+	command.SheetFlag(f, &o.Sheet)
 	command.SettingFlags(cmd, "map", "encoding", "strip-spaces", "max-input")
-	command.Section(f, command.InputSection, "from", "by", "format")
+	command.Section(f, command.InputSection, "from", "by", "format", "sheet")
 	command.SettingFlags(cmd, "concurrency", "rate")
 }
 
@@ -100,7 +102,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case o.From != "":
-		refs, err := input.OpenRefs(ctx, c, o.From, o.Format)
+		refs, err := input.OpenRefs(ctx, c, o.From, o.Format, o.Sheet)
 		if err != nil {
 			return targets{}, err
 		}

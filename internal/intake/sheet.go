@@ -1,0 +1,399 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/xlsx"
+)
+
+// Where a header is looked for.
+const (
+	headerRows  = 20 // rows with a cell in which it may stand, such as below a title
+	mergedBelow = 5  // rows that cells merged with the header may reach below it
+)
+
+// sheet is where the records of a table come from if that is a workbook's.
+type sheet struct {
+	name      string
+	hidden    bool
+	book      *xlsx.Workbook
+	index     int // in the workbook
+	rows      *xlsx.Rows
+	row       *xlsx.Row
+	headerRow int // number of the header's row
+	headerEnd int // number of the last row that belongs to the header
+	shown     []xlsx.Shown
+	merged    map[string]string // values of merged cells of the rows before the header
+	wide      []xlsx.Range      // cells of the header that are merged over several columns
+	header    []xlsx.Cell       // of the header, with texts of their own
+}
+
+// openSheet reads a sheet up to its header. It returns errEnd if it has no cells.
+func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error) {
+	name := book.Sheets[i].Name
+	rows, err := book.Rows(i)
+	if err != nil {
+		return nil, workbookError(r.name, name, err)
+	}
+	carriers, err := newCarriers(o)
+	if err == nil {
+		o.Map, err = fields(o.Map)
+	}
+	t := &table{file: r.name, opt: o, coding: charset{name: utf8Name}, carrier: carriers, sum: &r.sum, scan: &scanner{}}
+	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, index: i, rows: rows, merged: map[string]string{}}
+	if err == nil {
+		err = t.findHeader()
+	}
+	if err != nil {
+		t.sheet.rows.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// findHeader reads up to the first row that has the columns. Rows above it may be
+// a title, or the upper part of a header. The error is that of the first row with
+// several cells.
+func (t *table) findHeader() error {
+	var failed error
+	several, mayBeList := false, false
+	var above []string // names in the row before
+	for n := range headerRows {
+		if err := t.sheet.next(); err != nil {
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			return workbookError(t.file, t.sheet.name, err)
+		}
+		names := t.sheet.names()
+		if t.opt.Format == List {
+			return t.beginList()
+		}
+		mayBeList = mayBeList || n == 0 && t.opt.Refs && len(names) == 1
+		err := t.resolveNames(names)
+		if err != nil && above != nil {
+			if t.resolveNames(joined(above, names)) == nil {
+				err = nil
+			}
+		}
+		var wrong *ColumnError
+		switch {
+		case err == nil:
+			return nil
+		case !errors.As(err, &wrong):
+			return err
+		case failed == nil || !several && len(t.sheet.row.Cells) > 1:
+			failed, several = err, len(t.sheet.row.Cells) > 1
+		}
+		above = spread(names, t.sheet.wide)
+	}
+	switch {
+	case failed == nil:
+		return errEnd
+	case mayBeList:
+		return t.reopenList()
+	}
+	return failed
+}
+
+// reopenList reads a sheet of REFs from its first row again.
+func (t *table) reopenList() error {
+	s := t.sheet
+	s.rows.Close()
+	rows, err := s.book.Rows(s.index)
+	if err != nil {
+		return workbookError(t.file, s.name, err)
+	}
+	s.rows = rows
+	if err := s.next(); err != nil {
+		return workbookError(t.file, s.name, err)
+	}
+	return t.beginList()
+}
+
+// beginList reads rows without a header, the one at hand first.
+func (t *table) beginList() (err error) {
+	t.list, t.first = true, true
+	t.cols, t.sum.Missing, _, err = resolveRefs(t.file, t.sheet.row.Number, []string{""}, Options{Refs: true, Format: List})
+	t.fillRecord()
+	return err
+}
+
+// resolveNames finds the columns in the row at hand, which has those names. A name
+// that stands over several columns is none of a column.
+func (t *table) resolveNames(names []string) (err error) {
+	s := t.sheet
+	list := false
+	if t.opt.Refs {
+		t.cols, t.sum.Missing, list, err = resolveRefs(t.file, s.row.Number, names, t.opt)
+	} else {
+		t.cols, err = resolve(t.file, s.row.Number, names, t.opt)
+	}
+	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
+		wrong.Sheet = s.name
+	}
+	if err != nil {
+		return err
+	}
+	if list || t.cols.last == none {
+		return &ColumnError{File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields, reason: "no column for referId or rawTrackingNumber"}
+	}
+	for _, m := range s.wide {
+		for column := m.FirstColumn; column <= m.LastColumn && column < len(names); column++ {
+			if t.inUse(column) {
+				return &ColumnError{
+					File: t.file, Sheet: s.name, Line: s.row.Number, Header: names,
+					reason: fmt.Sprintf("the name %s is over several columns (%v)", show(names[m.FirstColumn]), m),
+				}
+			}
+		}
+	}
+	s.headerRow, s.headerEnd = s.row.Number, s.row.Number
+	for column := range names {
+		if m, ok := s.rows.Merged(column); ok && m.LastRow <= s.headerRow+mergedBelow {
+			s.headerEnd = max(s.headerEnd, m.LastRow)
+		}
+	}
+	s.keepHeader()
+	return nil
+}
+
+// next reads the next row of the sheet, with what its cells show.
+func (s *sheet) next() (err error) {
+	if s.row, err = s.rows.Next(); err != nil {
+		return err
+	}
+	s.shown = s.shown[:0]
+	for _, c := range s.row.Cells {
+		if c.Kind == xlsx.Text {
+			s.shown = append(s.shown, xlsx.Shown{})
+		} else {
+			s.shown = append(s.shown, s.book.Shown(c))
+		}
+	}
+	return nil
+}
+
+// names returns the names of columns in the row at hand. A cell that is merged with
+// one above has its value.
+func (s *sheet) names() []string {
+	names := make([]string, s.row.Cells[len(s.row.Cells)-1].Column+1)
+	for i, c := range s.row.Cells {
+		names[c.Column] = string(trim([]byte(s.text(i))))
+	}
+	s.wide = nil
+	for column := 0; column < xlsx.MaxColumns; column++ {
+		m, ok := s.rows.Merged(column)
+		if !ok {
+			if column >= len(names) {
+				break
+			}
+			continue
+		}
+		if m.FirstColumn < m.LastColumn && m.FirstColumn == column {
+			s.wide = append(s.wide, m)
+		}
+		if column != m.FirstColumn {
+			continue
+		}
+		for column >= len(names) {
+			names = append(names, "")
+		}
+		if m.FirstRow == s.row.Number {
+			s.merged[m.String()] = names[column]
+		} else if names[column] == "" {
+			names[column] = s.merged[m.String()]
+		}
+	}
+	return names
+}
+
+// text returns what cell i of the row at hand shows.
+func (s *sheet) text(i int) string {
+	if s.row.Cells[i].Kind == xlsx.Text {
+		return string(s.row.Cells[i].Text)
+	}
+	return s.shown[i].Text
+}
+
+// spread gives a name that is over several columns to each of them.
+func spread(names []string, wide []xlsx.Range) []string {
+	for _, m := range wide {
+		for column := m.FirstColumn + 1; column <= m.LastColumn && column < MaxRecord; column++ {
+			for column >= len(names) {
+				names = append(names, "")
+			}
+			if names[column] == "" {
+				names[column] = names[m.FirstColumn]
+			}
+		}
+	}
+	return names
+}
+
+// joined returns names below the ones above, such as Order and No as Order No.
+func joined(above, names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		if i < len(above) && above[i] != name {
+			name = strings.TrimSpace(above[i] + " " + name)
+		}
+		out[i] = name
+	}
+	return out
+}
+
+// read reads the next row into the record.
+func (t *table) read() error {
+	if t.sheet == nil {
+		return t.scan.next(&t.rec)
+	}
+	for {
+		err := t.sheet.next()
+		if errors.Is(err, io.EOF) {
+			return errEnd
+		}
+		if err != nil {
+			return workbookError(t.file, t.sheet.name, err)
+		}
+		if t.sheet.row.Number > t.sheet.headerEnd {
+			break
+		}
+	}
+	if t.sheet.row.Hidden {
+		t.sum.HiddenRows++
+	}
+	t.fillRecord()
+	return nil
+}
+
+// fillRecord makes a record of the row at hand. Cells beyond the last column are
+// none of the table's.
+func (t *table) fillRecord() {
+	s, rec := t.sheet, &t.rec
+	rec.raw, rec.cells, rec.line, rec.lineEnd, rec.fault = rec.raw[:0], rec.cells[:0], s.row.Number, true, nil
+	width := len(t.cols.header)
+	if t.list {
+		width = s.row.Cells[len(s.row.Cells)-1].Column + 1
+	}
+	for i, c := range s.row.Cells {
+		for len(rec.cells) < min(c.Column, width) {
+			rec.cells = append(rec.cells, cell{start: len(rec.raw), end: len(rec.raw)})
+		}
+		if c.Column >= width {
+			break
+		}
+		start := len(rec.raw)
+		if c.Kind == xlsx.Text {
+			rec.raw = append(rec.raw, c.Text...)
+		} else {
+			rec.raw = append(rec.raw, s.shown[i].Text...)
+		}
+		rec.cells = append(rec.cells, cell{start: start, end: len(rec.raw)})
+	}
+	for len(rec.cells) < width {
+		rec.cells = append(rec.cells, cell{start: len(rec.raw), end: len(rec.raw)})
+	}
+}
+
+// shownIn returns what the cell of a column shows, if it is there and no text.
+func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
+	for i, c := range s.row.Cells {
+		if c.Column == column {
+			return s.shown[i], c.Kind != xlsx.Text
+		}
+	}
+	return xlsx.Shown{}, false
+}
+
+// addDamage adds the problem of the cell that a field was read from, if it shows
+// something else than was once written into it, and removes those that follow
+// from it.
+func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
+	if t.sheet == nil || at == none {
+		return ps
+	}
+	s, isValue := t.sheet.shownIn(at)
+	if !isValue {
+		if m, ok := t.sheet.rows.Merged(at); ok && (m.FirstRow != t.rec.line || m.FirstColumn != at) {
+			return t.replaceProblem(ps, field, at, tracking.Problem{
+				Message: fmt.Sprintf("the cell is merged into %v, which has one value", m), Hint: "unmerge the cells and fill in each",
+			})
+		}
+		return ps
+	}
+	p, bad := damage(s)
+	if !bad {
+		if t.sum.AsNumbers++; s.Loss == xlsx.Padded {
+			t.sum.Padded++
+		}
+		return ps
+	}
+	p.Value = s.Text
+	if p.Odd && (t.opt.AcceptOdd || t.opt.Refs) {
+		if t.opt.Refs {
+			return ps
+		}
+		p.Note = true
+		p.Field = field
+		return append(ps, t.problem(p, at))
+	}
+	return t.replaceProblem(ps, field, at, p)
+}
+
+// replaceProblem adds a problem of a field in place of those that it has.
+func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Problem) []Problem {
+	kept := ps[:0]
+	for _, other := range ps {
+		if other.Field != field {
+			kept = append(kept, other)
+		}
+	}
+	p.Field = field
+	return append(kept, t.problem(p, at))
+}
+
+const asText = "format the column as Text and enter the value again, or export it as text"
+
+// damage returns the problem of an identifier that a spreadsheet holds as a value.
+func damage(s xlsx.Shown) (tracking.Problem, bool) {
+	switch s.Loss {
+	case xlsx.None, xlsx.Padded:
+		return tracking.Problem{}, false
+	case xlsx.Digits:
+		return tracking.Problem{Message: "a number of more than 15 digits, of which the spreadsheet kept 15: the others are lost", Hint: asText}, true
+	case xlsx.Scientific:
+		return tracking.Problem{Odd: true, Message: "a number shown in scientific form (" + show(s.Format) + ")", Hint: asText}, true
+	case xlsx.Fraction:
+		return tracking.Problem{Odd: true, Message: "a number with a fraction, whose last zeros a spreadsheet drops", Hint: asText}, true
+	case xlsx.Formatted:
+		return tracking.Problem{Odd: true, Message: "a number shown otherwise (" + show(s.Format) + ")", Hint: asText}, true
+	case xlsx.Date:
+		return tracking.Problem{Message: "the spreadsheet made a date or time of it", Hint: asText}, true
+	case xlsx.Truth:
+		return tracking.Problem{Message: "the spreadsheet made a truth value of it", Hint: asText}, true
+	case xlsx.Failed:
+		return tracking.Problem{Message: "the formula failed", Hint: "correct the formula, or replace it by its value"}, true
+	case xlsx.Unsaved:
+		return tracking.Problem{Message: "the value of the formula is not in the file", Hint: "open the file in a spreadsheet and save it, which calculates it"}, true
+	case xlsx.Malformed:
+	}
+	return tracking.Problem{Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"}, true
+}
+
+// keepHeader keeps the cells of the header for [Rejects].
+func (s *sheet) keepHeader() { s.header = cloneCells(s.row.Cells) }
+
+// cloneCells returns cells that stay valid.
+func cloneCells(cells []xlsx.Cell) []xlsx.Cell {
+	out := make([]xlsx.Cell, len(cells))
+	for i, c := range cells {
+		c.Text = append([]byte(nil), c.Text...)
+		out[i] = c
+	}
+	return out
+}

@@ -1,0 +1,275 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/xlsx"
+)
+
+// maxWorkbook is how many bytes of a workbook that can be read only once are
+// copied.
+const maxWorkbook = 1 << 30
+
+// WorkbookError says that an XLSX workbook can't be read, or not any further.
+type WorkbookError struct {
+	File  string
+	Sheet string // empty if all of it is meant
+	Err   *xlsx.Error
+}
+
+func (e *WorkbookError) Error() string {
+	if e.Err.Cell != "" {
+		return place(e.File, e.Sheet, e.Err.Cell) + ": " + e.Err.Message
+	}
+	return showName(e.File) + ": " + e.Err.Error()
+}
+
+func (e *WorkbookError) Unwrap() error { return e.Err }
+
+// Hint says what to do about it.
+func (e *WorkbookError) Hint() string { return e.Err.Hint() }
+
+// SheetError says that it is open which sheet of a workbook is meant, or that
+// there is none such.
+type SheetError struct {
+	File   string
+	Reason string
+	hint   string
+}
+
+func (e *SheetError) Error() string { return showName(e.File) + ": " + e.Reason }
+
+// Hint says what to do about it.
+func (e *SheetError) Hint() string { return e.hint }
+
+// place names a place of a sheet as a spreadsheet does, such as
+// orders.xlsx:Orders!B17.
+func place(file, sheet, at string) string { return showName(file) + ":" + SheetPlace(sheet, at) }
+
+// SheetPlace returns the address of a cell or the number of a row with its sheet,
+// which is in quotes where a spreadsheet needs them.
+func SheetPlace(sheet, at string) string {
+	for _, r := range sheet {
+		if r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
+			return "'" + strings.ReplaceAll(sheet, "'", "''") + "'!" + at
+		}
+	}
+	return sheet + "!" + at
+}
+
+// workbookError adds the name of the input to an error of reading a workbook.
+func workbookError(file, sheet string, err error) error {
+	var wrong *xlsx.Error
+	var path *fs.PathError
+	switch {
+	case errors.As(err, &wrong) && wrong.Kind == xlsx.Foreign:
+		return &FormatError{File: file, Kind: wrong.Message, hint: wrong.Hint()}
+	case errors.As(err, &wrong):
+		return &WorkbookError{File: file, Sheet: sheet, Err: wrong}
+	case errors.As(err, &path) && path.Op == "write":
+		return err
+	}
+	return readError(file, err)
+}
+
+// randomAccess returns an input that can be read at any place, and its size. One
+// that can be read only once, of which win has the beginning, is copied; close
+// frees the copy.
+func randomAccess(r io.Reader, start int64, win *window) (at io.ReaderAt, size int64, release func(), err error) {
+	if s, ok := r.(interface {
+		io.ReaderAt
+		io.Seeker
+	}); ok && start >= 0 {
+		end, err := s.Seek(0, io.SeekEnd)
+		return io.NewSectionReader(s, start, end-start), end - start, func() {}, err
+	}
+	f, err := disk.Temp()
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	release = func() { _ = f.Close() } // it is gone then
+	size, err = io.Copy(f, io.LimitReader(win, maxWorkbook+1))
+	if err == nil && size > maxWorkbook {
+		err = errors.New("it is larger than 1 GiB; save it to a file and pass that")
+	}
+	if err != nil {
+		release()
+	}
+	return f, size, release, err
+}
+
+// startOf returns where in r the input begins, or -1 if that has no place.
+func startOf(r io.Reader) int64 {
+	s, ok := r.(io.Seeker)
+	if !ok {
+		return -1
+	}
+	at, err := s.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return -1
+	}
+	return at
+}
+
+// openWorkbook sets r up to read a sheet of a workbook.
+func openWorkbook(r *Reader, in io.Reader, start int64, win *window, o Options) error {
+	at, size, release, err := randomAccess(in, start, win)
+	if err != nil {
+		return readError(r.name, err)
+	}
+	book, err := xlsx.Open(at, size, xlsx.Options{Temp: disk.Temp})
+	if err != nil {
+		release()
+		return workbookError(r.name, "", err)
+	}
+	r.release = append(r.release, release, book.Close)
+	r.sum.Format, r.sum.Encoding = XLSX, utf8Name
+	t, err := chooseSheet(r, book, o)
+	if err != nil || t == nil {
+		r.Close()
+		return err
+	}
+	r.rows, r.carriers, r.sheet = t, t.carrier, t.sheet
+	t.summarize(r)
+	return nil
+}
+
+// chooseSheet finds the sheet to read: the one that is asked for, or the only one
+// that people see and that has rows, else the only one of these that has the
+// columns. It is nil if no sheet has a cell.
+func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
+	candidates, err := sheetsToTry(r.name, book, o.Sheet)
+	if err != nil {
+		return nil, err
+	}
+	var found *table
+	var used []int // sheets that have the columns
+	var rest []int // sheets that have cells, but not the columns
+	var failed error
+	for _, i := range candidates {
+		t, err := openSheet(r, book, i, o)
+		var wrong *ColumnError
+		switch {
+		case errors.Is(err, errEnd):
+			continue
+		case errors.As(err, &wrong):
+			if rest = append(rest, i); failed == nil {
+				failed = err
+			}
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if used = append(used, i); found == nil {
+			found = t
+		} else {
+			t.sheet.rows.Close()
+		}
+	}
+	if found != nil {
+		r.release = append(r.release, found.sheet.rows.Close)
+	}
+	switch {
+	case len(used) > 1:
+		return nil, &SheetError{File: r.name, Reason: fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used)), hint: "choose one with --sheet NAME or --sheet N"}
+	case found != nil:
+		r.sum.OtherSheets = namesOf(book, rest)
+		return found, nil
+	case failed != nil && len(rest) > 1:
+		wrong := (*ColumnError)(nil)
+		if errors.As(failed, &wrong) {
+			wrong.others = sheetNames(book, rest[1:])
+		}
+		return nil, failed
+	}
+	return nil, failed
+}
+
+// sheetsToTry returns the sheets to look for columns in.
+func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) {
+	var all, seen []int
+	for i, s := range book.Sheets {
+		if s.Table {
+			all = append(all, i)
+			if !s.Hidden {
+				seen = append(seen, i)
+			}
+		}
+	}
+	if asked == "" {
+		if len(seen) == 0 {
+			return nil, &SheetError{File: file, Reason: "no sheet is visible", hint: "choose one with --sheet: " + sheetNames(book, all)}
+		}
+		return seen, nil
+	}
+	for _, same := range []func(string) bool{
+		func(name string) bool { return name == asked },
+		func(name string) bool { return strings.EqualFold(strings.TrimSpace(name), strings.TrimSpace(asked)) },
+	} {
+		for _, i := range all {
+			if same(book.Sheets[i].Name) {
+				return []int{i}, nil
+			}
+		}
+	}
+	if n, err := strconv.Atoi(asked); err == nil && n >= 1 && n <= len(book.Sheets) && book.Sheets[n-1].Table {
+		return []int{n - 1}, nil
+	}
+	return nil, &SheetError{File: file, Reason: "no sheet " + show(asked), hint: "its sheets: " + sheetNames(book, all)}
+}
+
+// maxSheets is how many sheets are named in a message.
+const maxSheets = 20
+
+// sheetNames lists sheets with their numbers.
+func sheetNames(book *xlsx.Workbook, sheets []int) string {
+	var list []string
+	for _, i := range sheets[:min(len(sheets), maxSheets)] {
+		text := fmt.Sprintf("%d %s", i+1, show(book.Sheets[i].Name))
+		if book.Sheets[i].Hidden {
+			text += " (hidden)"
+		}
+		list = append(list, text)
+	}
+	if more := len(sheets) - len(list); more > 0 {
+		list = append(list, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(list, ", ")
+}
+
+func namesOf(book *xlsx.Workbook, sheets []int) []string {
+	var names []string
+	for _, i := range sheets[:min(len(sheets), maxSheets)] {
+		names = append(names, book.Sheets[i].Name)
+	}
+	return names
+}
+
+// summarize fills in what is known once the header was read.
+func (t *table) summarize(r *Reader) {
+	s := &r.sum
+	s.Sheet, s.HiddenSheet, s.Filtered = t.sheet.name, t.sheet.hidden, t.sheet.rows.Filtered
+	s.HeaderRow = t.sheet.headerRow
+	t.summarizeColumns(s)
+	if t.list {
+		s.Format = List
+	}
+}
+
+// summarizeColumns fills in how the columns are used.
+func (t *table) summarizeColumns(s *Summary) {
+	s.Ignored = t.cols.ignored()
+	s.ReferID, s.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
+	for i, name := range t.cols.header {
+		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
+			s.Hidden = append(s.Hidden, name)
+		}
+	}
+}
