@@ -98,6 +98,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"demo", setup.NewDemo},
 		{"probe", setup.NewProbe},
 		{"config", setup.NewConfig},
+		{"profile", setup.NewProfile},
 		{"doctor", doctor.New},
 		{"support", doctor.NewSupport},
 		{"store", storage.New},

@@ -302,3 +302,32 @@ func cause(err error) string {
 	}
 	return err.Error()
 }
+
+// ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is
+// a [*KeyError] that names the file.
+func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
+	text, fault := readSecret(path, stdin)
+	if fault != nil {
+		if path != stdinName {
+			fault.Message = path + ": " + fault.Message
+		} else {
+			fault.Message = "standard input: " + fault.Message
+		}
+		return Secret{}, fault.at("", Origin{})
+	}
+	return NewSecret(text), nil
+}
+
+// ParseSecret returns what was typed as a secret, unless it can't be meant: it has
+// space around it, or control characters. The error is a [*KeyError] and does
+// not hold what was typed.
+func ParseSecret(typed string) (Secret, error) {
+	text, fault := cleanSecret([]byte(typed))
+	if fault == nil {
+		fault = checkAPIKey(text)
+	}
+	if fault != nil {
+		return Secret{}, fault.at("", Origin{})
+	}
+	return NewSecret(text), nil
+}

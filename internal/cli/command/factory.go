@@ -29,9 +29,18 @@ type Action func(ctx context.Context, c *Call, args []string) error
 // RunE makes a command's RunE: it loads the settings, closes what the action
 // opened, and lets the first error stand.
 func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
+	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
+}
+
+// RunWith is RunE for a command that changes the flags that are settings.
+func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do Action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		f.Started = true
-		s, err := f.App.Session(cmd.Context(), FlagsOf(cmd))
+		given, err := flags(cmd)
+		if err != nil {
+			return err
+		}
+		s, err := f.App.Session(cmd.Context(), given)
 		if err != nil {
 			return err
 		}
@@ -73,6 +82,26 @@ func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, broken error) 
 		defer out.Discard()
 		c := &Call{Session: &app.Session{IO: f.App.IO}, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
 		return out.End(do(cmd.Context(), c, broken))
+	}
+}
+
+// Bare is one run of a command that runs where settings can't be loaded.
+type Bare struct {
+	IO      *term.IO
+	Out     *Output // the result
+	Sources config.Sources
+}
+
+// RunBare makes the RunE of a command that runs where settings can't be loaded.
+func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		f.Started = true
+		out, err := f.Output(cmd)
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		return out.End(do(cmd.Context(), &Bare{f.App.IO, out, f.App.Sources(FlagsOf(cmd))}, args))
 	}
 }
 

@@ -59,6 +59,19 @@ func Exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
+// Between accepts from least to most arguments; what names them in the error.
+func Between(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return wrongCount(what, len(args), least)
+		case len(args) > most:
+			return wrongCount(what, len(args), most)
+		}
+		return nil
+	}
+}
+
 // wrongCount is the error of too few or too many arguments.
 func wrongCount(what string, given, needed int) error {
 	if given < needed {

@@ -110,6 +110,10 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 		return kind{values: once(events)}, true
 	case name == "NAME" && strings.Contains(path, " schemes "):
 		return kind{values: once(schemes)}, true
+	case name == "NAME" && strings.Contains(path, " profile "):
+		return kind{values: once(profiles)}, true
+	case name == "KEY":
+		return kind{values: settingKeys}, true
 	case strings.Contains(path, " store "):
 		return kind{files: true}, true
 	case name == "FILE" && strings.Contains(path, " import "):

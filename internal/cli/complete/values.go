@@ -96,6 +96,27 @@ func profiles(l *line) []value {
 	return words(names)
 }
 
+// settingKeys are the keys of settings, or those that one may be set to.
+func settingKeys(l *line) (all []value) {
+	settings := config.Settings()
+	if len(l.args) == 0 {
+		for _, s := range settings {
+			all = append(all, value{s.Key, s.Help})
+		}
+		return all
+	}
+	i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == l.args[0] })
+	switch {
+	case len(l.args) > 1 || i < 0 || l.cmd.Name() != "set":
+		return nil
+	case settings[i].Key == "profile":
+		return profiles(l)
+	case settings[i].Kind == config.KindBool:
+		return words([]string{"true", "false"})
+	}
+	return words(settings[i].Choices)
+}
+
 // schemes are those that are configured, then the presets.
 func schemes(l *line) (all []value) {
 	if s := l.session(); s != nil {

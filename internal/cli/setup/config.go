@@ -26,14 +26,14 @@ type pathJSON struct {
 	Exists bool   `json:"exists"`
 }
 
-// NewConfig returns the commands that show settings.
+// NewConfig returns the commands that show and change settings.
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "config",
 		GroupID: command.GroupRest,
-		Short:   "Show settings and where they come from",
+		Short:   "Show and change settings",
 	}
-	group.AddCommand(newConfigList(f), newConfigPath(f))
+	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f))
 	return group
 }
 
@@ -82,32 +82,26 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 		Short:   "Show where the configuration files are",
 		Example: command.Example("waybill config path"),
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.Started = true
-			return runConfigPath(f, cmd)
-		},
+		RunE: f.RunBare(func(_ context.Context, b *command.Bare, _ []string) error {
+			return runConfigPath(b)
+		}),
 	}
 	command.ColumnsFlag(cmd, pathColumns())
 	return cmd
 }
 
 // runConfigPath works even when the files can't be read: it is how one finds them.
-func runConfigPath(f *command.Factory, cmd *cobra.Command) error {
-	paths, err := config.Locate(f.App.Sources(command.FlagsOf(cmd)))
+func runConfigPath(b *command.Bare) error {
+	paths, err := config.Locate(b.Sources)
 	if err != nil {
 		return err
 	}
-	out, err := f.Output(cmd)
-	if err != nil {
-		return err
-	}
-	defer out.Discard()
 	w := command.Listing[pathJSON]{
-		Out:     out,
+		Out:     b.Out,
 		JSON:    func(p pathJSON) any { return p },
 		Columns: pathColumns(),
 	}
-	return out.End(w.PrintAll(f.App.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}}))
+	return w.PrintAll(b.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
 // pathColumns returns the columns of configuration files.

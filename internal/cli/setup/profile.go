@@ -1,0 +1,100 @@
+package setup
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// profileJSON is one profile in our output.
+type profileJSON struct {
+	Name    string `json:"name"`
+	Active  bool   `json:"active"`
+	Origin  string `json:"origin"`  // what chose it; empty unless it is active
+	BaseURL string `json:"baseUrl"` // empty if the profile does not set it
+	Account string `json:"account"` // empty if the profile does not set it
+}
+
+// NewProfile returns the commands for profiles.
+func NewProfile(f *command.Factory) *cobra.Command {
+	group := &cobra.Command{
+		Use:     "profile",
+		GroupID: command.GroupRest,
+		Short:   "List profiles and choose one",
+	}
+	group.AddCommand(newProfileList(f), newProfileUse(f))
+	return group
+}
+
+func newProfileList(f *command.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the profiles of your configuration file",
+		Long: `list shows every profile, which one is in force, and what chose it: the flag
+--profile, WAYBILL_PROFILE, or the configuration file.`,
+		Example: command.Example("waybill profile list"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunBare(func(_ context.Context, b *command.Bare, _ []string) error {
+			return runProfileList(b)
+		}),
+	}
+	command.ColumnsFlag(cmd, profileColumns())
+	return cmd
+}
+
+func runProfileList(b *command.Bare) error {
+	list, err := config.ListProfiles(b.Sources)
+	if err != nil {
+		return err
+	}
+	var all []profileJSON
+	for _, p := range list.All {
+		j := profileJSON{Name: p.Name, BaseURL: p.BaseURL, Account: p.Account}
+		if p.Name == list.Active {
+			j.Active, j.Origin = true, list.Origin.String()
+		}
+		all = append(all, j)
+	}
+	w := command.Listing[profileJSON]{
+		Out:     b.Out,
+		Empty:   "No profiles in " + list.File + "; `waybill init --profile NAME` adds one",
+		JSON:    func(p profileJSON) any { return p },
+		Columns: profileColumns(),
+	}
+	if err := w.PrintAll(b.IO, all); err != nil {
+		return err
+	}
+	if list.Active != "" && !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
+		b.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
+	}
+	return nil
+}
+
+func profileColumns() []command.Column[profileJSON] {
+	return []command.Column[profileJSON]{
+		{Column: render.Column{Name: "PROFILE"}, Cell: func(p profileJSON) string { return p.Name }},
+		{Column: render.Column{Name: "CHOSEN BY"}, Cell: func(p profileJSON) string { return p.Origin }},
+		{Column: render.Column{Name: "BASE URL", Flex: true}, Cell: func(p profileJSON) string { return p.BaseURL }},
+		{Column: render.Column{Name: "ACCOUNT"}, Cell: func(p profileJSON) string { return p.Account }},
+	}
+}
+
+func newProfileUse(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "use NAME",
+		Short: "Choose the profile that commands use",
+		Long: `use writes the name of a profile into your configuration file, as the setting
+"profile". --profile and WAYBILL_PROFILE override it. "waybill config unset profile"
+chooses none.`,
+		Example: command.Example("waybill profile use test"),
+		Args:    command.Exactly(1, "one NAME"),
+		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {
+			return changeConfig(b, config.Assignment{Key: "profile", Value: args[0]})
+		}),
+	}
+}
