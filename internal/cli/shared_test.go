@@ -207,6 +207,11 @@ func TestADeliveryReachesTheOtherComputers(t *testing.T) {
 	if waited > time.Second || printed > time.Second {
 		t.Errorf("a wait ended after %v, an event was printed after %v; want both within a second", waited, printed)
 	}
+	for l, counts := range map[listener]string{takes: `"received":5}`, prints: `"received":0}`} {
+		if l.stop(); !strings.Contains(l.out.String(), `{"type":"summary","deliveries":5,"events":5,`) || !strings.Contains(l.out.String(), counts) {
+			t.Errorf("no summary with %s in %s", counts, l.out.String())
+		}
+	}
 }
 
 // While the server is away a listener answers 503, says so briefly, and goes on by
@@ -258,6 +263,9 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	l.await("sign that it is ready", func() bool { return strings.HasPrefix(l.get().text, "ready") })
 	if code := l.stop(); code != command.OK {
 		t.Errorf("it ended with %d", code)
+	}
+	if said := l.errs.String(); strings.Count(said, "server is unreachable") != 1 || strings.Contains(said, "err:") {
+		t.Errorf("it named the cause often: %s", said)
 	}
 	if said := l.errs.String(); strings.Count(said, "\n") > 6 || !strings.Contains(said, "deliveries are stored again") {
 		t.Errorf("it said much: %s", said)

@@ -130,6 +130,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 		r.storeAlert.failure(err)
 		answerUnavailable(w)
 	default:
+		r.stored.Add(1)
 		r.storeAlert.recovered()
 		r.Wake()
 		r.answerStored(w, req, receipt.Delivery)

@@ -75,6 +75,7 @@ type Options struct {
 type Receiver struct {
 	o             Options
 	refusals      chan inbox.Delivery    // to be reported, without headers and bodies
+	stored        atomic.Int64           // deliveries, by this receiver
 	unreported    atomic.Int64           // refusals that found the queue full
 	evidenceSlots map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
 	queue         chan struct{}          // one value for each delivery being stored
@@ -129,6 +130,9 @@ func New(o Options) (*Receiver, error) {
 	r.budget.left.Store(max(minBodyBudget, 2*o.MaxBody))
 	return r, nil
 }
+
+// Stored returns how many deliveries this receiver stored.
+func (r *Receiver) Stored() int64 { return r.stored.Load() }
 
 // Subscribe returns a channel that holds a value while there may be something new
 // in the inbox: one of its own for each caller. It must be called before Serve.

@@ -41,6 +41,7 @@ type attemptPrinter struct {
 	io        *term.IO
 	showReply bool
 	queue     chan forward.AttemptReport
+	sent      atomic.Int64 // deliveries that their target accepted
 	lost      atomic.Int64 // attempts that were not printed
 }
 
@@ -51,6 +52,9 @@ func newAttemptPrinter(c *command.Call, showReply bool) *attemptPrinter {
 // enqueue keeps an attempt to be printed. It never blocks: forwarding does not
 // wait for the reader of the output.
 func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
+	if n.Disposition == inbox.Sent {
+		p.sent.Add(1)
+	}
 	select {
 	case p.queue <- n:
 	default:

@@ -50,7 +50,9 @@ type summaryJSON struct {
 	Conflicts        int64  `json:"conflicts"`
 	Anomalies        int64  `json:"anomalies"`
 	Refused          int64  `json:"refused"`
-	WouldHaveRefused int64  `json:"wouldHaveRefused"` // of deliveries that were not made up, when observing
+	WouldHaveRefused int64  `json:"wouldHaveRefused"`    // of deliveries that were not made up, when observing
+	Received         int64  `json:"received"`            // of them, by this listener; other processes received the rest
+	Forwarded        *int64 `json:"forwarded,omitempty"` // by this listener, counted by target; null if it has none
 }
 
 // receivedJSON is an event as `listen` prints it.
@@ -208,15 +210,19 @@ func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	return p.out.Line("%s", line(out, cells...))
 }
 
-// printSummary prints the counts of all that was received.
-func (p *eventPrinter) printSummary() error {
-	p.summary.Type = "summary"
+// printSummary prints the counts of all that was received, by this listener and by
+// others, and forwarded.
+func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
+	p.summary.Type, p.summary.Received, p.summary.Forwarded = "summary", received, forwarded
 	if p.out.Machine() {
 		return p.out.Object(p.summary)
 	}
 	s := p.summary
 	var text strings.Builder
-	text.WriteString("Received " + command.Plural(s.Deliveries, "delivery"))
+	text.WriteString("Received " + command.Plural(received, "delivery"))
+	if others := s.Deliveries - received; others > 0 {
+		text.WriteString(", printed " + command.Number(others) + " of other processes,")
+	}
 	if s.Deliveries > 0 {
 		text.WriteString(" with " + command.Plural(s.Events, "new event"))
 	}
@@ -233,6 +239,9 @@ func (p *eventPrinter) printSummary() error {
 	}
 	if s.Refused > 0 {
 		text.WriteString(fmt.Sprintf("; refused %d", s.Refused))
+	}
+	if forwarded != nil {
+		text.WriteString("; forwarded " + command.Number(*forwarded))
 	}
 	p.io.Note("%s", text.String())
 	if s.WouldHaveRefused > 0 {

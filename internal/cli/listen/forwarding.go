@@ -107,6 +107,15 @@ func (fw *forwarding) knownSinks() []inbox.Sink {
 	return slices.DeleteFunc(fw.Sinks(), func(sink inbox.Sink) bool { return sink.New && sink.Unread == 0 })
 }
 
+// sent returns how many deliveries this listener forwarded; nil if it has no target.
+func (fw *forwarding) sent() *int64 {
+	if fw == nil {
+		return nil
+	}
+	n := fw.attempts.sent.Load()
+	return &n
+}
+
 // sinkIDs returns the sinks that are sent to.
 func (fw *forwarding) sinkIDs() []int64 {
 	if fw == nil {

@@ -82,7 +82,8 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	receiver, err := newReceiver(c.Session, db)
+	warnings := &storeWarnings{io: c.IO}
+	receiver, err := newReceiver(c.Session, db, warnings)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		until, cancel = context.WithTimeoutCause(until, limit, command.ErrTimeUp)
 		defer cancel()
 	}
-	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop), warnings: &storeWarnings{io: c.IO}}
+	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop), warnings: warnings}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
 	if err == nil {
 		err = s.forwarding.warnShared(until, db, targets)
@@ -184,7 +185,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		stopFollowing()
 		return errors.Join(err, l.Close(), g.Wait())
 	}
-	return errors.Join(g.Wait(), s.printer.printSummary(), s.forwarding.printRemaining(until))
+	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()), s.forwarding.printRemaining(until))
 }
 
 // listenerURL returns where this computer reaches a listener.

@@ -9,7 +9,7 @@ import (
 
 // newReceiver returns a receiver of deliveries that verifies as the settings
 // say. Errors are those of [app.Session.Verifier].
-func newReceiver(s *app.Session, opened *app.Store) (*listen.Receiver, error) {
+func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*listen.Receiver, error) {
 	w := s.Config.Webhook
 	verifier, err := s.Verifier()
 	if err != nil {
@@ -23,7 +23,7 @@ func newReceiver(s *app.Session, opened *app.Store) (*listen.Receiver, error) {
 		MaxBody:    int64(s.Config.Listen.MaxBody),
 		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
 		Away:       opened.Changes.Away,
-		Log:        slog.New(&logHandler{io: s.IO}),
+		Log:        slog.New(&logHandler{io: s.IO, warnings: warnings}),
 	}
 	if verifier != nil {
 		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"

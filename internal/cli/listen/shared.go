@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -20,7 +22,7 @@ const (
 )
 
 // storeWarnings warns of what fails because of the store. One cause makes many things
-// fail: after a warning, the others are shown under -v only.
+// fail: it is reported once in a while, and what fails under -v.
 type storeWarnings struct {
 	io *term.IO
 
@@ -28,14 +30,21 @@ type storeWarnings struct {
 	warned time.Time
 }
 
+// warn reports an error, and what failed with it; empty if that is reported elsewhere.
 func (w *storeWarnings) warn(what string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	write := w.io.Detail
-	if now := time.Now(); w.warned.IsZero() || now.Sub(w.warned) >= quietFor {
-		w.warned, write = now, w.io.Warning
+	if !command.As[*store.Error](err) {
+		w.io.Warning("%s: %v", what, err)
+		return
 	}
-	write("%s: %v", what, err)
+	if now := time.Now(); w.warned.IsZero() || now.Sub(w.warned) >= quietFor {
+		w.warned = now
+		w.io.Warning("the store can't be used now, trying again: %v", err)
+	}
+	if what != "" {
+		w.io.Detail("%s: %v", what, err)
+	}
 }
 
 // register records that deliveries are taken at url.
