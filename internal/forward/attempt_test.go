@@ -271,3 +271,108 @@ func TestTimeoutMakesNobodyPause(t *testing.T) {
 		}
 	})
 }
+
+// due is an outbox in which so many entries are due.
+type due struct {
+	oneEntry
+	left    int
+	claims  []int // how many were claimed at once
+	unbegun int
+}
+
+func (o *due) ClaimEntries(_ context.Context, _ int64, n int, _ time.Time) ([]inbox.OutboxEntry, time.Time, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	entries := make([]inbox.OutboxEntry, min(n, o.left))
+	for i := range entries {
+		entries[i] = inbox.OutboxEntry{ID: int64(o.left - i), Delivery: int64(o.left - i), Attempt: 1}
+	}
+	if o.left -= len(entries); len(entries) > 0 {
+		o.claims = append(o.claims, len(entries))
+	}
+	return entries, time.Time{}, nil
+}
+
+func (o *due) SettleEntry(_ context.Context, _ int64, out inbox.Settlement) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if out.Disposition == inbox.Unbegun {
+		o.unbegun++
+	}
+	o.outcomes = append(o.outcomes, out)
+	return nil
+}
+
+func dueRoute(t *testing.T, o *due, workers int) *route {
+	t.Helper()
+	target, err := ParseTarget("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(t.Context(), Options{Outbox: o, Inbox: o, Client: NewClient(ClientOptions{}), Targets: []Target{target}, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f.routes[0]
+}
+
+// As many entries are claimed at once as may be sent.
+func TestClaimsSeveralAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &due{left: 10}
+		r := dueRoute(t, o, 4)
+		ctx, cancel := context.WithCancel(t.Context())
+		var sending sync.WaitGroup
+		sending.Go(func() {
+			if err := r.sendQueued(ctx, t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Minute)
+		cancel()
+		sending.Wait()
+		if o.claims[0] != 4 || len(o.outcomes) != 10 || o.unbegun != 0 {
+			t.Errorf("claimed %v, %d settled, %d unbegun", o.claims, len(o.outcomes), o.unbegun)
+		}
+	})
+}
+
+// What was claimed beyond what may be sent is given back after a second, or as soon as the
+// forwarder is to end.
+func TestUnbegunIsGivenBack(t *testing.T) {
+	for _, stopped := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &due{left: 3}
+			r := dueRoute(t, o, 2)
+			held, err := r.gate.Enter(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			passes, err := r.gate.EnterAll(t.Context())
+			if err != nil || len(passes) != 1 {
+				t.Fatal(passes, err)
+			}
+			entries, _, _ := o.ClaimEntries(t.Context(), 1, 3, time.Now())
+			ctx := t.Context()
+			if stopped {
+				ctx = canceled(t)
+			}
+			began := time.Now()
+			var sending sync.WaitGroup
+			passes[0].Throttled(time.Hour)
+			r.begin(ctx, t.Context(), &sending, nil, entries)
+			sending.Wait()
+			held.Release()
+			if took := time.Since(began); o.unbegun != 3 || took > pollInterval || stopped && took > 0 {
+				t.Errorf("%d given back after %v", o.unbegun, took)
+			}
+		})
+	}
+}
+
+func canceled(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}

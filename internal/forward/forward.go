@@ -96,6 +96,7 @@ type route struct {
 	inboxChanged  signal       // there may be something new in the inbox
 	outboxChanged signal       // likewise in the outbox
 	queued        atomic.Int64 // about how many entries the outbox holds
+	ended         atomic.Int64 // attempts that ended since entries were claimed last
 
 	readAlert, claimAlert, loadAlert, settleAlert onceAlert
 
@@ -259,19 +260,18 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
-		pass, err := r.gate.Enter(ctx)
+		passes, err := r.gate.EnterAll(ctx)
 		if err != nil {
 			return nil // ctx has ended
 		}
-		entries, due, err := r.forwarder.o.Outbox.ClaimEntries(ctx, r.sink.ID, 1, time.Now())
-		if err == nil && len(entries) > 0 {
-			wg.Go(func() {
-				r.attempt(requests, pass, entries[0])
-				r.outboxChanged.notify()
-			})
+		// As many attempts as ended since the last claim will end during this one: what they
+		// make room for is claimed too.
+		n := max(len(passes), min(r.forwarder.o.Workers, int(r.ended.Swap(0))))
+		entries, due, err := r.forwarder.o.Outbox.ClaimEntries(ctx, r.sink.ID, n, time.Now())
+		r.begin(ctx, requests, &wg, passes, entries)
+		if len(entries) == n {
 			continue
 		}
-		pass.Release()
 		if err != nil {
 			if err := r.handleStoreError(ctx, &r.claimAlert, "outbox not read, trying again", err); err != nil {
 				return err
@@ -286,6 +286,32 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 			due = poll
 		}
 		wait(ctx, r.outboxChanged, due)
+	}
+}
+
+// begin begins the attempts to send entries, with those passes and more, and releases what is
+// left of them. An entry that gets no pass for a while is given back.
+func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass, entries []inbox.OutboxEntry) {
+	soon, cancel := context.WithTimeout(ctx, pollInterval)
+	defer cancel()
+	for _, e := range entries {
+		if len(passes) == 0 {
+			passes, _ = r.gate.EnterAll(soon)
+		}
+		if len(passes) == 0 {
+			wg.Go(func() { r.settle(requests, e, inbox.Settlement{Disposition: inbox.Unbegun, Now: time.Now()}) })
+			continue
+		}
+		pass := passes[0]
+		passes = passes[1:]
+		wg.Go(func() {
+			r.attempt(requests, pass, e)
+			r.ended.Add(1)
+			r.outboxChanged.notify()
+		})
+	}
+	for _, pass := range passes {
+		pass.Release()
 	}
 }
 

@@ -182,4 +182,5 @@ const (
 	Retry    Disposition = "retry"    // it failed, and is to be tried again
 	GivenUp  Disposition = "dead"     // it failed for the last time, and is kept as a dead entry
 	Returned Disposition = "returned" // the attempt was cut short; it does not count as a failure
+	Unbegun  Disposition = "unbegun"  // there was no attempt
 )

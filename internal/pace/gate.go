@@ -92,6 +92,25 @@ func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	return nil, context.Cause(ctx)
 }
 
+// EnterAll waits as Enter does, and returns all passes that are free then, at least one.
+func (g *Gate) EnterAll(ctx context.Context) ([]*Pass, error) {
+	first, err := g.Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	passes := []*Pass{first}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for len(g.queue) == 0 && g.active < g.window {
+		now := time.Now()
+		if g.earliest.After(now) || g.pausedUntil.After(now) {
+			break
+		}
+		passes = append(passes, g.admit(now))
+	}
+	return passes, nil
+}
+
 // due returns when turn may enter, or zero if it depends on another pass. A time
 // that was waited for stays, so that admit sees how late the wake-up was.
 func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {

@@ -499,3 +499,28 @@ func TestWidened(t *testing.T) {
 		}
 	})
 }
+
+func TestEnterAllTakesWhatIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := pace.New(8, 0).Full()
+		held := together(t, g, 3)
+		all, err := g.EnterAll(t.Context())
+		if err != nil || len(all) != 5 {
+			t.Fatalf("%d passes of 5, %v", len(all), err)
+		}
+		held[0].Release()
+		if all, err = g.EnterAll(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("%d passes of 1, %v", len(all), err)
+		}
+		held[1].Throttled(time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if all, err = g.EnterAll(ctx); err == nil {
+			t.Errorf("%d passes in a pause", len(all))
+		}
+		g = pace.New(8, 10).Full()
+		if all, err = g.EnterAll(t.Context()); err != nil || len(all) != 1 {
+			t.Errorf("%d passes at once at 10/s, %v", len(all), err)
+		}
+	})
+}

@@ -166,6 +166,12 @@ type eventRow struct {
 	body []byte
 }
 
+// scanEventRow reads a row of eventsWithBodies.
+func scanEventRow(s scanner) (r eventRow, err error) {
+	r.Event, err = scanEvent(s, &r.body)
+	return r, err
+}
+
 // eventPage returns the next rows that match q, behind the last one of the pages before;
 // nil for the first page.
 func (d *DB) eventPage(ctx context.Context, q inbox.Query, last *inbox.Event, n int) ([]eventRow, error) {
@@ -192,10 +198,7 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last *inbox.Event, n 
 		c.add("seq > %s", last.Seq)
 	}
 	c.args = append(c.args, n)
-	return list(ctx, d.each, func(s scanner) (r eventRow, err error) {
-		r.Event, err = scanEvent(s, &r.body)
-		return r, err
-	}, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
+	return list(ctx, d.each, scanEventRow, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
 }
 
 // bodyReader reads the bytes of events, and those of several events of one

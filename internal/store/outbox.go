@@ -207,26 +207,50 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts
 	}, "SELECT seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", at.passed, n-len(s.passed)); err != nil {
 		return cursorStep{}, err
 	}
-	for i := range s.passed {
-		if err := d.matchDelivery(ctx, &s.passed[i], accepts); err != nil {
-			return cursorStep{}, err
-		}
-	}
-	return s, nil
+	return s, d.matchDeliveries(ctx, s.passed, accepts)
 }
 
-// matchDelivery calls accepts with the rows of one delivery.
-func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, accepts func([]inbox.Event) bool) error {
-	var rows []inbox.Event
-	for e, err := range d.Events(ctx, inbox.Query{Delivery: p.delivery}) {
-		if err != nil {
+// matchDeliveries calls accepts with the rows of each delivery.
+func (d *DB) matchDeliveries(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
+	for len(all) > 0 {
+		n := 1 // of those that follow each other: no other delivery lies between them
+		for n < len(all) && all[n].delivery == all[n-1].delivery+1 {
+			n++
+		}
+		if err := d.matchRange(ctx, all[:n], accepts); err != nil {
 			return err
 		}
-		rows = append(rows, e)
+		all = all[n:]
 	}
+	return nil
+}
+
+// matchRange is matchDeliveries for deliveries with consecutive numbers.
+func (d *DB) matchRange(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
+	found, err := list(ctx, d.each, scanEventRow, eventsWithBodies+"WHERE delivery >= $1 AND delivery <= $2 ORDER BY delivery, seq", all[0].delivery, all[len(all)-1].delivery)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		var bodies bodyReader
+		var rows []inbox.Event
+		for ; len(found) > 0 && found[0].Delivery == all[i].delivery; found = found[1:] {
+			e := found[0].Event
+			if err := bodies.fill(ctx, d, &e, found[0].body); err != nil {
+				return err
+			}
+			rows = append(rows, e)
+		}
+		all[i].match(rows, accepts)
+	}
+	return nil
+}
+
+// match calls accepts with the rows of the delivery, if there are any.
+func (p *passedDelivery) match(rows []inbox.Event, accepts func([]inbox.Event) bool) {
 	erased := func(e inbox.Event) bool { return e.Anomaly == inbox.Erased }
 	if rows = slices.DeleteFunc(rows, erased); len(rows) == 0 || !accepts(rows) {
-		return nil
+		return
 	}
 	p.accepted = true
 	seen := map[string]bool{"": true}
@@ -236,7 +260,6 @@ func (d *DB) matchDelivery(ctx context.Context, p *passedDelivery, accepts func(
 			p.numbers = append(p.numbers, n)
 		}
 	}
-	return nil
 }
 
 // applyStep stores a step, unless the cursor was moved meanwhile, or what it
@@ -248,13 +271,6 @@ func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorSte
 	if err != nil || moved == 0 {
 		return false, err
 	}
-	now := millis(time.Now())
-	for _, p := range s.passed {
-		if p.accepted {
-			if err := t.addEntry(ctx, sink, p, now); err != nil {
-				return false, err
-			}
-		}
-	}
-	return true, nil
+	accepted := slices.DeleteFunc(slices.Clone(s.passed), func(p passedDelivery) bool { return !p.accepted })
+	return true, t.addEntries(ctx, sink, accepted, millis(time.Now()))
 }

@@ -9,32 +9,81 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// addEntry adds a delivery to an outbox, unless it waits there already. It
-// replaces a dead entry.
-func (t *tx) addEntry(ctx context.Context, sink int64, p passedDelivery, now int64) error {
-	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND delivery = $2 AND dead <> 0", sink, p.delivery); err != nil {
+// addEntries adds deliveries to an outbox, but for those that wait there already. It
+// replaces dead entries.
+func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, now int64) error {
+	var deliveries []int64
+	var numbers []string
+	for _, p := range all {
+		deliveries, numbers = append(deliveries, p.delivery), append(numbers, p.numbers...)
+	}
+	if err := t.w.sql.outbox.deleteDead.exec(ctx, t, deliveries, sink); err != nil {
 		return err
 	}
-	var blocked int64
-	for _, n := range p.numbers {
-		var held int64
-		if _, err := t.row(ctx, []any{&held}, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox_numbers WHERE sink = $1 AND folded = $2 LIMIT 1) AS one", sink, n); err != nil {
-			return err
-		}
-		blocked += held
-	}
-	var entry int64
-	added, err := t.row(ctx, []any{&entry}, `INSERT INTO outbox (sink, delivery, added, blocked, owner, due, attempts, failures, first_fail, dead, status, problem, reply)
-		VALUES ($1, $2, $3, $4, '', $3, 0, 0, 0, 0, 0, '', '') ON CONFLICT DO NOTHING RETURNING seq`, sink, p.delivery, now, blocked)
-	if err != nil || !added {
+	entries, err := t.entriesFor(ctx, sink, deliveries)
+	if err != nil {
 		return err
 	}
-	for _, n := range p.numbers {
-		if _, err := t.exec(ctx, "INSERT INTO outbox_numbers (sink, folded, letter) VALUES ($1, $2, $3)", sink, n, entry); err != nil {
-			return err
+	held := map[string]bool{}
+	if err := t.w.sql.outbox.heldNumbers.each(ctx, t, numbers, func(s scanner) error {
+		number, err := scanOne[string](s)
+		held[number] = true
+		return err
+	}, sink); err != nil {
+		return err
+	}
+	var added []passedDelivery
+	var blocked []int64
+	for _, p := range all {
+		if _, waits := entries[p.delivery]; waits {
+			continue
+		}
+		entries[p.delivery] = 0
+		added, blocked = append(added, p), append(blocked, 0)
+		for _, n := range p.numbers {
+			blocked[len(blocked)-1] += flag(held[n])
+			held[n] = true
 		}
 	}
-	return nil
+	if _, err := t.w.sql.outbox.entries.exec(ctx, t, len(added), func(args []any, n int) []any {
+		return append(args, sink, added[n].delivery, now, now, blocked[n])
+	}); err != nil {
+		return err
+	}
+	return t.addNumbers(ctx, sink, added)
+}
+
+// addNumbers adds the tracking numbers of deliveries that were added to an outbox.
+func (t *tx) addNumbers(ctx context.Context, sink int64, added []passedDelivery) error {
+	var deliveries []int64
+	var of []int64 // by number
+	var numbers []string
+	for _, p := range added {
+		deliveries = append(deliveries, p.delivery)
+		for _, n := range p.numbers {
+			of, numbers = append(of, p.delivery), append(numbers, n)
+		}
+	}
+	entries, err := t.entriesFor(ctx, sink, deliveries)
+	if err != nil {
+		return err
+	}
+	_, err = t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
+		return append(args, sink, numbers[n], entries[of[n]])
+	})
+	return err
+}
+
+// entriesFor returns a sink's entries for deliveries, by delivery.
+func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) (map[int64]int64, error) {
+	entries := map[int64]int64{}
+	err := t.w.sql.outbox.waiting.each(ctx, t, deliveries, func(s scanner) error {
+		var delivery, entry int64
+		err := s.Scan(&delivery, &entry)
+		entries[delivery] = entry
+		return err
+	}, sink)
+	return entries, err
 }
 
 const (
@@ -57,38 +106,57 @@ func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 // ClaimEntries returns entries that are due, see [inbox.Outbox].
 func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
 	var entries []inbox.OutboxEntry
-	some, next, err := d.mayClaim(ctx, sink, now)
-	if err != nil || !some {
-		return nil, instant(next), err
+	var next int64
+	// A transaction that begins anyway may free entries.
+	if _, backlog := d.backlogs.LoadAndDelete(sink); !backlog && d.settling.Load() == 0 {
+		some, next, err := d.mayClaim(ctx, sink, now)
+		if err != nil || !some {
+			return nil, instant(next), err
+		}
 	}
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		me, err := t.owner(ctx)
-		if err != nil {
-			return err
-		}
-		if err := t.releaseDeadClaims(ctx, sink); err != nil {
-			return err
-		}
-		if entries, err = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n); err == nil && len(entries) == 0 {
-			entries, err = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
-		}
-		if err != nil {
-			return err
-		}
-		for i := range entries {
-			entries[i].Owner = me
-			entries[i].Attempt++
-			if _, err := t.exec(ctx, "UPDATE outbox SET owner = $1, attempts = attempts + 1 WHERE seq = $2", me, entries[i].ID); err != nil {
-				return err
-			}
-		}
-		_, err = t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
+	err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
+		entries, next, err = t.claimEntries(ctx, sink, n, now)
 		return err
 	})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
+	if next != 0 && next <= millis(now) {
+		d.backlogs.Store(sink, true)
+	}
 	return entries, instant(next), nil
+}
+
+// claimEntries claims up to n entries that are due, and returns them, and when the next one
+// is due, 0 for never.
+func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, int64, error) {
+	me, err := t.owner(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := t.releaseDeadClaims(ctx, sink); err != nil {
+		return nil, 0, err
+	}
+	entries, next, err := t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
+	if err == nil && len(entries) == 0 {
+		entries, _, err = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	var claimed []int64
+	for i := range entries {
+		entries[i].Owner = me
+		entries[i].Attempt++
+		claimed = append(claimed, entries[i].ID)
+	}
+	if err := t.w.sql.outbox.claim.exec(ctx, t, claimed, me); err != nil {
+		return nil, 0, err
+	}
+	if next == 0 {
+		_, err = t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
+	}
+	return entries, next, err
 }
 
 // mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead;
@@ -104,9 +172,19 @@ func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool
 }
 
 // dueEntries returns up to n unclaimed entries, due later than after and not
-// later than until.
-func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) ([]inbox.OutboxEntry, error) {
-	return list(ctx, t.each, scanOutboxEntry, selectEntry+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n)
+// later than until; and when one more of them is due, 0 if there is none.
+func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (entries []inbox.OutboxEntry, next int64, err error) {
+	err = t.each(ctx, func(s scanner) error {
+		var due int64
+		e, err := scanEntry(s, &due)
+		if len(entries) == n {
+			next = due
+			return err
+		}
+		entries = append(entries, e)
+		return err
+	}, "SELECT "+entryColumns+", due FROM outbox "+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n+1)
+	return entries, next, err
 }
 
 // releaseDeadClaims releases the entries that dead processes had claimed.
@@ -121,89 +199,6 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 			_, err = t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// SettleEntry records the result of an entry, see [inbox.Outbox].
-func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		me, err := t.owner(ctx)
-		if err != nil {
-			return err
-		}
-		var sink int64
-		var dead bool
-		ours, err := t.row(ctx, []any{&sink, &dead}, "SELECT sink, dead <> 0 FROM outbox WHERE seq = $1 AND (owner = $2 OR dead <> 0)", entry, me)
-		if err != nil || !ours {
-			return err
-		}
-		if o.Disposition == inbox.Returned {
-			_, err := t.exec(ctx, "UPDATE outbox SET owner = '' WHERE seq = $1", entry)
-			return err
-		}
-		if o.Disposition == inbox.Sent {
-			err = t.removeSent(ctx, entry, o)
-		} else {
-			err = t.recordFailure(ctx, entry, dead, o)
-		}
-		if err != nil || dead || o.Disposition == inbox.Retry {
-			return err
-		}
-		return t.unblock(ctx, sink, entry)
-	})
-}
-
-// removeSent removes an entry that was sent, and records that. It records that it
-// was sent unverified if its delivery is not verified, or its release was not read by the
-// sink yet.
-func (t *tx) removeSent(ctx context.Context, entry int64, o inbox.Settlement) error {
-	// What was given up is sent by an attempt that nobody has counted yet.
-	if _, err := t.exec(ctx, `INSERT INTO forwarded (delivery, sink, attempts, sent, status)
-		SELECT delivery, sink, attempts + CASE WHEN dead <> 0 THEN 1 ELSE 0 END, $1, $2 FROM outbox WHERE seq = $3
-		ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status`,
-		millis(o.Now), o.Status, entry); err != nil {
-		return err
-	}
-	_, err := t.exec(ctx, `INSERT INTO sent_unverified (sink, delivery) SELECT o.sink, o.delivery FROM outbox o JOIN deliveries d ON d.seq = o.delivery
-		WHERE o.seq = $1 AND (d.verified <> 'yes' OR EXISTS (
-			SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)) ON CONFLICT DO NOTHING`, entry)
-	if err == nil {
-		_, err = t.exec(ctx, "DELETE FROM outbox WHERE seq = $1", entry)
-	}
-	return err
-}
-
-// recordFailure records a failed attempt. A dead entry stays dead.
-func (t *tx) recordFailure(ctx context.Context, entry int64, dead bool, o inbox.Settlement) error {
-	died := int64(0)
-	if o.Disposition == inbox.GivenUp || dead {
-		died = max(millis(o.Now), 1)
-	}
-	reply := o.Reply
-	if reply == nil {
-		reply = []byte{}
-	}
-	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1, first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
-		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
-		millis(o.Due), millis(o.Now), died, o.Status, clean(o.Problem), reply, entry)
-	return err
-}
-
-// unblock unblocks the entries that waited for an entry.
-func (t *tx) unblock(ctx context.Context, sink, entry int64) error {
-	numbers, err := list(ctx, t.each, scanOne[string], "SELECT folded FROM outbox_numbers WHERE letter = $1", entry)
-	if err != nil {
-		return err
-	}
-	for _, n := range numbers {
-		if _, err := t.exec(ctx, "DELETE FROM outbox_numbers WHERE sink = $1 AND folded = $2 AND letter = $3", sink, n, entry); err != nil {
-			return err
-		}
-		if _, err := t.exec(ctx, `UPDATE outbox SET blocked = blocked - 1
-			WHERE seq = (SELECT MIN(letter) FROM outbox_numbers WHERE sink = $1 AND folded = $2)`, sink, n); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,15 @@ func scanOne[T any](s scanner) (one T, err error) {
 	return one, err
 }
 
+// appendTo returns what appends the one column of each row to all.
+func appendTo[T any](all *[]T) func(scanner) error {
+	return func(s scanner) error {
+		one, err := scanOne[T](s)
+		*all = append(*all, one)
+		return err
+	}
+}
+
 // list runs a query and returns what read makes of each of its rows.
 func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	var all []T
@@ -252,32 +261,46 @@ func typed[T any](value any) (T, error) {
 	return v, nil
 }
 
-// keySelect is a query for the rows that have one of some keys.
-type keySelect struct {
+// keyStatement is a statement about the rows that have one of some keys of type K: a list
+// of them in each of the widths, or any number as an array.
+type keyStatement[K any] struct {
 	query [len(widths)]string
 	array string
 }
 
-// newKeySelect returns the query that begins with that text, up to the key.
-func newKeySelect(begin string) keySelect {
-	in := keySelect{array: begin + " = ANY(CAST(? AS BYTEA[]))"}
+// newKeyStatement returns the statement that begins and ends with those texts, up to the
+// key and after the list of keys. kind is the key's type, as in [multiInsert].
+func newKeyStatement[K any](kind rune, begin, end string) keyStatement[K] {
+	in := keyStatement[K]{array: begin + " = ANY(CAST(? AS " + arrayTypes[kind] + "))" + end}
 	for i, w := range widths {
-		in.query[i] = begin + " IN " + tuples(1, w)
+		in.query[i] = begin + " IN " + tuples(1, w) + end
 	}
 	return in
 }
 
-// each calls f for each row.
-func (in *keySelect) each(ctx context.Context, t *tx, keys [][]byte, f func(scanner) error) error {
+// each calls f for each row. before are the parameters before the keys.
+func (in *keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) error {
+	return in.inPortions(t, keys, before, func(query string, args []any) error { return t.each(ctx, f, query, args...) })
+}
+
+// exec changes the rows. before are the parameters before the keys.
+func (in *keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) error {
+	return in.inPortions(t, keys, before, func(query string, args []any) error {
+		_, err := t.exec(ctx, query, args...)
+		return err
+	})
+}
+
+func (in *keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any) error) error {
 	if t.w.engine.Arrays && len(keys) > 0 {
-		return t.each(ctx, f, in.array, keys)
+		return run(in.array, append(slices.Clip(before), keys))
 	}
 	return inWidths(len(keys), func(from, to, w int) error {
-		args := make([]any, 0, to-from)
+		args := slices.Grow(slices.Clone(before), to-from)
 		for _, key := range keys[from:to] {
 			args = append(args, key)
 		}
-		return t.each(ctx, f, in.query[w], args...)
+		return run(in.query[w], args)
 	})
 }
 

@@ -15,8 +15,9 @@ type statements struct {
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
 	consecutiveRows [len(widths)]string
-	currentEvents   keySelect
-	erased          keySelect
+	currentEvents   keyStatement[[]byte]
+	erased          keyStatement[[]byte]
+	outbox          outboxStatements
 }
 
 func newStatements() *statements {
@@ -51,8 +52,9 @@ func newStatements() *statements {
 		find:      newFindQueries(),
 
 		consecutiveRows: newConsecutiveRows(),
-		currentEvents:   newKeySelect("SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key"),
-		erased:          newKeySelect("SELECT hash FROM erased WHERE hash"),
+		currentEvents:   newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
+		erased:          newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
+		outbox:          newOutboxStatements(),
 	}
 }
 

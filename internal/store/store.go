@@ -15,6 +15,7 @@ package store
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -66,6 +67,9 @@ type DB struct {
 
 	mu       sync.Mutex
 	stagings map[*staging]bool // that have not ended; there are several only for a moment
+
+	backlogs sync.Map     // sinks of whose entries more were due than were claimed last
+	settling atomic.Int64 // results of entries that are being recorded
 }
 
 // New returns the store of a database that is up to date.

@@ -39,10 +39,11 @@ type writer struct {
 type work func(context.Context, *tx) error
 
 type job struct {
-	do   work
-	put  *arrival // that it stores, if that is all that it does: many are stored at once
-	err  error
-	done chan struct{} // closed when err is final
+	do     work
+	put    *arrival    // that it stores, if that is all that it does: many are stored at once
+	settle *settlement // likewise of an outbox
+	err    error
+	done   chan struct{} // closed when err is final
 }
 
 func newWriter(e *Engine, s *statements) *writer {
@@ -56,6 +57,11 @@ func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, 
 // put stores an arrival, as [writer.run] does its work.
 func (w *writer) put(ctx context.Context, a *arrival) error {
 	return w.runJob(ctx, &job{put: a, do: func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }})
+}
+
+// settle records the result of an outbox entry, as [writer.run] does its work.
+func (w *writer) settle(ctx context.Context, s *settlement) error {
+	return w.runJob(ctx, &job{settle: s, do: func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*settlement{s}) }})
 }
 
 func (w *writer) runJob(ctx context.Context, j *job) error {
@@ -200,17 +206,28 @@ func (t *tx) end(ctx context.Context, err error) error {
 	return t.w.commitOrRollback(ctx, err)
 }
 
-// doAll does jobs, those that store arrivals first and together.
+// doAll does jobs: those that store arrivals first and together, likewise those that
+// settle what an outbox holds, as others may claim what waits for it.
 func (t *tx) doAll(ctx context.Context, jobs []*job) error {
-	var all []*arrival
+	var arrivals []*arrival
+	var settled []*settlement
+	var others []*job
 	for _, j := range jobs {
-		if j.put != nil {
-			all = append(all, j.put)
+		switch {
+		case j.put != nil:
+			arrivals = append(arrivals, j.put)
+		case j.settle != nil:
+			settled = append(settled, j.settle)
+		default:
+			others = append(others, j)
 		}
 	}
-	err := t.putAll(ctx, all)
-	for _, j := range jobs {
-		if err == nil && j.put == nil {
+	err := t.putAll(ctx, arrivals)
+	if err == nil {
+		err = t.settleAll(ctx, settled)
+	}
+	for _, j := range others {
+		if err == nil {
 			err = j.do(ctx, t)
 		}
 	}
@@ -398,38 +415,6 @@ func (t *tx) next(ctx context.Context, table string) (int64, error) {
 	t.last[table] = last + 1
 	return last + 1, nil
 }
-
-// statement is a text in the connection that writes, compiled once.
-type statement interface {
-	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, args ...any) *sql.Row
-	Close() error
-}
-
-// keptText is a statement that the connection compiles by itself.
-type keptText struct {
-	conn *sql.Conn
-	text string
-}
-
-// ExecContext is for [statement], as are the next ones.
-func (s keptText) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
-	return s.conn.ExecContext(ctx, s.text, args...)
-}
-
-// QueryContext runs a query for several rows.
-func (s keptText) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
-	return s.conn.QueryContext(ctx, s.text, args...)
-}
-
-// QueryRowContext runs a query for one row.
-func (s keptText) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
-	return s.conn.QueryRowContext(ctx, s.text, args...)
-}
-
-// Close does nothing: the text goes with its connection.
-func (keptText) Close() error { return nil }
 
 // prepare returns the statement for a query.
 func (t *tx) prepare(ctx context.Context, query string) (statement, error) {

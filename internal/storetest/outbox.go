@@ -26,6 +26,8 @@ var outboxTests = map[string]func(*world){
 	"AdvanceConcurrently":                advanceConcurrently,
 	"EntriesWaitForTheirNumbers":         entriesWaitForTheirNumbers,
 	"EntriesWaitUntilDue":                entriesWaitUntilDue,
+	"EntriesAreSettledTogether":          entriesAreSettledTogether,
+	"UnbegunEntriesCountNoAttempt":       unbegunEntriesCountNoAttempt,
 	"EntriesIgnoreWrongClock":            entriesIgnoreWrongClock,
 	"EntriesOfDeadProcessesAreFree":      entriesOfDeadProcessesAreFree,
 	"EntriesOfLivingProcessesAreClaimed": entriesOfLivingProcessesAreClaimed,

@@ -32,6 +32,65 @@ func entriesWaitForTheirNumbers(w *world) {
 	w.same("the last", firstOf(w.claimEntries(sink)), []int64{a2})
 }
 
+// What is settled at once frees what waits for several of them, and no more.
+func entriesAreSettledTogether(w *world) {
+	sink := w.sink(nil)
+	const n = 24
+	var first, pairs []int64
+	for i := range n {
+		first = append(first, w.deliver(fmt.Sprint("N", i)))
+	}
+	for i := range n / 2 {
+		pairs = append(pairs, w.deliver(fmt.Sprint("N", 2*i), fmt.Sprint("N", 2*i+1)))
+	}
+	last := w.deliver("N0", "N2", "N3", "N5")
+	w.advance(sink, all)
+	of, entries := w.claimEntries(sink)
+	w.same("the first of each number", of, first)
+	settle := func(entries []inbox.OutboxEntry, of func(i int) inbox.Disposition) {
+		var settling sync.WaitGroup
+		for i, e := range entries {
+			settling.Go(func() { w.settleEntry(e, of(i)) })
+		}
+		settling.Wait()
+	}
+	settle(entries, func(i int) inbox.Disposition {
+		return []inbox.Disposition{inbox.Sent, inbox.GivenUp, inbox.Sent, inbox.Sent, inbox.Sent, inbox.Retry, inbox.Unbegun, inbox.Returned}[i%8]
+	})
+	of, entries = w.claimEntries(sink)
+	var want []int64
+	for i := range n / 8 {
+		want = append(want, first[8*i+5], first[8*i+6], first[8*i+7], pairs[4*i], pairs[4*i+1])
+	}
+	slices.Sort(of)
+	slices.Sort(want)
+	w.same("what failed, and what is free by both of its numbers", of, want)
+	entries = append(entries, entries...) // a second result of what is gone says nothing
+	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	of, entries = w.claimEntries(sink)
+	slices.Sort(of)
+	w.same("the other pairs", of, slices.Concat(pairs[2:4], pairs[6:8], pairs[10:12]))
+	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	of, entries = w.claimEntries(sink)
+	w.same("what waited for three", of, []int64{last})
+	settle(entries, func(int) inbox.Disposition { return inbox.Sent })
+	w.same("left", w.onlySink().Waiting, int64(0))
+	w.same("given up", w.onlySink().Dead, int64(n/8))
+}
+
+func unbegunEntriesCountNoAttempt(w *world) {
+	sink := w.sink(nil)
+	w.deliver("A")
+	w.advance(sink, all)
+	_, entries := w.claimEntries(sink)
+	w.settleEntry(entries[0], inbox.Unbegun)
+	_, entries = w.claimEntries(sink)
+	w.same("attempt", entries[0].Attempt, 1)
+	w.settleEntry(entries[0], inbox.Returned)
+	_, entries = w.claimEntries(sink)
+	w.same("attempt after one that was cut short", entries[0].Attempt, 2)
+}
+
 func entriesWaitUntilDue(w *world) {
 	sink := w.sink(nil)
 	w.deliver("A")

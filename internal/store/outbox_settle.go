@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// outboxStatements are the wide statements about outboxes.
+type outboxStatements struct {
+	claim, deleteEntries keyStatement[int64]
+	release              keyStatement[int64]
+	waiting, deleteDead  keyStatement[int64]  // of a sink, by delivery
+	settled              keyStatement[int64]  // by entry
+	deleteNumbers        keyStatement[int64]  // by entry
+	heldNumbers, unblock keyStatement[string] // of a sink
+
+	entries, numbers, forwarded, sentUnverified multiInsert
+}
+
+func newOutboxStatements() outboxStatements {
+	return outboxStatements{
+		claim:         newKeyStatement[int64]('i', "UPDATE outbox SET owner = ?, attempts = attempts + 1 WHERE seq", ""),
+		release:       newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", ""),
+		deleteEntries: newKeyStatement[int64]('i', "DELETE FROM outbox WHERE seq", ""),
+		waiting:       newKeyStatement[int64]('i', "SELECT delivery, seq FROM outbox WHERE sink = ? AND delivery", ""),
+		deleteDead:    newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", ""),
+		// It is sent unverified if it is not verified, or the sink has not read its release yet.
+		settled: newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
+			EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = o.delivery AND d.verified <> 'yes') OR
+			EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)
+			FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, ""),
+		deleteNumbers: newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded"),
+		heldNumbers:   newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", ""),
+		unblock: newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
+			SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`, " GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter"),
+		entries: newMultiInsert("INSERT INTO outbox (sink, delivery, added, due, blocked, owner, attempts, failures, first_fail, dead, status, problem, reply)", "iiiii", "",
+			"''", "0", "0", "0", "0", "0", "''", "''"),
+		numbers: newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", ""),
+		forwarded: newMultiInsert("INSERT INTO forwarded (delivery, sink, attempts, sent, status)", "iiiii",
+			" ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status"),
+		sentUnverified: newMultiInsert("INSERT INTO sent_unverified (sink, delivery)", "ii", " ON CONFLICT DO NOTHING"),
+	}
+}
+
+// settlement is the result of an entry.
+type settlement struct {
+	inbox.Settlement
+
+	entry int64
+}
+
+// settledEntry is an entry with its result.
+type settledEntry struct {
+	*settlement
+
+	sink, delivery, attempts int64
+	dead, unverified         bool
+}
+
+// SettleEntry records the result of an entry, see [inbox.Outbox]. Results that wait to be
+// recorded are recorded together.
+func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
+	d.settling.Add(1)
+	defer d.settling.Add(-1)
+	return d.fail("write", d.writer.settle(ctx, &settlement{o, entry}))
+}
+
+// settleAll records results, as if one after the other.
+func (t *tx) settleAll(ctx context.Context, all []*settlement) error {
+	for len(all) > 0 {
+		some, later := map[int64]*settlement{}, []*settlement(nil)
+		for _, s := range all {
+			if some[s.entry] == nil {
+				some[s.entry] = s
+			} else {
+				later = append(later, s)
+			}
+		}
+		if err := t.settleEach(ctx, some); err != nil {
+			return err
+		}
+		all = later
+	}
+	return nil
+}
+
+// settleEach records the results of entries that are this process's, or dead.
+func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
+	me, err := t.owner(ctx)
+	if err != nil {
+		return err
+	}
+	var entries []int64
+	returned := map[inbox.Disposition][]int64{}
+	for entry := range all {
+		entries = append(entries, entry)
+	}
+	sent := map[int64][]settledEntry{} // by sink
+	done := map[int64][]int64{}        // that wait for nothing any more, by sink
+	var failed []settledEntry
+	if err := t.w.sql.outbox.settled.each(ctx, t, entries, func(row scanner) error {
+		var e settledEntry
+		var seq int64
+		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
+		e.settlement = all[seq]
+		switch e.Disposition {
+		case inbox.Returned, inbox.Unbegun:
+			returned[e.Disposition] = append(returned[e.Disposition], seq)
+			return err
+		case inbox.Sent:
+			sent[e.sink] = append(sent[e.sink], e)
+		default:
+			failed = append(failed, e)
+		}
+		if !e.dead && e.Disposition != inbox.Retry {
+			done[e.sink] = append(done[e.sink], seq)
+		}
+		return err
+	}, me); err != nil {
+		return err
+	}
+	for disposition, some := range returned {
+		if err := t.w.sql.outbox.release.exec(ctx, t, some, flag(disposition == inbox.Unbegun)); err != nil {
+			return err
+		}
+	}
+	for sink, some := range sent {
+		if err := t.removeSent(ctx, sink, some); err != nil {
+			return err
+		}
+	}
+	for _, e := range failed {
+		if err := t.recordFailure(ctx, e); err != nil {
+			return err
+		}
+	}
+	for sink, some := range done {
+		if err := t.unblock(ctx, sink, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeSent removes a sink's entries that were sent, and records that.
+func (t *tx) removeSent(ctx context.Context, sink int64, all []settledEntry) error {
+	var entries, unverified []int64
+	for _, e := range all {
+		entries = append(entries, e.entry)
+		if e.unverified {
+			unverified = append(unverified, e.delivery)
+		}
+	}
+	if _, err := t.w.sql.outbox.forwarded.exec(ctx, t, len(all), func(args []any, n int) []any {
+		e := all[n]
+		// What was given up is sent by an attempt that nobody has counted yet.
+		return append(args, e.delivery, sink, e.attempts+flag(e.dead), millis(e.Now), e.Status)
+	}); err != nil {
+		return err
+	}
+	if _, err := t.w.sql.outbox.sentUnverified.exec(ctx, t, len(unverified), func(args []any, n int) []any {
+		return append(args, sink, unverified[n])
+	}); err != nil {
+		return err
+	}
+	return t.w.sql.outbox.deleteEntries.exec(ctx, t, entries)
+}
+
+// recordFailure records a failed attempt. A dead entry stays dead.
+func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
+	died := int64(0)
+	if e.Disposition == inbox.GivenUp || e.dead {
+		died = max(millis(e.Now), 1)
+	}
+	reply := e.Reply
+	if reply == nil {
+		reply = []byte{}
+	}
+	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1, first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
+		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
+		millis(e.Due), millis(e.Now), died, e.Status, clean(e.Problem), reply, e.entry)
+	return err
+}
+
+// unblock unblocks what waited for entries of a sink.
+func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) error {
+	var numbers []string
+	if err := t.w.sql.outbox.deleteNumbers.each(ctx, t, entries, appendTo(&numbers)); err != nil {
+		return err
+	}
+	return t.w.sql.outbox.unblock.exec(ctx, t, numbers, sink)
+}
