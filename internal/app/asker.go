@@ -24,7 +24,7 @@ func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
 		if err != nil || db == nil {
 			return nil, err
 		}
-		return &query.Store{Trackings: recorder{db.Trackings, note}, Answers: db.Versions, Events: db.Events, Inbox: db.Inbox}, nil
+		return &query.Store{Trackings: recorder{db.Trackings, note}, Answers: db.Versions, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
 	}
 	return &query.Asker{Service: client, Gate: s.Gate, Account: s.Account(ctx), Store: open}, nil
 }

@@ -32,6 +32,7 @@ type Store struct {
 	Statistics ledger.Statistics
 	Versions   ledger.Versions
 	Sweeps     ledger.Sweeps
+	Eraser     ledger.Eraser
 	Events     ledger.EventFollower
 
 	Inbox       inbox.Store
@@ -57,7 +58,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Events: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Eraser: db, Events: db,
 		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
 		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}

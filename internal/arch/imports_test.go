@@ -72,7 +72,7 @@ var rooms = map[string][]string{
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
-	"internal/cli/storage":   commands("command", "view"),
+	"internal/cli/storage":   commands("command", "input", "view"),
 	"internal/cli/doctor":    commands("command", "events", "storage"),
 	"internal/cli":           commands("command", "compare", "complete", "create", "doctor", "events", "listen", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},

@@ -235,7 +235,7 @@ var tableless = []string{
 	"config edit", "config get", "config set", "config unset", "profile use", "demo", "doctor", "events export", "events import", "events prune",
 	"events readmit", "events show", "help", "listen", "probe", "runs dismiss", "runs prune", "sandbox",
 	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign",
-	"store backup", "store check", "store copy", "store path", "store prune", "store schema", "support bundle", "version",
+	"store backup", "store check", "store copy", "store erase", "store path", "store prune", "store schema", "support bundle", "version",
 }
 
 // Every command that prints a table takes --columns, and its help topic names them.

@@ -31,9 +31,15 @@ type Eraser interface {
 	// where copies may be left that it can't remove.
 	Compact(ctx context.Context) ([]string, error)
 
-	// Erased returns for each query when it was erased, zero if it was not: a referId,
-	// a number, or with both a row. A referId or a number that a later row has was not.
-	Erased(ctx context.Context, account string, qs []tracking.Query) ([]time.Time, error)
+	// Erased returns for each query what is remembered of it: of a referId, a number,
+	// or with both a row. A referId or a number that a later row has is not.
+	Erased(ctx context.Context, account string, qs []tracking.Query) ([]ErasedName, error)
+}
+
+// ErasedName is what is remembered of a name that was erased.
+type ErasedName struct {
+	At   time.Time // zero if it was not erased
+	Hash []byte    // keyed
 }
 
 // Erasure counts what was removed.

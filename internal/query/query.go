@@ -26,6 +26,9 @@ type Store struct {
 	Events interface {
 		LastUnverified(ctx context.Context, number string) (int64, error)
 	}
+	Eraser interface {
+		Erased(ctx context.Context, account string, qs []tracking.Query) ([]ledger.ErasedName, error)
+	}
 	Inbox interface {
 		Event(ctx context.Context, seq int64) (inbox.Event, error)
 	}

@@ -70,13 +70,17 @@ func (k *kept) LastAnswer(context.Context, string, string) (ledger.AnswerVersion
 func (k *kept) LastUnverified(context.Context, string) (int64, error) { return k.lastEvent, nil }
 func (k *kept) Event(context.Context, int64) (inbox.Event, error)     { return k.event, k.eventErr }
 
+func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]ledger.ErasedName, error) {
+	return make([]ledger.ErasedName, len(qs)), nil
+}
+
 // asker asks a service, with a store or nil for none.
 func asker(s service, k *kept) *query.Asker {
 	return &query.Asker{Service: s, Gate: pace.New(1, 0), Account: "acc", Store: func(context.Context) (*query.Store, error) {
 		if k == nil {
 			return nil, nil
 		}
-		return &query.Store{Trackings: k, Answers: k, Events: k, Inbox: k}, nil
+		return &query.Store{Trackings: k, Answers: k, Events: k, Inbox: k, Eraser: k}, nil
 	}}
 }
 

@@ -112,7 +112,10 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 	for i, e := range all {
 		t := ts[i]
 		done, asked := false, t.lastAsked()
-		if !s.AskUnsent {
+		switch {
+		case t.erased:
+			done, e.Result.Err = true, ledger.ErrErased
+		case !s.AskUnsent:
 			done, e.Result.Err = t.settled()
 		}
 		if !judging {
@@ -138,13 +141,38 @@ func (s *steps) choose(ctx context.Context, ts []*Target) error {
 	return s.Choose(ctx, several)
 }
 
-// load looks up the rows of targets. A REF that is no referId, but a number of
-// which a row is known, is that number.
+// load looks up what is kept of targets, and which of them were erased.
 func (s *steps) load(ctx context.Context, ts []*Target) error {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return err
 	}
+	if err := s.loadRows(ctx, store, ts); err != nil || store == nil {
+		return err
+	}
+	return s.findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
+}
+
+// findErased finds the targets that were erased: the service is not asked about them.
+func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) error {
+	var qs []tracking.Query
+	for _, t := range ts {
+		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
+	}
+	found, err := store.Eraser.Erased(ctx, s.Account, qs)
+	if err != nil {
+		return err
+	}
+	for i, t := range ts {
+		byRefer, byNumber := !found[2*i].At.IsZero(), !found[2*i+1].At.IsZero()
+		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
+	}
+	return nil
+}
+
+// loadRows looks up the rows of targets. A REF that is no referId, but a number of
+// which a row is known, is that number.
+func (s *steps) loadRows(ctx context.Context, store *Store, ts []*Target) error {
 	if err := s.find(ctx, store, ts); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ type Target struct {
 
 	rows   []ledger.TrackingStatus // as last loaded
 	failed error                   // of the last question, nil if it was answered
+	erased bool                    // the store had it once
 }
 
 // Counted is as what a tracking was counted.

@@ -103,7 +103,7 @@ func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (b
 			}
 		}
 		at, err := e.d.Erased(ctx, account, []tracking.Query{{ReferID: q.ReferID, Number: q.Number}})
-		if known = known || err == nil && !at[0].IsZero(); !known {
+		if known = known || err == nil && !at[0].At.IsZero(); !known {
 			return false, err
 		}
 	}

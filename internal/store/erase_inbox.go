@@ -130,11 +130,11 @@ func (e *erasure) judge(ctx context.Context, t *tx, seq int64) (one erasedDelive
 		one.header, one.body = []byte{}, nil
 	}
 	for _, part := range []*[]byte{&one.path, &one.query} {
-		if e.words.inBytes(*part) {
+		if *part == nil || e.words.inBytes(*part) { // empty ones are read as nil
 			*part = []byte{}
 		}
 	}
-	if e.words.inHeader(one.header) {
+	if one.header == nil || e.words.inHeader(one.header) {
 		one.header = []byte{}
 	}
 	return one, nil

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -260,8 +259,8 @@ func blankSpan(body []byte, start, length int) {
 }
 
 // Erased says when queries were erased, see [ledger.Eraser].
-func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]time.Time, error) {
-	times := make([]time.Time, len(qs))
+func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]ledger.ErasedName, error) {
+	names := make([]ledger.ErasedName, len(qs))
 	var id int64
 	var salt []byte
 	found, err := d.row(ctx, []any{&id, &salt}, "SELECT id, salt FROM accounts WHERE name = $1 AND EXISTS (SELECT 1 FROM erased)", account)
@@ -280,7 +279,7 @@ func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([
 		}
 		var at int64
 		_, err = d.row(ctx, []any{&at}, "SELECT at FROM erased WHERE hash = $1", hash)
-		times[i] = instant(at)
+		names[i] = ledger.ErasedName{At: instant(at), Hash: hash}
 	}
-	return times, err
+	return names, err
 }

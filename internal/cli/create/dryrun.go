@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // shownRows is how many rows a dry run shows.
@@ -28,8 +29,9 @@ type dryRunResult struct {
 	Already    int64            `json:"already"`
 	Duplicates int64            `json:"duplicates"`
 	Invalid    int64            `json:"invalid"`
-	Rows       int64            `json:"rows"`    // that would be sent: new ones, and known ones still pending
-	Batches    int64            `json:"batches"` // create requests that would be made
+	Erased     int64            `json:"erased,omitempty"` // erased from the store before: would not be sent
+	Rows       int64            `json:"rows"`             // that would be sent: new ones, and known ones still pending
+	Batches    int64            `json:"batches"`          // create requests that would be made
 	BatchSize  int              `json:"batchSize"`
 	Operation  ledger.Mode      `json:"operation"`
 	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
@@ -64,6 +66,16 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 		state, found := ledger.Pending, false
 		if known != nil {
 			state, found, err = known.History.Lookup(ctx, c.plan.Account, row.Item.Key())
+		}
+		if known != nil && !found && err == nil {
+			before, err := known.Eraser.Erased(ctx, c.plan.Account, []tracking.Query{{ReferID: row.Item.ReferID, Number: row.Item.Number}})
+			if err != nil {
+				return err
+			}
+			if !before[0].At.IsZero() {
+				res.Erased++
+				return nil
+			}
 		}
 		res.add(row, found, !found || state == ledger.Pending)
 		return err
@@ -101,6 +113,7 @@ func (res *dryRunResult) add(row ledger.Row, known, sent bool) {
 
 func printDryRun(c *command.Call, res dryRunResult) error {
 	out := c.Out
+	send.NoteErased(c, res.Erased)
 	if out.Machine() {
 		return out.Object(res)
 	}

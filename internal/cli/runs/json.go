@@ -21,6 +21,7 @@ type runJSON struct {
 	New        int64       `json:"new"`
 	Already    int64       `json:"already"`
 	Duplicates int64       `json:"duplicates"`
+	Erased     int64       `json:"erased,omitempty"` // with "store erase", before or since
 	Accepted   int64       `json:"accepted"`
 	Rejected   int64       `json:"rejected"`   // but superseded and dismissed ones
 	Superseded int64       `json:"superseded"` // rejected, and another number of the referId was accepted since
@@ -84,7 +85,7 @@ func newRunJSON(s ledger.RunSummary) runJSON {
 	return runJSON{
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
-		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats,
+		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,
 		Accepted: s.Counts.Accepted, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
 		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: view.TimeOrNull(s.LastSent),
 	}

@@ -145,7 +145,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 		{Name: "Created", Value: render.LocalTime(s.Created)},
 		{Name: "Last sent", Value: sent},
 		{Name: "State", Value: describeState(s)},
-		{Name: "Rows", Value: fmt.Sprintf("%s new, %s already created, %s duplicates", view.Number(s.Tally.New), view.Number(s.Tally.Known), view.Number(s.Tally.Repeats))},
+		{Name: "Rows", Value: describeTally(s.Tally)},
 		{Name: "Outcome", Value: view.Counts(s)},
 		{Name: "Requests", Value: view.Number(s.Requests)},
 	})
@@ -258,4 +258,13 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 		return out.Raw(b.Answer)
 	}
 	return out.Line("%s", b.Answer)
+}
+
+// describeTally says what the records of an input were.
+func describeTally(t ledger.Tally) string {
+	text := fmt.Sprintf("%s new, %s already created, %s duplicates", view.Number(t.New), view.Number(t.Known), view.Number(t.Repeats))
+	if t.Erased > 0 {
+		text += fmt.Sprintf(", %s erased", view.Number(t.Erased))
+	}
+	return text
 }

@@ -28,6 +28,7 @@ type Result struct {
 	Sent       int64 `json:"sent"` // rows that this command sent, and that are not pending again
 	Duplicates int64 `json:"duplicates"`
 	Invalid    int64 `json:"invalid"`
+	Erased     int64 `json:"erased,omitempty"` // erased from the store before: not sent
 
 	// States, at the end, of the distinct valid rows of this input.
 	Accepted   int64 `json:"accepted"`
@@ -61,7 +62,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	counts, tally := run.Counts, run.Tally
 	res := Result{
 		Run: k.runID(), StoreNew: k.Store.New,
-		Read: tally.New + tally.Known + tally.Repeats + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
+		Read: tally.New + tally.Known + tally.Repeats + tally.Erased + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid, Erased: tally.Erased,
 		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
 		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started), sending: k.sending,
 	}
@@ -80,6 +81,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
 	many := answers && res.New+res.Already > shownAnswers
+	NoteErased(k.Call, res.Erased)
 	switch {
 	case out.Format() == render.JSONL:
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
@@ -118,6 +120,16 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 		k.Call.IO.Next(k.Call.CommandLine("wait", "--run", res.Run))
 	}
 	return nil
+}
+
+// NoteErased says how many rows are not sent, since they were erased.
+func NoteErased(c *command.Call, rows int64) {
+	switch {
+	case rows == 1:
+		c.IO.Note("1 row was erased, not sent")
+	case rows > 1:
+		c.IO.Note("%s were erased, not sent", command.Plural(rows, "row"))
+	}
 }
 
 // CountColumns returns the columns of the counts of a result.
@@ -177,6 +189,7 @@ func summarize(w *term.Writer, res Result) term.Styled {
 		{res.Dismissed, view.Dismissed, term.Faint},
 		{res.Invalid, "invalid, not sent", term.Bad},
 		{res.Duplicates, "duplicate", term.Faint},
+		{res.Erased, "erased, not sent", term.Faint},
 	} {
 		if count.n > 0 {
 			parts = append(parts, string(w.Style(count.style, command.Number(count.n)+" "+count.name)))
