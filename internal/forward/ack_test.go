@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -69,5 +70,39 @@ func TestAnswersForOthersWhileTheTargetPauses(t *testing.T) {
 			t.Errorf("%s: %d; want %d", number, got, want)
 		}
 		cancel()
+	}
+}
+
+// A sender that tries again gets no 200 before the target took what it sent first.
+func TestAnswersForARepeatAreThoseOfTheFirst(t *testing.T) {
+	t.Parallel()
+	b, a := newBox(t), newApp(t)
+	var takes atomic.Bool
+	a.answers(func(string, string) int {
+		if takes.Load() {
+			return 204
+		}
+		return 500
+	})
+	r := b.forward(forward.Options{Answers: true}, a.URL)
+	defer r.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 2 {
+		if got := r.Answer(ctx, b.store(`[{"eventId":"1"},{"event":"no ID"}]`, inbox.Yes)); got != 500 {
+			t.Errorf("%d before the target took it; want 500", got)
+		}
+	}
+	if got := r.Answer(ctx, b.store(`[{"event":"no ID"}]`, inbox.Yes)); got != 500 {
+		t.Errorf("%d to a part of it; want 500", got)
+	}
+	takes.Store(true)
+	for r.Answer(ctx, b.store(`[{"eventId":"1"},{"event":"no ID"}]`, inbox.Yes)) != 200 {
+		if ctx.Err() != nil {
+			t.Fatal("never 200")
+		}
+	}
+	if got := r.Answer(ctx, b.store(`[{"eventId":"2"}]`, inbox.Yes)); got != 204 {
+		t.Errorf("%d to another; want 204", got)
 	}
 }

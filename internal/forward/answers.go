@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
 // maxAnswers is how many answers are kept for callers that have not asked yet.
@@ -90,25 +93,85 @@ func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bo
 	}
 }
 
+// skipped stands for the status of a delivery that is not sent to the target.
+const skipped = 0
+
 // Answer waits until any process has tried once to send a delivery that was just
 // stored, and returns the status that the target answered: 200 if the target
-// does not accept it, 502 if no answer came, 504 if ctx ended first. The
-// forwarder must have exactly one target and the option Answers.
+// does not accept it, 502 if no answer came, 504 if ctx ended first. A delivery that
+// repeats another one is answered as that one is, so that a sender that tries again
+// gets no 200 before the target took it. The forwarder must have exactly one target
+// and the option Answers.
 func (f *Forwarder) Answer(ctx context.Context, seq int64) int {
 	f.Wake()
-	return f.answers.wait(ctx, seq, func() (int, bool) {
-		l, done, err := f.o.Outbox.EntryOf(ctx, f.routes[0].sink.ID, seq)
-		switch {
-		case err != nil || l == nil && !done || l != nil && l.Failures == 0:
-			return 0, false
-		case l == nil:
-			return http.StatusOK, true // with which 2xx it was taken is not kept
-		case l.Status == 0:
-			return http.StatusBadGateway, true
-		default:
-			return l.Status, true
+	if status := f.answers.wait(ctx, seq, func() (int, bool) { return f.recorded(ctx, seq) }); status != skipped {
+		return status
+	}
+	return f.answerRepeat(ctx, seq)
+}
+
+// recorded returns the status that the store has for a delivery, and whether there is
+// one: skipped if it was sent, or is not to be.
+func (f *Forwarder) recorded(ctx context.Context, seq int64) (int, bool) {
+	l, done, err := f.o.Outbox.EntryOf(ctx, f.routes[0].sink.ID, seq)
+	switch {
+	case err != nil || l == nil && !done || l != nil && l.Failures == 0:
+		return 0, false
+	case l == nil:
+		return skipped, true
+	case l.Status == 0:
+		return http.StatusBadGateway, true
+	default:
+		return l.Status, true
+	}
+}
+
+// answerRepeat returns the status for a delivery that was sent or skipped: 200, with
+// which 2xx it was taken is not kept, unless it repeats one that the target did not take.
+func (f *Forwarder) answerRepeat(ctx context.Context, seq int64) int {
+	firsts, err := f.repeated(ctx, seq)
+	if err != nil {
+		return http.StatusServiceUnavailable
+	}
+	for _, first := range firsts {
+		status, ok := f.recorded(ctx, first)
+		for pause := firstAnswerPoll; !ok; pause = min(2*pause, maxAnswerPoll) {
+			if wait(ctx, nil, time.Now().Add(pause)); ctx.Err() != nil {
+				return http.StatusGatewayTimeout
+			}
+			status, ok = f.recorded(ctx, first)
 		}
-	})
+		if status != skipped {
+			return status
+		}
+	}
+	return http.StatusOK
+}
+
+// repeated returns the deliveries that events for the target came with first which a
+// delivery repeats.
+func (f *Forwarder) repeated(ctx context.Context, seq int64) ([]int64, error) {
+	var keys []inbox.Event
+	for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Delivery: seq, Marks: []inbox.Mark{inbox.Duplicate}}) {
+		if err != nil {
+			return nil, err
+		}
+		if (e.Verified == inbox.Yes || f.o.Unverified) && f.routes[0].target.Filter.Match(e) {
+			keys = append(keys, e)
+		}
+	}
+	var all []int64
+	for _, repeat := range keys {
+		for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Key: repeat.Key, Marks: []inbox.Mark{inbox.Current}}) {
+			if err != nil {
+				return nil, err
+			}
+			if e.Synthetic == repeat.Synthetic && !slices.Contains(all, e.Delivery) {
+				all = append(all, e.Delivery)
+			}
+		}
+	}
+	return all, nil
 }
 
 // answerStatus returns the status that the sender of a delivery gets for an

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,8 @@ const (
 type Inbox interface {
 	// Delivery returns one delivery with its body and headers.
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
+	// Events yields the events that match q, see [inbox.Store].
+	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 }
 
 // Options say what a [Forwarder] does.
@@ -241,7 +244,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 		}
 		r.readAlert.update(nil, "", nil)
 		for _, seq := range p.Skipped {
-			r.forwarder.answers.put(seq, 200)
+			r.forwarder.answers.put(seq, skipped)
 		}
 		if len(p.Queued) > 0 {
 			r.queued.Add(int64(len(p.Queued)))
