@@ -64,7 +64,8 @@ func appendEscaped(dst []byte, s string) []byte {
 		case r == '\r', !isXML(r):
 			dst = fmt.Appendf(dst, "_x%04X_", r)
 		case r == '_':
-			if _, ok := escapedUnit([]byte(s[i:min(len(s), i+escapeSize)])); ok {
+			// Without its end too: what follows may become an escape, which begins with it.
+			if _, ok := escapedUnit([]byte(s[i:min(len(s), i+escapeSize-1)] + "_")); ok {
 				dst = append(dst, "_x005F"...)
 			}
 			dst = append(dst, '_')

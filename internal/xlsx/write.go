@@ -1,0 +1,394 @@
+package xlsx
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// ErrFull says that a sheet has as many rows as it can have.
+var ErrFull = fmt.Errorf("a sheet has at most %d rows", MaxRows)
+
+// Value is a cell that is written. The zero value is an empty one.
+type Value struct {
+	Kind   CellKind
+	Text   string    // of a number its digits, as in JSON; of a truth value TRUE or FALSE
+	Time   time.Time // for a date and time, by its own clock; Text is not used then
+	Format string    // code of the number format of a number, empty for General
+}
+
+// maxWidth and minWidth are the widths of columns, in characters.
+const (
+	minWidth  = 8
+	maxWidth  = 60
+	heldRows  = 200 // rows by which the widths are found
+	maxStyles = 1000
+)
+
+// Styles that every workbook has, by their place in the list.
+const (
+	styleGeneral = iota
+	styleHeader
+	styleText
+	styleTime
+	firstStyle // of the formats that values have
+)
+
+// timeFormat shows times of ours.
+const timeFormat = "yyyy-mm-dd hh:mm:ss"
+
+// Writer writes a workbook, one sheet after the other, in memory that does not grow
+// with the rows. Each sheet has a header, which stays in view and filters the rows.
+// Text is text, whatever it begins with. It is not safe for concurrent use.
+type Writer struct {
+	z       *zip.Writer
+	part    io.Writer // of the sheet at hand; nil between sheets
+	names   []string
+	styles  map[string]int // by number format
+	formats []string       // of styles, in order
+	header  []string
+	held    [][]Value // first rows, until the widths are known
+	rows    int       // of the sheet at hand, the header included
+	begun   bool      // its header is written
+	cut     int64
+	buf     []byte
+}
+
+// NewWriter begins a workbook. Nothing is written before its first sheet.
+func NewWriter(w io.Writer) *Writer {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	return &Writer{z: z, styles: map[string]int{}}
+}
+
+// Cut returns how many texts were longer than [MaxText] and cut.
+func (w *Writer) Cut() int64 { return w.cut }
+
+// Sheet ends the sheet at hand and begins another, with a header. Its name is
+// changed where a sheet can't have it.
+func (w *Writer) Sheet(name string, header []string) error {
+	if w.z == nil {
+		return errors.New("the workbook is closed")
+	}
+	if err := w.endSheet(); err != nil {
+		return err
+	}
+	if len(w.names) == 0 {
+		if err := w.put("[Content_Types].xml", contentTypes); err != nil {
+			return err
+		}
+		if err := w.put("_rels/.rels", rootRelations); err != nil {
+			return err
+		}
+	}
+	w.names = append(w.names, w.freeName(name))
+	part, err := w.z.Create(fmt.Sprintf("xl/worksheets/sheet%d.xml", len(w.names)))
+	w.part, w.header, w.held, w.rows, w.begun = part, header, nil, 1, false
+	return err
+}
+
+// freeName returns a name that a sheet can have and that no other has.
+func (w *Writer) freeName(name string) string {
+	const longest = 31
+	name = strings.Trim(strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`[]:*?/\`, r) || !isXML(r) || r < ' ' {
+			return '_'
+		}
+		return r
+	}, name), "'")
+	if name == "" {
+		name = "Sheet"
+	}
+	for n := 1; ; n++ {
+		suffix := ""
+		if n > 1 {
+			suffix = " " + strconv.Itoa(n)
+		}
+		short := cutText(name, longest-len(suffix)) + suffix
+		used := false
+		for _, other := range w.names {
+			used = used || strings.EqualFold(other, short)
+		}
+		if !used {
+			return short
+		}
+	}
+}
+
+// Row writes a row, or keeps it until the widths of columns are known. Missing
+// values are empty. It returns [ErrFull] when the sheet is full.
+func (w *Writer) Row(values []Value) error {
+	if w.part == nil {
+		return errors.New("no sheet was begun")
+	}
+	if w.rows == MaxRows {
+		return ErrFull
+	}
+	w.rows++
+	if w.begun {
+		return w.write(w.rows, values)
+	}
+	w.held = append(w.held, append([]Value(nil), values...))
+	if len(w.held) < heldRows {
+		return nil
+	}
+	return w.begin()
+}
+
+// begin writes what stands before the rows, and those that are held.
+func (w *Writer) begin() error {
+	w.begun = true
+	w.buf = append(w.buf[:0], xmlHead+`<worksheet xmlns="`+mainSpace+`"><sheetViews><sheetView workbookViewId="0"`...)
+	if len(w.names) == 1 {
+		w.buf = append(w.buf, ` tabSelected="1"`...)
+	}
+	w.buf = append(w.buf, `><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetFormatPr defaultRowHeight="15"/>`...)
+	if len(w.header) > 0 {
+		w.buf = append(w.buf, `<cols>`...)
+		for i := range w.header {
+			w.buf = fmt.Appendf(w.buf, `<col min="%d" max="%d" width="%d" customWidth="1"/>`, i+1, i+1, w.width(i))
+		}
+		w.buf = append(w.buf, `</cols>`...)
+	}
+	w.buf = append(w.buf, `<sheetData><row r="1">`...)
+	for i, name := range w.header {
+		w.appendText(i, 1, styleHeader, name)
+	}
+	w.buf = append(w.buf, `</row>`...)
+	if _, err := w.part.Write(w.buf); err != nil {
+		return err
+	}
+	for i, row := range w.held {
+		if err := w.write(i+2, row); err != nil {
+			return err
+		}
+	}
+	w.held = nil
+	return nil
+}
+
+// width returns how wide a column is by its header and the rows that are held.
+func (w *Writer) width(column int) int {
+	const filterButton = 3
+	width := utf8.RuneCountInString(w.header[column]) + filterButton
+	for _, row := range w.held {
+		if column >= len(row) {
+			continue
+		}
+		n := utf8.RuneCountInString(row[column].Text)
+		if !row[column].Time.IsZero() {
+			n = len(timeFormat)
+		}
+		width = max(width, n+1)
+	}
+	return min(max(width, minWidth), maxWidth)
+}
+
+// write writes a row.
+func (w *Writer) write(row int, values []Value) error {
+	w.buf = fmt.Appendf(w.buf[:0], `<row r="%d">`, row)
+	for i, v := range values {
+		w.appendValue(i, row, v)
+	}
+	w.buf = append(w.buf, `</row>`...)
+	_, err := w.part.Write(w.buf)
+	return err
+}
+
+func (w *Writer) appendValue(column, row int, v Value) {
+	switch {
+	case !v.Time.IsZero():
+		if days, ok := serial(v.Time); ok {
+			w.appendNumber(column, row, styleTime, days)
+		} else {
+			w.appendText(column, row, styleText, v.Time.Format(time.DateTime))
+		}
+	case v.Kind == 0 || v.Text == "" && v.Kind != Text:
+	case v.Kind == Text:
+		w.appendText(column, row, styleText, v.Text)
+	case v.Kind == Number:
+		w.appendNumber(column, row, w.style(v.Format), v.Text)
+	case v.Kind == Bool:
+		on := "0"
+		if v.Text == "TRUE" {
+			on = "1"
+		}
+		w.buf = fmt.Appendf(w.buf, `<c r="%s" t="b"><v>%s</v></c>`, Address(column, row), on)
+	case v.Kind == ErrorCell:
+		w.buf = append(appendEscaped(fmt.Appendf(w.buf, `<c r="%s" t="e"><v>`, Address(column, row)), v.Text), `</v></c>`...)
+	default:
+		w.appendText(column, row, styleText, v.Text)
+	}
+}
+
+func (w *Writer) appendNumber(column, row, style int, number string) {
+	w.appendCell(column, row, style)
+	w.buf = append(appendEscaped(append(w.buf, `><v>`...), number), `</v></c>`...)
+}
+
+// appendCell appends the start tag of a cell, but for its end.
+func (w *Writer) appendCell(column, row, style int) {
+	w.buf = append(append(w.buf, `<c r="`...), Column(column)...)
+	w.buf = append(strconv.AppendInt(w.buf, int64(row), 10), '"')
+	if style != styleGeneral {
+		w.buf = append(strconv.AppendInt(append(w.buf, ` s="`...), int64(style), 10), '"')
+	}
+}
+
+func (w *Writer) appendText(column, row, style int, text string) {
+	if text == "" {
+		return
+	}
+	short := cutText(text, MaxText)
+	if len(short) < len(text) {
+		w.cut++
+	}
+	w.appendCell(column, row, style)
+	w.buf = append(w.buf, ` t="inlineStr"><is><t xml:space="preserve">`...)
+	w.buf = append(appendEscaped(w.buf, short), `</t></is></c>`...)
+}
+
+// cutText returns text of at most so many UTF-16 code units, the last of which is an
+// ellipsis if it was cut.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	n, keep := 0, 0
+	for i, r := range text {
+		size := 1
+		if r > 0xffff {
+			size = 2
+		}
+		if n+size <= limit-1 {
+			keep = i + utf8.RuneLen(r)
+		}
+		if n += size; n > limit {
+			return text[:min(keep, len(text))] + "…"
+		}
+	}
+	return text
+}
+
+// serial returns a time by its own clock as a number of days, false for one before
+// 1 March 1900, about which spreadsheets disagree.
+func serial(t time.Time) (string, bool) {
+	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	days := int64(day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)) / (24 * time.Hour))
+	if days < 61 || t.Year() > 9999 {
+		return "", false
+	}
+	seconds := t.Hour()*3600 + t.Minute()*60 + t.Second()
+	return strconv.FormatFloat(float64(days)+float64(seconds)/86400, 'f', 10, 64), true
+}
+
+// style returns the style of a number format.
+func (w *Writer) style(format string) int {
+	if format == "" || format == "General" {
+		return styleGeneral
+	}
+	n, ok := w.styles[format]
+	if !ok {
+		if len(w.formats) == maxStyles {
+			return styleGeneral
+		}
+		n = firstStyle + len(w.formats)
+		w.styles[format] = n
+		w.formats = append(w.formats, format)
+	}
+	return n
+}
+
+// endSheet writes what stands behind the rows.
+func (w *Writer) endSheet() error {
+	if w.part == nil {
+		return nil
+	}
+	if !w.begun {
+		if err := w.begin(); err != nil {
+			return err
+		}
+	}
+	w.buf = append(w.buf[:0], `</sheetData>`...)
+	if len(w.header) > 0 {
+		all := "A1:" + Address(len(w.header)-1, w.rows)
+		w.buf = fmt.Appendf(w.buf, `<autoFilter ref="%s"/><ignoredErrors><ignoredError sqref="%s" numberStoredAsText="1"/></ignoredErrors>`, all, all)
+	}
+	w.buf = append(w.buf, `</worksheet>`...)
+	_, err := w.part.Write(w.buf)
+	w.part = nil
+	return err
+}
+
+// Close ends the workbook, which must have a sheet. It does not close the writer
+// below.
+func (w *Writer) Close() error {
+	if err := w.endSheet(); err != nil {
+		return err
+	}
+	var sheets, relations []byte
+	for i, name := range w.names {
+		sheets = appendEscaped(append(sheets, `<sheet name="`...), name)
+		sheets = fmt.Appendf(sheets, `" sheetId="%d" r:id="rId%d"/>`, i+1, i+1)
+		relations = fmt.Appendf(relations, `<Relationship Id="rId%d" Type="%sworksheet" Target="worksheets/sheet%d.xml"/>`, i+1, relationSpace, i+1)
+	}
+	var formats, cells []byte
+	for i, code := range w.formats {
+		formats = append(appendEscaped(fmt.Appendf(formats, `<numFmt numFmtId="%d" formatCode="`, firstFormat+1+i), code), `"/>`...)
+		cells = fmt.Appendf(cells, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>`, firstFormat+1+i)
+	}
+	err := w.put("xl/workbook.xml", `<workbook xmlns="`+mainSpace+`" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>`+string(sheets)+`</sheets></workbook>`)
+	if err == nil {
+		err = w.put("xl/_rels/workbook.xml.rels", `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`+string(relations)+
+			`<Relationship Id="rStyles" Type="`+relationSpace+`styles" Target="styles.xml"/></Relationships>`)
+	}
+	if err == nil {
+		err = w.put("xl/styles.xml", fmt.Sprintf(styles, len(w.formats)+1, formats, firstStyle+len(w.formats), cells))
+	}
+	if err == nil {
+		err = w.z.Close()
+	}
+	w.z = nil
+	return err
+}
+
+// put writes a part.
+func (w *Writer) put(name, text string) error {
+	part, err := w.z.Create(name)
+	if err == nil {
+		_, err = io.WriteString(part, xmlHead+text)
+	}
+	return err
+}
+
+// firstFormat is the number of [timeFormat]; those of values follow.
+const firstFormat = 164
+
+// Parts of a workbook.
+const (
+	xmlHead       = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
+	mainSpace     = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+	relationSpace = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
+	contentTypes  = `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
+		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+		`<Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/>` +
+		`<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>` +
+		`<Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>`
+	rootRelations = `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="` + relationSpace +
+		`officeDocument" Target="xl/workbook.xml"/></Relationships>`
+	styles = `<styleSheet xmlns="` + mainSpace + `"><numFmts count="%d"><numFmt numFmtId="164" formatCode="` + timeFormat + `"/>%s</numFmts>` +
+		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts>` +
+		`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>` +
+		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
+		`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs><cellXfs count="%d">` +
+		`<xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/><xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/>` +
+		`<xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>` +
+		`<xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>%s</cellXfs>` +
+		`<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`
+)
