@@ -69,7 +69,8 @@ func setCell(f *excelize.File, sheet, cell, text string) error {
 }
 
 // printWorkbook writes what `sheets XLSX FILE` finds in a workbook to a file: each sheet with its
-// rows, a cell with its type where it is no text: n for a number, d for a date.
+// rows, a cell with its type where it is no text: n for a number, d for one with a format such as
+// that of a date.
 func printWorkbook(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: sheets XLSX FILE")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/transform"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
 // errNoText says that a row was read without Options.KeepText and is good, so
@@ -28,6 +29,7 @@ type dialect struct {
 	delim  byte   // 0 for JSON
 	sep    bool   // a line such as sep=; stands first
 	eol    string // line end
+	book   bool   // a sheet of a workbook; header has the names, each ended by NUL
 }
 
 // dialect returns how the table is written, once its header was read.
@@ -45,12 +47,13 @@ func (t *table) dialect(sep bool) dialect {
 
 // compatible reports whether rows of both dialects can stand in one file.
 func (d dialect) compatible(other dialect) bool {
-	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name
+	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name && d.book == other.book
 }
 
 // Rejects writes bad rows as they stood in their input, in its columns,
 // delimiter, line ends and encoding, with a last column waybillError that says
-// what is wrong and that is not read again. Rows of JSON inputs become JSON
+// what is wrong and that is not read again. Rows of a workbook become a workbook of
+// one sheet, with their values and number formats. Rows of JSON inputs become JSON
 // Lines with such a field. An input in another encoding than UTF-8 and UTF-16
 // becomes UTF-8 with a byte order mark, which is read without naming an
 // encoding. It is not safe for concurrent use.
@@ -58,6 +61,7 @@ type Rejects struct {
 	w     *bufio.Writer
 	out   io.Writer // encodes into w
 	first *Reader   // whose dialect is used; nil before the first row
+	book  *xlsx.Writer
 }
 
 // NewRejects returns a writer of rejected rows to w. Nothing reaches w before
@@ -72,6 +76,11 @@ func (j *Rejects) Flush() error {
 		}
 		j.out = nil
 	}
+	if j.book != nil {
+		if err := j.book.Close(); err != nil {
+			return fmt.Errorf("write rejects: %w", err)
+		}
+	}
 	if err := j.w.Flush(); err != nil {
 		return fmt.Errorf("write rejects: %w", err)
 	}
@@ -83,20 +92,24 @@ func (j *Rejects) Flush() error {
 // good record can be written, with problems found later added, only if r was
 // opened with KeepText.
 func (j *Rejects) Write(r *Reader, rec Record) error {
-	if rec.text == "" {
+	if rec.text == "" && rec.cells == nil {
 		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)
 	}
 	var err error
 	switch {
 	case j.first == nil:
 		j.first = r
-		err = j.open(r.dialect)
+		err = j.open(r)
 	case !j.first.dialect.compatible(r.dialect):
 		return &MixError{First: j.first.name, File: r.name}
-	case j.out == nil:
+	case j.out == nil && j.book == nil:
 		j.encode(r.dialect, unicode.IgnoreBOM)
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case j.book != nil:
+		err = j.writeCells(r.sheet, rec)
+	default:
 		_, err = j.out.Write(j.first.dialect.row(rec))
 	}
 	if err != nil {
@@ -106,7 +119,12 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 }
 
 // open writes what stands before the rows.
-func (j *Rejects) open(d dialect) error {
+func (j *Rejects) open(r *Reader) error {
+	d := r.dialect
+	if d.book {
+		j.book = xlsx.NewWriter(j.w)
+		return j.book.Sheet(r.sheet.name, append(r.sheet.columns(), errorColumn))
+	}
 	j.encode(d, unicode.UseBOM)
 	var head string
 	if j.out == io.Writer(j.w) && (d.coding.bomSize > 0 || d.coding.codec != nil) {
@@ -179,5 +197,40 @@ func reason(rec Record) string {
 	if len(parts) == 0 {
 		parts = []string{"rejected"}
 	}
-	return fmt.Sprintf("line %d: %s", rec.Line, strings.Join(parts, "; "))
+	where := "line"
+	if rec.cells != nil {
+		where = "row"
+	}
+	return fmt.Sprintf("%s %d: %s", where, rec.Line, strings.Join(parts, "; "))
+}
+
+// columns returns the names of the columns that rejects have.
+func (s *sheet) columns() []string {
+	var names []string
+	for i, name := range s.columnNames {
+		if !slices.Contains(s.errors, i) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// writeCells writes the cells of a record that are below the header, and what is
+// wrong.
+func (j *Rejects) writeCells(s *sheet, rec Record) error {
+	row := make([]xlsx.Value, 0, len(s.columnNames)+1)
+	next := 0
+	for i := range s.columnNames {
+		var v xlsx.Value
+		for next < len(rec.cells) && rec.cells[next].Column < i {
+			next++
+		}
+		if next < len(rec.cells) && rec.cells[next].Column == i {
+			v = s.book.Value(rec.cells[next])
+		}
+		if !slices.Contains(s.errors, i) {
+			row = append(row, v)
+		}
+	}
+	return j.book.Row(append(row, xlsx.Value{Kind: xlsx.Text, Text: reason(rec)}))
 }

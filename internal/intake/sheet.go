@@ -18,18 +18,19 @@ const (
 
 // sheet is where the records of a table come from if that is a workbook's.
 type sheet struct {
-	name      string
-	hidden    bool
-	book      *xlsx.Workbook
-	index     int // in the workbook
-	rows      *xlsx.Rows
-	row       *xlsx.Row
-	headerRow int // number of the header's row
-	headerEnd int // number of the last row that belongs to the header
-	shown     []xlsx.Shown
-	merged    map[string]string // values of merged cells of the rows before the header
-	wide      []xlsx.Range      // cells of the header that are merged over several columns
-	header    []xlsx.Cell       // of the header, with texts of their own
+	name        string
+	hidden      bool
+	book        *xlsx.Workbook
+	index       int // in the workbook
+	rows        *xlsx.Rows
+	row         *xlsx.Row
+	headerRow   int // number of the header's row
+	headerEnd   int // number of the last row that belongs to the header
+	shown       []xlsx.Shown
+	merged      map[string]string // values of merged cells of the rows before the header
+	wide        []xlsx.Range      // cells of the header that are merged over several columns
+	columnNames []string          // of the header
+	errors      []int             // columns called waybillError
 }
 
 // openSheet reads a sheet up to its header. It returns errEnd if it has no cells.
@@ -158,7 +159,7 @@ func (t *table) resolveNames(names []string) (err error) {
 			s.headerEnd = max(s.headerEnd, m.LastRow)
 		}
 	}
-	s.keepHeader()
+	s.columnNames, s.errors = names, t.cols.errors
 	return nil
 }
 
@@ -384,9 +385,6 @@ func damage(s xlsx.Shown) (tracking.Problem, bool) {
 	}
 	return tracking.Problem{Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"}, true
 }
-
-// keepHeader keeps the cells of the header for [Rejects].
-func (s *sheet) keepHeader() { s.header = cloneCells(s.row.Cells) }
 
 // cloneCells returns cells that stay valid.
 func cloneCells(cells []xlsx.Cell) []xlsx.Cell {

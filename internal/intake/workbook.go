@@ -137,6 +137,7 @@ func openWorkbook(r *Reader, in io.Reader, start int64, win *window, o Options) 
 		return err
 	}
 	r.rows, r.carriers, r.sheet = t, t.carrier, t.sheet
+	r.dialect = dialect{book: true, header: strings.Join(t.sheet.columns(), "\x00")}
 	t.summarize(r)
 	return nil
 }

@@ -240,3 +240,78 @@ func TestWorkbookReaders(t *testing.T) {
 		t.Errorf("cut off: %v", err)
 	}
 }
+
+// Bad rows go to a workbook with the same values and formats, which is read again.
+func TestWorkbookRejects(t *testing.T) {
+	bookOf := func(note any) []byte {
+		return book{
+			rows: [][]any{
+				{"Title"},
+				{"referId", "waybillError", "rawTrackingNumber", "Note", "Shipped"},
+				{"00123", "row 3: old", 12345678901234567, note, 46346.5, "beyond"},
+				{"ORD-4", nil, "1Z999AA10123456784"},
+				{42, nil, nil, true},
+			},
+			style: map[string]string{"E3": "yyyy-mm-dd hh:mm", "A5": "00000"},
+		}.pack(t)
+	}
+	var out bytes.Buffer
+	rejects := intake.NewRejects(&out)
+	r, err := intake.Open("in.xlsx", bytes.NewReader(bookOf("=1+1 <&> a\nb")), intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !rec.Good() {
+			if err := rejects.Write(r, rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := rejects.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(out.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.GetRows("Orders")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range got[1:] {
+		last := len(row) - 1
+		row[last], _, _ = strings.Cut(row[last], ":")
+	}
+	want := [][]string{
+		{"referId", "rawTrackingNumber", "Note", "Shipped", "waybillError"},
+		{"00123", "1.23456789012346E+16", "=1+1 <&> a\nb", "2026-11-20 12:00", "row 3"},
+		{"00042", "", "TRUE", "", "row 5"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	again, sum, err := readBook(out.Bytes(), intake.Options{})
+	if err != nil || len(again) != 2 || !strings.HasPrefix(again[1], "3 00042||") || sum.Bad != 2 {
+		t.Errorf("read again: %q, %v", again, err)
+	}
+
+	csv, err := intake.Open("in.csv", strings.NewReader("referId,rawTrackingNumber\nORD-1,\n"), intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec, err := csv.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rejects.Write(csv, rec); !errors.As(err, new(*intake.MixError)) {
+		t.Errorf("CSV in a workbook: %v", err)
+	}
+}

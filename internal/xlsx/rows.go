@@ -442,3 +442,11 @@ func parseRange(s string) (Range, bool) {
 	c2, r2, ok2 := parseAddress(last)
 	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
 }
+
+// Value returns a cell as it can be written, with its number format.
+func (b *Workbook) Value(c Cell) Value {
+	if c.Kind == NoValue {
+		return Value{}
+	}
+	return Value{Kind: c.Kind, Text: string(c.Text), Format: b.formatOf(c).code}
+}
