@@ -55,6 +55,8 @@ var rooms = map[string][]string{
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/tracking", "internal/webhook"},
 
+	"internal/findings": {"internal/carriers", "internal/disk", "internal/intake", "internal/shell", "internal/tracking", "internal/xlsx"},
+
 	// Composition.
 	"internal/app": program,
 	// The command line, a package per noun; what several of them need stands first.
@@ -65,7 +67,8 @@ var rooms = map[string][]string{
 	"internal/cli/complete":  commands("command", "view"),
 	"internal/cli/track":     commands("command", "input", "view"),
 	"internal/cli/send":      commands("command", "track", "view"),
-	"internal/cli/create":    commands("command", "input", "send", "track", "view"),
+	"internal/cli/check":     commands("command", "input"),
+	"internal/cli/create":    commands("check", "command", "input", "send", "track", "view"),
 	"internal/cli/compare":   commands("command", "input", "track", "view"),
 	"internal/cli/runs":      commands("command", "send", "view"),
 	"internal/cli/signature": commands("command", "view"),
@@ -74,7 +77,7 @@ var rooms = map[string][]string{
 	"internal/cli/setup":     commands("command", "view"),
 	"internal/cli/storage":   commands("command", "input", "view"),
 	"internal/cli/doctor":    commands("command", "events", "storage"),
-	"internal/cli":           commands("command", "compare", "complete", "create", "doctor", "events", "listen", "runs", "setup", "signature", "storage", "track"),
+	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "listen", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
@@ -99,7 +102,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
 	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
-	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow",
+	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings",
 }
 
 // tests marks a dependency that only tests may import.

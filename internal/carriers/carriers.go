@@ -14,6 +14,7 @@ type Form struct {
 	Name    string // such as "1Z"
 	Source  string // where form and rule are published
 	Checked bool   // it has a check digit with a published rule
+	Loose   bool   // only its length, and ranges of digits, tell it from others
 }
 
 // Several is the carrier of forms that many carriers use.
@@ -52,7 +53,7 @@ func Read(number string) Reading {
 		}
 		named := f.named(s)
 		switch {
-		case f.fits == nil && f.bare:
+		case f.fits == nil && f.Loose:
 			loose = named
 		case f.fits == nil:
 			if open.Carrier == "" {
@@ -63,7 +64,7 @@ func Read(number string) Reading {
 		default:
 			failed = append(failed, named)
 		}
-		prefixed = prefixed || !f.bare
+		prefixed = prefixed || !f.Loose
 	}
 	switch {
 	case open.Carrier != "":
@@ -82,6 +83,9 @@ var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1")
 // Digits returns the number with the letters O, Q, I and L replaced by the digits
 // that look like them, if only so it has a form whose check digit fits.
 func Digits(number string) (string, bool) {
+	if !strings.ContainsAny(number, "OQILoqil") {
+		return "", false
+	}
 	s := clean(number)
 	if r := Read(s); r.Known() && !r.Wrong() {
 		return "", false

@@ -7,7 +7,6 @@ type form struct {
 	Form
 
 	pattern string            // see [matches]
-	bare    bool              // nothing but a length, and ranges of digits, tells it from others
 	from    int               // what the rule covers begins at this character
 	prepend string            // and with this
 	fits    func(string) bool // nil without a published rule
@@ -47,7 +46,7 @@ func (f *form) after(n int, prepend string) *form {
 
 // loosely returns the form as one that only its length tells.
 func (f *form) loosely() *form {
-	f.bare = true
+	f.Loose = true
 	return f
 }
 
@@ -107,7 +106,7 @@ var forms = []*form{
 	open("PostNL", "3S", "3S*{7,20}", "developer.postnl.nl, barcode service"),
 	open("bpost", "24 digits", "3232#{20}", "bpost, Shipping Manager API"),
 	open("Correos", "PK or PQ", "P[A-Z]*{20,21}", "correos.es, tracking help"),
-	open("Australia Post", "article number", "@@#{19}|33*{10,20}|99[67]*{17,30}", "neodynamic.com/barcodes/Australia-Post-Domestic-eParcel-Barcode.aspx"),
+	open("Australia Post", "article number", "@@#{19}|33@{2,4}*{8,18}|99[67]#{5}@{3}#{13,20}", "neodynamic.com/barcodes/Australia-Post-Domestic-eParcel-Barcode.aspx"),
 
 	open("SF Express", "SF", "SF#{12,15}", trackHelp),
 	open("Cainiao", "LP", "LP#{12,16}|CNUSUP#{8,11}|CNG@{2}#{8,14}", "cnusup.com/news/package-tracking-numbers-explained"),

@@ -21,6 +21,9 @@ func matches(pattern, s string) bool {
 // matchForm matches one form. A range of counts takes as many characters as it
 // can, which is right where what follows differs.
 func matchForm(form, s string) bool {
+	if class, _ := cutClass(form); s == "" || !inClass(class, s[0]) {
+		return false // most forms end here
+	}
 	for form != "" {
 		class, rest := cutClass(form)
 		low, high := 1, 1

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/compare"
 	"github.com/waybill-cli/waybill/internal/cli/complete"
@@ -85,6 +86,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		make func(*command.Factory) *cobra.Command
 	}{
 		{"create", create.New},
+		{"check", check.New},
 		{"runs", runs.New},
 		{"show", track.NewShow},
 		{"wait", track.NewWait},

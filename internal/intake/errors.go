@@ -135,8 +135,8 @@ func graphic(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// shorten cuts a value to what a problem may carry.
-func shorten(s string) string {
+// Shorten cuts a value to what a problem may carry.
+func Shorten(s string) string {
 	if len(s) <= maxValue {
 		return s
 	}

@@ -60,6 +60,18 @@ var hintWords = map[string][]string{
 	FieldCarrier:              {"carrier", "courier", "provider"},
 }
 
+// SoundsLike returns the field that a column's name sounds like in some language:
+// rawTrackingNumber, or [FieldCarrier]; empty for others.
+func SoundsLike(name string) string {
+	name = strings.ToLower(name)
+	for _, field := range []string{tracking.FieldNumber, FieldCarrier} {
+		if slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) }) {
+			return field
+		}
+	}
+	return ""
+}
+
 // foldName returns a name as names are compared: without case, white space,
 // invisible characters and the punctuation that exports join words with.
 func foldName(s string) string {

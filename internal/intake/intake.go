@@ -132,6 +132,8 @@ type Summary struct {
 	AsCodes     []Carrier // carrier names where codes should stand, most rows first; at most MaxCarriers
 	ReferID     string    // name of the column of referIds; empty for JSON, or if there is none
 	Number      string    // name of the column of tracking numbers; likewise
+	ReferColumn int       // its number, 1-based; 0 for JSON, or if there is none
+	NumColumn   int       // likewise
 	Format      Format
 	Encoding    string // such as utf-8
 	Delimiter   rune   // 0 for JSON

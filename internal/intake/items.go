@@ -237,7 +237,7 @@ func fieldPath(field string) string {
 // problem adds a problem at a place of the item's text.
 func (d *itemDecoder) problem(at int, header string, p tracking.Problem) {
 	where := d.pos.after(d.raw[:at])
-	p.Value = shorten(p.Value)
+	p.Value = Shorten(p.Value)
 	if i := slices.Index(knownFields[:], p.Field); i >= 0 && !p.Note {
 		d.hasProblem[i] = true
 	}

@@ -239,7 +239,7 @@ func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 
 // problem returns p with its file, line and column; the whole row for none.
 func (t *table) problem(p tracking.Problem, at int) Problem {
-	p.Value = shorten(p.Value)
+	p.Value = Shorten(p.Value)
 	out := Problem{File: t.file, Line: t.rec.line, Problem: p}
 	if t.sheet != nil {
 		out.Sheet = t.sheet.name

@@ -171,7 +171,7 @@ func TestSummary(t *testing.T) {
 	want := intake.Summary{
 		Rows: 4, Bad: 1, Empty: 1, Trimmed: 2, Ignored: []string{"Shop Name", "column 5"},
 		LeftOut: []intake.Carrier{{Name: "UPS", Rows: 2}, {Name: "DHL Express", Rows: 1}, {Name: "ups", Rows: 1}},
-		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';', ReferID: "Order", Number: "Tracking No.",
+		Format:  intake.CSV, Encoding: "utf-8", Delimiter: ';', ReferID: "Order", Number: "Tracking No.", ReferColumn: 1, NumColumn: 2,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("summary (-want +got):\n%s", diff)

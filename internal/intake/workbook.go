@@ -268,6 +268,7 @@ func (t *table) summarize(r *Reader) {
 func (t *table) summarizeColumns(s *Summary) {
 	s.Ignored = t.cols.ignored()
 	s.ReferID, s.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
+	s.ReferColumn, s.NumColumn = t.cols.ref+1, t.cols.number+1
 	for i, name := range t.cols.header {
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
 			s.Hidden = append(s.Hidden, name)

@@ -42,24 +42,33 @@ type oddity struct {
 	message string   // %s is the name of the field
 	hint    string   // what to do about it
 	referID severity // in referId; in rawTrackingNumber every oddity is refused
+	kind    string
 }
+
+// Kinds of problems with values.
+const (
+	KindDamaged     = "damaged"     // a spreadsheet or an export changed the value
+	KindPlaceholder = "placeholder" // it stands for a value that is not there
+	KindInvisible   = "invisible"   // an invisible character
+	KindSpace       = "white-space" // white space inside an identifier
+)
 
 // oddities are read from the top; the first match counts.
 var oddities = []oddity{
-	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused},
-	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused},
-	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused},
-	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused},
-	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused},
-	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored},
-	{numeral(grouped), "%s has thousands separators", exportAsText, noted},
-	{numeral(decimal), "%s is a decimal number", exportAsText, noted},
-	{formula, "%s is a formula", "export the value that it shows", noted},
-	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted},
-	{isDate, "%s is a date or time", exportAsText, noted},
-	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused},
-	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted},
-	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored},
+	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused, ""},
+	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, KindDamaged},
+	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused, KindDamaged},
+	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, KindPlaceholder},
+	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused, KindDamaged},
+	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, KindDamaged},
+	{numeral(grouped), "%s has thousands separators", exportAsText, noted, KindDamaged},
+	{numeral(decimal), "%s is a decimal number", exportAsText, noted, KindDamaged},
+	{formula, "%s is a formula", "export the value that it shows", noted, KindDamaged},
+	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted, KindDamaged},
+	{isDate, "%s is a date or time", exportAsText, noted, KindDamaged},
+	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, KindPlaceholder},
+	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted, KindPlaceholder},
+	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, KindPlaceholder},
 }
 
 // odd returns the first oddity of a value that is plain text.
@@ -75,7 +84,7 @@ func odd(field, s string) (Problem, bool) {
 		if level == ignored {
 			continue
 		}
-		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: o.hint, Note: level == noted, Odd: level == refused}
+		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: o.hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
 		if p.Note {
 			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
 		}
@@ -218,12 +227,12 @@ func rounded(field, s string) (Problem, bool) {
 	switch {
 	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
 		return Problem{
-			Field: field, Value: s, Odd: true, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on: a spreadsheet rounded it", field, n, kept+1),
+			Field: field, Value: s, Odd: true, Kind: KindDamaged, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on: a spreadsheet rounded it", field, n, kept+1),
 			Hint: "its digits are lost: " + exportAsText,
 		}, true
 	case n > precise && kept <= precise:
 		return Problem{
-			Field: field, Value: s, Note: true, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1),
+			Field: field, Value: s, Note: true, Kind: KindDamaged, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1),
 			Hint: "check that a spreadsheet did not round it",
 		}, true
 	}

@@ -26,6 +26,7 @@ type Problem struct {
 	Hint    string // what to do about it
 	Note    bool   // true if the item is good all the same
 	Odd     bool   // true if no carrier gives, and no order has, such a value; the user may say otherwise
+	Kind    string // one of the Kind constants; empty for most
 }
 
 // Validate returns what is wrong with the item: rules that the interface
@@ -37,7 +38,7 @@ type Problem struct {
 func (it Item) Validate(acceptOdd bool) []Problem {
 	var ps []Problem
 	if it.totalsLine() {
-		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Message: "the row is a totals line", Hint: "remove the row"}}
+		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder, Message: "the row is a totals line", Hint: "remove the row"}}
 	} else {
 		ps = identifier(ps, FieldReferID, it.ReferID)
 		ps = identifier(ps, FieldNumber, it.Number)
@@ -125,13 +126,13 @@ func identifier(ps []Problem, field, s string) []Problem {
 	}
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return append(ps, Problem{
-			Field: field, Value: s, Message: "white space inside " + field,
+			Field: field, Value: s, Kind: KindSpace, Message: "white space inside " + field,
 			Hint: "fix the value, or pass --strip-spaces to remove the spaces",
 		})
 	}
 	if at := strings.IndexFunc(s, Invisible); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		p := Problem{Field: field, Value: s, Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
+		p := Problem{Field: field, Value: s, Kind: KindInvisible, Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
 		if field == FieldNumber {
 			p.Odd, p.Hint = true, "remove it"
 		} else {

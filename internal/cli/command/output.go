@@ -135,7 +135,7 @@ func (o *Output) End(err error) error {
 	if o.file == nil || !o.file.written {
 		return err
 	}
-	if code, _ := CodeAndHint(err); code == Failed && !errors.Is(err, ErrFound) || code == Usage || code == Store {
+	if code, _ := CodeAndHint(err); (code == Failed || code == Usage) && !errors.Is(err, ErrFound) || code == Store {
 		return err
 	}
 	return errors.Join(err, o.file.Commit())

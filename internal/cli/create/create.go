@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
+	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -23,7 +24,7 @@ type createOptions struct {
 	ReferID, Number, Carrier string
 	Sync, DryRun             bool
 	SkipInvalid, AllowEmpty  bool
-	AcceptOdd                bool
+	AcceptOdd, Strict        bool
 	Rejects, Format, Sheet   string
 	send.Options
 }
@@ -68,13 +69,14 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, but send nothing")
 	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "skip bad rows and send the others")
 	flags.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
+	check.StrictFlag(cmd, &o.Strict)
 	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
 	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
 	o.Flags(cmd)
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
-	command.Section(flags, command.InputSection, "format", "sheet", "skip-invalid", "accept-odd-values", "allow-empty", "rejects")
+	command.Section(flags, command.InputSection, "format", "sheet", "skip-invalid", "accept-odd-values", "strict", "allow-empty", "rejects")
 	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
 	command.Section(flags, send.RowsSection, "retry-rejected", "check-first")
 	command.ColumnsFlag(cmd, send.CountColumns())

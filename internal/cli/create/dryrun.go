@@ -13,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -36,6 +37,9 @@ type dryRunResult struct {
 	Operation  ledger.Mode      `json:"operation"`
 	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
 	FirstRows  []view.Row       `json:"firstRows"`
+
+	Findings []findings.Group     `json:"findings"` // of `waybill check`
+	Forms    []findings.FormCount `json:"forms"`    // good rows by the form of their number
 }
 
 // dryRun stages the input in a store of its own that is thrown away, looks up
@@ -58,6 +62,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 	res := dryRunResult{
 		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
+		Findings: c.in.found.Groups, Forms: c.in.found.Forms,
 	}
 	err = command.Each(scratch.History.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
 		if row.Repeat {
@@ -144,6 +149,7 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 			command.Plural(res.Read, "row"), command.Number(res.New), command.Number(res.Already), command.Number(res.Duplicates), command.Number(res.Invalid))},
 		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request"), res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
+		{Name: "Numbers", Value: formCounts(res.Forms)},
 	})
 	if err != nil || len(res.FirstRows) == 0 {
 		return err
@@ -157,6 +163,26 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(r view.Row) string { return r.ReferID }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(r view.Row) string { return r.RawTrackingNumber }},
 	}, res.FirstRows...)
+}
+
+// shownForms is how many forms of numbers are named.
+const shownForms = 5
+
+// formCounts lists the forms that most numbers have.
+func formCounts(forms []findings.FormCount) string {
+	var parts []string
+	var more int64
+	for i, f := range forms {
+		if i < shownForms {
+			parts = append(parts, strings.TrimSpace(f.Carrier+" "+f.Form)+" "+command.Number(f.Rows))
+		} else {
+			more += f.Rows
+		}
+	}
+	if more > 0 {
+		parts = append(parts, "others "+command.Number(more))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // carrierCounts lists carrier codes, most rows first.

@@ -3,8 +3,10 @@ package create
 import (
 	"context"
 
+	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -18,6 +20,10 @@ type checkedInput struct {
 	rejects string // file for bad rows; empty for none
 	repeat  string // this command; empty if repeating it can't read the same
 	judged  input.Judgement
+	// examine says that the rows are examined as check does, strict that warnings
+	// refuse the input, and found is what that found; nil before.
+	examine, strict bool
+	found           *findings.Report
 	// suspect says that rows may contradict each other.
 	suspect bool
 }
@@ -32,7 +38,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	if in.Repeatable() {
 		in.repeat = c.Repeat()
 	}
-	in.Skip = o.SkipInvalid
+	in.Skip, in.examine, in.strict = o.SkipInvalid, o.DryRun || o.Strict, o.Strict
 	in.Options = intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
 		Format: intake.Format(o.Format), Sheet: o.Sheet, KeepText: o.Rejects != "", AcceptOdd: o.AcceptOdd,
@@ -67,8 +73,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	suspicion := newSuspicion()
 	defer suspicion.close()
 	in.Good = suspicion.add
-	in.judged, err = in.Judge(ctx, rejects.Rows)
-	if err == nil {
+	if err = in.read(ctx, rejects.Rows); err == nil {
 		in.suspect, err = suspicion.founded()
 	}
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
@@ -78,13 +83,36 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		return err
 	}
 	printNotes(in.io, in.judged)
-	if in.judged.Invalid == 0 {
-		return nil
+	if in.found != nil && !in.strict {
+		check.Warn(in.io, in.found)
 	}
-	if err := rejects.Commit(); err != nil {
+	if in.judged.Invalid > 0 {
+		if err := rejects.Commit(); err != nil {
+			return err
+		}
+		if err := in.refuseOrWarn(); err != nil {
+			return err
+		}
+	}
+	if in.strict && in.found.Count(findings.Warning) > 0 {
+		return check.Refuse(in.found)
+	}
+	return nil
+}
+
+// read reads the input whole, and examines its rows if that is asked for.
+func (in *checkedInput) read(ctx context.Context, rejects *intake.Rejects) (err error) {
+	if !in.examine {
+		in.judged, err = in.Judge(ctx, rejects)
 		return err
 	}
-	return in.refuseOrWarn()
+	collector := findings.New()
+	defer collector.Close()
+	in.Inspect = collector.Add
+	if in.judged, err = in.Judge(ctx, rejects); err == nil {
+		in.found, err = check.Finish(collector, in.judged)
+	}
+	return err
 }
 
 // refuseOrWarn is the error of an input with bad rows; where they are left out

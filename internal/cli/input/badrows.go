@@ -47,15 +47,21 @@ func (e *BadRowsError) Next() string {
 func issues(j Judgement) []term.Issue {
 	list := make([]term.Issue, len(j.Problems))
 	for i, p := range j.Problems {
-		list[i] = term.Issue{
-			File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: columnName(p), Value: p.Value,
-			Message: p.Message, Hint: p.Problem.Hint,
-		}
-		if p.Sheet != "" {
-			list[i].Place = Place(p)
-		}
+		list[i] = Issue(p)
 	}
 	return list
+}
+
+// Issue returns a problem as errors list it.
+func Issue(p intake.Problem) term.Issue {
+	issue := term.Issue{
+		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: columnName(p), Value: p.Value,
+		Message: p.Message, Hint: p.Problem.Hint,
+	}
+	if p.Sheet != "" {
+		issue.Place = Place(p)
+	}
+	return issue
 }
 
 func columnName(p intake.Problem) string {
@@ -129,6 +135,8 @@ func (e *BadRefsError) Hint() string { return "fix the rows and re-run the same 
 func Place(p intake.Problem) string {
 	at := fmt.Sprintf("%s:%d", p.File, p.Line)
 	switch {
+	case p.Line == 0:
+		return p.File
 	case p.Sheet != "":
 		return p.File + ":" + intake.SheetPlace(p.Sheet, cmp.Or(p.Cell, strconv.Itoa(p.Line)))
 	case p.Column > 0:

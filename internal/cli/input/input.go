@@ -28,6 +28,9 @@ type Input struct {
 	Skip    bool // leave bad rows out instead of refusing the input
 	// Good is called with every row that is judged good; nil for nothing.
 	Good func(tracking.Item) error
+	// Inspect is called with every row; nil for nothing. The reader is nil for a row
+	// of the command line.
+	Inspect func(*intake.Reader, intake.Record) error
 }
 
 // Source is one file, or one row from the command line.
@@ -147,6 +150,11 @@ func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects) (Judgement,
 		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
+			}
+			if in.Inspect != nil {
+				if err := in.Inspect(r, rec); err != nil {
+					return err
+				}
 			}
 			if rec.Good() && in.Good != nil {
 				if err := in.Good(rec.Item); err != nil {

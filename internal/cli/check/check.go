@@ -1,0 +1,151 @@
+// Package check holds the command that says what is wrong or odd with a file, and
+// what create shows of the same findings.
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/findings"
+	"github.com/waybill-cli/waybill/internal/intake"
+)
+
+// options is what the line of a check asked for.
+type options struct {
+	Files       []string
+	Format      string
+	Sheet       string
+	Strict, Odd bool
+}
+
+// New returns the command that checks files.
+func New(f *command.Factory) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:     "check FILE|-...",
+		GroupID: command.GroupOps,
+		Short:   "Say what is wrong with a file before it is sent",
+		Long: `check reads a file as create does, and lists what is wrong with it, or unusual. It
+needs no settings, no key and no store, sends nothing and changes nothing.
+
+  error    create refuses the row
+  warning  create sends it as it is, and it is likely wrong: a check digit that
+           does not fit, letters that look like digits, lost leading zeros, one
+           number under two orders ...
+  note     create sends it as it is: repeated rows, orders in several parcels,
+           columns that are not used ...
+
+The numbers are counted by the carrier's form that they have. "waybill help input"
+says which check digits are checked, and what each kind of finding means.
+
+The exit status is 2 if there are errors, or with --strict warnings, else 0.`,
+		Example: command.Example("waybill check orders.csv", "waybill check orders.csv -o csv --out findings.csv", `waybill check export.csv --map referId="Order No" --strict`),
+	}
+	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+		o.Files = args
+		return run(ctx, c, o)
+	})
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	StrictFlag(cmd, &o.Strict)
+	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
+	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
+	command.SheetFlag(flags, &o.Sheet)
+	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
+	command.Section(flags, command.InputSection, "format", "sheet", "accept-odd-values")
+	command.ColumnsFlag(cmd, columns())
+	return cmd
+}
+
+// StrictFlag adds --strict.
+func StrictFlag(cmd *cobra.Command, strict *bool) {
+	cmd.Flags().BoolVar(strict, "strict", false, "treat warnings of `waybill check` as errors")
+}
+
+func run(ctx context.Context, call *command.Call, o options) error {
+	if len(o.Files) == 0 {
+		return command.Usagef("waybill check orders.csv, or `waybill check -` to read standard input", "no input")
+	}
+	in, err := input.OpenFiles(ctx, call, o.Files)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	in.Options = intake.Options{
+		Map: call.Config.Map, Encoding: call.Config.Encoding, StripSpaces: call.Config.StripSpaces, Carriers: call.Config.Carriers,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.Odd,
+	}
+	collector := findings.New()
+	defer collector.Close()
+	in.Inspect = collector.Add
+	judged, err := in.Judge(ctx, nil)
+	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
+		err = changed
+	}
+	switch {
+	case err != nil:
+		return err
+	case judged.Read == 0:
+		return command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
+	}
+	for _, s := range judged.Summaries {
+		input.NoteSheet(call.IO, s)
+	}
+	report, err := Finish(collector, judged)
+	if err != nil {
+		return err
+	}
+	if err := printReport(call, report, judged); err != nil {
+		return err
+	}
+	wrong := report.Count(findings.Error)
+	if o.Strict {
+		wrong += report.Count(findings.Warning)
+	}
+	text := command.Plural(judged.Read, "row") + ": " + counts(report)
+	if wrong > 0 {
+		return &command.ExitError{Code: command.Usage, Err: foundError(text), Hint: "fix the file or the export, then check it again"}
+	}
+	call.IO.Note("%s", text)
+	return nil
+}
+
+// Finish gives the collector what was found of the files as a whole, and returns
+// what it found.
+func Finish(c *findings.Collector, judged input.Judgement) (*findings.Report, error) {
+	for _, s := range judged.Summaries {
+		if err := c.Summary(s.Name, s.Summary); err != nil {
+			return nil, err
+		}
+	}
+	return c.Finish()
+}
+
+// foundError says how much was found.
+type foundError string
+
+func (e foundError) Error() string { return string(e) }
+
+// Is reports whether target is [command.ErrFound]: the result is whole.
+func (foundError) Is(target error) bool { return target == command.ErrFound }
+
+// counts says how many findings there are of each severity.
+func counts(r *findings.Report) string {
+	text := ""
+	for _, s := range []findings.Severity{findings.Error, findings.Warning, findings.Note} {
+		if n := r.Count(s); n > 0 {
+			if text != "" {
+				text += ", "
+			}
+			text += command.Plural(n, string(s))
+		}
+	}
+	if text == "" {
+		return "nothing found"
+	}
+	return fmt.Sprint(text)
+}

@@ -1,0 +1,176 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/findings"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// titles say what the findings of a kind are.
+var titles = map[findings.Kind]string{
+	findings.BadRow:         "bad rows",
+	findings.Damaged:        "damaged values",
+	findings.Placeholder:    "placeholders",
+	findings.Invisible:      "invisible characters",
+	findings.WhiteSpace:     "white space inside identifiers",
+	findings.Unusual:        "unusual values",
+	findings.CheckDigit:     "wrong check digits",
+	findings.UnknownCarrier: "numbers of unknown carriers",
+	findings.LookAlike:      "look-alike characters",
+	findings.LowerCase:      "letters in lower case",
+	findings.LostZeros:      "lost leading zeros",
+	findings.SeveralInCell:  "several numbers in one cell",
+	findings.Markup:         "HTML or URL characters",
+	findings.Quotes:         "quotes around values",
+	findings.SharedNumber:   "one number under two orders",
+	findings.Spelling:       "different spellings",
+	findings.RepeatedRow:    "repeated rows",
+	findings.SeveralNumbers: "orders with several numbers",
+	findings.Exchanged:      "exchanged columns",
+	findings.UnusedColumn:   "columns not used",
+	findings.LeftOut:        "carrier names not sent",
+}
+
+func columns() []command.Column[findings.Finding] {
+	number := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	return []command.Column[findings.Finding]{
+		{Column: render.Column{Name: "SEVERITY", CSV: "severity"}, Cell: func(f findings.Finding) string { return string(f.Severity) }},
+		{Column: render.Column{Name: "KIND", CSV: "kind"}, Cell: func(f findings.Finding) string { return string(f.Kind) }},
+		{Column: render.Column{Name: "FILE", CSV: "file", Flex: true}, Cell: func(f findings.Finding) string { return f.File }},
+		{Column: render.Column{Name: "LINE", CSV: "line", Right: true}, Cell: func(f findings.Finding) string { return number(f.Line) }},
+		{Column: render.Column{Name: "COLUMN", CSV: "column", Right: true}, Cell: func(f findings.Finding) string { return number(f.Column) }},
+		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f findings.Finding) string { return f.Sheet }},
+		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f findings.Finding) string { return f.Cell }},
+		{Column: render.Column{Name: "HEADER", CSV: "header"}, Cell: func(f findings.Finding) string { return f.Header }},
+		{Column: render.Column{Name: "VALUE", CSV: "value", ID: true}, Cell: func(f findings.Finding) string { return f.Value }},
+		{Column: render.Column{Name: "MESSAGE", CSV: "message", Flex: true}, Cell: func(f findings.Finding) string { return f.Message }},
+		{Column: render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}, Cell: func(f findings.Finding) string { return f.Hint }},
+	}
+}
+
+// printReport prints all findings, for people by kind with the first of each.
+func printReport(call *command.Call, r *findings.Report, judged input.Judgement) error {
+	out := call.Out
+	if out.Machine() || out.IsCSV() || out.HasColumns() {
+		l := command.Listing[findings.Finding]{Out: out, Columns: columns(), JSON: func(f findings.Finding) any { return f }}
+		return l.Print(call.IO, r.All())
+	}
+	for _, g := range r.Groups {
+		if err := out.Line("%s: %s (%s)", strings.ToUpper(string(g.Severity)), titles[g.Kind], command.Number(g.Count)); err != nil {
+			return err
+		}
+		for _, f := range g.First {
+			if err := out.Line("  %s", line(f)); err != nil {
+				return err
+			}
+		}
+		if more := g.Count - int64(len(g.First)); more > 0 {
+			if err := out.Line("  %s more; -o csv and -o jsonl list all", command.Number(more)); err != nil {
+				return err
+			}
+		}
+		if err := out.Line(""); err != nil {
+			return err
+		}
+	}
+	if judged.Valid == 0 {
+		return nil
+	}
+	return command.PrintTable(out, formColumns(), r.Forms...)
+}
+
+// formColumns are the columns of the forms that numbers have.
+func formColumns() []command.Column[findings.FormCount] {
+	return []command.Column[findings.FormCount]{
+		{Column: render.Column{Name: "CARRIER"}, Cell: func(n findings.FormCount) string { return n.Carrier }},
+		{Column: render.Column{Name: "FORM"}, Cell: func(n findings.FormCount) string { return n.Form }},
+		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(n findings.FormCount) int64 { return n.Rows }},
+		{Column: render.Column{Name: "WRONG", Right: true}, Count: func(n findings.FormCount) int64 { return n.Wrong }},
+	}
+}
+
+// problem returns a finding as what reading finds, which has its texts.
+func problem(f findings.Finding) intake.Problem {
+	return intake.Problem{
+		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header,
+		Problem: tracking.Problem{Value: f.Value, Message: f.Message, Hint: f.Hint},
+	}
+}
+
+func line(f findings.Finding) string { return input.ProblemLine(problem(f)) }
+
+// noted are the kinds that create says of every input.
+var noted = []findings.Kind{
+	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.Unusual, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
+}
+
+// Warn prints the warnings of a report, and its notes in short, without what create
+// says of every input.
+func Warn(io *term.IO, r *findings.Report) {
+	for _, g := range r.Groups {
+		switch {
+		case slices.Contains(noted, g.Kind):
+		case g.Severity == findings.Warning:
+			io.WarningWith(failure(g))
+		case g.Severity == findings.Note:
+			more := ""
+			if g.Count > 1 {
+				more = fmt.Sprintf(" (and %s more)", command.Number(g.Count-1))
+			}
+			io.Note("%s: %s%s", titles[g.Kind], line(g.First[0]), more)
+		}
+	}
+}
+
+func failure(g findings.Group) term.Failure {
+	f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count)), More: int(g.Count) - len(g.First)}
+	for _, first := range g.First {
+		f.Errors = append(f.Errors, issue(first))
+	}
+	return f
+}
+
+func issue(f findings.Finding) term.Issue { return input.Issue(problem(f)) }
+
+// Refuse returns the error of an input that has warnings, with --strict.
+func Refuse(r *findings.Report) error {
+	return &command.UsageError{Err: &strictError{r}, Hint: "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings"}
+}
+
+// strictError refuses an input because of warnings.
+type strictError struct{ report *findings.Report }
+
+func (e *strictError) Error() string {
+	return command.Plural(e.report.Count(findings.Warning), "warning") + " with --strict; nothing was sent"
+}
+
+// Issues returns the first warnings, and how many more there are.
+func (e *strictError) Issues() (first []term.Issue, more int) {
+	n := 0
+	for _, g := range e.report.Groups {
+		if g.Severity != findings.Warning {
+			continue
+		}
+		n += int(g.Count)
+		for _, f := range g.First {
+			if len(first) < input.ShownProblems {
+				first = append(first, issue(f))
+			}
+		}
+	}
+	return first, n - len(first)
+}

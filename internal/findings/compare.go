@@ -1,0 +1,162 @@
+package findings
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/carriers"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// grouped calls do with the entries of every key that has two or more, in order of
+// their places.
+func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
+	slices.SortStableFunc(list, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
+	})
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && key(list[n]) == key(list[0]) {
+			n++
+		}
+		if n > 1 {
+			if err := do(list[:n]); err != nil {
+				return err
+			}
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// foldOrder returns the name of an order in the form in which they are compared:
+// letters in one case, and one mark for those between words. A-11 is not A1-1.
+func foldOrder(s string) string { return tracking.FoldStatus(s) }
+
+// compareNumbers reports numbers that stand in several rows, and, since all
+// numbers are at hand, those that lost leading zeros.
+func (c *Collector) compareNumbers() error {
+	return c.numbers.each(func(list []entry) error {
+		for _, e := range list {
+			if err := c.reportLostZeros(e); err != nil {
+				return err
+			}
+		}
+		return grouped(list, func(e entry) string { return tracking.FoldNumber(e.number) }, c.compareNumber)
+	})
+}
+
+// compareNumber reports what is odd with rows of one number, each against the
+// first of them.
+func (c *Collector) compareNumber(rows []entry) error {
+	first := rows[0]
+	where := atLine(c.files[first.file], first.line)
+	for _, e := range rows[1:] {
+		at := c.cols[e.file].number
+		at.line = e.line
+		var f Finding
+		switch {
+		case foldOrder(e.order) != foldOrder(first.order):
+			f = c.finding(Warning, SharedNumber, at, e.number, fmt.Sprintf("%s has this number too, for order %s", where, tracking.Quote(first.order)), "check which order it belongs to")
+		case e.number != first.number:
+			f = c.finding(Warning, Spelling, at, e.number, fmt.Sprintf("%s has the same number, written %s: both would be created", where, tracking.Quote(first.number)), "write it in one way")
+		case e.order == first.order:
+			f = c.finding(Note, RepeatedRow, at, e.number, "the same row as "+where, "it is sent once")
+		default:
+			continue // the orders differ in spelling: see compareOrder
+		}
+		if err := c.report(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareOrders reports orders with several numbers, and written in several ways.
+func (c *Collector) compareOrders() error {
+	return c.orders.each(func(list []entry) error {
+		return grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
+	})
+}
+
+func (c *Collector) compareOrder(rows []entry) error {
+	first := rows[0]
+	at := c.cols[first.file].ref
+	at.line = first.line
+	numbers := map[string]bool{}
+	for _, e := range rows {
+		numbers[tracking.FoldNumber(e.number)] = true
+		if e.order == first.order {
+			continue
+		}
+		odd := c.cols[e.file].ref
+		odd.line = e.line
+		if err := c.report(c.finding(Warning, Spelling, odd, e.order, fmt.Sprintf("%s has %s: these are two orders", atLine(c.files[first.file], first.line), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
+			return err
+		}
+	}
+	if len(numbers) < 2 {
+		return nil
+	}
+	return c.report(c.finding(Note, SeveralNumbers, at, first.order, fmt.Sprintf("the order has %d numbers", len(numbers)), "right for an order in several parcels"))
+}
+
+// lengths counts the lengths of numbers that are all digits.
+type lengths struct {
+	count, zeroFirst map[int]int64
+	all              int64
+}
+
+func newLengths() lengths { return lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}} }
+
+func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+func (l *lengths) add(number string) {
+	if !allDigits(number) {
+		return
+	}
+	l.all++
+	l.count[len(number)]++
+	if number[0] == '0' {
+		l.zeroFirst[len(number)]++
+	}
+}
+
+// Limits of [LostZeros].
+const (
+	fewNumbers = 5 // so many numbers do not tell what the usual length is
+	usualShare = 8 // of 10 numbers have the usual length
+	mostZeros  = 3 // more leading zeros than that are not lost in one place only
+)
+
+// usual returns the length that nearly all numbers have, or 0.
+func (l *lengths) usual() int {
+	for n, count := range l.count {
+		if l.all >= fewNumbers && count*10 >= l.all*usualShare {
+			return n
+		}
+	}
+	return 0
+}
+
+// reportLostZeros reports a number that is shorter than nearly all others, if those
+// begin with zeros or its check digit fits with zeros before it and not without.
+func (c *Collector) reportLostZeros(e entry) error {
+	usual := c.lengths.usual()
+	missing := usual - len(e.number)
+	if missing < 1 || missing > mostZeros || !allDigits(e.number) {
+		return nil
+	}
+	whole := strings.Repeat("0", missing) + e.number
+	now, then := carriers.Read(e.number), carriers.Read(whole)
+	fits := then.Form.Checked && !then.Wrong() && (!now.Form.Checked || now.Wrong())
+	if !fits && c.lengths.zeroFirst[usual] == 0 || now.Form.Checked && !now.Wrong() || then.Wrong() {
+		return nil
+	}
+	at := c.cols[e.file].number
+	at.line = e.line
+	return c.report(c.finding(Warning, LostZeros, at, e.number,
+		fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual), "if so, write "+whole))
+}

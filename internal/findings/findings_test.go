@@ -1,0 +1,163 @@
+package findings_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/findings"
+	"github.com/waybill-cli/waybill/internal/intake"
+)
+
+// examine returns the findings of a file.
+func examine(t *testing.T, name, text string) *findings.Report {
+	t.Helper()
+	r, err := intake.Open(name, strings.NewReader(text), intake.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := findings.New()
+	t.Cleanup(c.Close)
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Add(r, rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Summary(name, r.Summary()); err != nil {
+		t.Fatal(err)
+	}
+	report, err := c.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// listed returns all findings, each as kind, line and hint.
+func listed(t *testing.T, r *findings.Report) []string {
+	t.Helper()
+	list := []string{}
+	for f, err := range r.All() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, fmt.Sprintf("%s %s %d: %s", f.Severity, f.Kind, f.Line, f.Hint))
+	}
+	return list
+}
+
+func csv(rows ...string) string {
+	return "referId,rawTrackingNumber\n" + strings.Join(rows, "\n") + "\n"
+}
+
+func TestFindings(t *testing.T) {
+	const label = "compare it with the label or the carrier's own list"
+	for name, c := range map[string]struct {
+		rows []string
+		want []string
+	}{
+		"nothing":            {[]string{"A-1,1Z999AA10123456784", "A-2,RB123456785GB", "A-3,65561557219"}, nil},
+		"check digit":        {[]string{"A-1,1Z999AA10123456785"}, []string{"warning check-digit 2: " + label}},
+		"cyrillic":           {[]string{"A-1,1Z999АA10123456784"}, []string{"warning look-alike 2: write 1Z999AA10123456784"}},
+		"full width":         {[]string{"A-1,１Z999AA10123456784"}, []string{"warning look-alike 2: write 1Z999AA10123456784"}},
+		"arabic digits":      {[]string{"A-1,1Z999AA1٠123456784"}, []string{"warning look-alike 2: write 1Z999AA10123456784"}},
+		"letter for digit":   {[]string{"A-1,94OO109699938860246573"}, []string{"warning look-alike 2: write 9400109699938860246573"}},
+		"order in cyrillic":  {[]string{"Заказ-1,1Z999AA10123456784"}, nil},
+		"order with one":     {[]string{"ОRD-1,1Z999AA10123456784"}, []string{"warning look-alike 2: write ORD-1"}},
+		"entity":             {[]string{"A&amp;B-1,1Z999AA10123456784"}, []string{"warning markup 2: write A&B-1"}},
+		"tag":                {[]string{"A-1,<b>1Z999AA10123456784</b>"}, []string{"warning markup 2: remove it"}},
+		"url":                {[]string{"A-1,1Z999AA1%200123456784"}, []string{"warning markup 2: export the value itself"}},
+		"quotes":             {[]string{"A-1,«1Z999AA10123456784»"}, []string{"warning quotes 2: write 1Z999AA10123456784"}},
+		"two in a cell":      {[]string{"A-1,1Z999AA10123456784/1Z5R89390357567127"}, []string{"warning several-in-cell 2: give each number a row of its own, with the same referId"}},
+		"air waybill":        {[]string{"A-1,020-12345678"}, nil},
+		"one for two orders": {[]string{"A-1,65561557219", "A-2,65561557219"}, []string{"warning shared-number 3: check which order it belongs to"}},
+		"spelling":           {[]string{"A-1,1Z999AA10123456784", "A-1,1Z 999AA10123456784"}, []string{"error white-space 3: fix the value, or pass --strip-spaces to remove the spaces"}},
+		"case":               {[]string{"A-1,1Z999AA10123456784", "A-1,1z999aa10123456784"}, []string{"note lower-case 3: ", "warning spelling 3: write it in one way"}},
+		"orders by case":     {[]string{"A-1,65561557219", "a 1,65561557210"}, []string{"error white-space 3: fix the value, or pass --strip-spaces to remove the spaces"}},
+		"orders by mark":     {[]string{"A-1,65561557219", "A_1,65561557210"}, []string{"warning spelling 3: write it in one way if it is one order", "note several-numbers 2: right for an order in several parcels"}},
+		"other orders":       {[]string{"A-11,65561557219", "A1-1,65561557210"}, nil},
+		"repeated":           {[]string{"A-1,65561557219", "A-1,65561557219"}, []string{"note repeated-row 3: it is sent once"}},
+		"parcels":            {[]string{"A-1,65561557219", "A-1,65561557210"}, []string{"note several-numbers 2: right for an order in several parcels"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, want := listed(t, examine(t, "orders.csv", csv(c.rows...))), c.want
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+		})
+	}
+}
+
+// Numbers that are shorter than nearly all others lost their zeros if the others
+// have some, or if their check digit fits with them.
+func TestLostZeros(t *testing.T) {
+	for name, c := range map[string]struct{ usual, short, want string }{
+		"others have some": {"09133131530%03d", "9133131530724", "if so, write 09133131530724"},
+		"digit fits":       {"7393800054%06d", "73938000549297", "if so, write 0073938000549297"},
+		"digit does not":   {"7393800054%06d", "73938000549296", ""},
+		"another length":   {"09133131530%03d", "12345", ""},
+		"own check digit":  {"000918810%03d", "3318810025", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rows []string
+			for i := range 20 {
+				rows = append(rows, fmt.Sprintf("A-%d,"+c.usual, i, i))
+			}
+			got := ""
+			for f, err := range examine(t, "orders.csv", csv(append(rows, "B-1,"+c.short)...)).All() {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if f.Kind == findings.LostZeros && f.Line == 22 {
+					got = f.Hint
+				}
+			}
+			if got != c.want {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// Where most numbers of a length fail all rules they are of a carrier without one:
+// they are not listed one by one. Others are.
+func TestUnknownCarrier(t *testing.T) {
+	var rows []string
+	for i := range 60 {
+		rows = append(rows, fmt.Sprintf("A-%d,7%08d%d", i, i*7919, 8))
+	}
+	rows = append(rows, "B-1,1Z999AA10123456785")
+	report := examine(t, "orders.csv", csv(rows...))
+	got := listed(t, report)
+	if len(got) != 2 || !strings.HasPrefix(got[0], "warning check-digit 62") || !strings.HasPrefix(got[1], "note unknown-carrier") {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+	if report.Count(findings.Warning) != 1 || len(report.Groups) != 2 {
+		t.Errorf("groups: %+v", report.Groups)
+	}
+}
+
+// A group keeps the findings that come first in the file, and counts all.
+func TestGroupKeepsTheFirst(t *testing.T) {
+	var rows []string
+	for i := range 3000 {
+		rows = append(rows, fmt.Sprintf("A-%d,1Z999AA10123456784", i))
+	}
+	report := examine(t, "orders.csv", csv(rows...))
+	g := report.Groups[0]
+	if g.Kind != findings.SharedNumber || g.Count != 2999 || len(g.First) != findings.Shown || g.First[0].Line != 3 || g.First[19].Line != 22 {
+		t.Errorf("%s: %d, first %d: %+v", g.Kind, g.Count, len(g.First), g.First[0])
+	}
+	if n := len(listed(t, report)); n != 2999 {
+		t.Errorf("%d listed", n)
+	}
+}

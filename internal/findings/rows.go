@@ -1,0 +1,235 @@
+package findings
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"unicode"
+
+	"github.com/waybill-cli/waybill/internal/carriers"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const compareHint = "compare it with the label or the carrier's own list"
+
+// examine reports what is odd in a good row by itself.
+func (c *Collector) examine(it tracking.Item, at columns) error {
+	if err := c.examineText(it.ReferID, at.ref, false); err != nil {
+		return err
+	}
+	if err := c.examineText(it.Number, at.number, true); err != nil {
+		return err
+	}
+	return c.examineForm(it.Number, at.number)
+}
+
+// examineText reports what is odd in the characters of an identifier.
+func (c *Collector) examineText(s string, at place, number bool) error {
+	if simple(s) {
+		return nil
+	}
+	for _, odd := range []func(string, bool) (Kind, string, string){lookAlike, markup, quoted, severalInCell} {
+		kind, message, hint := odd(s, number)
+		if kind == "" {
+			continue
+		}
+		return c.report(c.finding(Warning, kind, at, s, message, hint))
+	}
+	return nil
+}
+
+// simple reports whether s has only what carriers and most orders use.
+func simple(s string) bool {
+	for i := range len(s) {
+		if b := s[i]; (b < '0' || b > '9') && (b|0x20 < 'a' || b|0x20 > 'z') && b != '-' && b != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// twins are letters of other scripts and the Latin ones that look the same.
+const (
+	twins  = "АВЕЅІЈКМНОРСТУХаеорсухіјѕΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
+	latins = "ABESIJKMHOPCTYXaeopcyxijsABEZHIKMNOPTYXo"
+)
+
+// latin returns the ASCII character that r looks like, or r.
+func latin(r rune) rune {
+	if r >= '！' && r <= '～' {
+		return r - '！' + '!'
+	}
+	if r > unicode.MaxASCII && unicode.IsDigit(r) {
+		zero := r
+		for unicode.IsDigit(zero-1) && r-zero < 9 {
+			zero--
+		}
+		return '0' + (r - zero)
+	}
+	n := 0
+	for _, twin := range twins {
+		if twin == r {
+			return rune(latins[n])
+		}
+		n++
+	}
+	return r
+}
+
+// lookAlike finds characters that look like Latin letters and digits. An order
+// may be named in another script: there it takes one of each.
+func lookAlike(s string, number bool) (kind Kind, message, hint string) {
+	var first rune
+	ascii := false
+	plain := strings.Map(func(r rune) rune {
+		l := latin(r)
+		if l != r && first == 0 {
+			first = r
+		}
+		ascii = ascii || r <= unicode.MaxASCII && unicode.IsLetter(r)
+		return l
+	}, s)
+	if first == 0 || strings.ContainsFunc(plain, func(r rune) bool { return r > unicode.MaxASCII }) || !number && !ascii && first < '！' {
+		return "", "", ""
+	}
+	return LookAlike, fmt.Sprintf("%c (U+%04X) looks like %c", first, first, latin(first)), "write " + plain
+}
+
+// markup finds what an export of a web page leaves in a value.
+func markup(s string, _ bool) (kind Kind, message, hint string) {
+	if plain := html.UnescapeString(s); plain != s && strings.Contains(s, ";") {
+		return Markup, "the value has an HTML entity", "write " + plain
+	}
+	if open := strings.IndexByte(s, '<'); open >= 0 && strings.IndexByte(s[open:], '>') > 1 {
+		return Markup, "the value has an HTML tag", "remove it"
+	}
+	for i := 0; i+2 < len(s); i++ {
+		if s[i] == '%' && s[i+1] == '2' && strings.IndexByte("0123BCFbcf", s[i+2]) >= 0 {
+			return Markup, s[i:i+3] + " is a character of a URL", "export the value itself"
+		}
+	}
+	return "", "", ""
+}
+
+// quoteMarks are quotes that stand in pairs around text.
+const quoteMarks = `"'` + "`“”„‘’‚«»‹›"
+
+// quoted finds quotes around a value.
+func quoted(s string, _ bool) (kind Kind, message, hint string) {
+	inner := strings.Trim(s, quoteMarks)
+	if inner == s || inner == "" || strings.HasPrefix(s, inner) || strings.HasSuffix(s, inner) {
+		return "", "", ""
+	}
+	return Quotes, "the value has quotes around it", "write " + inner
+}
+
+// severalInCell finds two numbers in one cell.
+func severalInCell(s string, number bool) (kind Kind, message, hint string) {
+	if !number {
+		return "", "", ""
+	}
+	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(",;|/+& \t\n", r) })
+	for _, part := range parts {
+		if !tracking.LikeNumber(part) {
+			return "", "", ""
+		}
+	}
+	if len(parts) < 2 {
+		return "", "", ""
+	}
+	return SeveralInCell, fmt.Sprintf("one cell has %d numbers", len(parts)), "give each number a row of its own, with the same referId"
+}
+
+// examineForm counts the form of a number, and reports a wrong check digit.
+func (c *Collector) examineForm(number string, at place) error {
+	r := carriers.Read(number)
+	form := r.Form
+	if !r.Known() {
+		form = carriers.Form{Carrier: "unknown"}
+	}
+	n := c.forms[form]
+	if n == nil {
+		n = &FormCount{Carrier: form.Carrier, Form: form.Name}
+		c.forms[form] = n
+	}
+	n.Rows++
+	c.lengths.add(number)
+	if r.Known() && strings.ToUpper(number) != number {
+		if err := c.report(c.finding(Note, LowerCase, at, number, "carriers write capital letters", "")); err != nil {
+			return err
+		}
+	}
+	fixed, alike := carriers.Digits(number)
+	switch {
+	case alike:
+		if r.Wrong() {
+			n.Wrong++
+		}
+		return c.report(c.finding(Warning, LookAlike, at, number, "a letter in place of a digit of "+carriers.Read(fixed).Form.String(), "write "+fixed))
+	case r.Form.Checked && r.Form.Loose:
+		return c.countRule(number, at, r, n)
+	case r.Wrong():
+		n.Wrong++
+		return c.report(c.wrongDigit(number, at, r))
+	}
+	return nil
+}
+
+// wrongDigit is the finding of a number with a wrong check digit.
+func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Finding {
+	names := make([]string, len(r.Failed))
+	for i, f := range r.Failed {
+		names[i] = f.String()
+	}
+	message := "the check digit is wrong for " + names[0]
+	if len(names) > 1 {
+		message += ", and for " + strings.Join(names[1:], ", ")
+	}
+	return c.finding(Warning, CheckDigit, at, number, message, compareHint)
+}
+
+// Limits of [UnknownCarrier]: how many numbers of a length must fail, and be more
+// than those that fit.
+const manyFailed = 30
+
+// countRule counts a number that only its length gives a form. Where most of them
+// fail they are of a carrier without a published rule.
+func (c *Collector) countRule(number string, at place, r carriers.Reading, n *FormCount) error {
+	group := fmt.Sprint(len(number))
+	count := c.rules[group]
+	if count == nil {
+		count = &ruleCount{}
+		c.rules[group] = count
+	}
+	if !r.Wrong() {
+		count.fit++
+		return nil
+	}
+	count.failed++
+	n.Wrong++
+	f := c.wrongDigit(number, at, r)
+	f.group = group
+	return c.report(f)
+}
+
+// dropped reports whether the findings of a group are none: see countRule.
+func (c *Collector) dropped(group string) bool {
+	n := c.rules[group]
+	return n != nil && n.failed >= manyFailed && n.failed > n.fit
+}
+
+// reportUnknownCarriers reports what was dropped.
+func (c *Collector) reportUnknownCarriers() error {
+	for _, group := range keys(c.rules) {
+		if !c.dropped(group) {
+			continue
+		}
+		n := c.rules[group]
+		err := c.report(c.finding(Note, UnknownCarrier, place{}, "",
+			fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one", n.failed, n.failed+n.fit, group), ""))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
