@@ -29,7 +29,7 @@ COUNT     ?= 1
 DSN       ?=
 
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## build waybill and show the whole job, no account needed
 	./waybill$(EXE) demo
@@ -94,6 +94,15 @@ snapshot: $(BIN)/.goreleaser-$(GORELEASER) ## build archives, deb and rpm into d
 check-release: $(BIN)/.goreleaser-$(GORELEASER)
 	$(BIN)/goreleaser check
 
+check-packages: $(BIN)/.goreleaser-$(GORELEASER) ## build the deb and the rpm, and install them in an empty root (needs root, dpkg, rpm)
+	.ci/check-packages $(BIN)/goreleaser
+
+check-reproducible: ## build the commit in two folders and compare the binaries
+	.ci/check-reproducible
+
+test-windows: ## run the demo and transcripts under Wine (needs wine64 and gcc-mingw-w64-x86-64-win32)
+	.ci/test-windows
+
 vuln: $(BIN)/.govulncheck-$(GOVULNCHECK) ## look for known holes in what is used (asks vuln.go.dev)
 	$(BIN)/govulncheck ./...
 
@@ -117,4 +126,4 @@ CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test test-postgres race lint fmt fuzz torture bench completions man snapshot check-release vuln clean
+.PHONY: help demo build test test-postgres race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean

@@ -55,6 +55,7 @@ func TestScripts(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("%d scripts found (%v): the folder is not where it should be", len(files), err)
 	}
+	files = forSystem(t, files)
 	if onServer() {
 		if files = withoutFileScripts(t, files); files == nil {
 			return
