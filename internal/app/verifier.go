@@ -1,8 +1,11 @@
 package app
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -56,6 +59,32 @@ func (s *Session) Verifier() (*Verifier, error) {
 		}
 		s.IO.Note("Secrets reloaded")
 	})
+}
+
+// VerifyPrint says how deliveries are verified, to be compared among the listeners of a
+// store with that identity: "none", or the mode, the scheme, and a print of its
+// definition and the secrets. The print has 16 bits: too few to find a secret by.
+func (s *Session) VerifyPrint(identity string) (string, error) {
+	w := s.Config.Webhook
+	if w.Scheme == "" || w.Verify == "off" {
+		return "none", nil
+	}
+	scheme, err := s.Scheme(w.Scheme)
+	if err != nil {
+		return "", err
+	}
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return "", err
+	}
+	values := make([]string, len(secrets))
+	for i, secret := range secrets {
+		values[i] = string(secret.Value)
+	}
+	slices.Sort(values)
+	mac := hmac.New(sha256.New, []byte(identity))
+	fmt.Fprintf(mac, "%+v %q", scheme.WithDefaults(), values)
+	return fmt.Sprintf("%s %s %x", w.Verify, w.Scheme, mac.Sum(nil)[:2]), nil
 }
 
 // newVerifier reads the secrets. places are those of webhook.secrets.

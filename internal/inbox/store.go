@@ -139,6 +139,10 @@ type Listener struct {
 	URL   string  // where, as its own computer reaches it
 	Host  string  // its computer; empty if that was not recorded
 	Sinks []int64 // that it sends to, in order
+
+	// Verify says how it verifies: equal for those that verify alike, empty if that was
+	// not recorded. It holds no secret.
+	Verify string
 }
 
 // Changes says when other processes store something.

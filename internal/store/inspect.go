@@ -119,7 +119,7 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 		if host, ok := strings.CutPrefix(l.url, hostRow); ok {
 			host, _, _ = strings.Cut(host, "/") // its name; what follows tells it from others
 			p.Host = cmp.Or(p.Host, host)
-		} else if p.Alive && !strings.HasPrefix(l.url, sinkRow) {
+		} else if p.Alive && !strings.HasPrefix(l.url, sinkRow) && !strings.HasPrefix(l.url, verifyRow) {
 			p.URLs = append(p.URLs, l.url)
 		}
 		return err

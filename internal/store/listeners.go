@@ -13,6 +13,8 @@ import (
 const (
 	hostRow = "host:" // its computer
 	sinkRow = "sink:" // a sink that it sends to
+
+	verifyRow = "verify:" // how it verifies
 )
 
 // AddListener records that this process takes deliveries, see [inbox.Listeners].
@@ -20,6 +22,9 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	rows := []string{clean(added.URL)}
 	if added.Host != "" {
 		rows = append(rows, hostRow+clean(added.Host))
+	}
+	if added.Verify != "" {
+		rows = append(rows, verifyRow+clean(added.Verify))
 	}
 	for _, sink := range added.Sinks {
 		rows = append(rows, sinkRow+strconv.FormatInt(sink, 10))
@@ -82,6 +87,8 @@ func listenersOf(rows []listener) []inbox.Listener {
 	for _, row := range rows {
 		if host, ok := strings.CutPrefix(row.url, hostRow); ok {
 			shared.Host = host
+		} else if verify, ok := strings.CutPrefix(row.url, verifyRow); ok {
+			shared.Verify = verify
 		} else if sink, ok := strings.CutPrefix(row.url, sinkRow); !ok {
 			all = append(all, inbox.Listener{URL: row.url})
 		} else if id, err := strconv.ParseInt(sink, 10, 64); err == nil {
@@ -90,7 +97,7 @@ func listenersOf(rows []listener) []inbox.Listener {
 	}
 	slices.Sort(shared.Sinks)
 	for i := range all {
-		all[i].Host, all[i].Sinks = shared.Host, shared.Sinks
+		all[i].Host, all[i].Sinks, all[i].Verify = shared.Host, shared.Sinks, shared.Verify
 	}
 	return all
 }

@@ -17,7 +17,7 @@ func knowsListenersThatLive(w *world) {
 	}
 	w.same("at first", running(w.Store), []inbox.Listener(nil))
 	other, third := w.open(), w.open()
-	all := []inbox.Listener{{URL: "http://127.0.0.1:1"}, {URL: "http://127.0.0.1:2", Host: "pc-2/1a"}, {URL: "http://127.0.0.1:3", Sinks: []int64{7, 19}}}
+	all := []inbox.Listener{{URL: "http://127.0.0.1:1"}, {URL: "http://127.0.0.1:2", Host: "pc-2/1a", Verify: "enforce mine 1a2b"}, {URL: "http://127.0.0.1:3", Sinks: []int64{7, 19}}}
 	w.must(w.AddListener(w.Context(), all[0]))
 	w.must(w.AddListener(w.Context(), all[0]))
 	w.must(other.AddListener(w.Context(), all[1]))

@@ -110,7 +110,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop), warnings: warnings}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
 	if err == nil {
-		err = s.forwarding.warnShared(until, db, targets)
+		err = s.warnOthers(until)
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -134,6 +134,7 @@ type server struct {
 	targets    []forward.Target
 	printer    *eventPrinter
 	warnings   *storeWarnings
+	verify     string // how it verifies, see [app.Session.VerifyPrint]
 }
 
 // serve receives until until ends. If that is because there were enough events,

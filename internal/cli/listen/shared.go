@@ -49,7 +49,7 @@ func (w *storeWarnings) warn(what string, err error) {
 
 // register records that deliveries are taken at url.
 func (s *server) register(ctx context.Context, url string) error {
-	return s.db.Listeners.AddListener(ctx, inbox.Listener{URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs()})
+	return s.db.Listeners.AddListener(ctx, inbox.Listener{URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verify})
 }
 
 // stayRegistered records it again from time to time, until ctx ends.
@@ -97,15 +97,59 @@ func (fw *forwarding) wakeAll() {
 	}
 }
 
-// warnShared warns of targets of this computer to which listeners of other computers send
-// too, each on its own: a delivery goes to one of them.
-func (fw *forwarding) warnShared(ctx context.Context, db *app.Store, targets []forward.Target) error {
-	if fw == nil {
-		return nil
-	}
-	running, err := db.Listeners.RunningListeners(ctx)
+// warnOthers warns of what the other listeners of the store do that does not go together
+// with this one.
+func (s *server) warnOthers(ctx context.Context) error {
+	running, err := s.db.Listeners.RunningListeners(ctx)
 	if err != nil {
 		return err
+	}
+	s.forwarding.warnShared(running, s.targets)
+	identity, err := s.db.DB.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if s.verify, err = s.call.VerifyPrint(identity); err == nil {
+		s.warnVerify(running)
+	}
+	return err
+}
+
+// warnVerify warns of listeners that verify otherwise: what is not verified is forwarded
+// by none of them.
+func (s *server) warnVerify(running []inbox.Listener) {
+	warned := map[string]bool{"": true, s.verify: true}
+	for _, l := range running {
+		if warned[l.Verify] {
+			continue
+		}
+		warned[l.Verify] = true
+		differs := describeVerify(l.Verify) + ", this one " + describeVerify(s.verify)
+		if describeVerify(l.Verify) == describeVerify(s.verify) {
+			differs = "other secrets or settings of the same scheme"
+		}
+		host, _, _ := strings.Cut(l.Host, "/")
+		s.call.IO.WarningWith(term.Failure{
+			Message: "the listener at " + l.URL + " on " + host + " uses " + differs + ": deliveries that one of them can't verify are forwarded by none",
+			Hint:    "use the same webhook.scheme, webhook.verify and secrets for all listeners of this store",
+		})
+	}
+}
+
+// describeVerify is a [app.Session.VerifyPrint] for people.
+func describeVerify(verify string) string {
+	words := strings.Fields(verify)
+	if len(words) < 2 {
+		return "no scheme"
+	}
+	return "scheme " + words[1] + ", " + words[0]
+}
+
+// warnShared warns of targets of this computer to which listeners of other computers send
+// too, each on its own: a delivery goes to one of them.
+func (fw *forwarding) warnShared(running []inbox.Listener, targets []forward.Target) {
+	if fw == nil {
+		return
 	}
 	for i, sink := range fw.Sinks() {
 		if names, _ := events.OtherComputers(running, sink.ID); targets[i].IsLoopback() && len(names) > 0 {
@@ -115,5 +159,4 @@ func (fw *forwarding) warnShared(ctx context.Context, db *app.Store, targets []f
 			})
 		}
 	}
-	return nil
 }
