@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -67,18 +68,47 @@ type Options struct {
 	// InFlight counts requests under way; nil for not.
 	InFlight *atomic.Int64
 
-	// Trace is called with every request and answer, without the key; nil for
-	// none.
-	Trace func(Exchange)
+	// Trace and Observe are called with every request and answer, without the key;
+	// nil for none.
+	Trace, Observe func(Exchange)
 }
 
-// Exchange is one request and its answer, for debugging.
+// Operation is one of the service's, or any other.
+type Operation string
+
+// The operations.
+//
+// Interface: Endpoints.
+const (
+	OpCreateSync  Operation = "create-v1"
+	OpCreateAsync Operation = "create-v2"
+	OpDetail      Operation = "query"
+	OpOther       Operation = "api"
+)
+
+// OperationOf returns the operation of a path below the base URL. Case, slashes at the
+// end and doubled ones do not matter: a service may be as lenient.
+func OperationOf(urlPath string) Operation {
+	switch strings.ToLower(path.Clean(urlPath)) {
+	case PathCreateSync:
+		return OpCreateSync
+	case PathCreateAsync:
+		return OpCreateAsync
+	case PathDetail:
+		return OpDetail
+	}
+	return OpOther
+}
+
+// Exchange is one request and its answer.
 type Exchange struct {
+	Operation   Operation
 	Method, URL string
 	Request     []byte
 	Status      int // 0 if no answer came
 	Header      http.Header
 	Answer      []byte
+	JSON        bool // Answer is one whole JSON value
 	Took        time.Duration
 	Err         error
 }
@@ -187,9 +217,9 @@ func (c *countingConn) ReadFrom(r io.Reader) (int64, error) {
 
 type writerOnly struct{ io.Writer }
 
-func (c *Client) url(path string, query url.Values) string {
+func (c *Client) url(op string, query url.Values) string {
 	u := *c.base
-	u.Path = strings.TrimSuffix(u.Path, "/") + path
+	u.Path = strings.TrimSuffix(u.Path, "/") + op
 	u.RawPath = ""
 	u.RawQuery = query.Encode()
 	return u.String()

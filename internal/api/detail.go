@@ -39,7 +39,7 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) exchange {
 	} else {
 		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
-	return c.do(ctx, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
+	return c.do(ctx, OpDetail, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
 }
 
 func (c *Client) readDetail(x exchange, a tracking.Answer) error {

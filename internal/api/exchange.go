@@ -35,7 +35,7 @@ type exchange struct {
 const maxRetryAfter = time.Hour
 
 // do sends one request, once, and reads its answer to the end.
-func (c *Client) do(ctx context.Context, method, target string, body []byte, limit time.Duration) exchange {
+func (c *Client) do(ctx context.Context, op Operation, method, target string, body []byte, limit time.Duration) exchange {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	c.opts.InFlight.Add(1)
@@ -57,7 +57,7 @@ func (c *Client) do(ctx context.Context, method, target string, body []byte, lim
 		x.answer, x.body, x.cut, x.err = readAnswer(res)
 	}
 	x.took = time.Since(x.began)
-	c.trace(method, target, body, x)
+	c.report(op, method, target, body, x)
 	return x
 }
 
@@ -88,11 +88,17 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 	return req, nil
 }
 
-func (c *Client) trace(method, target string, body []byte, x exchange) {
-	if c.opts.Trace == nil {
-		return
+// report hands an exchange to those who want to see it.
+func (c *Client) report(op Operation, method, target string, body []byte, x exchange) {
+	e := Exchange{
+		Operation: op, Method: method, URL: target, Request: body, Status: x.status, Header: x.header,
+		Answer: x.answer, JSON: x.body.JSON(), Took: x.took, Err: x.err,
 	}
-	c.opts.Trace(Exchange{Method: method, URL: target, Request: body, Status: x.status, Header: x.header, Answer: x.answer, Took: x.took, Err: x.err})
+	for _, see := range []func(Exchange){c.opts.Trace, c.opts.Observe} {
+		if see != nil {
+			see(e)
+		}
+	}
 }
 
 // tlsConn is a connection inside another, as TLS is.

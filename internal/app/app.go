@@ -63,6 +63,7 @@ type Session struct {
 
 	mu       sync.Mutex // guards what follows
 	client   *api.Client
+	observer *observer // of what client receives
 	store    *Store
 	unopened error // that no connection to the store could be made; nil if it was not tried
 }
@@ -123,6 +124,12 @@ func (s *Session) InFlightCounter() *atomic.Int64 { return &s.inFlight }
 // Close closes what was made.
 func (s *Session) Close() error {
 	s.mu.Lock()
+	o := s.observer
+	s.mu.Unlock()
+	if o != nil {
+		o.close() // it uses the store
+	}
+	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.client != nil {
 		s.client.Close()
@@ -149,7 +156,10 @@ func (s *Session) Client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.client, err = api.New(s.apiOptions(base, key))
+	o := s.apiOptions(base, key)
+	s.observer = s.newObserver()
+	o.Observe = s.observer.add
+	s.client, err = api.New(o)
 	return s.client, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/doctor"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
+	"github.com/waybill-cli/waybill/internal/cli/observed"
 	"github.com/waybill-cli/waybill/internal/cli/runs"
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
@@ -99,6 +100,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"sandbox", setup.NewSandbox},
 		{"demo", setup.NewDemo},
 		{"probe", setup.NewProbe},
+		{"observed", observed.New},
 		{"config", setup.NewConfig},
 		{"profile", setup.NewProfile},
 		{"doctor", doctor.New},

@@ -145,6 +145,7 @@ func joinNames(a, b string) string {
 			names = append(names, n)
 		}
 	}
+	slices.Sort(names) // whichever came first
 	return strings.Join(names, namesSeparator)
 }
 

@@ -30,6 +30,10 @@ type Config struct {
 	Parcels     string // list, first, last or refused: a second number under one referId
 	Duplicates  string // accept, ignore or refuse: the same pair created again
 
+	Statuses      int // how many it has that are not documented, 2 to 5; 0 is 2
+	EventKinds    int // likewise of events, 1 to 5; 0 is one for each status
+	UnknownFields int // how many fields trackings have that are not documented, up to MaxUnknownFields
+
 	RateLimit  int    // requests a second; 0 for no limit
 	RetryAfter string // seconds or date
 	Reject     string // regular expression over referId and number; empty rejects nothing
@@ -49,6 +53,9 @@ type Config struct {
 	// delivery. It may be nil.
 	WebhookTrouble func(error)
 }
+
+// minStatuses is how many statuses there are besides delivered at least.
+const minStatuses = 2
 
 // Ignored as Config.NumberParam means that no parameter queries by number.
 const Ignored = "ignored"
@@ -138,6 +145,16 @@ func (c *Config) complete() error {
 	}
 	if c.Processing < 0 || c.Latency < 0 || c.RateLimit < 0 || c.MaxBody < 0 {
 		return &ConfigError{"processing, latency, rate-limit, max-body", "must not be negative"}
+	}
+	c.Statuses = cmp.Or(c.Statuses, minStatuses)
+	c.EventKinds = cmp.Or(c.EventKinds, c.Statuses)
+	for _, n := range []struct {
+		setting               string
+		value, least, highest int
+	}{{"statuses", c.Statuses, minStatuses, len(invented())}, {"event-kinds", c.EventKinds, 1, len(invented())}, {"unknown-fields", c.UnknownFields, 0, MaxUnknownFields}} {
+		if n.value < n.least || n.value > n.highest {
+			return &ConfigError{n.setting, fmt.Sprintf("%d is not between %d and %d", n.value, n.least, n.highest)}
+		}
 	}
 	if _, err := regexp.Compile(c.Reject); err != nil {
 		return &ConfigError{"reject", err.Error()}

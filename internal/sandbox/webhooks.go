@@ -150,11 +150,15 @@ func (e *emitter) collect() {
 // Interface: Events.
 func event(j journey, it tracking.Item, n int) map[string]any {
 	st := j.steps[n]
+	data := j.object(it, st.at)
+	for _, name := range []string{"referId", "carrierCode"} { // of answers alone
+		delete(data, name)
+	}
 	return map[string]any{
 		"eventId":   uuid(sha256.Sum256(fmt.Appendf(nil, "%s %d", j.id, n))),
 		"event":     st.status.event,
 		"eventTime": st.at.Format(millis),
-		"data":      j.object(it, st.at),
+		"data":      data,
 	}
 }
 

@@ -50,6 +50,9 @@ func runPrune(ctx context.Context, c *command.Call, age string) error {
 	}
 	var p inbox.PruneResult
 	if db != nil {
+		if err := db.Observer().CatchUp(ctx); err != nil { // while the bytes are there
+			return err
+		}
 		p, err = db.Retention.Prune(ctx, before)
 	}
 	if p.Deliveries == 0 && err != nil {

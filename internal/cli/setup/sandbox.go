@@ -75,6 +75,9 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` of a tracking number, or ignored")
 	command.Choice(f, &o.Parcels, "parcels", "list", "`ANSWER` for a second number of one referId", "list", "first", "last", "refused")
 	command.Choice(f, &o.Duplicates, "duplicates", "accept", "`ACTION` for a pair that exists", "accept", "ignore", "refuse")
+	f.IntVar(&o.Statuses, "statuses", 2, "have `N` statuses that are not documented, 2 to 5")
+	f.IntVar(&o.EventKinds, "event-kinds", 0, "have `N` kinds of events that are not documented (0 for one per status)")
+	f.IntVar(&o.UnknownFields, "unknown-fields", 0, "add `N` fields that the interface does not show, up to 4")
 	f.IntVar(&o.RateLimit, "rate-limit", 0, "answer 429 beyond `N` requests per second (0 for no limit)")
 	command.Choice(f, &o.RetryAfter, "retry-after", "seconds", "`FORM` of Retry-After", "seconds", "date")
 	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
@@ -86,7 +89,7 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.WebhookBatch, "webhook-batch", 1, "send at most `N` events in one delivery")
 	f.Float64Var(&o.WebhookDuplicates, "webhook-duplicates", 0, "send a delivery twice with probability `P`")
 	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "swap a delivery with the one before with probability `P`")
-	command.Section(f, "Answers", "query-shape", "create-shape", "absent", "number-param", "parcels", "duplicates", "rate-limit", "retry-after", "max-body")
+	command.Section(f, "Answers", "query-shape", "create-shape", "absent", "number-param", "parcels", "duplicates", "statuses", "event-kinds", "unknown-fields", "rate-limit", "retry-after", "max-body")
 	command.Section(f, command.FaultsSection, "reject", "fault")
 	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme", "webhook-batch", "webhook-duplicates", "webhook-reorder")
 }
