@@ -147,6 +147,7 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 	}
 	for _, part := range []struct{ query, change string }{
 		{"SELECT DISTINCT name, name FROM sweeps WHERE name > $1 ORDER BY name LIMIT $2", "DELETE FROM sweeps WHERE name = $1"},
+		{"SELECT DISTINCT name, name FROM observed WHERE name > $1 ORDER BY name LIMIT $2", "DELETE FROM observed WHERE name = $1"},
 		{"SELECT DISTINCT sample, sample FROM observed WHERE sample > $1 ORDER BY sample LIMIT $2", "UPDATE observed SET sample = '' WHERE sample = $1"},
 	} {
 		if err := e.search(ctx, part.query, true, pageRows, change(countTexts, part.change)); err != nil {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"time"
 
@@ -21,6 +22,7 @@ var eraseTests = map[string]func(*world){
 	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
 	"NamesOfNothing":           erasesNothing,
 	"AgainAfterAnEnd":          erasesAgain,
+	"EndedAnywhere":            erasesAfterAnyEnd,
 	"OutboxesGiveWay":          erasesEntries,
 	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
 }
@@ -228,6 +230,50 @@ func erasesAgain(w *world) {
 	left, err := w.Compact(w.Context())
 	w.must(err)
 	w.same("left", len(left), 0)
+}
+
+// endingContext ends after so many questions about its end.
+type endingContext struct {
+	context.Context
+
+	left   *int
+	cancel context.CancelFunc
+}
+
+// Err ends the context at the last question.
+func (c endingContext) Err() error {
+	if *c.left--; *c.left <= 0 {
+		c.cancel()
+	}
+	return c.Context.Err()
+}
+
+func erasesAfterAnyEnd(w *world) {
+	run := w.run(plan(), entries(1, 4)...)
+	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
+	w.learn(sighting(1, sent))
+	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
+	ended := 0
+	for {
+		questions := 1 << ended
+		inner, cancel := context.WithCancel(w.Context())
+		_, err := w.Erase(endingContext{inner, &questions, cancel}, account, []tracking.Query{byRefer(1)})
+		cancel()
+		if err == nil {
+			break
+		}
+		w.is("end", err, context.Canceled)
+		if ended++; ended > 20 {
+			w.Fatal("it never ends")
+		}
+	}
+	w.same("it ended in between", ended > 3, true)
+	w.same("rows", w.list(ledger.Filter{}), ids(2, 3, 4))
+	w.same("events", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 0)
+	d, err := w.Delivery(w.Context(), 1)
+	w.must(err)
+	w.same("names it", bytes.Contains(d.Body, []byte(item(1).Number)), false)
+	w.same("the same input", w.run(plan(), entries(1, 4)...).Tally, ledger.Tally{Known: 3, Erased: 1})
 }
 
 func erasesEntries(w *world) {

@@ -94,6 +94,8 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	if run.Tally.Known != 12 {
 		t.Fatalf("%+v", run.Tally)
 	}
+	direct(t, d, "INSERT INTO observed (account_id, kind, name, count, first_seen, last_seen, sample, documented) VALUES (0, 'field', '/data/"+number+"/status', 1, 1, 1, '', 0), (0, 'field', '/data', 1, 1, 1, 'of "+number+"', 0)")
+	direct(t, d, "INSERT INTO sweeps (account_id, name, began) VALUES (1, 'from=x "+number+"', 1)")
 	if !holds(t, path, number) {
 		t.Fatal("the number is not there before")
 	}
