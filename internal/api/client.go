@@ -21,6 +21,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -117,6 +118,7 @@ type Exchange struct {
 // use.
 type Client struct {
 	opts Options
+	key  *redact.Redactor // removes the key from what the service answers
 	base *url.URL
 	http *http.Client
 }
@@ -134,7 +136,7 @@ func New(o Options) (*Client, error) {
 	if o.InFlight == nil {
 		o.InFlight = new(atomic.Int64)
 	}
-	c := &Client{opts: o, base: base}
+	c := &Client{opts: o, base: base, key: redact.New(o.Key)}
 	workers := max(o.Workers, 1)
 	transport := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment, // never for loopback

@@ -54,11 +54,23 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	} else {
 		x.sent, x.status, x.header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
-		x.answer, x.body, x.cut, x.err = readAnswer(res)
+		x.answer, x.body, x.cut, x.err = c.readAnswer(res)
 	}
+	c.removeKey(&x)
 	x.took = time.Since(x.began)
 	c.report(op, method, target, body, x)
 	return x
+}
+
+// removeKey removes the key from headers and from the error: answers are stored and
+// shown. [Client.readAnswer] removes it from the body.
+func (c *Client) removeKey(x *exchange) {
+	for _, values := range x.header {
+		for i := range values {
+			values[i] = c.key.String(values[i])
+		}
+	}
+	x.err = c.key.Error(x.err)
 }
 
 // unanswered is the error of an exchange that brought no status.
@@ -149,12 +161,13 @@ func (t *connTrace) wrote() bool {
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
 // neither its length nor where it ends is whole only if it is empty or JSON.
-func readAnswer(res *http.Response) (raw []byte, body *tracking.Body, cut bool, err error) {
+func (c *Client) readAnswer(res *http.Response) (raw []byte, body *tracking.Body, cut bool, err error) {
 	defer res.Body.Close()
 	raw, err = io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	if len(raw) > MaxAnswer {
 		raw, cut = raw[:MaxAnswer], true
 	}
+	raw = c.key.Bytes(raw)
 	body = tracking.ReadBody(raw)
 	switch {
 	case err != nil:

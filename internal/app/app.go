@@ -187,6 +187,7 @@ func (s *Session) apiOptions(base, key string) api.Options {
 // Key returns the API key that requests carry. It is read once.
 func (s *Session) Key() (string, error) {
 	key, err := s.apiKey()
+	s.IO.Hide(key.secret.Reveal())
 	return key.secret.Reveal(), err
 }
 

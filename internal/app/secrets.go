@@ -42,6 +42,7 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	secrets := make([]webhook.Secret, len(named))
 	for i, n := range named {
 		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
+		s.IO.Hide(n.Secret.Reveal())
 	}
 	return secrets, nil
 }

@@ -184,6 +184,7 @@ func (s *Session) openServer(ctx context.Context, place string, o store.Options,
 	if err != nil {
 		return nil, err
 	}
+	s.IO.Hide(password.Reveal())
 	note := func(text string) { s.IO.Note("%s", text) }
 	if o.ReadOnly {
 		note = nil

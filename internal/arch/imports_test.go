@@ -21,7 +21,7 @@ var rooms = map[string][]string{
 	"internal/carriers": {},
 
 	// Edges: one foreign technology each.
-	"internal/term":      {},
+	"internal/term":      {"internal/redact"},
 	"internal/render":    {"internal/term"},
 	"internal/shell":     {},
 	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
@@ -38,11 +38,11 @@ var rooms = map[string][]string{
 	// Adapters.
 	"internal/xlsx":           {},
 	"internal/intake":         {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
-	"internal/api":            {"internal/tracking"},
+	"internal/api":            {"internal/redact", "internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
 	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 	"internal/store/sqlite":   {"internal/disk", "internal/store", "internal/tracking"},
-	"internal/store/postgres": {"internal/store"},
+	"internal/store/postgres": {"internal/redact", "internal/store"},
 	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.

@@ -41,9 +41,8 @@ func New(secrets ...string) *Redactor {
 
 // forms returns the secret as it is, in JSON, in URLs, in hex and in base64.
 func forms(s string) []string {
-	quoted, _ := json.Marshal(s) // a string never fails
 	all := []string{
-		s, strings.Trim(string(quoted), `"`), url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s)),
+		s, inJSON(s, true), inJSON(s, false), url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s)),
 		hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s))),
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -57,6 +56,15 @@ func forms(s string) []string {
 		}
 	}
 	return all
+}
+
+// inJSON returns the secret as a part of a string of JSON.
+func inJSON(s string, escapeHTML bool) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(escapeHTML)
+	_ = e.Encode(s) // a string never fails
+	return b.String()[1 : b.Len()-2]
 }
 
 // Bytes returns b with the [Mask] in place of every secret. It does not change b, and

@@ -19,6 +19,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/waybill-cli/waybill/internal/redact"
 )
 
 // IO is the program's three streams.
@@ -33,6 +35,9 @@ type IO struct {
 	mu   sync.Mutex
 	live []*Progress // started and not stopped
 	page *Page       // likewise; nil for none
+
+	secrets  []string // see Hide
+	redactor *redact.Redactor
 }
 
 // Facts are what is known of streams and their terminals. The zero value
@@ -108,6 +113,24 @@ func (t *IO) Configure(o Options) error {
 	}
 	t.apply(o)
 	return nil
+}
+
+// Hide keeps secrets out of messages from now on.
+func (t *IO) Hide(secrets ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range secrets {
+		if !slices.Contains(t.secrets, s) {
+			t.secrets = append(t.secrets, s)
+			t.redactor = redact.New(t.secrets...)
+		}
+	}
+}
+
+func (t *IO) hidden() *redact.Redactor {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.redactor
 }
 
 func (t *IO) apply(o Options) {

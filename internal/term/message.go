@@ -204,7 +204,7 @@ func (t *IO) write(m message, human string) {
 }
 
 // human writes visible text. An error stays with Err: there is nobody to tell.
-func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(text)) }
+func (t *IO) human(text string) { _, _ = t.Err.WriteStyled([]byte(t.hidden().String(text))) }
 
 // object writes one line of JSON. An error stays with Err, as in human.
 func (t *IO) object(v any) {
@@ -212,5 +212,5 @@ func (t *IO) object(v any) {
 	if err != nil {
 		line, _ = AppendJSON(nil, message{Type: "warning", Message: "message not shown: " + err.Error()})
 	}
-	_, _ = t.Err.Write(append(line, '\n'))
+	_, _ = t.Err.Write(append(t.hidden().Bytes(line), '\n'))
 }

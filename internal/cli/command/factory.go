@@ -139,6 +139,9 @@ func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 // Preconfigure finds --output and --color in a command line that is not parsed yet,
 // so that errors of parsing it have the form asked for.
 func (f *Factory) Preconfigure(args []string) {
+	for _, name := range []string{"WAYBILL_API_KEY", "WAYBILL_WEBHOOK_SECRET", "PGPASSWORD"} {
+		f.App.IO.Hide(f.App.Getenv(name)) // one may be typed in the wrong place
+	}
 	o := term.Options{Color: "auto"}
 	setColor := func(value string) {
 		if value == "always" || value == "never" {

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -64,8 +65,9 @@ type engine struct {
 	session  *session
 	staging  stagingLock
 
-	copyOf     string // identity of the store that this one may be a copy under way of
-	unfinished bool   // it is
+	copyOf     string           // identity of the store that this one may be a copy under way of
+	password   *redact.Redactor // removes it from what a server says
+	unfinished bool             // it is
 }
 
 // newEngine returns an engine on the server that config leads to, with at most that many

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -42,10 +43,10 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
 	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
-	e.copyOf, e.note = o.CopyOf, o.Note
+	e.copyOf, e.note, e.password = o.CopyOf, o.Note, redact.New(t.config.Password)
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
-		return nil, errors.Join(fail(e.place, "open", err), e.close()) //nolint:contextcheck // it ends on its own
+		return nil, errors.Join(e.fail("open", err), e.close()) //nolint:contextcheck // it ends on its own
 	}
 	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
 		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
@@ -86,7 +87,7 @@ func (e *engine) fail(op string, err error) error {
 	if op == "close" && (isNetwork(err) || errors.Is(err, sql.ErrConnDone)) {
 		return nil
 	}
-	return fail(e.place, op, err)
+	return e.password.Error(fail(e.place, op, err))
 }
 
 // open connects and brings the schema up to date. It reports whether there was none, and
