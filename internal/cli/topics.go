@@ -33,7 +33,7 @@ SETTINGS
 
 `
 
-const inputPage = `create, compare, "show --from" and "wait --from" read XLSX, CSV, TSV, JSON and
+const inputPage = `create, check, compare, "show --from" and "wait --from" read XLSX, CSV, TSV, JSON and
 JSONL files. The name - is standard input.
 
 FORMATS
@@ -75,6 +75,10 @@ with another name:
 
   waybill create export.csv --map referId="Order No"
 
+Save the mapping with --save-map NAME, and use it with --map @NAME. It is kept in
+your configuration file under maps:. An error about a header names the saved
+mappings that fit it.
+
 CARRIERS
 
 A column named carrierCode (or mapped to it) and the JSON member
@@ -105,6 +109,25 @@ of more than 255 characters. Export the file again, with the column formatted as
 text. In referId, values that cannot name an order are errors (1.23E+15, #N/A,
 ########, NULL, N/A, ?), and the others are notes. --accept-odd-values sends all
 of them unchanged.
+
+WARNINGS
+
+"waybill check" and "create --dry-run" warn of values that are sent, but are likely
+wrong. With --strict they are errors. Nothing is changed or left out.
+
+  check-digit      the check digit is wrong in every form that the number has
+  look-alike       Cyrillic, Greek or full-width letters; O for 0, I for 1
+  lost-zeros       shorter than nearly all others, and right with zeros before it
+  markup, quotes   HTML entities, URL characters, quotes around a value
+  several-in-cell  more than one number in a cell
+  shared-number    one number under two orders
+  spelling         the same number or order, written in two ways
+  exchanged        the two columns look exchanged
+
+Check digits are checked where the carrier publishes the rule: UPS 1Z, USPS IMpb,
+FedEx with 12, 15, 20, 22 and 34 digits, S10 of postal services, DHL, DPD, GLS,
+OnTrac, Canada Post, Purolator, Colissimo, Yamato, Aramex, SSCC and others. Amazon,
+PostNL, LaserShip and others have none. Numbers of unknown form are not judged.
 
 DUPLICATES
 

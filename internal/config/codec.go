@@ -53,6 +53,8 @@ func (s setting) codec() codec {
 		}
 	case KindNames:
 		return codec{want: "names with a string each", texts: s.namesFromTexts, node: s.namesFromNode}
+	case KindMaps:
+		return codec{want: "mappings by name", node: s.mapsFromNode}
 	case KindMatches:
 		return codec{want: "a list of {path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
 			return items(n, s.want(), matchFromNode)

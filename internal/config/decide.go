@@ -20,6 +20,9 @@ func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter
 // comes out.
 func (l *loader) decide(layers []layer) (Config, error) {
 	c := Config{origins: map[string]Origin{}}
+	if fault := l.expandMaps(layers); fault != nil {
+		return Config{}, fault
+	}
 	var err error
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err
@@ -80,6 +83,14 @@ func joinNames(s setting, below any, val value, origins map[string]Origin) any {
 		for name, text := range over {
 			delete(all, kept[s.foldedName(name)])
 			all[name] = text
+			origins[s.Key+"."+name] = val.origin
+		}
+		return all
+	case mappings:
+		under, _ := below.(mappings)
+		all := maps.Clone(under)
+		for name, mapping := range over {
+			all[name] = mapping
 			origins[s.Key+"."+name] = val.origin
 		}
 		return all

@@ -88,6 +88,27 @@ func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
 	return all.all, nil
 }
 
+// mapsFromNode reads what namesFromNode reads, by name.
+func (s setting) mapsFromNode(n *yaml.Node) (any, *KeyError) {
+	own, fault := pairs(n, s.want())
+	if fault != nil {
+		return nil, fault
+	}
+	all := mappings{}
+	for _, p := range own {
+		if want := mapName(p.key); want != "" {
+			return nil, &KeyError{Line: p.line, Message: "name " + strconv.Quote(short(p.key)) + ": must be " + want}
+		}
+		one, fault := s.namesFromNode(p.value)
+		if fault != nil {
+			fault.Message = p.key + ": " + fault.Message
+			return nil, fault
+		}
+		all[p.key], _ = one.(names)
+	}
+	return all, nil
+}
+
 func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 	own, fault := pairs(n, s.want())
 	if fault != nil {

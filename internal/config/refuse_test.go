@@ -133,7 +133,7 @@ func TestWhatAProjectFileMaySet(t *testing.T) {
 			open = append(open, s.Key)
 		}
 	}
-	const want = "output color timeout request_timeout concurrency batch_size rate encoding map carriers strip_spaces statuses"
+	const want = "output color timeout request_timeout concurrency batch_size rate encoding map maps carriers strip_spaces statuses"
 	if got := strings.Join(open, " "); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

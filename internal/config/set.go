@@ -66,7 +66,7 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 func (l *loader) named(key string) (setting, string) {
 	for _, s := range l.table {
 		name, ok := strings.CutPrefix(key, s.Key+".")
-		if !ok || s.Kind != KindNames && s.Kind != KindSchemes {
+		if !ok || s.Kind != KindNames && s.Kind != KindMaps && s.Kind != KindSchemes {
 			continue
 		}
 		if s.rename != nil {

@@ -37,6 +37,7 @@ const (
 	KindNames    Kind = "names"    // name to text; levels add up, name by name
 	KindMatches  Kind = "matches"  // a list of [tracking.Match]
 	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
+	KindMaps     Kind = "maps"     // name to what KindNames holds; levels add up, name by name
 	KindSchemes  Kind = "schemes"  // name to [webhook.Scheme]; levels add up, name by name
 )
 
@@ -63,6 +64,7 @@ type setting struct {
 	fold    func(string) string // of names: what makes two of them one; nil if they are compared as written
 	rename  func(string) string // of names: how a name is kept; nothing for a name that is refused
 	names   []string            // of names: all there may be; nil for any
+	saved   string              // of names: the setting that @NAME is a name of; empty for none
 	lastCut bool                // of names: NAME=VALUE splits at the last `=`, not the first
 	least   float64             // of numbers and sizes
 	most    float64             // of numbers and sizes
@@ -238,8 +240,12 @@ func mapping() []setting {
 		}, preset: Size(4 << 30), least: 1, most: 1 << 50},
 		{Setting: Setting{
 			Key: "map", Flag: "map", Kind: KindNames,
-			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", "),
-		}, preset: names{}, rename: field, names: fields(), check: filled},
+			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping",
+		}, preset: names{}, rename: field, names: fields(), check: filled, saved: mapsKey},
+		{Setting: Setting{
+			Key: mapsKey, Kind: KindMaps,
+			Help: "saved mappings for --map @NAME: name, and the column of each field",
+		}, preset: mappings{}, rename: field, names: fields(), check: filled},
 		{Setting: Setting{
 			Key: "carriers", Flag: "carrier-map", Kind: KindNames,
 			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",

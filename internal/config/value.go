@@ -17,6 +17,9 @@ import (
 // taking its names for keys, which it would lower-case and split.
 type names map[string]string
 
+// mappings is a value of KindMaps, a type of its own for the same reason.
+type mappings map[string]names
+
 // schemes is a value of KindSchemes, a type of its own for the same reason.
 type schemes map[string]webhook.Scheme
 
@@ -107,6 +110,13 @@ func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) 
 func (s setting) namesFromTexts(texts []string) (any, *KeyError) {
 	all := s.collect()
 	for _, t := range texts {
+		if name, ok := strings.CutPrefix(t, savedMark); ok && s.saved != "" {
+			if _, twice := all.all[savedMark]; twice {
+				return nil, wrong("must name one saved mapping, not two", "")
+			}
+			all.all[savedMark] = name
+			continue
+		}
 		i := strings.IndexByte(t, '=')
 		if s.lastCut {
 			i = strings.LastIndexByte(t, '=')
@@ -223,6 +233,8 @@ func plain(v any) any {
 	case webhook.Scheme:
 		return schemeEntry(v)
 	case names:
+		return plainMap(v)
+	case mappings:
 		return plainMap(v)
 	case schemes:
 		return plainMap(v)

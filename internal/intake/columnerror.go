@@ -2,6 +2,7 @@ package intake
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,8 +30,27 @@ type ColumnError struct {
 	Header []string  // every column found, in order
 	Found  []string  // for one ambiguous field, the columns that could be it
 	Maps   []Mapping // uses of --map that would settle it: one per field, or for an ambiguous field one per choice; may be empty
+	Saved  []string  // saved mappings that fit the header: see [ColumnError.Offer]
 	reason string
 	others string // further sheets that were looked at, with their numbers
+}
+
+// Offer notes which of the saved mappings, each the column of some fields, fit the
+// header: every column that they name is there, once, and they have the fields that
+// are missing.
+func (e *ColumnError) Offer(saved map[string]map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(saved)) {
+		mapping := saved[name]
+		fits := !slices.ContainsFunc(e.Fields, func(field string) bool { return mapping[field] == "" })
+		for _, column := range mapping {
+			named := func(h string) bool { return foldName(h) == foldName(column) }
+			first := slices.IndexFunc(e.Header, named)
+			fits = fits && first >= 0 && !slices.ContainsFunc(e.Header[first+1:], named)
+		}
+		if fits {
+			e.Saved = append(e.Saved, name)
+		}
+	}
 }
 
 func (e *ColumnError) Error() string {
@@ -63,6 +83,8 @@ func (e *ColumnError) mapHint() string {
 		flags[i] = "--map " + m.Field + "=" + shell.Word(m.Header)
 	}
 	switch {
+	case len(e.Saved) > 0:
+		return "add --map @" + strings.Join(e.Saved, " or --map @") + ", a saved mapping that fits"
 	case len(flags) == 0 && len(e.Found) > 1:
 		return "rename one of the columns in the file: both have the same name"
 	case len(flags) == 0:

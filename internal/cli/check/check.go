@@ -19,6 +19,7 @@ type options struct {
 	Files       []string
 	Format      string
 	Sheet       string
+	SaveMap     string
 	Strict, Odd bool
 }
 
@@ -53,10 +54,11 @@ The exit status is 2 if there are errors, or with --strict warnings, else 0.`,
 	flags.SortFlags = false
 	StrictFlag(cmd, &o.Strict)
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
+	input.SaveMapFlag(flags, &o.SaveMap)
 	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
 	command.SheetFlag(flags, &o.Sheet)
 	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
-	command.Section(flags, command.InputSection, "format", "sheet", "accept-odd-values")
+	command.Section(flags, command.InputSection, "save-map", "format", "sheet", "accept-odd-values")
 	command.ColumnsFlag(cmd, columns())
 	return cmd
 }
@@ -69,6 +71,9 @@ func StrictFlag(cmd *cobra.Command, strict *bool) {
 func run(ctx context.Context, call *command.Call, o options) error {
 	if len(o.Files) == 0 {
 		return command.Usagef("waybill check orders.csv, or `waybill check -` to read standard input", "no input")
+	}
+	if err := input.CheckSaveMap(call, o.SaveMap); err != nil {
+		return err
 	}
 	in, err := input.OpenFiles(ctx, call, o.Files)
 	if err != nil {
@@ -91,6 +96,9 @@ func run(ctx context.Context, call *command.Call, o options) error {
 		return err
 	case judged.Read == 0:
 		return command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
+	}
+	if err := input.SaveMap(call, o.SaveMap); err != nil {
+		return err
 	}
 	for _, s := range judged.Summaries {
 		input.NoteSheet(call.IO, s)

@@ -242,12 +242,18 @@ func prefixed(prefix string, all []value) []value {
 	return all
 }
 
-// headers are FIELD=HEADER of the files that the line names.
+// headers are FIELD=HEADER of the files that the line names, and @NAME of saved
+// mappings.
 func headers(l *line) (all []value) {
 	field, _, ok := strings.Cut(l.word, "=")
 	if !ok {
 		for _, field := range config.MapFields() {
 			all = append(all, value{text: field + "="})
+		}
+		if s := l.session(); s != nil {
+			for _, name := range slices.Sorted(maps.Keys(s.Config.Maps)) {
+				all = append(all, value{text: "@" + name})
+			}
 		}
 		return all
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -26,6 +27,7 @@ type createOptions struct {
 	SkipInvalid, AllowEmpty  bool
 	AcceptOdd, Strict        bool
 	Rejects, Format, Sheet   string
+	SaveMap                  string
 	send.Options
 }
 
@@ -60,6 +62,7 @@ rows" and "waybill help input".`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
+	input.SaveMapFlag(flags, &o.SaveMap)
 	flags.StringVar(&o.ReferID, "refer-id", "", "create one tracking with your identifier `ID`")
 	flags.StringVar(&o.Number, "tracking-number", "", "`NUMBER` of that tracking")
 	flags.StringVar(&o.Carrier, "carrier-code", "", "carrier `CODE` of that tracking")
@@ -76,7 +79,7 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
-	command.Section(flags, command.InputSection, "format", "sheet", "skip-invalid", "accept-odd-values", "strict", "allow-empty", "rejects")
+	command.Section(flags, command.InputSection, "save-map", "format", "sheet", "skip-invalid", "accept-odd-values", "strict", "allow-empty", "rejects")
 	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
 	command.Section(flags, send.RowsSection, "retry-rejected", "check-first")
 	command.ColumnsFlag(cmd, send.CountColumns())
@@ -97,6 +100,9 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	c := &creation{call: call, o: o, started: time.Now()}
 	var err error
 	if c.policy, err = o.Policy(call.Config); err != nil {
+		return err
+	}
+	if err = input.CheckSaveMap(call, o.SaveMap); err != nil {
 		return err
 	}
 	if c.in, err = openInput(ctx, call, o); err != nil {

@@ -17,6 +17,8 @@ type checkedInput struct {
 	*input.Input
 
 	io      *term.IO
+	call    *command.Call
+	saveMap string // name for the mapping; empty for none
 	rejects string // file for bad rows; empty for none
 	repeat  string // this command; empty if repeating it can't read the same
 	judged  input.Judgement
@@ -34,7 +36,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	if err != nil {
 		return nil, err
 	}
-	in := &checkedInput{Input: sources, io: c.IO, rejects: o.Rejects}
+	in := &checkedInput{Input: sources, io: c.IO, call: c, saveMap: o.SaveMap, rejects: o.Rejects}
 	if in.Repeatable() {
 		in.repeat = c.Repeat()
 	}
@@ -80,6 +82,9 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		err = changed
 	}
 	if err != nil {
+		return err
+	}
+	if err := input.SaveMap(in.call, in.saveMap); err != nil {
 		return err
 	}
 	printNotes(in.io, in.judged)

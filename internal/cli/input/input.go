@@ -26,6 +26,8 @@ type Input struct {
 	Sources []Source
 	Options intake.Options
 	Skip    bool // leave bad rows out instead of refusing the input
+
+	saved map[string]map[string]string // mappings that an error offers
 	// Good is called with every row that is judged good; nil for nothing.
 	Good func(tracking.Item) error
 	// Inspect is called with every row; nil for nothing. The reader is nil for a row
@@ -163,6 +165,9 @@ func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects) (Judgement,
 			}
 			return j.record(r, rec, rejects)
 		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, SourceSummary{src.Name, s}) })
+		if columns := (*intake.ColumnError)(nil); errors.As(err, &columns) {
+			columns.Offer(in.saved)
+		}
 		if err != nil {
 			return j, err
 		}

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/spf13/pflag"
+
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -43,7 +45,45 @@ func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, er
 	case stdin == 1 && c.Config.APIKeyFromStdin():
 		return nil, command.Usagef("set WAYBILL_API_KEY, or put the key into a file", "standard input can't be both the API key and the input")
 	}
-	return NewOpener(c.Session).Open(ctx, files)
+	in, err := NewOpener(c.Session).Open(ctx, files)
+	if err == nil {
+		in.saved = c.Config.Maps
+	}
+	return in, err
+}
+
+// SaveMapFlag adds --save-map.
+func SaveMapFlag(flags *pflag.FlagSet, name *string) {
+	flags.StringVar(name, "save-map", "", "save the mapping of --map as `NAME`, for --map @NAME")
+}
+
+// CheckSaveMap refuses a name that can't be saved, before anything is read.
+func CheckSaveMap(c *command.Call, name string) error {
+	if name == "" {
+		return nil
+	}
+	if len(c.Config.Map) == 0 {
+		return command.Usagef("add --map FIELD=HEADER, such as --map referId='Order No'", "--save-map without --map")
+	}
+	_, err := config.SaveMap(name, nil)
+	return err
+}
+
+// SaveMap saves the mapping of the call under a name; the empty name saves nothing. It
+// is to be called once a header fits.
+func SaveMap(c *command.Call, name string) error {
+	if name == "" {
+		return nil
+	}
+	changes, err := config.SaveMap(name, c.Config.Map)
+	if err != nil {
+		return err
+	}
+	path, err := c.EditUser(changes...)
+	if err == nil {
+		c.IO.Note("Mapping saved in %s: use it with --map @%s", path, name)
+	}
+	return err
 }
 
 // Open opens every file, - as standard input. The end of ctx ends it.
