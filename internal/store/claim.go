@@ -123,13 +123,11 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 	if err != nil {
 		return nil, err
 	}
-	now := millis(time.Now())
-	for _, b := range next {
-		if _, err := t.exec(ctx, "UPDATE batches SET state = 'sending', owner = $1, claimed = $2 WHERE id = $3", me, now, b.id); err != nil {
-			return nil, err
-		}
+	ids := make([]int64, len(next))
+	for i, b := range next {
+		ids[i] = b.id
 	}
-	return next, nil
+	return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 }
 
 // nextPending returns up to n pending batches of the run, none of them with

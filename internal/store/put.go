@@ -68,17 +68,17 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	if len(all) == 0 {
 		return nil
 	}
+	if err := t.readLast(ctx); err != nil {
+		return err
+	}
 	if err := t.blankErased(ctx, all); err != nil {
 		return err
 	}
 	for from := 0; from < len(all); {
 		to, size := from, 0
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
-			seq, err := t.next(ctx, "deliveries")
-			if err != nil {
-				return err
-			}
-			all[to].receipt = inbox.Receipt{Delivery: seq}
+			t.last.delivery++
+			all[to].receipt = inbox.Receipt{Delivery: t.last.delivery}
 			size += len(all[to].delivery.Body)
 		}
 		if _, err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
@@ -109,6 +109,9 @@ type standing struct {
 
 // placeAll adds the events of stored deliveries with their marks.
 func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
+	if err := t.readLast(ctx); err != nil {
+		return err
+	}
 	current, err := t.currentEvents(ctx, all)
 	if err != nil {
 		return err
@@ -117,10 +120,8 @@ func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
 	for _, a := range all {
 		a.receipt.Rows = make([]inbox.Placement, len(a.rows))
 		for i := range a.rows {
-			p := &a.receipt.Rows[i]
-			if p.Seq, err = t.next(ctx, "events"); err != nil {
-				return err
-			}
+			t.last.event++
+			a.receipt.Rows[i].Seq = t.last.event
 			lines = append(lines, eventLine{a, i, new(inbox.Mark)})
 		}
 	}

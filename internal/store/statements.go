@@ -17,6 +17,7 @@ type statements struct {
 	consecutiveRows [len(widths)]string
 	currentEvents   keyStatement[[]byte]
 	erased          keyStatement[[]byte]
+	claimBatches    keyStatement[int64]
 	outbox          outboxStatements
 }
 
@@ -54,6 +55,7 @@ func newStatements() *statements {
 		consecutiveRows: newConsecutiveRows(),
 		currentEvents:   newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
 		erased:          newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
+		claimBatches:    newKeyStatement[int64]('i', "UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", ""),
 		outbox:          newOutboxStatements(),
 	}
 }

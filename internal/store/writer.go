@@ -335,7 +335,7 @@ func (w *writer) close() error {
 // tx is the transaction that a job is done in.
 type tx struct {
 	w    *writer
-	last map[string]int64 // the last number given away in this transaction, by table
+	last *lastNumbers // with those that this transaction gave; nil until they are read
 
 	changed bool // it did more than read
 
@@ -401,19 +401,26 @@ func (t *tx) fence(ctx context.Context, name string) (bool, error) {
 	return dead, nil
 }
 
-// next returns the next number of a table that counts its rows by seq.
-func (t *tx) next(ctx context.Context, table string) (int64, error) {
-	last, ok := t.last[table]
-	if !ok {
-		if _, err := t.row(ctx, []any{&last}, "SELECT COALESCE(MAX(seq), 0) FROM "+table); err != nil {
-			return 0, err
-		}
-		if t.last == nil {
-			t.last = map[string]int64{}
-		}
+// lastNumbers are the last numbers given to deliveries and events.
+type lastNumbers struct{ delivery, event int64 }
+
+// readLast reads the last numbers, once a transaction. With the same query it asks whether
+// anything was erased.
+func (t *tx) readLast(ctx context.Context) error {
+	if t.last != nil {
+		return nil
 	}
-	t.last[table] = last + 1
-	return last + 1, nil
+	var last lastNumbers
+	var erased bool
+	if _, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
+		(SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`); err != nil {
+		return err
+	}
+	t.last = &last
+	if !erased && t.erased == nil {
+		t.erased = &erasedNames{}
+	}
+	return nil
 }
 
 // prepare returns the statement for a query.
