@@ -28,11 +28,7 @@ var parts = store.Parts{
 // migrations returns the steps from each version to the next; the first makes
 // version 1 in an empty schema, which is the search path.
 func migrations() ([]string, error) {
-	names, err := fs.Glob(schemaFiles, "schema/*.sql")
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]string, len(names))
+	steps := make([]string, newestVersion())
 	for i := range steps {
 		text, err := schemaFiles.ReadFile(fmt.Sprintf("schema/%d.sql", i+1))
 		if err != nil {
@@ -41,6 +37,12 @@ func migrations() ([]string, error) {
 		steps[i] = string(text)
 	}
 	return steps, nil
+}
+
+// newestVersion returns the version that the last migration leads to.
+func newestVersion() int {
+	names, _ := fs.Glob(schemaFiles, "schema/*.sql") // never fails: the pattern is well formed
+	return len(names)
 }
 
 // lockKey is the advisory lock that everybody who writes to the schema holds for
@@ -87,9 +89,14 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string, newes
 	case err != nil:
 		return state, err
 	case state.version > newest:
-		return state, &store.Error{Kind: store.ErrTooNew, Path: place, Op: "open", Err: fmt.Errorf("version %d, this waybill supports up to %d", state.version, newest)}
+		return state, &store.Error{Kind: store.ErrTooNew, Path: place, Op: "open", Err: beyondNewest(state.version, newest)}
 	}
 	return state, nil
+}
+
+// beyondNewest says that a newer program made the schema, perhaps while this one ran.
+func beyondNewest(version, newest int) error {
+	return fmt.Errorf("version %d, this waybill supports up to %d", version, newest)
 }
 
 // openSchema checks the schema for reading alone, or brings it to the newest version

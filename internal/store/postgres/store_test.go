@@ -209,3 +209,32 @@ func TestServerThatFallsSilent(t *testing.T) {
 	}
 	p.Heal()
 }
+
+// A newer program may bring the schema up to date while this one runs.
+func TestSchemaIsUpgradedMeanwhile(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	d := open(t, url)
+	defer d.Close() //nolint:errcheck // nothing is left to write
+	conn := pgtest.Connect(t, url)
+	add := func(name string) error {
+		_, err := d.OpenSink(t.Context(), inbox.SinkKey{Name: name}, nil)
+		return err
+	}
+	if err := add("before"); err != nil {
+		t.Fatal(err)
+	}
+	exec(t, conn, "UPDATE meta SET version = version + 1")
+	if err := add("after"); !errors.Is(err, store.ErrTooNew) {
+		t.Errorf("%v; want %v", err, store.ErrTooNew)
+	}
+	exec(t, conn, "UPDATE meta SET version = version - 1") // a backup was restored
+	if err := add("restored"); err != nil {
+		t.Error(err)
+	}
+	if sinks, err := d.Sinks(t.Context()); err != nil || len(sinks) != 2 {
+		t.Errorf("%d sinks, %v; want 2", len(sinks), err)
+	}
+}

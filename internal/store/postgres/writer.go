@@ -42,6 +42,7 @@ type writer struct {
 	engine *engine
 	pool   *sql.DB // of one connection
 
+	newest      int  // version of the schema that this program can write
 	isFirst     bool // the next transaction is the first one of its connection
 	isNewOwner  bool // or that of an owner
 	predecessor string
@@ -55,7 +56,9 @@ type writer struct {
 
 var _ store.Connector = (*writer)(nil)
 
-func newWriter(e *engine) *writer { return &writer{engine: e, pool: e.pool(1)} }
+func newWriter(e *engine) *writer {
+	return &writer{engine: e, pool: e.pool(1), newest: newestVersion()}
+}
 
 // Connect is for [store.Connector].
 func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
@@ -130,8 +133,12 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 	}
 	number, e1 := strconv.ParseInt(string(counted[0][0]), 10, 64)
 	shown, e2 := strconv.ParseInt(string(counted[0][1]), 10, 64)
-	if err := errors.Join(e1, e2); err != nil {
+	version, e3 := strconv.Atoi(string(counted[0][2]))
+	if err := errors.Join(e1, e2, e3); err != nil {
 		return err
+	}
+	if version > w.newest {
+		return w.engine.trouble(store.ErrTooNew, beyondNewest(version, w.newest))
 	}
 	if number <= w.committed {
 		w.lost = w.engine.trouble(store.ErrLost, nil)
@@ -157,7 +164,7 @@ func (w *writer) beginning(name string) string {
 	}
 	return first + "BEGIN; " + w.engine.writeLock() + "; " + once +
 		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT version FROM meta)`
 }
 
 // writeLock returns a statement that waits for the lock of whoever writes.
@@ -183,7 +190,7 @@ func (w *writer) endPredecessor() string {
 // checkServer compares what a new connection leads to with what this process knows.
 func (w *writer) checkServer(name string, results []*pgconn.Result) error {
 	var row [][]byte
-	for _, r := range results {
+	for _, r := range results[:len(results)-1] { // the last one is that of counting
 		if len(r.Rows) == 1 && len(r.Rows[0]) == 3 {
 			row = r.Rows[0]
 		}
