@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -22,6 +23,7 @@ import (
 type session struct {
 	tb   testing.TB
 	cmd  *exec.Cmd
+	keys *os.File      // the keyboard
 	read chan struct{} // closed when all was read
 
 	mu   sync.Mutex
@@ -29,16 +31,24 @@ type session struct {
 	more chan struct{}
 }
 
-// begin starts a command on a terminal of that size. Its modes are checked to be
-// the same at the end of the test.
+// begin starts a command on a terminal of that size that changes no byte. Its modes
+// are checked to be the same at the end of the test.
 func (w *world) begin(size pty.Winsize, cmd *exec.Cmd, env ...string) (*session, func(pty.Winsize)) {
+	w.tb.Helper()
+	return w.beginIn(true, size, cmd, env...)
+}
+
+// beginIn is begin on a terminal that changes no byte, or on one as a shell has it.
+func (w *world) beginIn(raw bool, size pty.Winsize, cmd *exec.Cmd, env ...string) (*session, func(pty.Winsize)) {
 	w.tb.Helper()
 	ptmx, tty, err := pty.Open()
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
-		w.tb.Fatal(err)
+	if raw {
+		if _, err := term.MakeRaw(int(tty.Fd())); err != nil {
+			w.tb.Fatal(err)
+		}
 	}
 	before, err := term.GetState(int(tty.Fd()))
 	if err != nil {
@@ -52,7 +62,7 @@ func (w *world) begin(size pty.Winsize, cmd *exec.Cmd, env ...string) (*session,
 	resize(size)
 	cmd.Env = append(slices.Clone(cmd.Env), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	s := &session{tb: w.tb, cmd: cmd, read: make(chan struct{}), more: make(chan struct{}, 1)}
+	s := &session{tb: w.tb, cmd: cmd, keys: ptmx, read: make(chan struct{}), more: make(chan struct{}, 1)}
 	if err := cmd.Start(); err != nil {
 		w.tb.Fatal(err)
 	}

@@ -163,6 +163,12 @@ func (s *Session) Client() (*api.Client, error) {
 	return s.client, err
 }
 
+// NewClient returns a client of another service, or with another key. The caller
+// closes it.
+func (s *Session) NewClient(base, key string) (*api.Client, error) {
+	return api.New(s.apiOptions(base, key))
+}
+
 func (s *Session) apiOptions(base, key string) api.Options {
 	c := s.Config
 	o := api.Options{
@@ -220,6 +226,12 @@ func (s *Session) Account(ctx context.Context) string {
 	})
 	return s.named
 }
+
+// Sources returns where the settings come from.
+func (s *Session) Sources() config.Sources { return s.sources }
+
+// Keyring returns the keyring, nil for none.
+func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
 // SetConfig gives settings of the user file a value, in the profile that is in
 // force, and returns its path. A warning names what wins over it.

@@ -103,6 +103,8 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"observed", observed.New},
 		{"config", setup.NewConfig},
 		{"profile", setup.NewProfile},
+		{"init", setup.NewInit},
+		{"auth", setup.NewAuth},
 		{"doctor", doctor.New},
 		{"support", doctor.NewSupport},
 		{"store", storage.New},

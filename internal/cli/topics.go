@@ -18,7 +18,15 @@ PROFILES
 
 Your configuration file may hold several sets of settings: "profiles: {test:
 {base_url: https://...}}". --profile test, WAYBILL_PROFILE=test or "profile:
-test" selects one. Its keys override those at the top of the file.
+test" selects one. Its keys override those at the top of the file. "waybill
+profile list" shows them, "waybill profile use test" writes the choice into the file.
+
+THE API KEY
+
+"waybill init" and "waybill auth login" store it in your configuration file, mode
+0600, or with --keyring in the keyring of your system: the file then has its name
+there, api_key_keyring. Of api_key, api_key_file and api_key_keyring a profile may
+set one. A keyring that does not answer within 30 seconds is an error.
 
 PERMISSIONS
 

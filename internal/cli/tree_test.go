@@ -232,7 +232,8 @@ func TestBuildingTheTreeReadsNothing(t *testing.T) {
 // tableless are the commands that print no table, or one thing of which a table is a part.
 var tableless = []string{
 	"completion bash", "completion fish", "completion powershell", "completion zsh",
-	"config edit", "config get", "config set", "config unset", "profile use", "demo", "doctor", "events export", "events import", "events prune",
+	"auth login", "auth logout", "auth status", "config edit", "config get", "config set", "config unset", "init", "profile use",
+	"demo", "doctor", "events export", "events import", "events prune",
 	"events readmit", "events show", "help", "listen", "observed export", "probe", "runs dismiss", "runs prune", "sandbox",
 	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign",
 	"store backup", "store check", "store copy", "store erase", "store path", "store prune", "store schema", "support bundle", "version",

@@ -9,6 +9,16 @@ import (
 	"unicode"
 )
 
+// CheckBaseURL gives a base URL its one spelling. insecure allows http to other
+// hosts. The error is a [*KeyError].
+func CheckBaseURL(raw string, insecure bool) (string, error) {
+	normal, fault := normalizeURL(strings.TrimSpace(raw), insecure)
+	if fault != nil {
+		return "", fault.at("base_url", Origin{})
+	}
+	return normal, nil
+}
+
 // normalizeURL checks a base URL and gives it its one spelling: scheme and host
 // in lower case, no default port, no slash at the end. A path is kept. User
 // name, query and fragment are refused, and so is http, but for a loopback

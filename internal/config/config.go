@@ -156,7 +156,7 @@ func (c Config) RequireBaseURL() (string, error) {
 	if c.BaseURL == "" {
 		return "", &KeyError{
 			Key: "base_url", Message: ErrNoBaseURL.Error(), Err: ErrNoBaseURL,
-			Hint: "set WAYBILL_BASE_URL, pass --base-url URL, or set base_url in the user file",
+			Hint: "run `waybill init`, set WAYBILL_BASE_URL, or pass --base-url URL",
 		}
 	}
 	return c.BaseURL, nil

@@ -152,6 +152,15 @@ func (c Config) keyFromKeyring(keyring func(name string) (string, error)) (Secre
 	return NewSecret(text), c.key.origin, nil
 }
 
+// APIKeySetting returns the setting that the API key is read from: api_key,
+// api_key_file or api_key_keyring; empty if there is none.
+func (c Config) APIKeySetting() string {
+	if c.key.file == "" && c.key.keyring == "" && c.key.literal.IsZero() {
+		return ""
+	}
+	return c.key.setting()
+}
+
 // APIKeyKeyring returns the name of the entry of the keyring that the API key is
 // read from; empty for none.
 func (c Config) APIKeyKeyring() string { return c.key.keyring }

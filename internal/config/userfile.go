@@ -137,6 +137,18 @@ func (d *Draft) Entries(profile string) ([]Entry, error) {
 	return all, nil
 }
 
+// Holds reports whether the file sets a secret in a profile, or at the top if that
+// is empty, to just this one.
+func (d *Draft) Holds(profile, key string, secret Secret) bool {
+	made, err := d.read(d.Old, d.Path)
+	in := made.top
+	if profile != "" {
+		in = made.profiles[profile]
+	}
+	has, isSecret := in[key].v.(Secret)
+	return err == nil && isSecret && has.Reveal() == secret.Reveal()
+}
+
 // CheckKey returns a [*KeyError] with the nearest known key, unless key is that of
 // a setting, or of one name in a setting.
 func CheckKey(key string) error {

@@ -40,7 +40,7 @@ func exitRules() []exitRule {
 		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},
 		{terminated, Terminated, ""},
 		{As[*SignalError], Interrupted, ""},
-		{is(config.ErrNoAPIKey), Auth, "set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
+		{is(config.ErrNoAPIKey), Auth, "run `waybill init` or `waybill auth login`, or set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
 		{As[*keyring.Error], Auth, ""},
 		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
 		{As[*UsageError], Usage, ""},

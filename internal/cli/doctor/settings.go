@@ -99,6 +99,8 @@ func (x *examination) apiKey(context.Context) []finding {
 	switch {
 	case c.APIKeyFromStdin():
 		return []finding{found(keyFound, "set by standard input")}
+	case c.APIKeyKeyring() != "":
+		return []finding{found(keyFound, "read from the keyring (%s)", c.Origin("api_key_keyring"))}
 	case file == "":
 		return []finding{found(keyFound, "set by %s", c.Origin("api_key"))}
 	}

@@ -1,0 +1,276 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+// NewAuth returns the commands for the API key.
+func NewAuth(f *command.Factory) *cobra.Command {
+	group := &cobra.Command{
+		Use:     "auth",
+		GroupID: command.GroupRest,
+		Short:   "Store, check and remove the API key",
+	}
+	group.AddCommand(newAuthLogin(f), newAuthStatus(f), newAuthLogout(f))
+	return group
+}
+
+type loginOptions struct {
+	From      string // path; - for standard input, empty for a prompt
+	Keyring   bool
+	SkipCheck bool
+}
+
+func newAuthLogin(f *command.Factory) *cobra.Command {
+	var o loginOptions
+	cmd := &cobra.Command{
+		Use:   "login",
+		Short: "Store the API key",
+		Long: `login reads the API key at a prompt, from a file or from standard input, tries it
+with one query that changes nothing, and stores it in your configuration file, which
+only you can read (mode 0600), below the profile in force if there is one.
+
+--keyring stores it in the keyring of your system instead: Secret Service, Keychain
+or Credential Manager. Without a keyring that is an error; the key does not go into
+the file. The keyring must be unlocked when waybill needs the key.
+
+A key that the service refuses (401, 403) is not stored.`,
+		Example: command.Example("waybill auth login", "waybill auth login --from-file key.txt", "pass show waybill | waybill auth login --from-file -"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runLogin(ctx, c, o)
+		}),
+	}
+	cmd.Flags().StringVar(&o.From, "from-file", "", "read the key from `FILE` (- for standard input)")
+	cmd.Flags().BoolVar(&o.Keyring, "keyring", false, "store the key in the keyring of your system")
+	cmd.Flags().BoolVar(&o.SkipCheck, "skip-check", false, "do not try the key")
+	return cmd
+}
+
+// loginJSON says where a key was stored.
+type loginJSON struct {
+	Profile     string   `json:"profile"`
+	StoredIn    string   `json:"storedIn"` // file or keyring
+	Path        string   `json:"path"`     // of the configuration file
+	Fingerprint string   `json:"fingerprint"`
+	Check       keyCheck `json:"check"`
+}
+
+func runLogin(ctx context.Context, c *command.Call, o loginOptions) error {
+	if err := command.CheckNotEmpty(c.Cmd, "from-file"); err != nil {
+		return err
+	}
+	key, err := loginKey(ctx, c, o)
+	if err != nil {
+		return err
+	}
+	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Fingerprint: keyPrint(key.Reveal()), Check: keyCheck{Result: keyNotChecked}}
+	switch {
+	case o.SkipCheck:
+	case c.Config.BaseURL == "":
+		c.IO.Note("The key was not tried: no base URL is set")
+	default:
+		if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
+			return notStored(j.Check)
+		}
+	}
+	if o.Keyring {
+		j.StoredIn = "keyring"
+	}
+	if j.Path, err = storeKey(ctx, c, key, o.Keyring); err != nil {
+		return err
+	}
+	place := j.Path
+	if o.Keyring {
+		place = "the keyring"
+	}
+	return c.Out.Result(j, "Stored the API key in %s (%s)", place, j.Check.text())
+}
+
+// notStored is the error of a key that did not pass its check.
+func notStored(k keyCheck) error {
+	code, hint := command.CodeAndHint(k.err)
+	e := &command.ExitError{Code: code, Err: fmt.Errorf("nothing was stored: %w", k.err), Hint: hint}
+	if k.Result != keyRefused {
+		e.Hint = "try again later, or pass --skip-check"
+	}
+	return e
+}
+
+func loginKey(ctx context.Context, c *command.Call, o loginOptions) (config.Secret, error) {
+	switch {
+	case o.From != "":
+		return readKey(ctx, c, o.From)
+	case !c.IO.Interactive():
+		return config.Secret{}, command.Usagef("pass --from-file FILE, or - for standard input", "there is no terminal to ask for the API key")
+	}
+	return askSecret(ctx, c.IO, "API key (not shown):")
+}
+
+// storeKey stores a key in the keyring or the configuration file, and removes
+// what else named one there.
+func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
+	profile := c.Config.Profile
+	d, err := config.OpenDraft(c.Sources())
+	if err != nil {
+		return "", err
+	}
+	changes := []config.Assignment{{Key: "api_key", Secret: key}, {Key: "api_key_keyring", Unset: true}, {Key: "api_key_file", Unset: true}}
+	if inKeyring {
+		name := entryName(profile)
+		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, key.Reveal()) }); err != nil {
+			return "", err
+		}
+		changes[0], changes[1] = config.Assignment{Key: "api_key", Unset: true}, config.Assignment{Key: "api_key_keyring", Value: name}
+	}
+	path, err := config.Set(c.Sources(), profile, changes...)
+	if err != nil {
+		return "", err
+	}
+	forgetEntry(ctx, c, d, profile, changes[1].Value)
+	warnOtherKey(c, path)
+	return path, nil
+}
+
+// entryName returns the name of a profile's key in the keyring.
+func entryName(profile string) string {
+	if profile == "" {
+		return "default"
+	}
+	return "profile " + profile
+}
+
+// warnOtherKey says which key is in force over that of the configuration file.
+func warnOtherKey(c *command.Call, path string) {
+	setting := c.Config.APIKeySetting()
+	if o := c.Config.Origin(setting); setting != "" && o.Level > config.FromProfile {
+		c.IO.Warning("%s sets an API key too, which overrides %s", o, path)
+	}
+}
+
+type statusOptions struct{ SkipCheck bool }
+
+// authJSON is where the API key comes from, and what is known of it.
+type authJSON struct {
+	Profile     string   `json:"profile"`
+	BaseURL     string   `json:"baseUrl"`
+	Setting     string   `json:"setting"`     // api_key, api_key_file or api_key_keyring; empty for none
+	Origin      string   `json:"origin"`      // what set it
+	Fingerprint string   `json:"fingerprint"` // tells keys apart; empty without a key
+	Check       keyCheck `json:"check"`
+}
+
+func newAuthStatus(f *command.Factory) *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show where the API key comes from and whether the service refuses it",
+		Long: `status shows what sets the API key, its fingerprint, and the result of one query
+that changes nothing. The key itself is not shown; two keys have two fingerprints.
+
+Exit status: 0 if the service did not refuse the key or was not asked, 4 if it did
+or if there is no key.`,
+		Example: command.Example("waybill auth status", "waybill auth status --skip-check -o json"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runStatus(ctx, c, o)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.SkipCheck, "skip-check", false, "send no query")
+	return cmd
+}
+
+func runStatus(ctx context.Context, c *command.Call, o statusOptions) error {
+	cfg := c.Config
+	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(), Check: keyCheck{Result: keyNotChecked}}
+	if j.Setting != "" {
+		j.Origin = cfg.Origin(j.Setting).String()
+	}
+	key, err := c.Key()
+	if err == nil {
+		j.Fingerprint = keyPrint(key)
+		if !o.SkipCheck && cfg.BaseURL != "" {
+			j.Check = checkKey(ctx, c, cfg.BaseURL, key)
+			err = j.Check.err
+		}
+	}
+	return errors.Join(printStatus(c.Out, j, cfg.APIKeyFile()), err)
+}
+
+func printStatus(out *command.Output, j authJSON, file string) error {
+	if out.Machine() {
+		return out.Object(j)
+	}
+	place := j.Setting
+	switch {
+	case j.Setting == "":
+		place = "none"
+	case file != "":
+		place += " " + file
+	}
+	fields := []render.Field{
+		{Name: "Profile", Value: j.Profile},
+		{Name: "Base URL", Value: j.BaseURL},
+		{Name: "API key", Value: place},
+		{Name: "Set by", Value: j.Origin},
+		{Name: "Fingerprint", Value: j.Fingerprint},
+		{Name: "Check", Value: j.Check.text()},
+	}
+	return out.Fields(fields)
+}
+
+func newAuthLogout(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "logout",
+		Short: "Remove the stored API key",
+		Long: `logout removes the API key from your configuration file, below the profile in force
+if there is one, and from the keyring. A key file that the configuration names is
+kept; only its name is removed. A key that still comes from elsewhere is reported.
+
+The service still accepts the key: revoke it in the portal under Settings, API &
+Webhooks.`,
+		Example: command.Example("waybill auth logout", "waybill auth logout --profile test"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runLogout(ctx, c)
+		}),
+	}
+}
+
+func runLogout(ctx context.Context, c *command.Call) error {
+	profile := c.Config.Profile
+	d, err := config.OpenDraft(c.Sources())
+	if err != nil {
+		return err
+	}
+	var changes []config.Assignment
+	for _, key := range []string{"api_key", "api_key_file", "api_key_keyring"} {
+		if d.Has(profile, key) {
+			changes = append(changes, config.Assignment{Key: key, Unset: true})
+		}
+	}
+	if len(changes) == 0 {
+		c.IO.Note("No API key is stored in %s", d.Path+ofProfile(profile))
+	} else {
+		if _, err := config.Set(c.Sources(), profile, changes...); err != nil {
+			return err
+		}
+		for _, change := range changes {
+			c.IO.Note("Removed %s from %s", change.Key, d.Path+ofProfile(profile))
+		}
+	}
+	forgetEntry(ctx, c, d, profile, "")
+	left, err := config.Load(c.Sources())
+	if setting := left.APIKeySetting(); err == nil && setting != "" {
+		c.IO.Warning("an API key is still set: %s by %s", setting, left.Origin(setting))
+	}
+	return err
+}
