@@ -151,11 +151,12 @@ func (t *tx) dropEntries(ctx context.Context, delivery int64) error {
 // eraseEntryNumbers removes the numbers of a delivery's outbox entries that none of its
 // events has any more, and counts what others wait for again.
 func (t *tx) eraseEntryNumbers(ctx context.Context, delivery int64) error {
-	if _, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)
-		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.delivery = $1 AND e.folded = outbox_numbers.folded)`, delivery); err != nil {
+	n, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)
+		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.delivery = $1 AND e.folded = outbox_numbers.folded)`, delivery)
+	if err != nil || n == 0 {
 		return err
 	}
-	_, err := t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
+	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
 		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter)) WHERE dead = 0 AND blocked > 0`)
 	return err
 }

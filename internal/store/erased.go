@@ -217,6 +217,19 @@ func (t *tx) blankErased(ctx context.Context, all []*arrival) error {
 	return nil
 }
 
+// blankErasedRefused returns a refused delivery without what it says of erased numbers.
+func (t *tx) blankErasedRefused(ctx context.Context, d inbox.Delivery) (inbox.Delivery, error) {
+	e, err := t.erasedNames(ctx)
+	if err != nil || !e.any() {
+		return d, err
+	}
+	decoded, rows := inbox.Decode(d)
+	a := &arrival{delivery: decoded, rows: rows, sums: make([][]byte, len(rows))}
+	err = t.blankErased(ctx, []*arrival{a})
+	d.Body = a.delivery.Body
+	return d, err
+}
+
 // blank blanks the rows that are to be erased. A delivery without any other has no
 // bytes left.
 func (a *arrival) blank(erase func(inbox.Event) bool) {

@@ -55,6 +55,10 @@ func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) (int64, er
 }
 
 func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
+	d, err := t.blankErasedRefused(ctx, d)
+	if err != nil {
+		return 0, err
+	}
 	sums := &t.w.refused
 	if err := sums.update(ctx, t); err != nil {
 		return 0, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -22,6 +23,7 @@ var eraseTests = map[string]func(*world){
 	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
 	"NamesOfNothing":           erasesNothing,
 	"AgainAfterAnEnd":          erasesAgain,
+	"AmongMany":                erasesAmongMany,
 	"EndedAnywhere":            erasesAfterAnyEnd,
 	"OutboxesGiveWay":          erasesEntries,
 	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
@@ -154,6 +156,11 @@ func erasesLaterEvents(w *world) {
 	w.erase(byNumber(1))
 	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
 	w.put("["+eventAbout(3, 1)+"]", inbox.Yes)
+	_, err := w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No))
+	w.must(err)
+	for _, d := range collect(w, w.Refused(w.Context(), 0)) {
+		w.same("refused", bytes.Contains(d.Body, []byte(item(1).Number)), false)
+	}
 	var numbers []string
 	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
 		numbers = append(numbers, e.TrackingNumber+e.Anomaly)
@@ -300,4 +307,75 @@ func keepsWhatMayBeAnything(w *world) {
 	d, err := w.Delivery(w.Context(), 1)
 	w.must(err)
 	w.same("the other", string(d.Body), body)
+}
+
+// erasesAmongMany erases by chance between inputs, batches, answers and events: the
+// harness then checks that the tables agree.
+func erasesAmongMany(w *world) {
+	const items = 40
+	for seed := range uint64(4) {
+		by := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // not a secret
+		gone, sent := map[int]bool{}, map[int]bool{}
+		base := int(seed) * items
+		one := func() int { return base + 1 + by.IntN(items) }
+		for range 25 {
+			switch by.IntN(5) {
+			case 0:
+				w.sendSome(by, one, gone, sent)
+			case 1:
+				if n := one(); sent[n] {
+					w.learn(sighting(n, time.UnixMilli(5000)))
+				}
+			case 2:
+				w.put("["+eventAbout(by.IntN(1e6), one())+","+eventAbout(by.IntN(1e6), one())+"]", inbox.Yes)
+			default:
+				if n := one(); sent[n] {
+					gone[n] = true
+					w.erase([]tracking.Query{byRefer(n), byNumber(n)}[by.IntN(2)])
+				}
+			}
+		}
+		for n := range gone {
+			found, err := w.Find(w.Context(), account, item(n).ReferID, "")
+			w.must(err)
+			if len(found) > 0 {
+				w.Errorf("seed %d: %s is found", seed, item(n).ReferID)
+			}
+			if about := collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(n).Number})); len(about) > 0 {
+				w.Errorf("seed %d: %d events of %s", seed, len(about), item(n).Number)
+			}
+		}
+	}
+}
+
+// sendSome sends an input of items by chance, and checks its tally.
+func (w *world) sendSome(by *rand.Rand, one func() int, gone, sent map[int]bool) {
+	w.Helper()
+	var input []ledger.Entry
+	want, named := ledger.Tally{}, map[int]bool{}
+	for line := range 1 + by.IntN(30) {
+		n := one()
+		input = append(input, ledger.Entry{Line: line + 2, Item: item(n)})
+		switch {
+		case gone[n]:
+			want.Erased++
+		case named[n]:
+			want.Repeats++
+		case sent[n]:
+			want.Known++
+		default:
+			want.New++
+		}
+		named[n] = true
+	}
+	run := w.run(plan(), input...)
+	got := run.Tally
+	got.KnownPending, got.KnownOpen = 0, 0
+	w.same("tally", got, want)
+	for n := range named {
+		sent[n] = sent[n] || !gone[n]
+	}
+	for i, b := range w.claim(run.ID, by.IntN(9)) {
+		w.settle([]ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}[(i+by.IntN(4))%4], b)
+	}
 }

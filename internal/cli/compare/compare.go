@@ -212,6 +212,9 @@ func (c *comparison) report(ctx context.Context, in *input.Input, judged input.J
 	c.counts.line = c.call.CommandLine
 	err := c.print(ctx)
 	n := &c.counts
+	if c.erased > 0 {
+		c.call.IO.Note("Erased from the store, not compared: %s", command.Plural(c.erased, "row"))
+	}
 	if err != nil {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

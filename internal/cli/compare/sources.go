@@ -30,6 +30,7 @@ type comparison struct {
 	all         bool // rows of the account that the file does not have, too
 	staleBefore time.Time
 	counts      counts
+	erased      int64 // rows that are not compared: their data was erased
 }
 
 // differences yields what differs, in the order of the file. An error that ends
@@ -77,6 +78,10 @@ func (c *comparison) each(ctx context.Context, yield func(difference) bool) erro
 // compare compares rows. If not all could be asked about, those are compared that
 // were, and the reason is the error.
 func (c *comparison) compare(ctx context.Context, rows []ledger.Row, yield func(difference) bool) error {
+	rows, err := c.withoutErased(ctx, rows)
+	if err != nil {
+		return err
+	}
 	orders, refs, err := c.orders(ctx, rows)
 	if err != nil {
 		return err
@@ -105,6 +110,29 @@ func (c *comparison) compare(ctx context.Context, rows []ledger.Row, yield func(
 		}
 	}
 	return askErr
+}
+
+// withoutErased leaves out the rows whose data was erased, and counts them.
+func (c *comparison) withoutErased(ctx context.Context, rows []ledger.Row) ([]ledger.Row, error) {
+	if c.store == nil {
+		return rows, nil
+	}
+	qs := make([]tracking.Query, len(rows))
+	for i, row := range rows {
+		qs[i] = tracking.Query{ReferID: row.Item.ReferID, Number: row.Item.Number}
+	}
+	erased, err := c.store.Eraser.Erased(ctx, c.account, qs)
+	if err != nil {
+		return nil, err
+	}
+	var left []ledger.Row
+	for i, row := range rows {
+		if erased[i].At.IsZero() {
+			left = append(left, row)
+		}
+	}
+	c.erased += int64(len(rows) - len(left))
+	return left, nil
 }
 
 // completeOrders adds the rows of the file that stand elsewhere to the orders for
