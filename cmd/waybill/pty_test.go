@@ -176,6 +176,16 @@ func TestCreateWithoutTerminal(t *testing.T) {
 	}
 }
 
+// A workbook is no text for a terminal.
+func TestWorkbookNeedsFile(t *testing.T) {
+	w := newHome(t)
+	for _, args := range [][]string{{"list", "-o", "xlsx"}, {"runs", "list", "-o", "xlsx", "--out", "-"}} {
+		if code, raw := w.terminal(100, args...); code != 2 || !strings.Contains(raw, "add --out FILE") || strings.Contains(raw, "PK") {
+			t.Errorf("%q: exit status %d: %s", args, code, raw)
+		}
+	}
+}
+
 func TestPipeBesideTerminal(t *testing.T) {
 	w := newWorld(t, "--latency", "500ms")
 	cmd := w.command("create", orders(t, w.home, 500, ascending))

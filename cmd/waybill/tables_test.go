@@ -292,6 +292,38 @@ func TestExcelFilesOpenInLibreOffice(t *testing.T) {
 	}
 }
 
+// LibreOffice opens the workbooks that tables are written to, and shows the values that CSV
+// has: identifiers as text, counts as numbers, times as times.
+func TestWorkbooksOpenInLibreOffice(t *testing.T) {
+	soffice := libreOffice(t)
+	if soffice == "" {
+		return
+	}
+	w := newWorldOfScripts(t)
+	w.env = append(w.env, "TZ=UTC")
+	var files []string
+	all := slices.Concat(tables, moreTables)
+	for i, args := range all {
+		file := filepath.Join(w.home, fmt.Sprintf("%d.xlsx", i))
+		w.run(append(slices.Clone(args), "-q", "-o", "xlsx", "--out", file)...)
+		files = append(files, file)
+	}
+	out := filepath.Join(w.home, "out")
+	saveAs(t, soffice, w.home, "", "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false", out, files...)
+	for i, args := range all {
+		what := fmt.Sprintf("%q", args)
+		opened, err := os.ReadFile(filepath.Join(out, fmt.Sprintf("%d.csv", i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := w.run(append(slices.Clone(args), "-q", "-o", "csv", "--csv-raw")...)
+		text = bytes.Replace(text, []byte("\noutput,csv,"), []byte("\noutput,xlsx,"), 1) // of config list
+		if diff := cmp.Diff(alike(parsed(t, what, text, ',')), alike(parsed(t, what, opened, ','))); diff != "" {
+			t.Errorf("%s: (-as CSV +in LibreOffice)\n%s", what, diff)
+		}
+	}
+}
+
 // LibreOffice takes times of ours for times, counts for numbers and identifiers for text.
 func TestExcelCellsHaveTypesInLibreOffice(t *testing.T) {
 	soffice := libreOffice(t)
@@ -333,12 +365,20 @@ func libreOffice(t *testing.T) string {
 // convert lets LibreOffice open CSV and save it in another format.
 func convert(t *testing.T, soffice, home string, separator rune, format, folder string, files ...string) {
 	t.Helper()
+	saveAs(t, soffice, home, fmt.Sprintf("--infilter=CSV:%d,34,76,1,,1033,false,true", separator), format, folder, files...)
+}
+
+// saveAs lets LibreOffice open files, with a filter for reading unless that is empty, and save
+// them in another format.
+func saveAs(t *testing.T, soffice, home, filter, format, folder string, files ...string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, soffice, append([]string{
-		"--headless", "--norestore", "-env:UserInstallation=file://" + filepath.Join(home, "profile"),
-		fmt.Sprintf("--infilter=CSV:%d,34,76,1,,1033,false,true", separator), "--convert-to", format, "--outdir", folder,
-	}, files...)...)
+	args := []string{"--headless", "--norestore", "-env:UserInstallation=file://" + filepath.Join(home, "profile")}
+	if filter != "" {
+		args = append(args, filter)
+	}
+	cmd := exec.CommandContext(ctx, soffice, append(append(args, "--convert-to", format, "--outdir", folder), files...)...)
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TZ=UTC"}
 	if said, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)

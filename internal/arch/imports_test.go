@@ -22,7 +22,7 @@ var rooms = map[string][]string{
 
 	// Edges: one foreign technology each.
 	"internal/term":      {"internal/redact"},
-	"internal/render":    {"internal/term"},
+	"internal/render":    {"internal/term", "internal/xlsx"},
 	"internal/shell":     {},
 	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
 	"internal/buildinfo": {},

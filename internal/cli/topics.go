@@ -252,6 +252,9 @@ FORMATS
   --excel     CSV that Excel opens by double click: byte order mark, CRLF, the
               separator of your locale (or --excel=semicolon, --excel=comma),
               local times without offset
+  -o xlsx     a workbook, with --out FILE: identifiers as text, counts as numbers,
+              local times; a header that stays in view, filters, and a sheet that
+              sums the rows up
   --jq EXPR   the JSON, filtered by a jq expression
   --out FILE  the result in a file, complete or not at all
 
@@ -270,7 +273,7 @@ With -o json and -o jsonl each line on standard error is a JSON object with a
 type: note, warning, error, and with -v progress. The error is the last one. It
 has code (a word of "waybill help exit-codes"), message, hint and nextCommand,
 and where they apply httpStatus, retryAfterSeconds and errors: [{file, line,
-column, value, message, hint}].
+column, value, message, hint}], of a workbook with sheet and cell.
 
 TERMINALS
 

@@ -102,7 +102,7 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"events list --columns problem", `--columns: only --dead has the column "problem"`, "add --dead, or choose of id, "},
 		{"events list --pending --columns problem", `--columns: only --dead has the column "problem"`, "or choose of delivery, target, "},
 		{"events list --columns xyz", `no column "xyz"`, "verified, delivery, event-id, event-time\n"},
-		{"list -o xml", `must be table, json, jsonl or csv, not "xml"`, ""},
+		{"list -o xml", `must be table, json, jsonl, csv or xlsx, not "xml"`, ""},
 		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
 	}
 	for _, tt := range tests {

@@ -42,7 +42,7 @@ func FromOS(flags []Flag) Sources {
 // Config is every setting, decided. It is read only, and so safe for
 // concurrent use. It can be printed: secrets show as `***`.
 type Config struct {
-	Output            string                       `mapstructure:"output"` // table, json, jsonl or csv
+	Output            string                       `mapstructure:"output"` // table, json, jsonl, csv or xlsx
 	Color             string                       `mapstructure:"color"`  // auto, always or never
 	Quiet             bool                         `mapstructure:"quiet"`
 	Verbose           bool                         `mapstructure:"verbose"`

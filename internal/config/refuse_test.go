@@ -37,7 +37,7 @@ func TestUserFileRefused(t *testing.T) {
 		{"no value", "account:\n", ":1: account: must be text, but has no value"},
 		{"list for text", "account: [x]\n", ":1: account: must be text, not a list or keys"},
 		{"boolean for text", "account: true\n", ":1: account: must be text, not true or false (put it in quotes if it is a string)"},
-		{"choice", "output: jsn\n", `:1: output: must be table, json, jsonl or csv, not "jsn", did you mean json?`},
+		{"choice", "output: jsn\n", `:1: output: must be table, json, jsonl, csv or xlsx, not "jsn", did you mean json?`},
 		{"text for boolean", "strip_spaces: maybe\n", `:1: strip_spaces: must be true or false, not "maybe"`},
 		{"number for boolean", "strip_spaces: 1\n", ":1: strip_spaces: must be true or false"},
 		{"text for integer", "concurrency: many\n", `:1: concurrency: must be a whole number from 1 to 256, not "many"`},
@@ -153,7 +153,7 @@ func TestFlagsAndEnvironmentRefused(t *testing.T) {
 		want  string
 	}{
 		{"duration", nil, []config.Flag{flag("timeout", "30")}, `--timeout: "30" needs a unit`},
-		{"choice", nil, []config.Flag{flag("output", "yaml")}, `--output: must be table, json, jsonl or csv, not "yaml"`},
+		{"choice", nil, []config.Flag{flag("output", "yaml")}, `--output: must be table, json, jsonl, csv or xlsx, not "yaml"`},
 		{"empty flag", nil, []config.Flag{flag("store", "")}, "--store: must be the path of a file that is not empty"},
 		{"empty --config", nil, []config.Flag{flag("config", "")}, "--config: must be the path of a file"},
 		{"pair", nil, []config.Flag{flag("map", "referId")}, `--map: must be NAME=VALUE, not "referId"`},

@@ -124,7 +124,7 @@ var table = sync.OnceValue(func() []setting {
 func showing() []setting {
 	return []setting{
 		{Setting: Setting{
-			Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv"},
+			Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv", "xlsx"},
 			Help: "output format",
 		}, preset: "table"},
 		{Setting: Setting{

@@ -60,7 +60,7 @@ func (p *page) row(r *Rows, cells []Cell) error {
 		case c.ID && isCut(text):
 			text = term.Truncate(text, max(p.widths[i], usualID))
 		}
-		row[i] = Cell{text, cells[place].Style}
+		row[i] = Cell{Text: text, Style: cells[place].Style}
 	}
 	if p.widths != nil {
 		return p.line(r, row)
@@ -281,7 +281,7 @@ func (p *page) measure() (widths, usual []int) {
 func (p *page) header() []Cell {
 	row := make([]Cell, len(p.columns))
 	for i, c := range p.columns {
-		row[i] = Cell{term.Visible(c.Name), term.Heading}
+		row[i] = Cell{Text: term.Visible(c.Name), Style: term.Heading}
 	}
 	return row
 }

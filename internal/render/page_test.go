@@ -157,7 +157,7 @@ func coloured(texts ...string) []Cell {
 	styles := []func(string) term.Style{statusStyle, func(string) term.Style { return term.Faint }, statusStyle}
 	cells := make([]Cell, len(texts))
 	for i, text := range texts {
-		cells[i] = Cell{text, styles[i](text)}
+		cells[i] = Cell{Text: text, Style: styles[i](text)}
 	}
 	return cells
 }

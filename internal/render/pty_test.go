@@ -46,7 +46,7 @@ func TestTableFollowsTheTerminal(t *testing.T) {
 	hostile := "\x1b[2J\u202e\x9b\r" + strings.Repeat("x", 100)
 	write := func(out *term.Writer) error {
 		r := NewTable(out, Column{Name: "NUMBER"}, Column{Name: "EVENT", Flex: true}, Column{Name: "STATUS"})
-		if err := r.Add([]Cell{{Text: "1Z999AA10123456784"}, {Text: hostile}, {"Delivered", term.Good}}); err != nil {
+		if err := r.Add([]Cell{{Text: "1Z999AA10123456784"}, {Text: hostile}, {Text: "Delivered", Style: term.Good}}); err != nil {
 			return err
 		}
 		return r.Flush()

@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-var errFormat = errors.New("csv can't be filtered: use -o json or -o jsonl")
+var errFormat = errors.New("csv and xlsx can't be filtered: use -o json or -o jsonl")
 
 // JQError is a jq expression that does not compile or, if Running, failed on
 // a value.

@@ -1,6 +1,6 @@
 // Package render turns plain values into what a user asked for: tables and
 // fields for people, JSON, JSON Lines and CSV for programs, filtered by jq if
-// wanted. It decides nothing about the values.
+// wanted, and XLSX workbooks. It decides nothing about the values.
 //
 // Text given to it may be foreign. In human output it is made visible, in JSON
 // escaped, in CSV guarded against spreadsheets. Every error of a write is
@@ -9,6 +9,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -22,6 +23,7 @@ const (
 	JSON  Format = "json"  // one value
 	JSONL Format = "jsonl" // a value a line
 	CSV   Format = "csv"
+	XLSX  Format = "xlsx" // a workbook, a sheet for each table
 )
 
 // Options say how results are printed. The zero value prints tables.
@@ -30,6 +32,7 @@ type Options struct {
 	JQ     string // filter of JSON output, empty for none; with table it makes the format json
 	CSVRaw bool   // CSV cells as they are, whatever a spreadsheet makes of them
 	Excel  byte   // CSV is what Excel opens by double click, cells separated by this; 0 if not
+	Title  string // name of the sheets of a workbook
 	Live   bool   // each element is written when it is added: somebody is waiting for it
 }
 
@@ -42,6 +45,7 @@ type Printer struct {
 	raw    bool
 	excel  byte
 	live   bool
+	book   *workbook // nil but for a workbook
 }
 
 // New returns a Printer. It writes nothing. The error is a [*JQError] for an
@@ -52,13 +56,15 @@ func New(out *term.Writer, o Options) (*Printer, error) {
 	case "":
 		p.format = Table
 	case Table, JSON, JSONL, CSV:
+	case XLSX:
+		p.book = newWorkbook(out, o.Title)
 	default:
-		return nil, fmt.Errorf("output %q: want table, json, jsonl or csv", o.Format)
+		return nil, fmt.Errorf("output %q: want table, json, jsonl, csv or xlsx", o.Format)
 	}
 	if o.JQ == "" {
 		return p, nil
 	}
-	if p.format == CSV {
+	if p.format == CSV || p.format == XLSX {
 		return nil, &JQError{Expr: o.JQ, Err: errFormat}
 	}
 	if p.format == Table {
@@ -78,16 +84,38 @@ func (p *Printer) Format() Format { return p.format }
 // Machine reports whether the format is json or jsonl.
 func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
 
-// Excel reports whether CSV is made for Excel.
-func (p *Printer) Excel() bool { return p.excel != 0 }
+// Excel reports whether CSV is made for Excel, or a workbook is.
+func (p *Printer) Excel() bool { return p.excel != 0 || p.format == XLSX }
+
+// Text adds text to a workbook that is in no table, each line in a row.
+func (p *Printer) Text(text string) error {
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		if err := p.book.line(strings.TrimRight(line, "\n")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends a workbook with a sheet of those facts and the counts of its rows; of
+// another format it does nothing. cut is how many texts were longer than a cell.
+func (p *Printer) Close(facts []Fact) (cut int64, err error) {
+	if p.book == nil {
+		return 0, nil
+	}
+	err = p.book.close(facts)
+	return p.book.w.Cut(), err
+}
 
 // Out returns where results go.
 func (p *Printer) Out() *term.Writer { return p.out }
 
-// Table begins a table of many rows, or CSV if that is the format.
+// Table begins a table of many rows, or CSV or a sheet if that is the format.
 func (p *Printer) Table(columns ...Column) *Rows {
 	var r *Rows
-	if p.format == CSV && p.Excel() {
+	if p.book != nil {
+		r = p.book.table(columns...)
+	} else if p.format == CSV && p.Excel() {
 		r = NewExcelCSV(p.out, p.excel, columns...)
 	} else if p.format == CSV {
 		r = NewCSV(p.out, p.raw, columns...)

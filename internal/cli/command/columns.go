@@ -228,18 +228,21 @@ type Table[T any] struct {
 	columns []Column[T]
 	text    []func(T) string
 	cells   []render.Cell
+	typed   bool // cells of times are times
 }
 
-// BeginTable begins a table of those columns, or CSV if that is the format.
+// BeginTable begins a table of those columns, or CSV or a sheet if that is the format.
 func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 	shown, err := shownColumns(o, columns)
 	if err != nil {
 		return nil, err
 	}
-	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown))}
+	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown)), typed: o.IsWorkbook()}
 	headers := make([]render.Column, len(shown))
 	for i, c := range shown {
 		headers[i] = c.Column
+		headers[i].Right = c.Right || c.Count != nil
+		headers[i].Clock = c.Excel != nil
 		t.text = append(t.text, c.text(o))
 	}
 	t.rows = o.Table(headers...)
@@ -252,6 +255,9 @@ func (t *Table[T]) Add(v T) error {
 		t.cells[i] = render.Cell{Text: t.text[i](v)}
 		if c.Style != nil {
 			t.cells[i].Style = c.Style(v)
+		}
+		if t.typed && c.Time != nil {
+			t.cells[i].Time = c.Time(v)
 		}
 	}
 	return t.rows.Add(t.cells)

@@ -49,6 +49,7 @@ func exitRules() []exitRule {
 		{As[*config.KeyError], Usage, ""},
 		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},
 		{inputError, Usage, ""},
+		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
 		{invalidJQ, Usage, "see the jq manual: https://jqlang.org/manual"},
 		{As[*ExitError], Failed, ""}, // brings its own code
 		{As[*PartialError], Partial, ""},

@@ -203,7 +203,7 @@ func FlagValues(f *pflag.Flag) []string {
 // the settings'.
 func GlobalFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
-	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl or csv")
+	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl, csv or xlsx")
 	f.Bool("json", false, "same as -o json")
 	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
 	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`", excelSeparators()...)

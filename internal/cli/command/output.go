@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -22,6 +26,8 @@ type Output struct {
 	file *AtomicFile     // nil for standard output
 
 	columns []string // of --columns; nil for those of the format
+	io      *term.IO
+	facts   []render.Fact // of the summary of a workbook
 }
 
 // runsUntilStopped reports whether a command runs until it is stopped, and prints as things
@@ -40,8 +46,8 @@ func watches(cmd *cobra.Command) bool {
 // where there is no terminal for it.
 func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
 	switch {
-	case format == string(render.CSV):
-		return "", Usagef("omit -o csv or --watch", "--watch does not support CSV")
+	case format == string(render.CSV) || format == string(render.XLSX):
+		return "", Usagef("omit -o "+format+" or --watch", "--watch does not support %s", strings.ToUpper(format))
 	case format == string(render.Table) && jq == "" && !cmd.Flags().Changed("out") && io.CanRedraw():
 		return format, nil
 	}
@@ -78,7 +84,7 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 // newOutput checks --jq and --out before anything is done. live writes every
 // result at once, and JSON as JSON Lines.
 func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
-	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) {
+	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)
 	}
 	jq, err := cmd.Flags().GetString("jq")
@@ -110,18 +116,25 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{ctx: cmd.Context(), columns: columns}
+	o := &Output{ctx: cmd.Context(), columns: columns, io: a.IO}
+	title := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	if a.Hard != nil {
 		o.ctx = a.Hard
 	}
 	stream := a.IO.Out
+	if format == string(render.XLSX) {
+		if (path == "" || path == StdinName) && stream.IsTerminal() {
+			return nil, Usagef("add --out FILE, such as --out "+shell.Word(strings.ReplaceAll(title, " ", "-")+".xlsx"), "-o xlsx writes a workbook, which a terminal can't show")
+		}
+		o.facts = []render.Fact{{Name: "command", Value: "waybill " + title}, {Name: "created", Value: render.LocalTime(time.Now())}}
+	}
 	if path != "" && path != StdinName {
 		if o.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
 			return nil, err
 		}
 		stream = term.Plain(o.file)
 	}
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Excel: separator, Live: live || printsAtOnce(cmd)})
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Excel: separator, Title: title, Live: live || printsAtOnce(cmd)})
 	if err != nil {
 		o.Discard()
 		return nil, err
@@ -132,7 +145,11 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 // End puts the file of --out in its place if a whole result was written: also
 // that of a command that ends with a status which stands beside a result.
 func (o *Output) End(err error) error {
-	if o.file == nil || !o.file.written {
+	cut, bookErr := o.Close(o.facts)
+	if cut > 0 {
+		o.io.Warning("%s longer than a cell can be, and cut: -o json has all of it", Plural(cut, "text"))
+	}
+	if err = errors.Join(err, bookErr); o.file == nil || !o.file.written {
 		return err
 	}
 	if code, _ := CodeAndHint(err); (code == Failed || code == Usage) && !errors.Is(err, ErrFound) || code == Store {
@@ -148,8 +165,18 @@ func (o *Output) Discard() {
 	}
 }
 
-// IsCSV reports whether the format is CSV.
-func (o *Output) IsCSV() bool { return o.Format() == render.CSV }
+// IsCSV reports whether the format is CSV, or a workbook, which has the same tables.
+func (o *Output) IsCSV() bool { return o.Format() == render.CSV || o.IsWorkbook() }
+
+// IsWorkbook reports whether the format is XLSX.
+func (o *Output) IsWorkbook() bool { return o.Format() == render.XLSX }
+
+// AddFact adds a line to the summary of a workbook; in other formats there is none.
+func (o *Output) AddFact(name, value string) {
+	if o.IsWorkbook() {
+		o.facts = append(o.facts, render.Fact{Name: name, Value: value})
+	}
+}
 
 // ForPeople reports whether results are read by people on a terminal: with ages of what
 // is known, times to the minute, and colours.
@@ -177,7 +204,12 @@ func (o *Output) Result(v any, format string, args ...any) error {
 func (o *Output) BeginList() *render.List { return o.List(o.ctx) }
 
 // Line prints a line of text between blocks.
-func (o *Output) Line(format string, args ...any) error { return o.Out().Printf(format+"\n", args...) }
+func (o *Output) Line(format string, args ...any) error {
+	if o.IsWorkbook() {
+		return o.Text(fmt.Sprintf(format, args...))
+	}
+	return o.Out().Printf(format+"\n", args...)
+}
 
 // Fields prints the fields of one thing: one below the other, or as CSV of names
 // and values.
@@ -282,6 +314,9 @@ func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 // made visible. No bytes are a result too.
 func (o *Output) Bytes(b []byte) error {
 	o.Whole()
+	if o.IsWorkbook() {
+		return o.Text(string(b))
+	}
 	_, err := o.Out().Write(b)
 	return err
 }
@@ -295,7 +330,7 @@ func (o *Output) Whole() {
 
 // Raw prints foreign JSON, indented and made visible; what is no JSON as text.
 func (o *Output) Raw(b []byte) error {
-	if !json.Valid(b) {
+	if !json.Valid(b) || o.IsWorkbook() {
 		return o.Line("%s", b)
 	}
 	_, err := o.Out().Write(append(term.EscapeJSON(nil, render.Indented(nil, b)), '\n'))

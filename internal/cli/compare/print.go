@@ -70,7 +70,7 @@ func columns(c *comparison) []command.Column[difference] {
 		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(d difference) string { return d.row.Item.ReferID }},
 		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(d difference) string { return d.row.Item.Number }},
 		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Extra: true}, Cell: func(d difference) string { return d.row.Item.CarrierCode }},
-		{Column: render.Column{Name: "DIFFERENCE", CSV: "difference"}, CSVCell: func(d difference) string { return string(d.kind) }, Cell: func(d difference) string {
+		{Column: render.Column{Name: "DIFFERENCE", Tally: true, CSV: "difference"}, CSVCell: func(d difference) string { return string(d.kind) }, Cell: func(d difference) string {
 			if d.field != "" {
 				return d.kind.words() + ": " + d.field
 			}

@@ -74,7 +74,7 @@ type exporter struct {
 
 func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if call.Out.IsCSV() {
-		return command.Usagef("omit -o csv", "deliveries are exported as JSON Lines")
+		return command.Usagef("omit -o "+string(call.Out.Format()), "deliveries are exported as JSON Lines")
 	}
 	if len(o.IDs) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")

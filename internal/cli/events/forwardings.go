@@ -251,7 +251,7 @@ func cutMiddle(text string, n int) string {
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[forwardingJSON] {
 	return []command.Column[forwardingJSON]{
 		targetColumn(out),
-		{Column: render.Column{Name: "STATE"}, Cell: func(j forwardingJSON) string { return j.words(now) }, Style: func(j forwardingJSON) term.Style {
+		{Column: render.Column{Name: "STATE", Tally: true}, Cell: func(j forwardingJSON) string { return j.words(now) }, Style: func(j forwardingJSON) term.Style {
 			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
 		}},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,7 @@ target; its value is read once at the start.`,
 // runListen receives until ctx ends, or its time, or there are enough events.
 func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if c.Out.IsCSV() {
-		return command.Usagef("use -o jsonl", "listen does not support CSV")
+		return command.Usagef("use -o jsonl", "listen does not support %s", strings.ToUpper(string(c.Out.Format())))
 	}
 	if o.ExitAfter < 0 {
 		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)

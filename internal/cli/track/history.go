@@ -125,7 +125,7 @@ func changeColumns(n view.StatusNames) []command.Column[changeLine] {
 		{Column: render.Column{Name: "RECEIVED"}, Time: func(l changeLine) time.Time { return l.version.Learnt }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l changeLine) string { return l.number }},
 		{Column: render.Column{Name: "SOURCE"}, Cell: func(l changeLine) string { return view.VersionSource(l.version) }},
-		{Column: render.Column{Name: "STATUS"}, Cell: func(l changeLine) string { return n.VersionStatus(l.version) }},
+		{Column: render.Column{Name: "STATUS", Tally: true}, Cell: func(l changeLine) string { return n.VersionStatus(l.version) }},
 		{Column: render.Column{Name: "CHANGE"}, Cell: func(l changeLine) string { return l.change }},
 	}
 }
