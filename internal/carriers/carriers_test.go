@@ -66,6 +66,7 @@ func TestReadNamesTheForm(t *testing.T) {
 		"1Z999AA10123456784":                 "UPS 1Z",
 		"1z 999 aa1 01 2345 6784":            "UPS 1Z",
 		"RB123456785GB":                      "Royal Mail, Parcelforce S10",
+		"RB123456785XK":                      "postal service of XK S10",
 		"RB123456785TV":                      "postal service of TV S10",
 		"986578788855":                       "FedEx Express (12 digits)",
 		"364123734778":                       "GLS 12 digits",
@@ -119,6 +120,22 @@ func TestFormsAreWhole(t *testing.T) {
 	if n < 50 || checked < 25 {
 		t.Errorf("%d forms, %d of them with a rule", n, checked)
 	}
+}
+
+// Whatever a cell holds, its form is read without a fault.
+func FuzzRead(f *testing.F) {
+	for _, number := range []string{"1Z999AA10123456784", "RB123456785GB", "4201002334249200190132607600833457", "Ω1234567890\xff", "01015026003653c", "-"} {
+		f.Add(number)
+	}
+	f.Fuzz(func(t *testing.T, number string) {
+		r := carriers.Read(number)
+		if r.Wrong() && (!r.Known() || !r.Form.Checked) {
+			t.Errorf("%q is wrong for %v", number, r.Form)
+		}
+		if fixed, ok := carriers.Digits(number); ok && carriers.Read(fixed).Wrong() {
+			t.Errorf("%q becomes %q, which is wrong", number, fixed)
+		}
+	})
 }
 
 func BenchmarkRead(b *testing.B) {

@@ -104,6 +104,7 @@ var forms = []*form{
 	checked("La Poste", "Colissimo", "[5-9]@#{11}", "metacpan.org/pod/Business::Colissimo, from the Colissimo label specification", gs1).after(2, ""),
 	open("La Poste", "tracked letter", "[0-4]@#{11}", "laposte.fr, tracking help"),
 	open("PostNL", "3S", "3S*{7,20}", "developer.postnl.nl, barcode service"),
+	open("Swiss Post", "99", "99#{16}|99.##.#{6}.#{8}", "post.ch, barcode manual for business customers"),
 	open("bpost", "24 digits", "3232#{20}", "bpost, Shipping Manager API"),
 	open("Correos", "PK or PQ", "P[A-Z]*{20,21}", "correos.es, tracking help"),
 	open("Australia Post", "article number", "@@#{19}|33@{2,4}*{8,18}|99[67]#{5}@{3}#{13,20}", "neodynamic.com/barcodes/Australia-Post-Domestic-eParcel-Barcode.aspx"),
@@ -140,6 +141,9 @@ func (f *form) named(s string) Form {
 	named := f.Form
 	if named.Carrier == "" {
 		named.Carrier = postalService(s[11:])
+		if userAssigned(s[11:]) {
+			named.Name += " (no country has the code " + s[11:] + ")"
+		}
 	}
 	return named
 }
