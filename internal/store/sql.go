@@ -78,7 +78,7 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 // each runs a query and calls f for each of its rows, in one go: f must not
 // wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	query = d.rewrite(query)
+	query, args = d.rewrite(query), matchables(args)
 	return d.read(ctx, func() (again bool, err error) {
 		rows, err := d.engine.Readers.QueryContext(ctx, query, args...)
 		if err != nil {
@@ -96,7 +96,7 @@ func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
-	query = d.rewrite(query)
+	query, args = d.rewrite(query), matchables(args)
 	err = d.read(ctx, func() (again bool, err error) {
 		ok, err = found(d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...))
 		return true, err

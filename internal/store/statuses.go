@@ -90,7 +90,10 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	}
 	if l.isSorted() {
 		sorted, err := l.sorted(ctx)
-		return []statusList{sorted}, err
+		if err != nil {
+			return nil, err
+		}
+		return []statusList{sorted}, nil
 	}
 	lists, err := l.rows(ctx)
 	if l.withoutRow() {
@@ -344,7 +347,7 @@ func textList(texts []string) string {
 }
 
 // quoted returns a text as it stands in a statement.
-func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
 
 // list returns the list of what a query finds.
 func (l *lister) list(query string, width int, after, to int64) *queriedList {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -23,6 +24,26 @@ func checkText(namesAndTexts ...string) error {
 		}
 	}
 	return nil
+}
+
+// matchable returns a text that every database can compare: one that none keeps
+// becomes one that equals nothing.
+func matchable(s string) string {
+	if checkText("", s) == nil {
+		return s
+	}
+	return strings.ReplaceAll(strings.ToValidUTF8(s, lastText), "\x00", lastText)
+}
+
+// matchables returns the arguments of a query with texts that every database can compare.
+func matchables(args []any) []any {
+	all := slices.Clone(args)
+	for i, arg := range all {
+		if s, ok := arg.(string); ok {
+			all[i] = matchable(s)
+		}
+	}
+	return all
 }
 
 // clean returns s with what cannot be kept replaced. It is for texts that only

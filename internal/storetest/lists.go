@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 func filtersByStatus(w *world) {
@@ -21,6 +23,36 @@ func filtersByStatus(w *world) {
 		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": ids(1, 2, 3, 4, 5, 6),
 	} {
 		w.same("status "+status, w.list(ledger.Filter{Status: status}), want)
+	}
+}
+
+// A text that no store keeps is not found; it is no error.
+func textsThatNoneKeepsFindNothing(w *world) {
+	w.run(plan(), entries(1, 2)...)
+	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
+	for _, bad := range []string{"R\xff", "R\x00", "\x00'", "\xff*", "R\xff*"} {
+		found, err := w.Find(w.Context(), account, bad, "")
+		w.must(err)
+		byNumber, err := w.FindAll(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}})
+		w.must(err)
+		w.same("found", len(found)+len(byNumber[0])+len(byNumber[1]), 0)
+		for _, f := range []ledger.Filter{
+			{ReferIDs: []string{bad}},
+			{ReferIDs: []string{bad}, Order: ledger.ByReference},
+			{Carrier: bad},
+			{Status: bad},
+		} {
+			w.same(fmt.Sprintf("list by %+v", f), len(w.list(f)), 0)
+		}
+		for _, q := range []inbox.Query{
+			{EventID: bad},
+			{EventIDPrefix: bad},
+			{Kind: bad},
+			{TrackingNumber: bad},
+			{Trackings: &inbox.TrackingKeys{Numbers: []string{bad}, RouterIDs: []string{bad}}},
+		} {
+			w.same(fmt.Sprintf("events by %+v", q), len(collect(w, w.Events(w.Context(), q))), 0)
+		}
 	}
 }
 

@@ -17,6 +17,7 @@ var trackingTests = map[string]func(*world){
 	"FindsByNumber":            findsByNumber,
 	"FindsAmongMany":           findsAmongMany,
 	"FiltersByStatus":          filtersByStatus,
+	"TextsThatNoneKeeps":       textsThatNoneKeepsFindNothing,
 	"FiltersByRun":             filtersByRun,
 	"FiltersByTime":            filtersByTime,
 	"FiltersByState":           filtersByState,
