@@ -77,7 +77,7 @@ var rooms = map[string][]string{
 	"internal/cli/setup":     commands("command", "view"),
 	"internal/cli/observed":  commands("command", "view"),
 	"internal/cli/storage":   commands("command", "input", "view"),
-	"internal/cli/doctor":    commands("command", "events", "storage"),
+	"internal/cli/doctor":    commands("command", "events", "observed"),
 	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "listen", "observed", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 

@@ -199,8 +199,18 @@ func (c *canaryTest) ways() []func() (env []string, stdin string) {
 			return []string{"WAYBILL_API_KEY_FILE=-", "WAYBILL_WEBHOOK_SECRET=" + c.hook.secret}, c.key.secret + "\n"
 		},
 		func() ([]string, string) { return []string{"WAYBILL_CONFIG=" + settings, passwordFile}, "" },
+		func() ([]string, string) {
+			return []string{"WAYBILL_API_KEY_KEYRING=k", "WAYBILL_WEBHOOK_SECRET=" + c.hook.secret, passwordFile}, ""
+		},
 	}
 }
+
+// keyringOf is a keyring with one secret.
+type keyringOf struct{ secret string }
+
+func (k keyringOf) Get(context.Context, string) (string, error) { return k.secret, nil }
+func (keyringOf) Set(context.Context, string, string) error     { return nil }
+func (keyringOf) Delete(context.Context, string) error          { return nil }
 
 // stopper ends a command that serves once it says so, and keeps what is written.
 type stopper struct {
@@ -250,6 +260,7 @@ func (c *canaryTest) runUntil(do func(), folder string, way func() ([]string, st
 			}
 			return ""
 		},
+		Keyring: keyringOf{c.key.secret},
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: set, WorkDir: folder, Home: folder}
 		},
@@ -449,7 +460,7 @@ func (c *canaryTest) walkCommand(cmd *cobra.Command, folder string, ways []func(
 	}
 	for i, way := range ways {
 		c.run(folder, way, nil, append(slices.Clone(full), "--debug")...)
-		c.run(folder, way, []string{"WAYBILL_BASE_URL=" + c.service + "/" + []string{"refused", "redirect", "page", "failed"}[i], "WAYBILL_ACCOUNT=a"}, append(slices.Clone(full), "-v")...)
+		c.run(folder, way, []string{"WAYBILL_BASE_URL=" + c.service + "/" + []string{"refused", "redirect", "page", "failed", "refused"}[i], "WAYBILL_ACCOUNT=a"}, append(slices.Clone(full), "-v")...)
 	}
 	c.run(folder, ways[0], nil, append(slices.Clone(full), "-o", "json")...)
 	c.run(folder, ways[1], nil, append(slices.Clone(full), "-o", "csv")...)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/buildinfo"
+	"github.com/waybill-cli/waybill/internal/cli/observed"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -32,6 +33,8 @@ settings.json  which settings are set, and where; texts are masked as ***
 version.json   version of waybill and of the system
 store.json     sizes of the store's tables, settings of its database, and how many
                requests and deliveries failed with which status, and when
+observed.json  result of "waybill observed export": statuses, kinds of events, fields and
+               headers that were met of the service; samples are masked
 
 It contains no keys, no secrets, no referIds, no tracking numbers, and nothing that
 was sent or received. The home folder is written as ~.
@@ -48,9 +51,13 @@ func (x *examination) collect(ctx context.Context) ([]entry, error) {
 		{name: "version.json", about: "version and system", value: buildinfo.Read()},
 	}
 	if x.broken == nil {
+		summary := x.storeSummary(ctx)
 		all = append(all,
 			entry{name: "settings.json", about: "which settings are set and where, texts masked", value: settingsOf(x.call.Config)},
-			entry{name: "store.json", about: "sizes of the store, classes of failures", value: x.storeSummary(ctx)})
+			entry{name: "store.json", about: "sizes of the store, classes of failures", value: summary})
+		if summary.observed != nil {
+			all = append(all, entry{name: "observed.json", about: "result of waybill observed export: what was met of the service", value: summary.observed})
+		}
 	}
 	secrets := x.call.Redactor()
 	for i := range all {
@@ -136,6 +143,8 @@ type storeSummary struct {
 	Tables    []tableSummary    `json:"tables"`
 	Processes []processSummary  `json:"processes"`
 	Failures  []failureSummary  `json:"failures"`
+
+	observed any // see [observed.Export]; nil without a store
 }
 
 type databaseSetting struct {
@@ -200,6 +209,10 @@ func (x *examination) readStore(ctx context.Context, s *storeSummary) error {
 			one.Last = &f.Last
 		}
 		s.Failures = append(s.Failures, one)
+	}
+	account, _ := config.SameLoopback(x.call.Config.Account)
+	if s.observed, err = observed.Export(ctx, db, account); err != nil {
+		return err
 	}
 	found, err := db.Inspect(ctx)
 	for _, p := range found.Problems {

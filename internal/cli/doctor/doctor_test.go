@@ -190,13 +190,21 @@ func shortLived(t *testing.T) tls.Certificate {
 
 func (s *scene) factory(stdout io.Writer) *command.Factory {
 	return &command.Factory{App: &app.App{
-		IO:     term.New(strings.NewReader(""), stdout, io.Discard, s.facts),
-		Getenv: func(string) string { return "" },
+		IO:      term.New(strings.NewReader(""), stdout, io.Discard, s.facts),
+		Getenv:  func(string) string { return "" },
+		Keyring: keys{},
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: s.env, WorkDir: s.home, Home: s.home}
 		},
 	}}
 }
+
+// keys is a keyring that has every entry.
+type keys struct{}
+
+func (keys) Get(context.Context, string) (string, error) { return "key-of-the-keyring", nil }
+func (keys) Set(context.Context, string, string) error   { return errors.New("not settable") }
+func (keys) Delete(context.Context, string) error        { return errors.New("not settable") }
 
 // examine runs the command of the scene and returns what it found, its exit status and
 // standard output.
@@ -244,6 +252,7 @@ var scenes = []struct {
 	{"a broken variable", func(s *scene) { s.set("WAYBILL_RATE", "x") }, []kind{configBroken}},
 	{"a variable that is none", func(s *scene) { s.set("WAYBILL_RATTE", "2") }, []kind{unknownVariable}},
 	{"no key in its file", func(s *scene) { s.set("WAYBILL_API_KEY_FILE", s.write("key", 0o600, "")) }, []kind{keyUnusable}},
+	{"a key in the keyring", func(s *scene) { s.set("WAYBILL_API_KEY_KEYRING", "entry") }, []kind{keyFound}},
 	{"a key that others may read", func(s *scene) { s.set("WAYBILL_API_KEY_FILE", s.write("key", 0o644, "k1\n")) }, []kind{keyReadable}},
 	{"http through a proxy", func(s *scene) {
 		s.set("WAYBILL_BASE_URL", "http://service.example")

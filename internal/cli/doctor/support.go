@@ -40,8 +40,9 @@ its content before you send it.
 
 It contains the result of "waybill doctor", which settings are set and where, with
 text values masked, versions, the sizes of the store's tables, and how many requests
-and deliveries failed with which status. It contains no secrets, no referIds, no
-tracking numbers, and nothing that was sent or received.
+and deliveries failed with which status, and what "waybill observed export" writes.
+It contains no secrets, no referIds, no tracking numbers, and no values that were
+sent or received.
 
 Without a terminal it is written with --yes only. An existing file is never replaced.`,
 		Example: command.Example("waybill support bundle", "waybill support bundle --out bundle.zip --yes"),

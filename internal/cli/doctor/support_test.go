@@ -23,7 +23,7 @@ func TestBundleContent(t *testing.T) {
 	text := s.bundle()
 	for _, want := range []string{
 		`"table": "rows"`, `"key": "webhook.secret"`, `"key": "rate",` + "\n    \"value\": \"2\"", `"message": "~/.config/waybill/config.yaml (`,
-		`"check": "access"`, `"platform": "`, `"failures": []`, `"key": "carriers"`,
+		`"check": "access"`, `"platform": "`, `"failures": []`, `"key": "carriers"`, `"about": "What a client met`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)

@@ -51,17 +51,15 @@ func runExport(ctx context.Context, c *command.Call, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	j := exportJSON{Program: buildinfo.UserAgent(), Exported: time.Now().UTC().Truncate(time.Second), About: aboutExport, Entries: []entryJSON{}}
 	undocumented := map[observed.Kind]int{}
 	done := exportedJSON{File: path, Entries: len(entries)}
 	for _, e := range entries {
-		j.Entries = append(j.Entries, toJSON(e, nil))
 		if !e.Documented {
 			undocumented[e.Kind]++
 			done.Undocumented++
 		}
 	}
-	text, err := json.MarshalIndent(j, "", "  ")
+	text, err := json.MarshalIndent(newExportJSON(entries), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -93,6 +91,21 @@ func runExport(ctx context.Context, c *command.Call, path string) (err error) {
 	c.IO.Note("It has names, types, counts, times and masked samples; read it before you send it")
 	return errors.Join(err, c.Out.Result(done, "Wrote %s, of which %s not documented%s, to %s",
 		plural(done.Entries, "entry", "entries"), plural(done.Undocumented, "is", "are"), listed, path))
+}
+
+func newExportJSON(entries []observed.Entry) exportJSON {
+	j := exportJSON{Program: buildinfo.UserAgent(), Exported: time.Now().UTC().Truncate(time.Second), About: aboutExport, Entries: []entryJSON{}}
+	for _, e := range entries {
+		j.Entries = append(j.Entries, toJSON(e, nil))
+	}
+	return j
+}
+
+// Export returns what export writes, of what was observed until its last command. It
+// writes nothing to the store.
+func Export(ctx context.Context, from observed.Store, account string) (any, error) {
+	entries, _, err := read(ctx, from, account)
+	return newExportJSON(entries), err
 }
 
 // plural returns n with a word for one or for several.

@@ -119,23 +119,33 @@ func register(ctx context.Context, c *command.Call) ([]observed.Entry, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	origins := []observed.Origin{{}, {Unverified: true}}
-	if account := c.Account(ctx); account != "" {
-		origins = append(origins, observed.Origin{Account: account})
+	all, notKept, err := read(ctx, db.Observed, c.Account(ctx))
+	if err != nil {
+		return nil, err
 	}
-	registers := make([][]observed.Entry, len(origins))
-	for i, of := range origins {
-		if registers[i], err = db.Observed.Observed(ctx, of); err != nil {
-			return nil, err
-		}
-	}
-	all, notKept := observed.Sum(registers...)
 	for _, kind := range observed.Kinds() {
 		if n := notKept[kind]; n > 0 {
 			c.IO.Warning("%s of kind %s not kept: there are %d entries of it already", command.Plural(n, "observation"), kind, observed.MaxEntries)
 		}
 	}
 	return all, nil
+}
+
+// read returns what the registers of the account have, and how many of each kind they
+// had no room for.
+func read(ctx context.Context, from observed.Store, account string) (all []observed.Entry, notKept map[observed.Kind]int64, err error) {
+	origins := []observed.Origin{{}, {Unverified: true}}
+	if account != "" {
+		origins = append(origins, observed.Origin{Account: account})
+	}
+	registers := make([][]observed.Entry, len(origins))
+	for i, of := range origins {
+		if registers[i], err = from.Observed(ctx, of); err != nil {
+			return nil, nil, err
+		}
+	}
+	all, notKept = observed.Sum(registers...)
+	return all, notKept, nil
 }
 
 // list prints those entries that keep takes.
