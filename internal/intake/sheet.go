@@ -334,7 +334,7 @@ func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 		}
 		return ps
 	}
-	p.Value = s.Text
+	p.Value, p.Kind = s.Text, tracking.KindDamaged
 	if p.Odd && (t.opt.AcceptOdd || t.opt.Refs) {
 		if t.opt.Refs {
 			return ps
