@@ -27,7 +27,7 @@ func (s *Session) trace(x api.Exchange) {
 	s.IO.Note("< %d (after %s)", x.Status, x.Took)
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
 		value := strings.Join(x.Header[name], ", ")
-		if secretHeader(name) {
+		if SecretHeader(name) {
 			value = "***"
 		}
 		s.IO.Note("< %s: %s", name, value)
@@ -35,7 +35,8 @@ func (s *Session) trace(x api.Exchange) {
 	s.IO.Note("< %s", start(x.Answer))
 }
 
-func secretHeader(name string) bool {
+// SecretHeader reports whether a header of a request or response may hold a secret.
+func SecretHeader(name string) bool {
 	switch strings.ToLower(name) {
 	case "authorization", "cookie", "set-cookie", "proxy-authorization":
 		return true

@@ -76,9 +76,10 @@ var rooms = map[string][]string{
 	"internal/cli/listen":    commands("command", "events", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
 	"internal/cli/observed":  commands("command", "view"),
+	"internal/cli/request":   commands("command"),
 	"internal/cli/storage":   commands("command", "input", "view"),
 	"internal/cli/doctor":    commands("command", "events", "observed"),
-	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "listen", "observed", "runs", "setup", "signature", "storage", "track"),
+	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "listen", "observed", "request", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
 	"github.com/waybill-cli/waybill/internal/cli/observed"
+	"github.com/waybill-cli/waybill/internal/cli/request"
 	"github.com/waybill-cli/waybill/internal/cli/runs"
 	"github.com/waybill-cli/waybill/internal/cli/setup"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
@@ -101,6 +102,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"demo", setup.NewDemo},
 		{"probe", setup.NewProbe},
 		{"observed", observed.New},
+		{"api", request.New},
 		{"config", setup.NewConfig},
 		{"profile", setup.NewProfile},
 		{"init", setup.NewInit},

@@ -231,7 +231,7 @@ func TestBuildingTheTreeReadsNothing(t *testing.T) {
 
 // tableless are the commands that print no table, or one thing of which a table is a part.
 var tableless = []string{
-	"completion bash", "completion fish", "completion powershell", "completion zsh",
+	"api", "completion bash", "completion fish", "completion powershell", "completion zsh",
 	"auth login", "auth logout", "auth status", "config edit", "config get", "config set", "config unset", "init", "profile use",
 	"demo", "doctor", "events export", "events import", "events prune",
 	"events readmit", "events show", "help", "listen", "observed export", "probe", "runs dismiss", "runs prune", "sandbox",

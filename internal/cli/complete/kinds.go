@@ -88,7 +88,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"STATUS,...":   {values: statuses, list: true},
 	}
 	for _, name := range []string{
-		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NUMBER", "P", "PARAMETER", "PATH", "QUERY",
+		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NAME=JSON", "NAME=VALUE", "NUMBER", "P", "PARAMETER", "PATH", "QUERY",
 		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE",
 	} {
 		all[name] = nothing

@@ -1,0 +1,126 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Request is a request of the user's own.
+type Request struct {
+	Operation Operation
+	Method    string
+
+	URL string
+
+	body []byte
+}
+
+// Response is the whole answer to one.
+type Response struct {
+	Proto  string
+	Status int
+	Header http.Header
+	Body   []byte
+	JSON   bool // Body is one whole JSON value
+}
+
+// PathError says what is wrong with the path of a request.
+type PathError struct{ Path, Problem string }
+
+func (e *PathError) Error() string { return "path " + e.Path + ": " + e.Problem }
+
+// ErrUnanswered says that a request left that may change something, and what became of
+// it is not known.
+var ErrUnanswered = errors.New("sent, but it is not known what the service did")
+
+// NewRequest returns a request for a path below the base URL, with the query that the
+// path and the values hold, and a JSON body; nil for none. The error is a [*PathError]
+// for a path that names a host or leads out of the base URL.
+func (c *Client) NewRequest(method, path string, query url.Values, body []byte) (Request, error) {
+	u, problem := parsePath(path)
+	if problem != "" {
+		return Request{}, &PathError{Path: path, Problem: problem}
+	}
+	target := *c.base
+	target.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + u.EscapedPath()
+	target.Path = strings.TrimSuffix(c.base.Path, "/") + u.Path
+	target.RawQuery = u.RawQuery
+	if more := query.Encode(); more != "" {
+		target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+more, "&")
+	}
+	return Request{Operation: OperationOf(u.Path), Method: method, URL: target.String(), body: body}, nil
+}
+
+// parsePath reads a path with its query, or says what is wrong with it.
+func parsePath(path string) (u *url.URL, problem string) {
+	first, _, _ := strings.Cut(path, "/")
+	first, _, _ = strings.Cut(first, "?")
+	switch {
+	case strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r == 0x7f }):
+		return nil, "has white space or control characters; write them as %20 and the like"
+	case strings.ContainsRune(path, '\\'):
+		return nil, `has a backslash; separate with "/"`
+	case strings.HasPrefix(path, "//"), strings.ContainsAny(first, ":@"):
+		return nil, "names a host; requests go to base_url alone"
+	case strings.ContainsRune(path, '#'):
+		return nil, `has a "#"; write %23`
+	}
+	u, err := url.Parse("/" + strings.TrimPrefix(path, "/"))
+	if err == nil {
+		_, err = url.ParseQuery(u.RawQuery)
+	}
+	if err != nil || u.Host != "" || u.User != nil || u.Opaque != "" {
+		return nil, "is not a path"
+	}
+	for segment := range strings.SplitSeq(u.EscapedPath(), "/") {
+		plain, err := url.PathUnescape(segment)
+		switch {
+		case err != nil || strings.ContainsAny(plain, `/\`) || strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			return nil, "has an escaped slash, backslash or control character"
+		case plain == ".." || plain == ".":
+			return nil, `has a segment "` + plain + `"; name the path from base_url`
+		}
+	}
+	return u, ""
+}
+
+// Send sends a request once. The error is a [*StatusError] for an answer that is not
+// 2xx, a [*ConnectError] if none came, and an [*AnswerError] for an incomplete one;
+// of a request that may have changed something, it matches [ErrUnanswered] too if that
+// is not known. The response is whole where the error is nil or a StatusError.
+func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
+	x := c.do(ctx, r.Operation, r.Method, r.URL, r.body, c.timeout(queryTimeout))
+	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
+	unknown := func(err error) error {
+		if safe || !x.sent {
+			return err
+		}
+		return errors.Join(ErrUnanswered, err)
+	}
+	switch {
+	case errors.Is(x.err, errNoKey):
+		return Response{}, x.err
+	case x.status == 0 && errors.Is(ctx.Err(), context.Canceled):
+		return Response{}, unknown(ctx.Err())
+	case x.status == 0:
+		return Response{}, unknown(c.unanswered(x))
+	case x.cut || x.err != nil:
+		problem := "incomplete"
+		if x.err == nil {
+			problem = "larger than 32 MiB"
+		}
+		return Response{}, unknown(&AnswerError{Status: x.status, Problem: problem, Excerpt: excerpt(x.answer)})
+	}
+	res := Response{Proto: "HTTP/1.1", Status: x.status, Header: x.header, Body: x.answer, JSON: x.body.JSON()}
+	if x.status >= 200 && x.status < 300 {
+		return res, nil
+	}
+	err := error(newStatusError(x))
+	if x.status >= http.StatusInternalServerError || x.status == http.StatusRequestTimeout || x.status == http.StatusTooEarly {
+		err = unknown(err)
+	}
+	return res, err
+}
