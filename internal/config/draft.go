@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -22,6 +21,9 @@ var ErrChanged = errors.New("changed by another program meanwhile")
 
 // lockWait is how long others may take to replace the user file.
 const lockWait = 10 * time.Second
+
+// lockPause is how long to wait before the lock is tried again.
+const lockPause = 5 * time.Millisecond
 
 // Draft is a change of the user file that is being made.
 type Draft struct {
@@ -161,24 +163,26 @@ func (d *Draft) replace(data []byte) error {
 // behind where an open file can be removed.
 func lockBeside(path string) (unlock func(), err error) {
 	path += ".lock"
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	for {
+	for end := time.Now().Add(lockWait); ; {
 		l := flock.New(path, flock.SetPermissions(0o600))
-		if _, err := l.TryLockContext(ctx, 5*time.Millisecond); err != nil {
-			if errors.Is(err, context.DeadlineExceeded) {
-				err = errors.New("another program holds the lock " + path)
-			}
+		locked, err := l.TryLock()
+		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		mine, errMine := l.Stat()
-		now, errNow := os.Stat(path)
-		if errMine == nil && errNow == nil && os.SameFile(mine, now) { // else its last holder removed it
-			return func() {
-				_ = os.Remove(path) // one that stays does no harm
-				_ = l.Close()
-			}, nil
+		if locked {
+			mine, errMine := l.Stat()
+			now, errNow := os.Stat(path)
+			if errMine == nil && errNow == nil && os.SameFile(mine, now) { // else its last holder removed it
+				return func() {
+					_ = os.Remove(path) // one that stays does no harm
+					_ = l.Close()
+				}, nil
+			}
 		}
-		_ = l.Close() // the lock of a file that is gone
+		_ = l.Close() // another holds it, or it is the lock of a file that is gone
+		if time.Now().After(end) {
+			return nil, errors.New("another program holds the lock " + path)
+		}
+		<-time.After(lockPause)
 	}
 }

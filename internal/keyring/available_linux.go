@@ -3,7 +3,6 @@ package keyring
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 )
 
@@ -14,7 +13,7 @@ func available() error {
 		return nil
 	}
 	for _, name := range []string{"bus", "dbus-session"} {
-		if _, err := os.Stat(filepath.Join("/run/user", strconv.Itoa(os.Getuid()), name)); err == nil {
+		if _, err := os.Stat("/run/user/" + strconv.Itoa(os.Getuid()) + "/" + name); err == nil {
 			return nil
 		}
 	}

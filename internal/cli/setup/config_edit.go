@@ -60,7 +60,7 @@ func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
 		if err := b.IO.Edit(ctx, editor, copied); err != nil {
 			return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, kept(copied, before))
 		}
-		data, err := os.ReadFile(copied) //nolint:gosec // our own copy
+		data, err := os.ReadFile(copied)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func copyBeside(path string, data []byte) (string, error) {
 
 // kept removes a copy that is as it was, and says where a changed one is.
 func kept(copied string, before []byte) string {
-	if data, err := os.ReadFile(copied); err == nil && bytes.Equal(data, before) { //nolint:gosec // our own copy
+	if data, err := os.ReadFile(copied); err == nil && bytes.Equal(data, before) {
 		_ = os.Remove(copied) // it holds nothing new
 		return ""
 	}
