@@ -240,3 +240,26 @@ func TestCheckKey(t *testing.T) {
 		t.Error("IsSecret is wrong")
 	}
 }
+
+// What is not changed keeps its lines, empty ones too.
+func TestSetKeepsEmptyLines(t *testing.T) {
+	for _, before := range []string{
+		"# mine\n\nbase_url: https://a.example # where\n\n# how fast\nrate: 2\n\nprofiles:\n  # the other\n  test:\n    quiet: true\n\n    account: shop\n\n  live:\n    quiet: false\n",
+		"query:\n  absent:\n    - message: |-\n        one\n\n        more\n\nquiet: true\n",
+		"carriers:\n\n  A: a\n\n  # of B\n  B: b # too\n\n# end\n",
+	} {
+		src, path := userFile(t, before)
+		if _, err := config.Set(src, "", config.Assignment{Key: "concurrency", Value: "7"}); err != nil {
+			t.Fatal(err)
+		}
+		if data, _ := os.ReadFile(path); !strings.Contains(string(data), "concurrency: 7\n") || strings.Count(string(data), "\n\n") < strings.Count(before, "\n\n") {
+			t.Errorf("set:\n%s\nof\n%s", data, before)
+		}
+		if _, err := config.Set(src, "", config.Assignment{Key: "concurrency", Unset: true}); err != nil {
+			t.Fatal(err)
+		}
+		if data, _ := os.ReadFile(path); string(data) != before {
+			t.Errorf("set and removed:\n%q\nwant\n%q", data, before)
+		}
+	}
+}

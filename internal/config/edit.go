@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -71,8 +73,47 @@ func (d *Draft) judge(data []byte, profile string, changes []Change) (userFile, 
 	return made, err
 }
 
-// edited returns the text of a user file with changes made.
+// edited returns the text of a user file with changes made. Empty lines stay where
+// that changes no value.
 func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
+	made, fault := encoded(old, profile, changes)
+	if fault != nil || !bytes.Contains(old, []byte("\n\n")) {
+		return made, fault
+	}
+	spaced, fault := encoded(markBlank(old), profile, changes)
+	if fault != nil {
+		return made, nil
+	}
+	var want, got any
+	spaced = append(bytes.TrimRight(blankMarks.ReplaceAll(spaced, nil), "\n"), '\n')
+	if yaml.Unmarshal(made, &want) != nil || yaml.Unmarshal(spaced, &got) != nil || !reflect.DeepEqual(got, want) {
+		return made, nil
+	}
+	return spaced, nil
+}
+
+// blankMark takes the place of an empty line, which the encoder would drop.
+const blankMark = "#\u00a0empty"
+
+var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
+
+// markBlank marks the empty lines of a YAML text, with the indentation of the line
+// after them.
+func markBlank(text []byte) []byte {
+	lines := strings.Split(string(text), "\n")
+	indent := ""
+	for i, line := range slices.Backward(lines[:len(lines)-1]) { // the last ends in no newline
+		if content := strings.TrimLeft(line, " "); strings.TrimSpace(line) != "" {
+			indent = line[:len(line)-len(content)]
+		} else {
+			lines[i] = indent + blankMark
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// encoded is edited without the empty lines.
+func encoded(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 	root, fault := parse(old)
 	if fault != nil {
 		return nil, fault

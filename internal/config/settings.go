@@ -344,6 +344,7 @@ func Variables() []Variable {
 		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},
 		{"HTTP_PROXY", "proxy where --insecure-http allows http"},
 		{"NO_PROXY", "hosts to reach without the proxy"},
+		{"VISUAL", "editor of `waybill config edit`; without it EDITOR, else vi (notepad on Windows)"},
 		{"NO_COLOR", "no color when set and not empty"},
 		{"CLICOLOR_FORCE", "color without a terminal too, when set and neither empty nor 0"},
 		{"TERM", "dumb: no color, no spinner"},
