@@ -153,23 +153,6 @@ func (s *steps) load(ctx context.Context, ts []*Target) error {
 	return s.findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
 }
 
-// findErased finds the targets that were erased: the service is not asked about them.
-func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) error {
-	var qs []tracking.Query
-	for _, t := range ts {
-		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
-	}
-	found, err := store.Eraser.Erased(ctx, s.Account, qs)
-	if err != nil {
-		return err
-	}
-	for i, t := range ts {
-		byRefer, byNumber := !found[2*i].At.IsZero(), !found[2*i+1].At.IsZero()
-		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
-	}
-	return nil
-}
-
 // loadRows looks up the rows of targets. A REF that is no referId, but a number of
 // which a row is known, is that number.
 func (s *steps) loadRows(ctx context.Context, store *Store, ts []*Target) error {

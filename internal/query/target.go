@@ -2,6 +2,7 @@ package query
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -184,4 +185,21 @@ func (t *Target) orderOf() string {
 		ref = r.Item.ReferID
 	}
 	return ref
+}
+
+// findErased finds the targets that were erased: the service is not asked about them.
+func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) error {
+	var qs []tracking.Query
+	for _, t := range ts {
+		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
+	}
+	found, err := store.Eraser.Erased(ctx, s.Account, qs)
+	if err != nil {
+		return err
+	}
+	for i, t := range ts {
+		byRefer, byNumber := !found[2*i].At.IsZero(), !found[2*i+1].At.IsZero()
+		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
+	}
+	return nil
 }

@@ -84,8 +84,10 @@ func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (b
 		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.account_id = $1 AND n.folded = $2 AND n.folded <> ''"
 		sightings = "sightings x WHERE x.account_id IN (0, $1) AND x.folded = $2 AND x.folded <> ''"
 	}
-	for _, part := range []string{"SELECT x.id, 0, x.account_id, x.refer_id, x.number FROM " + rows,
-		"SELECT 0, x.id, x.account_id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)"} {
+	for _, part := range []string{
+		"SELECT x.id, 0, x.account_id, x.refer_id, x.number FROM " + rows,
+		"SELECT 0, x.id, x.account_id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
+	} {
 		more, err := list(ctx, e.d.each, func(s scanner) (one shipment, err error) {
 			err = s.Scan(&one.row, &one.sighting, &one.account, &one.ReferID, &one.Number)
 			return one, err

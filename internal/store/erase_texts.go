@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -35,48 +36,49 @@ func (e *erasure) search(ctx context.Context, query string, byText bool, limit i
 	if e.words.empty() {
 		return nil
 	}
-	var last any = int64(-1)
-	if byText {
-		last = ""
-	}
-	for {
-		page, err := list(ctx, e.d.each, func(s scanner) (k kept, err error) {
-			if byText {
-				err = s.Scan(&k.ref, &k.text)
-			} else {
-				err = s.Scan(&k.id, &k.text)
-			}
-			return k, err
-		}, query, last, limit)
+	for last := (kept{id: -1}); ; {
+		page, err := e.searchPage(ctx, query, byText, last, limit)
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		var named []kept
-		for _, k := range page {
-			raw, err := unpack(k.text)
-			if err != nil {
-				raw = nil // nobody can read it
-			}
-			if e.words.inBytes(raw) {
-				named = append(named, kept{id: k.id, ref: k.ref})
-			}
+		last = page[len(page)-1]
+		named := slices.DeleteFunc(page, func(k kept) bool { return !e.names(k.text) })
+		if len(named) == 0 {
+			continue
 		}
-		if len(named) > 0 {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-				for _, k := range named {
-					if err := found(ctx, t, k, done); err != nil {
-						return err
-					}
+		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+			for _, k := range named {
+				if err := found(ctx, t, k, done); err != nil {
+					return err
 				}
-				return nil
-			}); err != nil {
-				return err
 			}
-		}
-		if last = page[len(page)-1].id; byText {
-			last = page[len(page)-1].ref
+			return nil
+		}); err != nil {
+			return err
 		}
 	}
+}
+
+// searchPage returns the lines after last.
+func (e *erasure) searchPage(ctx context.Context, query string, byText bool, last kept, limit int) ([]kept, error) {
+	var after any = last.id
+	if byText {
+		after = last.ref
+	}
+	return list(ctx, e.d.each, func(s scanner) (k kept, err error) {
+		if byText {
+			err = s.Scan(&k.ref, &k.text)
+		} else {
+			err = s.Scan(&k.id, &k.text)
+		}
+		return k, err
+	}, query, after, limit)
+}
+
+// names reports whether kept bytes name what is erased. Those that can't be read do not.
+func (e *erasure) names(packed []byte) bool {
+	raw, err := unpack(packed)
+	return err == nil && e.words.inBytes(raw)
 }
 
 // change returns what runs a statement for a line and counts it.

@@ -241,7 +241,7 @@ func erasesAgain(w *world) {
 
 // endingContext ends after so many questions about its end.
 type endingContext struct {
-	context.Context
+	context.Context //nolint:containedctx // it is one
 
 	left   *int
 	cancel context.CancelFunc

@@ -74,7 +74,7 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	}
 	defer conn.ExecContext(context.WithoutCancel(ctx), "RESET lock_timeout") //nolint:errcheck // others wait no longer than that
 	for _, t := range tables {
-		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize()
+		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
 		if t.own {
 			_, err = conn.ExecContext(ctx, command)
 		}

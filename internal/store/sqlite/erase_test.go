@@ -56,18 +56,24 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 			break
 		}
 		long := strings.Repeat("x", 4000) // is compressed
-		must(d.Settle(ctx, []ledger.Settlement{{Batch: batches[0].ID, State: ledger.Rejected, Reason: "invalid number " + number, HTTPStatus: 422, Began: time.Now(),
-			Answer: fmt.Appendf(nil, `{"message":"\u0031Z999AA10123456784 of %s","more":%q}`, ref, long)}}))
+		must(d.Settle(ctx, []ledger.Settlement{{
+			Batch: batches[0].ID, State: ledger.Rejected, Reason: "invalid number " + number, HTTPStatus: 422, Began: time.Now(),
+			Answer: fmt.Appendf(nil, `{"message":"\u0031Z999AA10123456784 of %s","more":%q}`, ref, long),
+		}}))
 	}
 	for n := range 3 { // earlier ones become versions
 		seen := ledger.NewSighting(tracking.Tracking{Status: "1", RouterID: "R-ERASE-77"}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
-		must(d.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Digest: []byte{byte(n)},
-			Raw: fmt.Appendf(nil, `{"trackingNumber":%q,"n":%d}`, number, n)}}))
+		must(d.Record(ctx, account, []ledger.RecordedAnswer{{
+			ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Digest: []byte{byte(n)},
+			Raw: fmt.Appendf(nil, `{"trackingNumber":%q,"n":%d}`, number, n),
+		}}))
 	}
 	put := func(body string) inbox.Delivery {
 		t.Helper()
-		delivery, rows := inbox.Decode(inbox.Delivery{ReceivedAt: time.Now(), Path: "/" + number, RawQuery: "n=" + number, Header: []webhook.Field{{Name: "X-Number", Value: number}},
-			Body: []byte(body), Verified: inbox.Yes})
+		delivery, rows := inbox.Decode(inbox.Delivery{
+			ReceivedAt: time.Now(), Path: "/" + number, RawQuery: "n=" + number, Header: []webhook.Field{{Name: "X-Number", Value: number}},
+			Body: []byte(body), Verified: inbox.Yes,
+		})
 		_, err := d.Put(ctx, delivery, rows)
 		must(err)
 		return delivery
