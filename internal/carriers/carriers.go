@@ -80,22 +80,30 @@ func Read(number string) Reading {
 // lookalikes are letters that are read or typed for digits, and which.
 var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1")
 
-// Digits returns the number with the letters O, Q, I and L replaced by the digits
-// that look like them, if only so it has a form whose check digit fits.
-func Digits(number string) (string, bool) {
-	if !strings.ContainsAny(number, "OQILoqil") {
+// Corrected returns the number with what is likely meant, if only so it has a form
+// whose check digit fits: digits for the letters O, Q, I and L, which look like
+// them, and 1Z where one of the two characters is another.
+func Corrected(number string) (string, bool) {
+	s := clean(number)
+	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z')
+	if !nearly1Z && !strings.ContainsAny(s, "OQIL") {
 		return "", false
 	}
-	s := clean(number)
 	if r := Read(s); r.Known() && !r.Wrong() {
 		return "", false
 	}
+	fits := func(fixed string) bool {
+		r := Read(fixed)
+		return fixed != s && r.Form.Checked && !r.Wrong()
+	}
 	// A prefix may have such letters itself: they stay.
 	for keep := range min(len(s), 4) {
-		fixed := s[:keep] + lookalikes.Replace(s[keep:])
-		if r := Read(fixed); fixed != s && r.Form.Checked && !r.Wrong() {
+		if fixed := s[:keep] + lookalikes.Replace(s[keep:]); fits(fixed) {
 			return fixed, true
 		}
+	}
+	if nearly1Z && fits("1Z"+s[2:]) {
+		return "1Z" + s[2:], true
 	}
 	return "", false
 }

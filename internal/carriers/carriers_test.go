@@ -88,7 +88,7 @@ func TestReadNamesTheForm(t *testing.T) {
 	}
 }
 
-func TestDigitsReplacesLookalikes(t *testing.T) {
+func TestCorrectedReplacesWhatIsLikelyWrong(t *testing.T) {
 	for number, want := range map[string]string{
 		"1Z999AA1O123456784":     "1Z999AA10123456784",
 		"IZ999AA10123456784":     "1Z999AA10123456784",
@@ -96,9 +96,12 @@ func TestDigitsReplacesLookalikes(t *testing.T) {
 		"94OO109699938860246573": "9400109699938860246573",
 		"1Z999AA10123456784":     "",
 		"ORDER-O1":               "",
+		"2Z5R89390357567127":     "1Z5R89390357567127",
+		"1A5R89390357567127":     "1Z5R89390357567127",
+		"2Z5R89390357567128":     "",
 		"CO1031500001879":        "",
 	} {
-		got, ok := carriers.Digits(number)
+		got, ok := carriers.Corrected(number)
 		if got != want || ok != (want != "") {
 			t.Errorf("%s: %q; want %q", number, got, want)
 		}
@@ -132,7 +135,7 @@ func FuzzRead(f *testing.F) {
 		if r.Wrong() && (!r.Known() || !r.Form.Checked) {
 			t.Errorf("%q is wrong for %v", number, r.Form)
 		}
-		if fixed, ok := carriers.Digits(number); ok && carriers.Read(fixed).Wrong() {
+		if fixed, ok := carriers.Corrected(number); ok && carriers.Read(fixed).Wrong() {
 			t.Errorf("%q becomes %q, which is wrong", number, fixed)
 		}
 	})

@@ -36,7 +36,7 @@ const (
 	Unusual        Kind = "unusual"          // some other note on a good row
 	CheckDigit     Kind = "check-digit"      // it is wrong in every form that the number has
 	UnknownCarrier Kind = "unknown-carrier"  // most numbers of one length fit no published rule
-	LookAlike      Kind = "look-alike"       // a character that looks like the right one
+	LookAlike      Kind = "look-alike"       // a character that looks like the right one, or is nearly right
 	LowerCase      Kind = "lower-case"       // letters that carriers write as capitals
 	LostZeros      Kind = "lost-zeros"       // leading zeros are missing
 	SeveralInCell  Kind = "several-in-cell"  // more than one number in a cell

@@ -159,13 +159,13 @@ func (c *Collector) examineForm(number string, at place) error {
 			return err
 		}
 	}
-	fixed, alike := carriers.Digits(number)
+	fixed, alike := carriers.Corrected(number)
 	switch {
 	case alike:
 		if r.Wrong() {
 			n.Wrong++
 		}
-		return c.report(c.finding(Warning, LookAlike, at, number, "a letter in place of a digit of "+carriers.Read(fixed).Form.String(), "write "+fixed))
+		return c.report(c.finding(Warning, LookAlike, at, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
 	case r.Form.Checked && r.Form.Loose:
 		return c.countRule(number, at, r, n)
 	case r.Wrong():

@@ -102,7 +102,7 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	if c.policy, err = o.Policy(call.Config); err != nil {
 		return err
 	}
-	if err = input.CheckSaveMap(call, o.SaveMap); err != nil {
+	if err := input.CheckSaveMap(call, o.SaveMap); err != nil {
 		return err
 	}
 	if c.in, err = openInput(ctx, call, o); err != nil {

@@ -84,7 +84,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := input.SaveMap(in.call, in.saveMap); err != nil {
+	if err := input.SaveMap(in.call, in.saveMap); err != nil { //nolint:contextcheck // a file is replaced whole
 		return err
 	}
 	printNotes(in.io, in.judged)
