@@ -86,6 +86,7 @@ func TestStoreOnAServer(t *testing.T) {
 		{"store check", "PostgreSQL", 0},
 		{"store check -o json", `"sound": true`, 0},
 		{"store backup dump", "pg_dump --format=custom --schema=", 2},
+		{"store backup dump -o json", `"backupCommand": "pg_dump --format=custom --schema=`, 2},
 		{"store prune --older-than 0s --dry-run", "Would remove 1 run,", 0},
 		{"store prune --older-than 0s", "Removed 1 run,", 0},
 		{"store prune --older-than 0s -o json", `"freeBytes": null`, 0},

@@ -98,8 +98,8 @@ type dumpJSON struct {
 	Restore string `json:"restoreCommand"`
 }
 
-// printDump prints how to back up a store on a server. That is an error: nothing was
-// backed up.
+// printDump prints how to back up a store on a server. That is an error of usage: nothing
+// was backed up, and to repeat the command does not help.
 func printDump(c *command.Call, place, file string) error {
 	u, err := url.Parse(place)
 	if err != nil {
@@ -117,7 +117,10 @@ func printDump(c *command.Call, place, file string) error {
 	if err := c.Out.Result(j, "%s\n# restores it, where there is no schema %s:\n%s", j.Backup, schema, j.Restore); err != nil {
 		return err
 	}
-	return command.Usagef("run the command that was printed; pg_dump of the server's version or later", "nothing was backed up: a store on a server is backed up by pg_dump")
+	return &command.ExitError{
+		Code: command.Usage, Err: errors.New("nothing was backed up: `waybill store backup` copies files, and pg_dump backs up a store on a server"),
+		Hint: "run the next command, with pg_dump of the server's version or later", Next: j.Backup,
+	}
 }
 
 // checkTarget returns an error unless a copy of the store may be put at file: a store
