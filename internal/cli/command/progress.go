@@ -67,6 +67,13 @@ func (p *Progress) Add(n int64) {
 	p.done += n
 }
 
+// Done returns how many are done.
+func (p *Progress) Done() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.done
+}
+
 // AddKnown counts n more that were done before: they are no part of the rate.
 func (p *Progress) AddKnown(n int64) {
 	p.mu.Lock()

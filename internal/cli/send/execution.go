@@ -41,6 +41,7 @@ type Execution struct {
 	// Partial says that the input was not staged to its end.
 	Partial bool
 
+	accepted   int64         // rows that were recorded as accepted meanwhile
 	sending    time.Duration // what sending took
 	unprovable bool          // unknown rows stay so, since there is no accepted row to compare with
 }
@@ -67,7 +68,11 @@ func (k *Execution) execute(ctx context.Context) error {
 	}
 	requests, sent, sendErr := k.send(ctx, toSend+toQuery)
 	if command.As[*store.Error](sendErr) && !errors.Is(sendErr, ledger.ErrNotClaimed) {
-		return sendErr // it can't be read either
+		if errors.Is(sendErr, store.ErrGone) {
+			return sendErr // nothing of it is there any more
+		}
+		// It can't be read either.
+		return fmt.Errorf("%w; before that, %s of %s recorded as accepted", sendErr, command.Number(k.accepted), command.Plural(toSend+toQuery, "row"))
 	}
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
 		next := k.next() + " --check-first"
@@ -196,6 +201,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	if job.Partial() && command.As[*command.UsageError](err) {
 		err = &command.ExitError{Code: command.Partial, Err: errors.New("stopped: an input changed while it was read"), Hint: partialHint}
 	}
+	k.accepted = progress.Done()
 	progress.Stop()
 	return requests, job.Sent(), err
 }

@@ -1,0 +1,44 @@
+//go:build !windows
+
+package cli_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/pgtest"
+)
+
+// A create whose store goes away says how far it came.
+func TestCreateSaysHowFarItCameWhenTheServerWentAway(t *testing.T) {
+	t.Parallel()
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	var calls atomic.Int32
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost && calls.Add(1) == 2 {
+			if err := server.Stop(r.Context(), "immediate"); err != nil {
+				t.Error(err)
+			}
+		}
+		_, _ = w.Write([]byte(`{"message":"taken"}`))
+	}))
+	defer service.Close()
+	input := filepath.Join(t.TempDir(), "orders.csv")
+	if err := os.WriteFile(input, []byte("referId,trackingNumber\nA1,1Z999AA10123456784\nA2,1Z999AA10123456785\nA3,1Z999AA10123456786\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + server.NewURL(t)}
+	code, stdout, stderr := run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
+	if code != command.Store || !strings.Contains(stderr, "; before that, 1 of 3 rows recorded as accepted\n") || !strings.Contains(stderr, "next: waybill create ") {
+		t.Errorf("status %d: %s%s", code, stdout, stderr)
+	}
+}
