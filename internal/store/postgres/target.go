@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -116,12 +117,73 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	}
 	// Its text may hold a part of a password. Of the causes, those of files are safe.
 	message := "not a PostgreSQL store, or the service or a PG* variable that it uses has an error"
-	if file, ok := errors.AsType[*os.PathError](err); ok {
-		message = file.Error()
-	} else if strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != "" {
-		message = "no such service, or it has an error"
+	wrong := wrongOption(text)
+	file, isFile := errors.AsType[*os.PathError](err)
+	switch {
+	case isFile:
+		message = nameFile(text, file)
+	case wrong != "":
+		message = wrong
+	case strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != "":
+		message = serviceError()
 	}
 	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
+}
+
+// options lists what a URL or a variable may set that the driver checks: a pattern of what
+// it takes, or none for a file.
+var options = []struct{ name, variable, pattern, takes string }{
+	{"port", "PGPORT", `[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*`, "a port"},
+	{"connect_timeout", "PGCONNECT_TIMEOUT", `[0-9]+`, "a number of seconds"},
+	{"sslmode", "PGSSLMODE", `disable|allow|prefer|require|verify-ca|verify-full`, "disable, allow, prefer, require, verify-ca or verify-full"},
+	{"sslnegotiation", "PGSSLNEGOTIATION", `postgres|direct`, "postgres or direct"},
+	{"target_session_attrs", "PGTARGETSESSIONATTRS", `any|read-write|read-only|primary|standby|prefer-standby`, "any, read-write, read-only, primary, standby or prefer-standby"},
+	{"sslrootcert", "PGSSLROOTCERT", "", ""},
+	{"sslcert", "PGSSLCERT", "", ""},
+	{"sslkey", "PGSSLKEY", "", ""},
+}
+
+// optionValue returns what a URL sets, or a variable, and which of them does.
+func optionValue(text, name, variable string) (value, setter string) {
+	u, err := url.Parse(text)
+	if err == nil && u.Query().Has(name) {
+		return u.Query().Get(name), name
+	}
+	return os.Getenv(variable), variable
+}
+
+// wrongOption says which option or variable has a value that the driver does not take;
+// empty if none has.
+func wrongOption(text string) string {
+	for _, o := range options {
+		value, setter := optionValue(text, o.name, o.variable)
+		if value != "" && o.pattern != "" && !regexp.MustCompile("^("+o.pattern+")$").MatchString(value) {
+			return fmt.Sprintf("%s is %q, and takes %s", setter, value, o.takes)
+		}
+	}
+	return ""
+}
+
+// nameFile says what is wrong with a file, and which option or variable names it.
+func nameFile(text string, err *os.PathError) string {
+	for _, o := range options {
+		if value, setter := optionValue(text, o.name, o.variable); o.pattern == "" && value == err.Path {
+			return setter + ": " + err.Error()
+		}
+	}
+	return err.Error()
+}
+
+// serviceError says why a service can't be used.
+func serviceError() string {
+	path, setter := os.Getenv("PGSERVICEFILE"), "PGSERVICEFILE"
+	if home, err := os.UserHomeDir(); path == "" && err == nil {
+		path, setter = filepath.Join(home, ".pg_service.conf"), "service"
+	}
+	if _, err := os.Stat(path); err != nil {
+		return setter + ": " + err.Error()
+	}
+	return "no such service in " + path + ", or it has an error"
 }
 
 // fallsBack reports whether another machine would be connected to in plain text where

@@ -32,6 +32,33 @@ func write(t *testing.T, path, text string, mode os.FileMode) string {
 	return path
 }
 
+// An error names the option or the variable that is wrong.
+func TestParseNamesWhatIsWrong(t *testing.T) {
+	home := cleanEnv(t)
+	gone := filepath.Join(home, "gone")
+	for _, tt := range []struct{ variable, value, text, want string }{
+		{"PGPORT", "abc", "postgres://", `PGPORT is "abc", and takes a port`},
+		{"PGSSLMODE", "always", "postgres://db.example/", `PGSSLMODE is "always", and takes disable, `},
+		{"PGCONNECT_TIMEOUT", "5s", "postgres://", `PGCONNECT_TIMEOUT is "5s", and takes a number of seconds`},
+		{"PGTARGETSESSIONATTRS", "master", "postgres://", `PGTARGETSESSIONATTRS is "master", and takes any, `},
+		{"PGSSLROOTCERT", gone, "postgres://db.example/?sslmode=verify-full", "PGSSLROOTCERT: open " + gone + ": "},
+		{"PGSERVICEFILE", gone, "service=team", "PGSERVICEFILE: stat " + gone + ": "},
+		{"", "", "service=team", "service: stat " + filepath.Join(home, ".pg_service.conf") + ": "},
+		{"", "", "postgres:///d?sslmode=always", `sslmode is "always", and takes disable, `},
+		{"", "", "postgres://db.example/?sslmode=verify-full&sslrootcert=" + gone, "sslrootcert: open " + gone + ": "},
+		{"", "", "postgres:///d?connect_timeout=x", `connect_timeout is "x", and takes a number of seconds`},
+	} {
+		t.Run(tt.want, func(t *testing.T) {
+			if tt.variable != "" {
+				t.Setenv(tt.variable, tt.value)
+			}
+			if _, err := Parse(tt.text, false); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("%v; want %s", err, tt.want)
+			}
+		})
+	}
+}
+
 func TestParsePlace(t *testing.T) {
 	home := cleanEnv(t)
 	t.Setenv("PGSERVICEFILE", write(t, filepath.Join(home, "services"), "[team]\nhost=127.0.0.2\nport=6000\ndbname=ops\nuser=u\nkeepalives=1\n", 0o600))
