@@ -324,6 +324,56 @@ func TestWorkbooksOpenInLibreOffice(t *testing.T) {
 	}
 }
 
+// What LibreOffice saves as a workbook is read as it is shown there.
+func TestWorkbookOfLibreOffice(t *testing.T) {
+	soffice := libreOffice(t)
+	if soffice == "" {
+		return
+	}
+	w := newHome(t)
+	const sheet = `<?xml version="1.0" encoding="UTF-8"?><office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0" xmlns:number="urn:oasis:names:tc:opendocument:xmlns:datastyle:1.0" xmlns:of="urn:oasis:names:tc:opendocument:xmlns:of:1.2" office:version="1.2" office:mimetype="application/vnd.oasis.opendocument.spreadsheet"><office:automatic-styles>
+<number:number-style style:name="N5"><number:number number:decimal-places="0" number:min-integer-digits="5"/></number:number-style>
+<number:number-style style:name="NE"><number:scientific-number number:decimal-places="2" number:min-integer-digits="1" number:min-exponent-digits="2"/></number:number-style>
+<number:date-style style:name="ND"><number:year number:style="long"/><number:text>-</number:text><number:month number:style="long"/><number:text>-</number:text><number:day number:style="long"/></number:date-style>
+<style:style style:name="padded" style:family="table-cell" style:data-style-name="N5"/><style:style style:name="science" style:family="table-cell" style:data-style-name="NE"/><style:style style:name="date" style:family="table-cell" style:data-style-name="ND"/>
+</office:automatic-styles><office:body><office:spreadsheet>
+<table:table table:name="Cover"><table:table-row><table:table-cell office:value-type="string"><text:p>Read me</text:p></table:table-cell></table:table-row></table:table>
+<table:table table:name="My orders">
+<table:table-row><table:table-cell table:number-columns-spanned="3" office:value-type="string"><text:p>Orders of November</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell table:number-rows-spanned="2" office:value-type="string"><text:p>referId</text:p></table:table-cell><table:table-cell table:number-columns-spanned="2" office:value-type="string"><text:p>Shipment</text:p></table:table-cell></table:table-row>
+<table:table-row><table:covered-table-cell/><table:table-cell office:value-type="string"><text:p>rawTrackingNumber</text:p></table:table-cell><table:table-cell office:value-type="string"><text:p>Sent</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell office:value-type="string"><text:p>00123</text:p></table:table-cell><table:table-cell office:value-type="string"><text:p>1Z999AA10123456784</text:p></table:table-cell><table:table-cell table:style-name="date" office:value-type="date" office:date-value="2026-11-20"/></table:table-row>
+<table:table-row table:visibility="collapse"><table:table-cell table:style-name="padded" office:value-type="float" office:value="42"/><table:table-cell office:value-type="float" office:value="123456789012"/></table:table-row>
+<table:table-row><table:table-cell table:formula="of:=&quot;ÄÖ-&quot;&amp;7" office:value-type="string"/><table:table-cell office:value-type="string"><text:p>RB123456785GB</text:p></table:table-cell></table:table-row>%s
+</table:table></office:spreadsheet></office:body></office:document>`
+	const bad = `
+<table:table-row><table:table-cell table:style-name="date" office:value-type="date" office:date-value="2026-03-04"/><table:table-cell office:value-type="float" office:value="12345678901234567890"/></table:table-row>
+<table:table-row><table:table-cell table:formula="of:=1/0" office:value-type="float"/><table:table-cell table:style-name="science" office:value-type="float" office:value="123456789012"/></table:table-row>`
+	for name, rows := range map[string]string{"good": "", "bad": bad} {
+		if err := os.WriteFile(filepath.Join(w.home, name+".fods"), fmt.Appendf(nil, sheet, rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saveAs(t, soffice, w.home, "", "xlsx", w.home, filepath.Join(w.home, "good.fods"), filepath.Join(w.home, "bad.fods"))
+	code, text, stderr := w.run("create", "good.xlsx", "--dry-run", "-o", "json", "--base-url", "http://127.0.0.1:1")
+	var got []string
+	for _, row := range regexp.MustCompile(`"referId": "([^"]*)",\s+"rawTrackingNumber": "([^"]*)"`).FindAllSubmatch(text, -1) {
+		got = append(got, string(row[1])+" "+string(row[2]))
+	}
+	if diff := cmp.Diff([]string{"00123 1Z999AA10123456784", "00042 123456789012", "ÄÖ-7 RB123456785GB"}, got); diff != "" || code != 0 {
+		t.Errorf("exit status %d: %s%s (-want +got)\n%s", code, text, stderr, diff)
+	}
+	if !strings.Contains(string(stderr), "hidden rows are read too: 1 row of sheet") {
+		t.Errorf("hidden rows: %s", stderr)
+	}
+	code, _, stderr = w.run("create", "bad.xlsx", "--base-url", "http://127.0.0.1:1")
+	for _, want := range []string{"'My orders'!A7: ", "'My orders'!B7: ", "'My orders'!A8: ", "'My orders'!B8: "} {
+		if !strings.Contains(string(stderr), want) || code != 2 {
+			t.Errorf("exit status %d, without %s: %s", code, want, stderr)
+		}
+	}
+}
+
 // LibreOffice takes times of ours for times, counts for numbers and identifiers for text.
 func TestExcelCellsHaveTypesInLibreOffice(t *testing.T) {
 	soffice := libreOffice(t)

@@ -103,7 +103,7 @@ CHECKS
 
 All rows are checked before anything is sent. If rows are bad, waybill shows each
 with file, line and column, and sends nothing. --rejects FILE writes the bad rows
-to a file that you can fix and read again. --skip-invalid sends the other rows. If
+to a file of the same format that you can fix and read again. --skip-invalid sends the other rows. If
 a file changes while it is read, waybill refuses it and sends nothing.
 
 White space around values is removed. Each row of a table must have as many cells

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/xlsx"
@@ -158,8 +159,8 @@ type Reader struct {
 
 // Close frees what a reader holds. After Next has returned an error that is done.
 func (r *Reader) Close() {
-	for i := len(r.release) - 1; i >= 0; i-- {
-		r.release[i]()
+	for _, release := range slices.Backward(r.release) {
+		release()
 	}
 	r.release = nil
 }

@@ -187,7 +187,7 @@ func (s *sheet) names() []string {
 		names[c.Column] = string(trim([]byte(s.text(i))))
 	}
 	s.wide = nil
-	for column := 0; column < xlsx.MaxColumns; column++ {
+	for column := range xlsx.MaxColumns {
 		m, ok := s.rows.Merged(column)
 		if !ok {
 			if column >= len(names) {
@@ -202,7 +202,7 @@ func (s *sheet) names() []string {
 			continue
 		}
 		for column >= len(names) {
-			names = append(names, "")
+			names = append(names, "") //nolint:makezero // a cell that is merged beyond the last one
 		}
 		if m.FirstRow == s.row.Number {
 			s.merged[m.String()] = names[column]

@@ -58,6 +58,7 @@ func (b *workbook) line(text string) error {
 	if b.lines == nil {
 		b.lines = b.table(Column{Name: "TEXT"})
 	}
+	b.rows-- // it is none of a table's
 	return b.lines.Row(text)
 }
 

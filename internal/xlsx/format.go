@@ -144,7 +144,7 @@ func parseFormat(code string) format {
 // its own, or a text in quotes or behind a backslash. A color or a currency is a
 // text, an elapsed time such as [h] is signs.
 func formatToken(code string) (token string, isText bool, rest string) {
-	end := -1
+	var end int
 	switch code[0] {
 	case '"':
 		end = strings.IndexByte(code[1:], '"')
@@ -288,8 +288,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 func (f format) fill(digits string) string {
 	first := slices.IndexFunc(f.parts, func(p formatPart) bool { return p.digits })
 	shown := ""
-	for i := len(f.parts) - 1; i >= 0; i-- {
-		p := f.parts[i]
+	for i, p := range slices.Backward(f.parts) {
 		if !p.digits {
 			shown = p.text + shown
 			continue

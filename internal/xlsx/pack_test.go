@@ -43,7 +43,7 @@ func (p parts) with(kind, name, text string) parts {
 	p["xl/"+name] = text
 	const end = "</Relationships>"
 	p["xl/_rels/workbook.xml.rels"] = strings.Replace(p["xl/_rels/workbook.xml.rels"], end,
-		fmt.Sprintf(`<Relationship Id="%s" Type="%s" Target="%s"/>`, kind, officeRel+kind, name)+end, 1)
+		fmt.Sprintf(`<Relationship Id=%q Type=%q Target=%q/>`, kind, officeRel+kind, name)+end, 1)
 	return p
 }
 

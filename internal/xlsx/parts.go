@@ -29,6 +29,7 @@ type limitedAt struct {
 	armed bool
 }
 
+// ReadAt is as [io.ReaderAt] has it.
 func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.armed {
 		if l.left -= int64(len(p)); l.left < 0 {
@@ -86,7 +87,7 @@ func (a *archive) open(name string, limit int64) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, partError(name, err)
 	}
-	return &part{ReadCloser: r, name: name, left: limit, packed: int64(f.CompressedSize64)}, nil //nolint:gosec // within the file
+	return &part{ReadCloser: r, name: name, left: limit, packed: int64(f.CompressedSize64)}, nil
 }
 
 // part reads one part within its limits.
@@ -106,7 +107,7 @@ func (p *part) Read(b []byte) (int, error) {
 		return 0, broken(p.name, fmt.Sprintf("the part is larger than %d MiB", p.left>>20), hintForeign)
 	case p.read > freeOfRatio && p.read/maxRatio > p.packed:
 		return 0, broken(p.name, fmt.Sprintf("the part becomes more than %d times larger when it is unpacked", maxRatio), hintForeign)
-	case err != nil && err != io.EOF:
+	case err != nil && !errors.Is(err, io.EOF):
 		err = partError(p.name, err)
 	}
 	return n, err
@@ -141,7 +142,7 @@ var (
 func utf16LE(s string) string {
 	var b []byte
 	for _, r := range s {
-		b = binary.LittleEndian.AppendUint16(b, uint16(r)) //nolint:gosec // ASCII
+		b = binary.LittleEndian.AppendUint16(b, uint16(r))
 	}
 	return string(b)
 }

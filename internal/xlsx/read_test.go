@@ -250,3 +250,42 @@ func TestExcelize(t *testing.T) {
 		}
 	}
 }
+
+// Many shared strings take memory that does not grow with them: they go to a file.
+func TestStringsInFile(t *testing.T) {
+	const many, limit = 300_000, 16 << 20
+	var rows, texts strings.Builder
+	for i := range many / 2 {
+		fmt.Fprintf(&rows, `<row r="%d"><c r="A%d" t="s"><v>%d</v></c><c r="B%d" t="s"><v>%d</v></c></row>`, i+1, i+1, i, i+1, many-1-i)
+	}
+	for i := range many {
+		fmt.Fprintf(&texts, `<si><t>1Z999AA10123456%08d</t></si>`, i)
+	}
+	p := workbook(rows.String()).with("sharedStrings", "sharedStrings.xml", `<sst `+transitional+`>`+texts.String()+`</sst>`)
+	rows.Reset()
+	texts.Reset()
+	data := p.pack(t)
+	clear(p)
+	before := heap()
+	b, err := open(t, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := b.Rows(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	for i := range many / 2 {
+		row, err := in.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, z := string(row.Cells[0].Text), string(row.Cells[1].Text); a != fmt.Sprintf("1Z999AA10123456%08d", i) || z != fmt.Sprintf("1Z999AA10123456%08d", many-1-i) {
+			t.Fatalf("row %d: %s, %s", row.Number, a, z)
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > limit {
+		t.Errorf("%d bytes for %d strings", grown, many)
+	}
+}

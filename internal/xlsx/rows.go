@@ -82,10 +82,10 @@ func (b *Workbook) Rows(sheet int) (*Rows, error) {
 		return nil, partError(r.part, err)
 	}
 	slices.SortFunc(r.merges, func(a, b Range) int { return a.FirstRow - b.FirstRow })
-	if err = r.open(); err != nil {
+	if err := r.open(); err != nil {
 		return nil, err
 	}
-	if err = r.findData(); err != nil {
+	if err := r.findData(); err != nil {
 		r.Close()
 		return nil, partError(r.part, err)
 	}

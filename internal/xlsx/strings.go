@@ -145,11 +145,11 @@ func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err e
 		size, n := binary.Uvarint(head)
 		at += int64(n)
 		if skip == 0 {
-			t.nextNumber, t.nextAt = number+1, at+int64(size) //nolint:gosec // of a text in memory before
-			dst, err = t.read(dst, at, int(size))             //nolint:gosec // as above
+			t.nextNumber, t.nextAt = number+1, at+int64(size)
+			dst, err = t.read(dst, at, int(size))
 			return dst, true, err
 		}
-		at += int64(size) //nolint:gosec // as above
+		at += int64(size)
 	}
 }
 

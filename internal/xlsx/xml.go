@@ -298,8 +298,8 @@ func (s *scanner) close() (token, error) {
 
 // local returns a name without its prefix.
 func local(name []byte) []byte {
-	if n := bytes.IndexByte(name, ':'); n >= 0 {
-		return name[n+1:]
+	if _, after, ok := bytes.Cut(name, []byte{':'}); ok {
+		return after
 	}
 	return name
 }

@@ -20,8 +20,9 @@ import (
 
 // Bounds of one completion.
 const (
-	maxValues = 100
-	maxTime   = 300 * time.Millisecond
+	maxWorkbook = 1 << 20 // bytes of a workbook whose header is read
+	maxValues   = 100
+	maxTime     = 300 * time.Millisecond
 )
 
 // Install adds completion to root and every command below it.

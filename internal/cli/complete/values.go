@@ -273,6 +273,9 @@ func header(l *line, name string) []string {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil // reading of a pipe would take its rows away
 	}
+	if strings.EqualFold(filepath.Ext(name), ".xlsx") && info.Size() > maxWorkbook {
+		return nil // its header is known only once all of it is unpacked
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil

@@ -2,6 +2,9 @@ package create
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -95,6 +98,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		if err := rejects.Commit(); err != nil {
 			return err
 		}
+		in.warnOfName()
 		if err := in.refuseOrWarn(); err != nil {
 			return err
 		}
@@ -103,6 +107,15 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		return check.Refuse(in.found)
 	}
 	return nil
+}
+
+// warnOfName warns if the file for bad rows is a workbook by another name, which
+// spreadsheets refuse to open.
+func (in *checkedInput) warnOfName() {
+	book := slices.ContainsFunc(in.judged.Summaries, func(s input.SourceSummary) bool { return s.Format == intake.XLSX && s.Bad > 0 })
+	if book && in.rejects != "" && in.rejects != command.StdinName && !strings.EqualFold(filepath.Ext(in.rejects), ".xlsx") {
+		in.io.Warning("%s is a workbook, as the input is; rename it to .xlsx to open it in a spreadsheet", in.rejects)
+	}
 }
 
 // read reads the input whole, and examines its rows if that is asked for.
