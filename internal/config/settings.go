@@ -256,7 +256,7 @@ func mapping() []setting {
 		}, preset: false},
 		{Setting: Setting{
 			Key: "statuses", Kind: KindNames,
-			Help: "names to show for statuses: number or label as sent, and the name",
+			Help: "names of your own for statuses: number or label as sent, and the name",
 		}, preset: names{}, fold: foldName, check: oneLineFilled},
 	}
 }

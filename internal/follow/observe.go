@@ -36,35 +36,42 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 			return err
 		}
 		verified, unverified := observed.NewRecorder(), observed.NewRecorder()
-		to, n, delivery := last, 0, int64(0)
-		q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
-		for e, err := range o.Inbox.Events(ctx, q) {
-			if err != nil {
-				return err
-			}
-			if n++; n == observePage {
-				to = e.Seq
-			}
-			if e.Verified == inbox.No || !json.Valid(e.Raw) {
-				continue
-			}
-			ev := observed.Event{Body: e.Raw}
-			if e.Delivery != delivery {
-				delivery = e.Delivery
-				if ev.Header, err = o.headers(ctx, delivery); err != nil {
-					return err
-				}
-			}
-			r := unverified
-			if e.Verified == inbox.Yes {
-				r = verified
-			}
-			r.Event(ev, e.ReceivedAt)
+		to, err := o.read(ctx, from, last, map[inbox.Verified]*observed.Recorder{inbox.Yes: verified, inbox.Unknown: unverified})
+		if err != nil {
+			return err
 		}
 		if _, err := o.Store.ObserveEvents(ctx, verified.Take(), unverified.Take(), from, to); err != nil {
 			return err
 		}
 	}
+}
+
+// read adds a page of the events after from to the recorder of their verdict, if there
+// is one, and returns the number up to which it has read.
+func (o *Observer) read(ctx context.Context, from, last int64, recorders map[inbox.Verified]*observed.Recorder) (to int64, err error) {
+	n, delivery := 0, int64(0)
+	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	for e, err := range o.Inbox.Events(ctx, q) {
+		if err != nil {
+			return 0, err
+		}
+		if n++; n == observePage {
+			last = e.Seq
+		}
+		recorder := recorders[e.Verified]
+		if recorder == nil || !json.Valid(e.Raw) {
+			continue
+		}
+		met := observed.Event{Body: e.Raw}
+		if e.Delivery != delivery {
+			delivery = e.Delivery
+			if met.Header, err = o.headers(ctx, delivery); err != nil {
+				return 0, err
+			}
+		}
+		recorder.Event(met, e.ReceivedAt)
+	}
+	return last, nil
 }
 
 func (o *Observer) headers(ctx context.Context, delivery int64) (map[string][]string, error) {

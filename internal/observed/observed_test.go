@@ -36,17 +36,27 @@ func TestAnswersShowWhatIsNotDocumented(t *testing.T) {
 		want []string
 	}{
 		{"nothing new", answer(observed.Query, 200, `{"message":"Processing"}`), nil},
-		{"a tracking", answer(observed.Query, 200, `{"message":"x","data":{"referId":"R","trackingNumber":"N","status":1,"summary":{"status":1,"statusLabel":"DELIVERED","id":"i"},"error":null}}`),
-			[]string{"shape query {data: <tracking>, message: string}"}},
-		{"fields and a status", answer(observed.Query, 200, `{"data":[{"trackingNumber":"N","eta":{"from":1,"to":{"x":2}},"summary":{"status":7,"statusLabel":"LOST","extra":1}}]}`),
-			[]string{"status 7", "field query data[].eta", "field query data[].summary.extra", "shape query {data: [<tracking>]}"}},
-		{"an envelope", answer(observed.CreateAsync, 202, `{"code":0,"page":{"size":1},"items":[{"referId":"R","ok":true}],"error":null,"list":[]}`),
-			[]string{"field create-v2 code", "field create-v2 items[].ok", "field create-v2 page", "http-status create-v2 202",
-				"shape create-v2 {code: number, error: null, items: [<item>], list: [], page: {size: number}}"}},
+		{
+			"a tracking", answer(observed.Query, 200, `{"message":"x","data":{"referId":"R","trackingNumber":"N","status":1,"summary":{"status":1,"statusLabel":"DELIVERED","id":"i"},"error":null}}`),
+			[]string{"shape query {data: <tracking>, message: string}"},
+		},
+		{
+			"fields and a status", answer(observed.Query, 200, `{"data":[{"trackingNumber":"N","eta":{"from":1,"to":{"x":2}},"summary":{"status":7,"statusLabel":"LOST","extra":1}}]}`),
+			[]string{"status 7", "field query data[].eta", "field query data[].summary.extra", "shape query {data: [<tracking>]}"},
+		},
+		{
+			"an envelope", answer(observed.CreateAsync, 202, `{"code":0,"page":{"size":1},"items":[{"referId":"R","ok":true}],"error":null,"list":[]}`),
+			[]string{
+				"field create-v2 code", "field create-v2 items[].ok", "field create-v2 page", "http-status create-v2 202",
+				"shape create-v2 {code: number, error: null, items: [<item>], list: [], page: {size: number}}",
+			},
+		},
 		{"another name for delivered", answer(observed.Query, 200, `{"summary":{"status":1,"statusLabel":"RETURNED"}}`), []string{"status 1", "shape query <tracking>"}},
 		{"keys that are identifiers", answer(observed.Query, 200, `{"ORD-12345":{"trackingNumber":"N","ref 9":1}}`), []string{"field query *.*", "shape query {*: <tracking>}"}},
-		{"errors", answer(observed.CreateSync, 422, `{"error":{"code":"E_ROW","detail":"order 12345 of Jane"}}`),
-			[]string{"field create-v1 error", "http-status create-v1 422", "shape create-v1 {error: {code: string, detail: string}}", "error create-v1 error {code: E_ROW, detail: string}"}},
+		{
+			"errors", answer(observed.CreateSync, 422, `{"error":{"code":"E_ROW","detail":"order 12345 of Jane"}}`),
+			[]string{"field create-v1 error", "http-status create-v1 422", "shape create-v1 {error: {code: string, detail: string}}", "error create-v1 error {code: E_ROW, detail: string}"},
+		},
 		{"empty", answer(observed.CreateAsync, 200, " "), []string{"shape create-v2 (empty)"}},
 		{"a web page", answer(observed.Query, 502, "<html>"), []string{"http-status query 502", "shape query (HTML or XML)"}},
 		{"neither", answer(observed.Query, 200, "ok"), []string{"shape query (no JSON)"}},

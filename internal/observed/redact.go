@@ -140,7 +140,7 @@ const maxNames = 4
 // joinNames returns the names of both lists, each once.
 func joinNames(a, b string) string {
 	var names []string
-	for _, n := range strings.Split(a+namesSeparator+b, namesSeparator) {
+	for n := range strings.SplitSeq(a+namesSeparator+b, namesSeparator) {
 		if n != "" && !slices.Contains(names, n) && len(names) < maxNames {
 			names = append(names, n)
 		}

@@ -193,7 +193,7 @@ func readInput(streams *term.IO, path string) ([]byte, error) {
 		if err != nil {
 			return nil, command.Usagef("", "--input: %w", err)
 		}
-		defer f.Close()
+		defer f.Close() //nolint:errcheck // it was only read
 		in = f
 	}
 	body, err := io.ReadAll(io.LimitReader(in, maxBody+1))

@@ -60,6 +60,9 @@ func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
+	if _, own := n.Own(t.Status, t.StatusLabel, t.StatusTrack); own { // the user's name
+		add("Sent as", cmp.Or(t.StatusLabel, t.StatusTrack, "number alone"))
+	}
 	add("Note", view.Anomalies(t.Anomalies, render.LocalTime))
 	add("Reason", t.Reason)
 	add("Latest event", t.LatestEvent)
