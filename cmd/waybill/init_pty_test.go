@@ -82,7 +82,7 @@ func TestInitOnATerminal(t *testing.T) {
 	p.asked("API key", " "+rightKey)
 	p.await(`warning: .*has space at its start or end`)
 	p.asked("API key", wrongKey)
-	p.await(`warning: the key was not accepted: the service answered 401`)
+	p.await(`warning: the key was refused: the service answered 401`)
 	p.asked("API key", rightKey)
 	p.asked("Webhook secret", webhookSecret)
 	code, shown := p.end()
@@ -195,6 +195,7 @@ func TestInitUnreachable(t *testing.T) {
 	for answer, want := range map[string]int{"": 11, "y": 0} {
 		p := w.dialog(24, "init", "--base-url", "http://127.0.0.1:1") // a narrow terminal
 		p.asked("API key", rightKey)
+		p.await(`warning: the key could not be checked: cannot connect`)
 		p.await(`It is not known whether the key is right\. Continue\? \[y/N\] $`)
 		p.types(answer)
 		if want == 0 {

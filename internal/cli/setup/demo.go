@@ -468,6 +468,8 @@ func (d *demonstration) finish() error {
 	d.say("#   %s", shell.Export("WAYBILL_BASE_URL", "http://127.0.0.1:8640"))
 	d.say("#   %s", shell.Export("WAYBILL_API_KEY", "any"))
 	d.say("#   waybill create YOUR.csv --dry-run")
+	d.say("# With an account of the service:")
+	d.say("#   waybill init             asks for its address and your API key")
 	d.say("#   waybill --help")
 	return d.out.End(nil)
 }

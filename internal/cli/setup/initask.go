@@ -158,6 +158,7 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 			return false, err
 		}
 	}
+	s.c.IO.Note("Trying the key with one query to %s", s.baseURL)
 	s.check = checkKey(ctx, s.c, s.baseURL, key)
 	switch {
 	case context.Cause(ctx) != nil:
@@ -167,10 +168,11 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	case s.o.NoInput:
 		return false, notStored(s.check)
 	}
-	s.c.IO.Warning("the key was not accepted: %v", s.check.err)
 	if s.check.Result == keyRefused {
+		s.c.IO.Warning("the key was refused: %v", s.check.err)
 		return true, nil
 	}
+	s.c.IO.Warning("the key could not be checked: %v", s.check.err)
 	write, err := s.c.IO.Confirm(ctx, "It is not known whether the key is right. Continue?")
 	if err == nil && !write {
 		err = notStored(s.check)
