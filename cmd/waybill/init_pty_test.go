@@ -96,13 +96,20 @@ func TestInitOnATerminal(t *testing.T) {
 		t.Errorf("the file is\n%s, %v\nwant\n%s", data, err, want)
 	}
 
+	doctor := w.dialog(80, "doctor")
+	code, shown = doctor.end()
+	if code != 0 || !strings.Contains(shown, "ok           access") || strings.Contains(shown, "problem") {
+		t.Errorf("doctor: %d\n%s", code, shown)
+	}
+	noSecrets(t, shown)
+
 	create := w.dialog(80, "create", "--refer-id", "ORD-1", "--tracking-number", "1Z999AA10123456784")
 	code, shown = create.end()
 	if code != 0 || !strings.Contains(shown, "1 accepted") {
 		t.Errorf("create: %d\n%s", code, shown)
 	}
 	const perMinute = 200 // characters: a person who types slowly
-	typed := p.typed + len("waybill init\r") + len("waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784\r")
+	typed := p.typed + len("waybill init\rwaybill doctor\r") + len("waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784\r")
 	if typed > perMinute+len(w.url+wrongKey+rightKey+rightKey+webhookSecret) { // those are pasted
 		t.Errorf("%d characters were typed", typed)
 	}

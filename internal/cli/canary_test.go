@@ -332,7 +332,7 @@ func (c *canaryTest) checkStore(name, path string) {
 	defer db.Close()
 	for _, table := range columnOf(c, db, "SELECT name FROM sqlite_master WHERE type = 'table'") {
 		for _, column := range columnOf(c, db, "SELECT name FROM pragma_table_info('"+string(table)+"')") {
-			for _, value := range columnOf(c, db, fmt.Sprintf(`SELECT CAST("%s" AS BLOB) FROM "%s" WHERE "%s" IS NOT NULL`, column, table, column)) {
+			for _, value := range columnOf(c, db, fmt.Sprintf("SELECT CAST(%[1]s AS BLOB) FROM %[2]s WHERE %[1]s IS NOT NULL", column, table)) {
 				if r, err := gzip.NewReader(bytes.NewReader(value)); err == nil {
 					value, _ = io.ReadAll(r)
 				}
@@ -354,6 +354,9 @@ func columnOf(c *canaryTest, db *sql.DB, query string) (all [][]byte) {
 			c.Fatal(err)
 		}
 		all = append(all, value)
+	}
+	if err := rows.Err(); err != nil {
+		c.Error(err)
 	}
 	return all
 }

@@ -63,7 +63,9 @@ func inJSON(s string, escapeHTML bool) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(escapeHTML)
-	_ = e.Encode(s) // a string never fails
+	if err := e.Encode(s); err != nil { // a string never fails
+		return s
+	}
 	return b.String()[1 : b.Len()-2]
 }
 

@@ -46,10 +46,10 @@ func TestErrorsKeepTheirCauses(t *testing.T) {
 	if err := r.Error(fmt.Errorf("%s: %w", secret, cause)); err.Error() != "***: cause" || !errors.Is(err, cause) {
 		t.Errorf("%v", err)
 	}
-	if err := r.Error(cause); err != cause {
+	if err := r.Error(cause); !errors.Is(err, cause) || err.Error() != cause.Error() {
 		t.Errorf("%v", err)
 	}
-	if err := (*redact.Redactor)(nil).Error(cause); err != cause {
+	if err := (*redact.Redactor)(nil).Error(cause); !errors.Is(err, cause) {
 		t.Errorf("%v", err)
 	}
 }

@@ -177,16 +177,28 @@ func printAll(c *command.Call, all []finding) error {
 		}
 		return rows.Flush()
 	}
-	w := c.Out.Out()
 	for _, f := range all {
-		if err := w.Printf("%s  %s  %s\n", w.Style(f.style(), fmt.Sprintf("%-11s", f.words())), fmt.Sprintf("%-13s", f.Check), f.Message); err != nil {
+		if err := printFinding(c.Out.Out(), f); err != nil {
 			return err
-		}
-		for _, line := range f.remedy() {
-			if err := w.Printf("%28s%s\n", "", line); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// printFinding prints a finding for people, with its remedy below. On a terminal it is
+// wrapped, but for the command.
+func printFinding(w *term.Writer, f finding) error {
+	const room = 28 // of status and check
+	lines := render.Wrap(term.Visible(f.Message), w.Width()-room)
+	if f.Hint != "" {
+		lines = append(lines, render.Wrap("hint: "+term.Visible(f.Hint), w.Width()-room)...)
+	}
+	if f.NextCommand != "" {
+		lines = append(lines, "next: "+f.NextCommand)
+	}
+	err := w.Printf("%s  %s  %s\n", w.Style(f.style(), fmt.Sprintf("%-11s", f.words())), fmt.Sprintf("%-13s", f.Check), lines[0])
+	for _, line := range lines[1:] {
+		err = errors.Join(err, w.Printf("%*s%s\n", room, "", line))
+	}
+	return err
 }

@@ -444,3 +444,24 @@ func TestFindingsAsJSON(t *testing.T) {
 		t.Errorf("next command %v", got)
 	}
 }
+
+// On a terminal nothing but a command or a word is wider than it.
+func TestFindingsFitATerminal(t *testing.T) {
+	var b bytes.Buffer
+	w := term.New(strings.NewReader(""), &b, io.Discard, term.Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": "60", "NO_COLOR": "1"}}).Out
+	f := found(keyMissing, "%s", strings.TrimSpace(strings.Repeat("word ", 20)))
+	if err := printFinding(w, f); err != nil {
+		t.Fatal(err)
+	}
+	const want = `problem      api-key        word word word word word word
+                            word word word word word word
+                            word word word word word word
+                            word word
+                            hint: the key is in the portal
+                            under Settings, API & Webhooks
+                            next: waybill auth login
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}

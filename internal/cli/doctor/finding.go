@@ -228,15 +228,3 @@ func (f finding) hinted(hint string) finding {
 	}
 	return f
 }
-
-// remedy returns what to do about it, line by line.
-func (f finding) remedy() []string {
-	var lines []string
-	if f.Hint != "" {
-		lines = append(lines, "hint: "+f.Hint)
-	}
-	if f.NextCommand != "" {
-		lines = append(lines, "next: "+f.NextCommand)
-	}
-	return lines
-}

@@ -98,13 +98,10 @@ func isCause[T error](err error) bool {
 // certificateFinding says how long the service's certificate is valid.
 func certificateFinding(state *tls.ConnectionState) finding {
 	name, end := "", time.Time{}
-	for _, chain := range state.VerifiedChains {
-		for _, c := range chain {
-			if end.IsZero() || c.NotAfter.Before(end) {
-				name, end = c.Subject.String(), c.NotAfter
-			}
+	for _, c := range state.VerifiedChains[0] { // there is one: the connection was verified
+		if end.IsZero() || c.NotAfter.Before(end) {
+			name, end = c.Subject.String(), c.NotAfter
 		}
-		break // the first is the one that was chosen
 	}
 	day := end.UTC().Format(time.DateOnly)
 	if time.Until(end) < expiryNear {

@@ -122,7 +122,7 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 
 // settingFindings says which store it is, and what is wrong with its database.
 func settingFindings(name string, settings []store.Setting) []finding {
-	all := make([]finding, 1)
+	var all []finding
 	for _, s := range settings {
 		if s.Name == "Schema" {
 			name += ", schema " + s.Value
@@ -131,8 +131,7 @@ func settingFindings(name string, settings []store.Setting) []finding {
 			all = append(all, found(storeSetting, "%s is %s: %s", s.Name, s.Value, s.Warning))
 		}
 	}
-	all[0] = found(storeFound, "%s", name)
-	return all
+	return append([]finding{found(storeFound, "%s", name)}, all...)
 }
 
 // soundness reads the store, as far as the time allows.

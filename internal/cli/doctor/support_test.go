@@ -5,12 +5,14 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // A bundle says which settings are set, and not to what; it has neither secrets, nor
@@ -46,6 +48,28 @@ func TestBundleOfWhatIsBroken(t *testing.T) {
 	s.env = []string{"WAYBILL_RATE=x"}
 	if text := s.bundle(); !strings.Contains(text, "WAYBILL_RATE: must be a number") {
 		t.Errorf("%s", text)
+	}
+}
+
+// Nothing is written before a person agrees.
+func TestBundleIsAskedFor(t *testing.T) {
+	for answer, want := range map[string]bool{"y\n": true, "\n": false, "n\n": false, "": false} {
+		s := &scene{t: t, home: t.TempDir(), facts: term.Facts{InTerminal: true, ErrTerminal: true}}
+		f := s.factory(io.Discard)
+		var stderr bytes.Buffer
+		f.App.IO = term.New(strings.NewReader(answer), io.Discard, &stderr, s.facts)
+		cmd := NewSupport(f)
+		command.GlobalFlags(cmd.PersistentFlags())
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		cmd.SetArgs([]string{"bundle", "--out", s.path("b.zip"), "--offline"})
+		err := cmd.ExecuteContext(t.Context())
+		_, missing := os.Stat(s.path("b.zip"))
+		if (missing == nil) != want || (err == nil) != want {
+			t.Errorf("%q: %v, %v; want it written: %v", answer, err, missing, want)
+		}
+		if text := stderr.String(); !strings.Contains(text, "doctor.json") || !strings.Contains(text, "b.zip? [y/N]") {
+			t.Errorf("%q: %s", answer, text)
+		}
 	}
 }
 
