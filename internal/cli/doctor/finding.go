@@ -189,7 +189,7 @@ var info = map[kind]kindInfo{
 	spaceGone:   {"disk-space", problem, "free space on that disk: nothing can be recorded, so nothing is sent", ""},
 
 	schemePinned:   {"webhooks", ok, "", ""},
-	schemeMissing:  {"webhooks", warning, "find the scheme with received deliveries, and pin it", "waybill signature learn --pin"},
+	schemeMissing:  {"webhooks", warning, "find the scheme with received deliveries, and pin it", "waybill signature learn --pin mine"},
 	webhooksUnused: {"webhooks", notChecked, "to receive webhooks, see `waybill listen --help`", ""},
 	verifyingOff:   {"webhooks", warning, "set webhook.verify to enforce", ""},
 	schemeUnusable: {"webhooks", problem, "", ""},
