@@ -56,8 +56,8 @@ func place(file, sheet, at string) string { return showName(file) + ":" + SheetP
 // SheetPlace returns the address of a cell or the number of a row with its sheet,
 // which is in quotes where a spreadsheet needs them.
 func SheetPlace(sheet, at string) string {
-	for _, r := range sheet {
-		if r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
+	for i, r := range sheet {
+		if i == 0 && r >= '0' && r <= '9' || r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
 			return "'" + strings.ReplaceAll(sheet, "'", "''") + "'!" + at
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestCells(t *testing.T) {
 	data := workbook(`
 		<row r="2" hidden="1"><c r="B2" t="s"><v>0</v></c><c r="D2" t="inlineStr"><is><t>in</t><r><rPr/><t>li</t></r><rPh><t>no</t></rPh><r><t>ne</t></r></is></c></row>
-		<row><c><v>7</v></c><c t="str"><f>A1</f><v>text</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c><c><f>1+1</f></c><c s="1"/><c t="s"/></row>
+		<row><c><v>7</v></c><c t="str"><f>A1</f><v>text</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c><c><f>1+1</f></c><c s="1"/><c t="s"/><c t="s"><v> </v></c><c t="b"><v/></c></row>
 		<row r="9"><c r="AA9" t="s"><v>2</v></c><c r="AB9" t="d"><v>2026-11-20</v></c><c r="AC9" t="str"><f>""</f><v></v></c><c r="AD9"><v>x</v></c></row>`).
 		strings(`<t>a &amp; &lt;b&gt;&#x20AC;</t>`, `<t/>`, `<r><t xml:space="preserve"> _x000D_</t></r><r><t>_x005F_x0041__xD83D__xDE00__xD83D_</t></r><rPh><t>no</t></rPh>`).pack(t)
 	got, err := read(t, data, 0)

@@ -373,8 +373,9 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
 	value := r.text[c.start:]
 	switch kind {
 	case "s":
-		if !found {
-			return nil
+		if len(bytes.TrimSpace(value)) == 0 {
+			r.text = r.text[:c.start]
+			return nil // empty
 		}
 		number, convErr := strconv.Atoi(string(bytes.TrimSpace(value)))
 		ok := convErr == nil

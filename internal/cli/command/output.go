@@ -122,11 +122,8 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		o.ctx = a.Hard
 	}
 	stream := a.IO.Out
-	if format == string(render.XLSX) {
-		if (path == "" || path == StdinName) && stream.IsTerminal() {
-			return nil, Usagef("add --out FILE, such as --out "+shell.Word(strings.ReplaceAll(title, " ", "-")+".xlsx"), "-o xlsx writes a workbook, which a terminal can't show")
-		}
-		o.facts = []render.Fact{{Name: "command", Value: "waybill " + title}, {Name: "created", Value: render.LocalTime(time.Now())}}
+	if err := o.checkWorkbook(format, path, title); err != nil {
+		return nil, err
 	}
 	if path != "" && path != StdinName {
 		if o.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
@@ -140,6 +137,19 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		return nil, err
 	}
 	return o, nil
+}
+
+// checkWorkbook refuses to write a workbook to a terminal, and begins its summary.
+func (o *Output) checkWorkbook(format, path, title string) error {
+	if format != string(render.XLSX) {
+		return nil
+	}
+	if (path == "" || path == StdinName) && o.io.Out.IsTerminal() {
+		file := shell.Word(strings.ReplaceAll(title, " ", "-") + ".xlsx")
+		return Usagef("add --out FILE, such as --out "+file, "-o xlsx writes a workbook, which a terminal can't show")
+	}
+	o.facts = []render.Fact{{Name: "command", Value: "waybill " + title}, {Name: "created", Value: render.LocalTime(time.Now())}}
+	return nil
 }
 
 // End puts the file of --out in its place if a whole result was written: also
