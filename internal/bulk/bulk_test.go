@@ -347,6 +347,36 @@ func TestSomebodyElsesRowsAreNotWaitedForForEver(t *testing.T) {
 	}
 }
 
+// Rows that another process settles while this one sends are counted meanwhile.
+func TestRowsThatOthersSettleAreCounted(t *testing.T) {
+	db := open(t)
+	run := stage(t, db, ledger.Async, 10, 50)
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		var counted []ledger.Counts
+		j := job(db, run, service(func(ctx context.Context, _ []tracking.Item) *tracking.Reply {
+			if calls++; calls == 2 {
+				claimed, err := db.Claim(ctx, run.ID, 1, 10)
+				if err == nil {
+					err = db.Settle(ctx, []ledger.Settlement{{Batch: claimed[0].ID, State: ledger.Accepted}})
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				time.Sleep(5 * time.Second)
+			}
+			return took()
+		}))
+		j.Counted = func(c ledger.Counts) { counted = append(counted, c) }
+		if _, err := j.Execute(t.Context(), t.Context()); err != nil {
+			t.Error(err)
+		}
+		if len(counted) < 2 || counted[0].Accepted != 30 || counted[len(counted)-1] != (ledger.Counts{Accepted: 50}) {
+			t.Errorf("counted %+v; want 30 accepted after this one's second request, 50 in the end", counted)
+		}
+	})
+}
+
 func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 	boom := errors.New("boom")
 	failing := func(yield func(ledger.Entry, error) bool) {

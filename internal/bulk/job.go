@@ -20,6 +20,9 @@ const (
 	// may have taken over, otherPatience how long they may stay as they are.
 	otherPoll     = 250 * time.Millisecond
 	otherPatience = 10 * time.Minute
+
+	// countEvery is the time between two counts of the rows while batches are settled.
+	countEvery = 2 * time.Second
 )
 
 // Store is what executing a run needs of the ledger.
@@ -91,6 +94,9 @@ type Observer struct {
 	// Settled is called with every batch after its outcome is on disk, by one
 	// goroutine.
 	Settled func(ledger.Batch, *tracking.Reply)
+	// Counted is called now and then with the rows of the input by state, those that
+	// other processes settled included, after Settled for all that this one settled.
+	Counted func(ledger.Counts)
 	// Resolved is called with the number of unknown rows that got that state.
 	Resolved func(state ledger.State, rows int64)
 	// Checking is called before the service is queried for so many unknown rows, and
@@ -323,7 +329,7 @@ func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 
 // nextRound reports whether another round can do more, and waits until it can.
 func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, error) {
-	c, err := j.Ledger.CountRows(soft, j.Run.ID)
+	c, err := j.countRows(soft)
 	switch {
 	case err != nil:
 		return false, err
@@ -369,7 +375,7 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 		if _, err := j.Ledger.Recover(ctx); err != nil {
 			return false, err
 		}
-		c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+		c, err := j.countRows(ctx)
 		if err != nil || c.Sending == 0 || c.Pending > 0 {
 			return true, err
 		}
@@ -389,6 +395,15 @@ func (j *Job) outOfPatience(retryAfter time.Duration) bool {
 		waited = time.Since(since)
 	}
 	return waited+retryAfter >= j.GiveUpAfter
+}
+
+// countRows counts the rows of the input, and reports them.
+func (j *Job) countRows(ctx context.Context) (ledger.Counts, error) {
+	c, err := j.Ledger.CountRows(ctx, j.Run.ID)
+	if err == nil && j.Counted != nil {
+		j.Counted(c)
+	}
+	return c, err
 }
 
 // checking reports the start and, with 0, the end of queries for unknown rows.

@@ -330,8 +330,14 @@ func (d *dispatch) capBatchRows(rows int) int {
 // error: that one names the file with all answers.
 func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	var failed error
+	counted := time.Now()
 	for o := range d.sent {
-		if err := d.record(ctx, d.collectSent(o)); err != nil {
+		err := d.record(ctx, d.collectSent(o))
+		if err == nil && d.Counted != nil && time.Since(counted) >= countEvery {
+			_, err = d.countRows(ctx)
+			counted = time.Now()
+		}
+		if err != nil {
 			failed = err
 			end()
 		}

@@ -74,7 +74,7 @@ func (p *Progress) Done() int64 {
 	return p.done
 }
 
-// AddKnown counts n more that were done before: they are no part of the rate.
+// AddKnown counts n more that were done before, or by others: they are no part of the rate.
 func (p *Progress) AddKnown(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,4 +252,9 @@ func (p *CreateProgress) Resolved(state ledger.State, rows int64) {
 	if state == ledger.Accepted {
 		p.Add(rows)
 	}
+}
+
+// Counted raises what is done to how many of the rows are settled, by others too.
+func (p *CreateProgress) Counted(settled int64) {
+	p.AddKnown(max(min(settled, p.total)-p.Done(), 0))
 }

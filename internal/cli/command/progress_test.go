@@ -164,3 +164,24 @@ func TestCreateProgress(t *testing.T) {
 		}
 	})
 }
+
+// Rows that another process settles are not left; the rate is that of this one.
+func TestCreateProgressCountsRowsOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		p := NewCreateProgress(term.New(nil, &out, &out, term.Facts{}), 4000, 4)
+		p.Counted(-10) // less than what is known
+		time.Sleep(4 * time.Second)
+		p.Settled(ledger.Batch{Rows: make([]ledger.BatchRow, 1000)}, &tracking.Reply{Outcome: tracking.OutcomeAccepted})
+		p.Counted(3000)
+		time.Sleep(2 * time.Second)
+		p.Counted(5000) // of other rows, too
+		time.Sleep(5 * time.Second)
+		p.Stop()
+		want := "Creating: 3,000 of 4,000 rows, 1,000 left · 200/s · 5s elapsed, about 5s left · 1 of 4 requests\n" +
+			"Creating: 4,000 of 4,000 rows · 100/s · 10s elapsed · 1 of 4 requests\n"
+		if got := out.String(); got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	})
+}

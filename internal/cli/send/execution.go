@@ -41,6 +41,7 @@ type Execution struct {
 	// Partial says that the input was not staged to its end.
 	Partial bool
 
+	apart      int64         // rows that are not to be sent or asked for
 	accepted   int64         // rows that were recorded as accepted meanwhile
 	sending    time.Duration // what sending took
 	unprovable bool          // unknown rows stay so, since there is no accepted row to compare with
@@ -97,6 +98,7 @@ func (k *Execution) remaining(ctx context.Context) (send, ask int64, err error) 
 	} else if k.Policy.RetryRejected {
 		send += run.Rejected()
 	}
+	k.apart = c.Accepted + c.Rejected + c.Pending + c.Sending - send
 	if k.Policy.Unknown == bulk.Resend {
 		send += c.Unknown
 	} else if k.Policy.Unknown.Queries() {
@@ -190,6 +192,9 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
 	job.Settled, job.Resolved, job.Checking, job.Checked = progress.Settled, progress.Resolved, progress.Checking, progress.Checked
+	if !k.Policy.RetryAbsent { // else accepted rows are left too
+		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }
+	}
 	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
 	job.Detail = k.Call.IO.Detail
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
