@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestListenersThatVerifyDifferently(t *testing.T) {
 		"SCHEME=hmac-body-base64":                 " uses scheme hmac-body-hex, enforce, this one scheme hmac-body-base64, enforce: ",
 		"SCHEME=\nWAYBILL_WEBHOOK_VERIFY=observe": " uses scheme hmac-body-hex, enforce, this one no scheme: ",
 	} {
-		differs := startListener(t, append(env[:len(env):len(env)], strings.Split("WAYBILL_WEBHOOK_"+setting, "\n")...))
+		differs := startListener(t, append(slices.Clip(env), strings.Split("WAYBILL_WEBHOOK_"+setting, "\n")...))
 		differs.stop()
 		said := differs.errs.String()
 		if !strings.Contains(said, "the listener at "+first.url) || !strings.Contains(said, want) || strings.Contains(said, "hush") {

@@ -81,15 +81,17 @@ func edited(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 		return made, fault
 	}
 	spaced, fault := encoded(markBlank(old), profile, changes)
-	if fault != nil {
-		return made, nil
-	}
-	var want, got any
 	spaced = append(bytes.TrimRight(blankMarks.ReplaceAll(spaced, nil), "\n"), '\n')
-	if yaml.Unmarshal(made, &want) != nil || yaml.Unmarshal(spaced, &got) != nil || !reflect.DeepEqual(got, want) {
-		return made, nil
+	if fault == nil && sameValues(made, spaced) {
+		return spaced, nil
 	}
-	return spaced, nil
+	return made, nil
+}
+
+// sameValues reports whether two texts are YAML of the same values.
+func sameValues(a, b []byte) bool {
+	var one, two any
+	return yaml.Unmarshal(a, &one) == nil && yaml.Unmarshal(b, &two) == nil && reflect.DeepEqual(one, two)
 }
 
 // blankMark takes the place of an empty line, which the encoder would drop.

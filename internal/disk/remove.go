@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 )
 
 // RemoveAll is [os.RemoveAll] that also works on a Windows without POSIX deletes, such
@@ -25,8 +26,8 @@ func removeOneByOne(path string) error {
 		all = append(all, found)
 		return err
 	})
-	for i := len(all) - 1; i >= 0; i-- { // what is in a folder before the folder
-		if gone := os.Remove(all[i]); !errors.Is(gone, fs.ErrNotExist) {
+	for _, one := range slices.Backward(all) { // what is in a folder before the folder
+		if gone := os.Remove(one); !errors.Is(gone, fs.ErrNotExist) {
 			err = errors.Join(err, gone)
 		}
 	}

@@ -97,7 +97,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	case judged.Read == 0:
 		return command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
 	}
-	if err := input.SaveMap(call, o.SaveMap); err != nil { //nolint:contextcheck // a file is replaced whole
+	if err := input.SaveMap(call, o.SaveMap); err != nil {
 		return err
 	}
 	for _, s := range judged.Summaries {

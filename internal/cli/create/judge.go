@@ -87,7 +87,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := input.SaveMap(in.call, in.saveMap); err != nil { //nolint:contextcheck // a file is replaced whole
+	if err := input.SaveMap(in.call, in.saveMap); err != nil {
 		return err
 	}
 	printNotes(in.io, in.judged)

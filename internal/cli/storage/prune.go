@@ -99,7 +99,7 @@ func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PruneP
 	if p.Runs, err = db.History.PruneRuns(ctx, before); err != nil {
 		return p, err
 	}
-	if err = db.Observer().CatchUp(ctx); err != nil { // while the bytes are there
+	if err := db.Observer().CatchUp(ctx); err != nil { // while the bytes are there
 		return p, err
 	}
 	if p.Versions, err = db.Versions.PruneVersions(ctx, before); err != nil {

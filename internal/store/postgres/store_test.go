@@ -217,7 +217,7 @@ func TestSchemaIsUpgradedMeanwhile(t *testing.T) {
 		return
 	}
 	d := open(t, url)
-	defer d.Close() //nolint:errcheck // nothing is left to write
+	defer d.Close()
 	conn := pgtest.Connect(t, url)
 	add := func(name string) error {
 		_, err := d.OpenSink(t.Context(), inbox.SinkKey{Name: name}, nil)
