@@ -67,8 +67,9 @@ func newCheck(f *command.Factory) *cobra.Command {
 		Short: "Check the store and show who uses it",
 		Long: `check reads the whole store and reports whether the database and its tables are
 sound, their sizes, which processes have the store open to write, what they do, and
-what processes that ended left unfinished. It changes nothing, and others may use
-the store meanwhile. A damaged store is exit status 10.`,
+what processes that ended left unfinished, and on a PostgreSQL server which other
+programs hold locks on its tables. It changes nothing, and others may use the store
+meanwhile. A damaged store is exit status 10.`,
 		Example: command.Example("waybill store check", "waybill store check -o json --jq .sound"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

@@ -52,7 +52,7 @@ var kinds = map[string]error{
 // advice says what to do about the kinds of which a server needs words of its own.
 var advice = map[error]string{
 	store.ErrFull:     "free space on the disk of the server, then re-run the same command",
-	store.ErrLocked:   "another session has locked the store; `waybill store check` shows who is connected; then re-run the same command",
+	store.ErrLocked:   "another session has locked the store; `waybill store check` shows which; then re-run the same command",
 	store.ErrReadOnly: "use the primary server, or a role that may write, with --store",
 	store.ErrNotStore: "use another schema with ?schema=NAME in --store",
 	store.ErrGone:     "restore a backup of the database; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",

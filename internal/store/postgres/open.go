@@ -87,7 +87,11 @@ func (e *engine) fail(op string, err error) error {
 	if op == "close" && (isNetwork(err) || errors.Is(err, sql.ErrConnDone)) {
 		return nil
 	}
-	return e.password.Error(fail(e.place, op, err))
+	err = fail(e.place, op, err)
+	if locked, ok := errors.AsType[*store.Error](err); ok && sqlState(locked.Err) == "55P03" {
+		e.nameHolder(locked)
+	}
+	return e.password.Error(err)
 }
 
 // open connects and brings the schema up to date. It reports whether there was none, and
@@ -162,11 +166,11 @@ func (e *engine) readOnly(why string) error {
 func (e *engine) check(ctx context.Context) error {
 	tx, err := e.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return fail(e.place, "read", err)
+		return e.fail("read", err) //nolint:contextcheck // it ends on its own
 	}
-	defer tx.Rollback() //nolint:errcheck // it only read
 	err = readAll(ctx, tx, e.schema)
-	return fail(e.place, "read", err)
+	_ = tx.Rollback()          // it only read
+	return e.fail("read", err) //nolint:contextcheck // it ends on its own
 }
 
 func readAll(ctx context.Context, tx *sql.Tx, schema string) error {

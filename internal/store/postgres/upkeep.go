@@ -148,6 +148,13 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	if standby {
 		all = append(all, store.Setting{Name: "Standby", Value: "yes"})
 	}
+	if err != nil {
+		return all, err
+	}
+	holders, err := e.holders(ctx)
+	for _, h := range holders {
+		all = append(all, h.setting())
+	}
 	return all, err
 }
 

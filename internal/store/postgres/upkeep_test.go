@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,4 +75,58 @@ func TestInspect(t *testing.T) {
 	if found, err = other.Inspect(t.Context()); err != nil || len(found.Problems) > 0 || len(found.Processes) > 0 && found.Processes[0].Alive {
 		t.Errorf("%+v, %v; want nobody alive", found, err)
 	}
+}
+
+// A check shows the locks of other programs, and names who keeps it from reading.
+func TestLocksOfOtherProgramsAreShown(t *testing.T) {
+	t.Parallel()
+	url, ok := pgtest.URL(t)
+	if !ok {
+		return
+	}
+	db, err := openAt(t, url, Options{Command: "store check"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newTestEngine(t, url)
+	e.readers.SetMaxOpenConns(1)
+	if _, err := e.readers.ExecContext(t.Context(), "SET lock_timeout TO '50ms'"); err != nil {
+		t.Fatal(err)
+	}
+	locks := func() (all []store.Setting) {
+		settings, err := db.Settings(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.DeleteFunc(settings, func(s store.Setting) bool { return s.Name != "Lock holder" })
+	}
+	other := pgtest.Connect(t, url)
+	exec(t, other, "SET application_name TO 'report'")
+	pid := fmt.Sprint(other.PgConn().PID())
+	exec(t, other, "BEGIN")
+	exec(t, other, "LOCK TABLE rows IN ACCESS SHARE MODE")
+	if all := locks(); len(all) != 1 || all[0].Warning != "" || !strings.Contains(all[0].Value, "AccessShareLock on rows") {
+		t.Errorf("%+v; want the lock of a reader, without a warning", all)
+	}
+	if err := e.check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	exec(t, other, "LOCK TABLE rows, batches IN ACCESS EXCLUSIVE MODE")
+	words := []string{`"report", pid ` + pid, "user ", "idle in transaction since 20", "AccessExclusiveLock on batches and 1 more"}
+	if all := locks(); len(all) != 2 || !strings.Contains(all[0].Warning, "pg_terminate_backend("+pid+")") || !containsAll(all[0].Value, words) {
+		t.Errorf("%+v; want a warning with %q first", all, words)
+	}
+	var locked *store.Error
+	if err := e.check(t.Context()); !errors.As(err, &locked) || !errors.Is(err, store.ErrLocked) ||
+		!containsAll(err.Error(), words) || !strings.Contains(locked.Advice, "pg_terminate_backend("+pid+")") {
+		t.Errorf("%v; want ErrLocked with %q", err, words)
+	}
+	exec(t, other, "ROLLBACK")
+	if all := locks(); len(all) != 0 {
+		t.Errorf("%+v after the end of the transaction", all)
+	}
+}
+
+func containsAll(text string, words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }

@@ -1,0 +1,94 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// lockModes are the modes of locks on tables, the weakest first. From shareLock on, a
+// lock keeps others from writing.
+var lockModes = []string{
+	"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock",
+	shareLock, "ShareRowExclusiveLock", "ExclusiveLock", "AccessExclusiveLock",
+}
+
+const shareLock = "ShareLock"
+
+// holdersPatience bounds the question who holds locks, after a wait for one ended.
+const holdersPatience = 2 * time.Second
+
+// holder is a session of another program with a lock on tables of the store. What the
+// role may not see of it is empty.
+type holder struct {
+	pid                  int64
+	program, user, state string
+	since                sql.NullTime // when it got into the state
+	mode, table          string
+	more                 int64 // further tables that it has locked in that mode
+}
+
+func (h holder) String() string {
+	text := fmt.Sprintf("%q, pid %d, user %s", h.program, h.pid, h.user)
+	if h.state != "" {
+		text += ", " + h.state
+	}
+	if h.since.Valid {
+		text += " since " + h.since.Time.UTC().Format("2006-01-02 15:04:05 UTC")
+	}
+	text += ", with " + h.mode + " on " + h.table
+	if h.more > 0 {
+		text += fmt.Sprintf(" and %d more", h.more)
+	}
+	return text
+}
+
+// strength is the place of the lock's mode in lockModes.
+func (h holder) strength() int { return slices.Index(lockModes, h.mode) }
+
+// setting shows the lock in a check.
+func (h holder) setting() store.Setting {
+	return warnIf(h.strength() >= slices.Index(lockModes, shareLock), store.Setting{
+		Name: "Lock holder", Value: h.String(),
+		Warning: "waybill waits while that session holds the lock; end its transaction, or the session with " + h.terminate(),
+	})
+}
+
+// terminate is the statement that ends the session.
+func (h holder) terminate() string { return fmt.Sprintf("`SELECT pg_terminate_backend(%d)`", h.pid) }
+
+// holders returns the sessions of other programs with locks on the store's tables, one
+// for each mode, the strongest first.
+func (e *engine) holders(ctx context.Context) ([]holder, error) {
+	var all []holder
+	err := e.each(ctx, func(rows *sql.Rows) error {
+		var h holder
+		err := rows.Scan(&h.pid, &h.program, &h.user, &h.state, &h.since, &h.mode, &h.table, &h.more)
+		all = append(all, h)
+		return err
+	}, `SELECT a.pid, a.application_name, a.usename, COALESCE(a.state, ''), a.state_change, k.mode, k.first, k.n - 1
+		FROM pg_stat_activity a JOIN (
+			SELECT l.pid, l.mode, MIN(CAST(c.relname AS TEXT)) AS first, COUNT(*) AS n
+			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind IN ('r', 'p') JOIN pg_namespace s ON s.oid = c.relnamespace
+			WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.nspname = $1
+			GROUP BY l.pid, l.mode) k ON k.pid = a.pid
+		WHERE a.application_name <> 'waybill' AND a.usename IS NOT NULL -- that of a worker of the server is NULL
+		ORDER BY array_position(CAST($2 AS TEXT[]), k.mode) DESC, a.pid LIMIT 20`, e.schema, lockModes)
+	return all, err
+}
+
+// nameHolder adds to an error about a lock who holds it, if that is another program.
+func (e *engine) nameHolder(err *store.Error) {
+	ctx, cancel := context.WithTimeout(context.Background(), holdersPatience)
+	defer cancel()
+	all, failed := e.holders(ctx)
+	if failed != nil || len(all) == 0 || all[0].mode == lockModes[0] {
+		return
+	}
+	err.Err = fmt.Errorf("%w; locked by %s", err.Err, all[0])
+	err.Advice = "end the transaction of that session, or the session with " + all[0].terminate() + ", then re-run the same command"
+}
