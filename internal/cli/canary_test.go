@@ -446,9 +446,9 @@ func (c *canaryTest) prepare(way func() ([]string, string)) string {
 	defer target.Close()
 	if text := c.runUntil(func() {
 		for _, flags := range [][]string{{"--count", "2"}, {"--scheme", "hmac-body-base64"}, {"--target-header", "X-Token=env:WAYBILL_API_KEY", "--to", target.URL}} {
-			c.run(folder, way, nil, append([]string{"events", "send", "--debug", "-v"}, flags...)...)
+			c.run(folder, way, nil, append([]string{"events", "send", "--debug", "-v", "--timeout", "10s"}, flags...)...)
 		}
-	}, folder, way, nil, "listen", "--debug", "-v", "--forward-to", target.URL); strings.Count(text, "verified: made up; yes") != 2 {
+	}, folder, way, nil, "listen", "--debug", "-v", "--timeout", "15s", "--forward-to", target.URL); strings.Count(text, "verified: made up; yes") != 2 {
 		c.Errorf("listen: %s", text)
 	}
 	return folder

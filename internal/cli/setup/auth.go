@@ -172,7 +172,7 @@ func newAuthStatus(f *command.Factory) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show where the API key comes from and whether the service refuses it",
+		Short: "Show where the API key comes from and if it is refused",
 		Long: `status shows what sets the API key, its fingerprint, and the result of one query
 that changes nothing. The key itself is not shown; two keys have two fingerprints.
 

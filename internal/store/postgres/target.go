@@ -178,7 +178,7 @@ func nameFile(text string, err *os.PathError) string {
 func serviceError() string {
 	path, setter := os.Getenv("PGSERVICEFILE"), "PGSERVICEFILE"
 	if home, err := os.UserHomeDir(); path == "" && err == nil {
-		path, setter = filepath.Join(home, ".pg_service.conf"), "service"
+		path, setter = filepath.Join(home, ".pg_service.conf"), "no such service"
 	}
 	if _, err := os.Stat(path); err != nil {
 		return setter + ": " + err.Error()

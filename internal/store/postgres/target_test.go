@@ -43,7 +43,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"PGTARGETSESSIONATTRS", "master", "postgres://", `PGTARGETSESSIONATTRS is "master", and takes any, `},
 		{"PGSSLROOTCERT", gone, "postgres://db.example/?sslmode=verify-full", "PGSSLROOTCERT: open " + gone + ": "},
 		{"PGSERVICEFILE", gone, "service=team", "PGSERVICEFILE: stat " + gone + ": "},
-		{"", "", "service=team", "service: stat " + filepath.Join(home, ".pg_service.conf") + ": "},
+		{"", "", "service=team", "no such service: stat " + filepath.Join(home, ".pg_service.conf") + ": "},
 		{"", "", "postgres:///d?sslmode=always", `sslmode is "always", and takes disable, `},
 		{"", "", "postgres://db.example/?sslmode=verify-full&sslrootcert=" + gone, "sslrootcert: open " + gone + ": "},
 		{"", "", "postgres:///d?connect_timeout=x", `connect_timeout is "x", and takes a number of seconds`},
