@@ -80,15 +80,12 @@ func (e *erasure) eraseDelivery(ctx context.Context, seq int64) error {
 			body = one.body
 		} else {
 			done.Deliveries++
-			if err := t.dropEntries(ctx, seq); err != nil {
-				return err
-			}
 		}
 		if _, err := t.exec(ctx, "UPDATE deliveries SET path = $1, raw_query = $2, header = $3, body = $4, anomaly = $5 WHERE seq = $6",
 			one.path, one.query, one.header, body, inbox.Erased, seq); err != nil {
 			return err
 		}
-		return t.eraseEntryNumbers(ctx, seq)
+		return t.eraseEntries(ctx, seq, one.body == nil)
 	})
 }
 
@@ -140,23 +137,25 @@ func (e *erasure) judge(ctx context.Context, t *tx, seq int64) (one erasedDelive
 	return one, nil
 }
 
-// dropEntries removes a delivery from the outboxes: there is nothing left to send.
-func (t *tx) dropEntries(ctx context.Context, delivery int64) error {
-	return t.execAll(ctx, []string{
-		"DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)",
-		"DELETE FROM outbox WHERE delivery = $1",
-	}, delivery)
-}
-
-// eraseEntryNumbers removes the numbers of a delivery's outbox entries that none of its
-// events has any more, and counts what others wait for again.
-func (t *tx) eraseEntryNumbers(ctx context.Context, delivery int64) error {
-	n, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)
-		AND NOT EXISTS (SELECT 1 FROM events e WHERE e.delivery = $1 AND e.folded = outbox_numbers.folded)`, delivery)
-	if err != nil || n == 0 {
-		return err
+// eraseEntries removes a delivery that was dropped from the outboxes, and of another the
+// numbers that none of its events has any more. Then it counts what others wait for again.
+func (t *tx) eraseEntries(ctx context.Context, delivery int64, dropped bool) error {
+	const ofDelivery = "DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)"
+	queries := []string{ofDelivery + " AND NOT EXISTS (SELECT 1 FROM events e WHERE e.delivery = $1 AND e.folded = outbox_numbers.folded)"}
+	if dropped {
+		queries = []string{ofDelivery, "DELETE FROM outbox WHERE delivery = $1"}
 	}
-	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
+	removed := int64(0)
+	for _, query := range queries {
+		n, err := t.exec(ctx, query, delivery)
+		if removed += n; err != nil {
+			return err
+		}
+	}
+	if removed == 0 {
+		return nil
+	}
+	_, err := t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
 		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter)) WHERE dead = 0 AND blocked > 0`)
 	return err
 }

@@ -26,6 +26,7 @@ var eraseTests = map[string]func(*world){
 	"AmongMany":                erasesAmongMany,
 	"EndedAnywhere":            erasesAfterAnyEnd,
 	"OutboxesGiveWay":          erasesEntries,
+	"DroppedEntriesBlockNone":  unblocksAfterDropped,
 	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
 }
 
@@ -295,6 +296,17 @@ func erasesEntries(w *world) {
 	w.settleEntry(entries[0], inbox.Sent)
 	due, _ = w.claimEntries(sink)
 	w.same("then", due, []int64{other})
+}
+
+func unblocksAfterDropped(w *world) {
+	w.run(plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "ORDER-ALPHA-1", Number: item(1).Number}})
+	sink := w.sink(nil)
+	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,"note":"belongs to ORDER-ALPHA-1"}}]`, uuid(1), item(2).Number), inbox.Yes)
+	other := w.deliver(item(2).Number)
+	w.same("queued", len(w.advance(sink, all)), 2)
+	w.same("removed", w.erase(tracking.Query{ReferID: "ORDER-ALPHA-1"}), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
+	due, _ := w.claimEntries(sink)
+	w.same("due", due, []int64{other})
 }
 
 func keepsWhatMayBeAnything(w *world) {
