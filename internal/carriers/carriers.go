@@ -82,10 +82,11 @@ var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1")
 
 // Corrected returns the number with what is likely meant, if only so it has a form
 // whose check digit fits: digits for the letters O, Q, I and L, which look like
-// them, and 1Z where one of the two characters is another.
+// them, and 1Z where one of the two characters is another. It suits numbers with
+// letters alone: the check digit of one number of digits in ten fits by chance.
 func Corrected(number string) (string, bool) {
 	s := clean(number)
-	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z')
+	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') && (isLetter(s[1]) || s[1] == '2' && strings.ContainsFunc(s[2:], isLetter))
 	if !nearly1Z && !strings.ContainsAny(s, "OQIL") {
 		return "", false
 	}
@@ -107,6 +108,9 @@ func Corrected(number string) (string, bool) {
 	}
 	return "", false
 }
+
+// isLetter reports whether c is a capital letter.
+func isLetter[T byte | rune](c T) bool { return c >= 'A' && c <= 'Z' }
 
 // clean returns a number without spaces and hyphens, in capital letters.
 func clean(number string) string {

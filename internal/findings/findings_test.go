@@ -146,6 +146,17 @@ func TestUnknownCarrier(t *testing.T) {
 	}
 }
 
+// No number of digits alone is taken for a UPS number with a wrong character.
+func TestDigitsAreNoLookAlike(t *testing.T) {
+	var rows []string
+	for i := range 200 {
+		rows = append(rows, fmt.Sprintf("A-%d,1%017d", i, 38024241427036167+i*1_000_003))
+	}
+	if got := listed(t, examine(t, "orders.csv", csv(rows...))); len(got) != 1 || !strings.HasPrefix(got[0], "note unknown-carrier") {
+		t.Errorf("got\n%s", strings.Join(got, "\n"))
+	}
+}
+
 // A group keeps the findings that come first in the file, and counts all.
 func TestGroupKeepsTheFirst(t *testing.T) {
 	var rows []string
