@@ -391,7 +391,7 @@ func (e *erasing) outcome() error {
 	if len(e.left) > 0 {
 		hint := "remove these files, or re-run the command with --remove-copies"
 		if config.IsServer(e.db.Path) {
-			hint = "run these commands as the owner of the tables, or re-run this one when no other command uses the store"
+			hint = "run these commands as the owner of the tables, or re-run this one when no other program has a transaction open"
 		}
 		errs = append(errs, &command.ExitError{Code: command.Partial, Err: fmt.Errorf("what was erased may be left: %s", strings.Join(e.left, "; ")), Hint: hint})
 	}

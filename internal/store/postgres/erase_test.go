@@ -56,9 +56,20 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	if !tablesHold(t, s, url, number) {
 		t.Fatal("the number is not there before")
 	}
+	reader := pgtest.Connect(t, url)
+	exec(t, reader, "SET application_name TO 'a report'")
+	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ")
+	exec(t, reader, "SELECT 1")
 	_, err = d.Erase(ctx, account, []tracking.Query{{ReferID: ref}})
 	must(err)
 	left, err := d.Compact(ctx)
+	must(err)
+	words := []string{fmt.Sprintf(`session %d ("a report", user waybill, idle in transaction)`, reader.PgConn().PID()), `."rows"`, `."deliver`}
+	if !containsAll(strings.Join(left, "\n"), words) {
+		t.Errorf("left while another sees what was erased: %q; want %q", left, words)
+	}
+	exec(t, reader, "COMMIT")
+	left, err = d.Compact(ctx)
 	must(err)
 	if len(left) > 0 {
 		t.Errorf("left: %v", left)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,7 +49,8 @@ func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query str
 
 // compact is for [store.Upkeep]: it writes the tables anew whose rows may have been
 // erased, with their statistics, which hold samples. Tables of another role, and those
-// that others keep in use, are left for the command that it returns.
+// that others keep in use, are left for the command that it returns; all are while others
+// still see what was erased, whom a comment before the commands names.
 func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	type table struct {
 		name string
@@ -64,6 +66,13 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "identity", "owners", "owner_commits", "staging", "counters"}); err != nil {
 		return nil, err
 	}
+	holders, err := e.awaitSnapshots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(holders) > 0 {
+		left = append(left, "/* first end "+strings.Join(holders, ", and ")+": what was erased is kept for it */")
+	}
 	conn, err := e.readers.Conn(ctx)
 	if err != nil {
 		return nil, err
@@ -75,11 +84,12 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	defer conn.ExecContext(context.WithoutCancel(ctx), "RESET lock_timeout") //nolint:errcheck // others wait no longer than that
 	for _, t := range tables {
 		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
-		if t.own {
+		rewrite := t.own && len(holders) == 0
+		if rewrite {
 			_, err = conn.ExecContext(ctx, command)
 		}
 		switch state := (*pgconn.PgError)(nil); {
-		case !t.own, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
+		case !rewrite, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
 			left = append(left, command)
 		case err != nil:
 			return left, err
