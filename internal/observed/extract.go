@@ -26,6 +26,9 @@ type Event struct {
 // maxBody is how long a body may be whose members are read, in bytes.
 const maxBody = 4 << 20
 
+// large is the form of a longer body.
+const large = "(large)"
+
 // finding is what one answer or event shows of a key.
 type finding struct {
 	sample     string
@@ -78,7 +81,7 @@ func bodyForm(a Answer) string {
 	body := bytes.TrimSpace(a.Body)
 	switch {
 	case len(body) > maxBody:
-		return "(large)"
+		return large
 	case len(body) == 0:
 		return "(empty)"
 	case body[0] == '<':
@@ -90,6 +93,10 @@ func bodyForm(a Answer) string {
 // event collects what an event holds.
 func (x *extractor) event(e Event) {
 	x.headers(string(Delivery), e.Header)
+	if len(e.Body) > maxBody {
+		x.add(Shape, string(Delivery)+" "+large, false, text(""))
+		return
+	}
 	root := jsonscan.Whole(e.Body).Raw
 	x.value(place{class: classEvent}, root)
 	if root[0] != '{' {

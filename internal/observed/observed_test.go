@@ -202,6 +202,39 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
+// One event with many names counts once beyond the limit; of one that is too long only
+// that is kept.
+func TestLargeEventsAreBounded(t *testing.T) {
+	letters := func(n int) string {
+		return strings.Map(func(c rune) rune { return c - '0' + 'a' }, fmt.Sprintf("%05d", n))
+	}
+	var body strings.Builder
+	body.WriteString(`{"event":"router.held"`)
+	for n := range 20_000 {
+		fmt.Fprintf(&body, `,"x%s":1`, letters(n))
+	}
+	r := observed.NewRecorder()
+	r.Event(observed.Event{Body: []byte(body.String() + "}")}, at)
+	fields := 0
+	for _, e := range r.Take() {
+		if e.Kind == observed.Field {
+			fields++
+		}
+		if e.Count != 1 {
+			t.Errorf("%s %q: %d times in one event", e.Kind, e.Name, e.Count)
+		}
+	}
+	if fields != observed.MaxEntries+1 {
+		t.Errorf("%d entries", fields)
+	}
+	r = observed.NewRecorder()
+	fmt.Fprintf(&body, `,"y":%q}`, strings.Repeat("y", 4<<20))
+	r.Event(observed.Event{Body: []byte(body.String())}, at)
+	if got, want := names(r.Take()), []string{"shape delivery (large)"}; !slices.Equal(got, want) {
+		t.Errorf("of a large event %.10q; want %q", got, want)
+	}
+}
+
 func TestRegistersAdmitUpToALimit(t *testing.T) {
 	entry := func(name string) observed.Entry {
 		return observed.Entry{Key: observed.Key{Kind: observed.Field, Name: name}, Count: 1, First: at, Last: at}

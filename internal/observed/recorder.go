@@ -36,7 +36,7 @@ func (r *Recorder) Answer(a Answer, at time.Time) {
 
 // Event adds what an event holds. It keeps none of its bytes.
 func (r *Recorder) Event(e Event, at time.Time) {
-	r.add(Delivery, e.Body, true, e.Header, 0, at, func(x *extractor) { x.event(e) })
+	r.add(Delivery, e.Body, len(e.Body) <= maxBody, e.Header, 0, at, func(x *extractor) { x.event(e) })
 }
 
 func (r *Recorder) add(source Source, body []byte, isJSON bool, header map[string][]string, status int, at time.Time, extract func(*extractor)) {
@@ -73,10 +73,15 @@ func (r *Recorder) add(source Source, body []byte, isJSON bool, header map[strin
 
 // entriesOf returns the entries of what was found, which it makes if need be.
 func (r *Recorder) entriesOf(found map[Key]finding) []*Entry {
-	all := make([]*Entry, 0, len(found))
+	var all []*Entry
+	beyond := map[Kind]bool{} // each once
 	for k, f := range found {
 		e, ok := r.entries[k]
 		if !ok && r.count[k.Kind] >= MaxEntries {
+			if beyond[k.Kind] {
+				continue
+			}
+			beyond[k.Kind] = true
 			k, f = Key{Kind: k.Kind}, finding{}
 			e, ok = r.entries[k]
 		}
