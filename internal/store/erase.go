@@ -29,7 +29,8 @@ type erasure struct {
 	account int64
 	all     []shipment
 	refs    map[string]bool // referIds
-	words   words           // what texts and bytes are searched for
+	words   words           // what the account's texts and bytes are searched for
+	common  words           // likewise, those that belong to no account
 	routers map[string]bool // the service's own identifiers
 	done    ledger.Erasure
 }
@@ -47,6 +48,7 @@ func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query) (do
 		return done, err
 	}
 	e := &erasure{d: d, account: -1, refs: map[string]bool{}, words: newWords(), routers: map[string]bool{}}
+	e.common = words{e.words.numbers, map[string]bool{}}
 	if e.account, err = d.accountID(ctx, account); err != nil {
 		return done, err
 	}
@@ -164,11 +166,30 @@ func (e *erasure) narrow(ctx context.Context) error {
 		}
 		if held {
 			delete(e.refs, ref)
-		} else {
-			e.words.refs[ref] = true
+			continue
+		}
+		e.words.refs[ref] = true
+		if _, err := e.d.row(ctx, []any{&held}, `SELECT EXISTS (SELECT 1 FROM accounts a CROSS JOIN rows r WHERE a.id <> $1 AND r.account_id = a.id AND r.refer_id = $2)
+			OR EXISTS (SELECT 1 FROM accounts a CROSS JOIN sightings s WHERE a.id <> $1 AND s.account_id = a.id AND s.refer_id = $2)`, e.account, ref); err != nil {
+			return err
+		}
+		if !held {
+			e.common.refs[ref] = true
 		}
 	}
 	return e.findUnowned(ctx)
+}
+
+// wordsOf returns what texts and bytes of an account are searched for: a referId means
+// another order in another account.
+func (e *erasure) wordsOf(account int64) words {
+	switch account {
+	case noAccount:
+		return e.common
+	case e.account:
+		return e.words
+	}
+	return words{e.words.numbers, e.routers}
 }
 
 // findUnowned adds what is known of the numbers alone.
@@ -205,7 +226,7 @@ func (e *erasure) findRouters(ctx context.Context) error {
 		}
 		if router != "" && !shared {
 			e.routers[router] = true
-			e.words.refs[router] = true
+			e.words.refs[router], e.common.refs[router] = true, true
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ func (e *erasure) eraseRefused(ctx context.Context) error {
 
 // eachDelivery calls found for each delivery in a table whose bytes name what is erased.
 func (e *erasure) eachDelivery(ctx context.Context, table string, found func(ctx context.Context, seq int64) error) error {
-	if e.words.empty() {
+	if e.common.empty() {
 		return nil
 	}
 	type kept struct {
@@ -44,7 +44,7 @@ func (e *erasure) eachDelivery(ctx context.Context, table string, found func(ctx
 		}
 		for _, k := range page {
 			after = k.seq
-			if !slices.ContainsFunc([][]byte{k.path, k.query, k.body}, e.words.inBytes) && !e.words.inHeader(k.header) {
+			if !slices.ContainsFunc([][]byte{k.path, k.query, k.body}, e.common.inBytes) && !e.common.inHeader(k.header) {
 				continue
 			}
 			if err := found(ctx, k.seq); err != nil {
@@ -114,7 +114,7 @@ func (e *erasure) judge(ctx context.Context, t *tx, seq int64) (one erasedDelive
 		inside := p.start+p.length <= len(one.body)
 		switch {
 		case p.anomaly == inbox.Erased:
-		case p.folded != "" && e.words.numbers[p.folded], e.routers[p.router], inside && e.words.inBytes(one.body[p.start:p.start+p.length]):
+		case p.folded != "" && e.words.numbers[p.folded], e.routers[p.router], inside && e.common.inBytes(one.body[p.start:p.start+p.length]):
 			one.places = append(one.places, p.place)
 			if inside {
 				blankSpan(one.body, p.start, p.length)
@@ -123,15 +123,15 @@ func (e *erasure) judge(ctx context.Context, t *tx, seq int64) (one erasedDelive
 			one.left++
 		}
 	}
-	if one.left == 0 || len(one.body) == 0 || e.words.inBytes(one.body) {
+	if one.left == 0 || len(one.body) == 0 || e.common.inBytes(one.body) {
 		one.header, one.body = []byte{}, nil
 	}
 	for _, part := range []*[]byte{&one.path, &one.query} {
-		if *part == nil || e.words.inBytes(*part) { // empty ones are read as nil
+		if *part == nil || e.common.inBytes(*part) { // empty ones are read as nil
 			*part = []byte{}
 		}
 	}
-	if one.header == nil || e.words.inHeader(one.header) {
+	if one.header == nil || e.common.inHeader(one.header) {
 		one.header = []byte{}
 	}
 	return one, nil

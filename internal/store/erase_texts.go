@@ -25,13 +25,14 @@ func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, d
 
 // kept is bytes that may name what is erased, with the key of their line.
 type kept struct {
-	id   int64
-	ref  string
-	text []byte
+	id      int64
+	ref     string
+	account int64 // or none
+	text    []byte
 }
 
 // search calls found for the lines of a query that name what is erased. The query takes
-// the last key, of a number or a text, and a limit.
+// the last key, of a number or a text, and a limit; it returns key, account and text.
 func (e *erasure) search(ctx context.Context, query string, byText bool, limit int, found func(context.Context, *tx, kept, *ledger.Erasure) error) error {
 	if e.words.empty() {
 		return nil
@@ -42,7 +43,7 @@ func (e *erasure) search(ctx context.Context, query string, byText bool, limit i
 			return err
 		}
 		last = page[len(page)-1]
-		named := slices.DeleteFunc(page, func(k kept) bool { return !e.names(k.text) })
+		named := slices.DeleteFunc(page, func(k kept) bool { return !e.names(k) })
 		if len(named) == 0 {
 			continue
 		}
@@ -67,18 +68,18 @@ func (e *erasure) searchPage(ctx context.Context, query string, byText bool, las
 	}
 	return list(ctx, e.d.each, func(s scanner) (k kept, err error) {
 		if byText {
-			err = s.Scan(&k.ref, &k.text)
+			err = s.Scan(&k.ref, &k.account, &k.text)
 		} else {
-			err = s.Scan(&k.id, &k.text)
+			err = s.Scan(&k.id, &k.account, &k.text)
 		}
 		return k, err
 	}, query, after, limit)
 }
 
 // names reports whether kept bytes name what is erased. Those that can't be read do not.
-func (e *erasure) names(packed []byte) bool {
-	raw, err := unpack(packed)
-	return err == nil && e.words.inBytes(raw)
+func (e *erasure) names(k kept) bool {
+	raw, err := unpack(k.text)
+	return err == nil && e.wordsOf(k.account).inBytes(raw)
 }
 
 // change returns what runs a statement for a line and counts it.
@@ -121,42 +122,47 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 		return err
 	}
 	for _, id := range accounts {
-		if err := e.search(ctx, "SELECT refer_id, raw FROM answers WHERE account_id = "+strconv.FormatInt(id, 10)+" AND refer_id > $1 ORDER BY refer_id LIMIT $2", true, erasePage,
-			change(countResponses, "DELETE FROM answers WHERE account_id = "+strconv.FormatInt(id, 10)+" AND refer_id = $1")); err != nil {
+		of := " WHERE account_id = " + strconv.FormatInt(id, 10)
+		if err := e.search(ctx, "SELECT refer_id, account_id, raw FROM answers"+of+" AND refer_id > $1 ORDER BY refer_id LIMIT $2", true, erasePage,
+			change(countResponses, "DELETE FROM answers"+of+" AND refer_id = $1")); err != nil {
+			return err
+		}
+		if err := e.search(ctx, "SELECT name, account_id, name FROM sweeps"+of+" AND name > $1 ORDER BY name LIMIT $2", true, pageRows,
+			change(countTexts, "DELETE FROM sweeps"+of+" AND name = $1")); err != nil {
 			return err
 		}
 	}
-	if err := e.search(ctx, "SELECT id, raw FROM answer_versions WHERE id > $1 ORDER BY id LIMIT $2", false, erasePage,
+	if err := e.search(ctx, "SELECT id, account_id, raw FROM answer_versions WHERE id > $1 ORDER BY id LIMIT $2", false, erasePage,
 		change(countResponses, "DELETE FROM answer_versions WHERE id = $1")); err != nil {
 		return err
 	}
-	return e.search(ctx, "SELECT batch_id, raw FROM batch_answers WHERE batch_id > $1 ORDER BY batch_id LIMIT $2", false, erasePage,
+	return e.search(ctx, `SELECT k.batch_id, n.account_id, k.raw FROM batch_answers k JOIN batches b ON b.id = k.batch_id JOIN runs n ON n.id = b.run_id
+		WHERE k.batch_id > $1 ORDER BY k.batch_id LIMIT $2`, false, erasePage,
 		change(countBatchResponses, "DELETE FROM batch_answers WHERE batch_id = $1"))
 }
 
 // eraseTexts replaces texts that name what is erased.
 func (e *erasure) eraseTexts(ctx context.Context) error {
 	for _, part := range []struct{ query, change string }{
-		{"SELECT id, reason FROM batches WHERE id > $1 AND reason <> '' ORDER BY id LIMIT $2", "UPDATE batches SET reason = 'erased' WHERE id = $1"},
-		{"SELECT id, reason FROM rows WHERE id > $1 AND reason <> '' ORDER BY id LIMIT $2", "UPDATE rows SET reason = 'erased' WHERE id = $1"},
-		{"SELECT seq, problem FROM outbox WHERE seq > $1 AND problem <> '' ORDER BY seq LIMIT $2", "UPDATE outbox SET problem = 'erased' WHERE seq = $1"},
-		{"SELECT seq, reply FROM outbox WHERE seq > $1 ORDER BY seq LIMIT $2", "UPDATE outbox SET reply = '' WHERE seq = $1"},
-		{"SELECT id, filter FROM sinks WHERE id > $1 AND filter <> '' ORDER BY id LIMIT $2", "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1"},
+		{"SELECT b.id, n.account_id, b.reason FROM batches b JOIN runs n ON n.id = b.run_id WHERE b.id > $1 AND b.reason <> '' ORDER BY b.id LIMIT $2", "UPDATE batches SET reason = 'erased' WHERE id = $1"},
+		{"SELECT id, account_id, reason FROM rows WHERE id > $1 AND reason <> '' ORDER BY id LIMIT $2", "UPDATE rows SET reason = 'erased' WHERE id = $1"},
+		{"SELECT seq, 0, problem FROM outbox WHERE seq > $1 AND problem <> '' ORDER BY seq LIMIT $2", "UPDATE outbox SET problem = 'erased' WHERE seq = $1"},
+		{"SELECT seq, 0, reply FROM outbox WHERE seq > $1 ORDER BY seq LIMIT $2", "UPDATE outbox SET reply = '' WHERE seq = $1"},
+		{"SELECT id, 0, filter FROM sinks WHERE id > $1 AND filter <> '' ORDER BY id LIMIT $2", "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1"},
 	} {
 		if err := e.search(ctx, part.query, false, pageRows, change(countTexts, part.change)); err != nil {
 			return err
 		}
 	}
 	for _, part := range []struct{ query, change string }{
-		{"SELECT DISTINCT name, name FROM sweeps WHERE name > $1 ORDER BY name LIMIT $2", "DELETE FROM sweeps WHERE name = $1"},
-		{"SELECT DISTINCT name, name FROM observed WHERE name > $1 ORDER BY name LIMIT $2", "DELETE FROM observed WHERE name = $1"},
-		{"SELECT DISTINCT sample, sample FROM observed WHERE sample > $1 ORDER BY sample LIMIT $2", "UPDATE observed SET sample = '' WHERE sample = $1"},
+		{"SELECT DISTINCT name, 0, name FROM observed WHERE name > $1 ORDER BY name LIMIT $2", "DELETE FROM observed WHERE name = $1"},
+		{"SELECT DISTINCT sample, 0, sample FROM observed WHERE sample > $1 ORDER BY sample LIMIT $2", "UPDATE observed SET sample = '' WHERE sample = $1"},
 	} {
 		if err := e.search(ctx, part.query, true, pageRows, change(countTexts, part.change)); err != nil {
 			return err
 		}
 	}
-	return e.search(ctx, "SELECT id, files FROM runs WHERE id > $1 AND files <> '[]' ORDER BY id LIMIT $2", false, pageRows, e.eraseFileNames)
+	return e.search(ctx, "SELECT id, account_id, files FROM runs WHERE id > $1 AND files <> '[]' ORDER BY id LIMIT $2", false, pageRows, e.eraseFileNames)
 }
 
 // eraseFileNames replaces the names of a run's files that name what is erased.
@@ -170,7 +176,7 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run kept, done *led
 		return err
 	}
 	for i, f := range files {
-		if e.words.inText(f) {
+		if e.wordsOf(run.account).inText(f) {
 			files[i] = "erased"
 		}
 	}
@@ -196,7 +202,7 @@ func (e *erasure) eraseEvents(ctx context.Context) error {
 	if len(e.routers) == 0 {
 		return nil
 	}
-	return e.search(ctx, "SELECT seq, router_id FROM events WHERE seq > $1 AND router_id <> '' ORDER BY seq LIMIT $2", false, pageRows,
+	return e.search(ctx, "SELECT seq, 0, router_id FROM events WHERE seq > $1 AND router_id <> '' ORDER BY seq LIMIT $2", false, pageRows,
 		change(countEvents, eraseEvent+"seq = $1"))
 }
 

@@ -20,6 +20,7 @@ var eraseTests = map[string]func(*world){
 	"LaterEventsAreNotKept":    erasesLaterEvents,
 	"SharedNumbersStay":        keepsSharedNumbers,
 	"OneParcelOfAnOrder":       erasesOneParcel,
+	"OrdersOfOthersStay":       keepsOrdersOfOthers,
 	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
 	"NamesOfNothing":           erasesNothing,
 	"AgainAfterAnEnd":          erasesAgain,
@@ -186,6 +187,26 @@ func keepsSharedNumbers(w *world) {
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Shared: 1})
 	w.same("events", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 1)
 	w.same("the other goes too", w.erase(byNumber(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
+}
+
+// keepsOrdersOfOthers erases an order whose referId another account has for its own.
+func keepsOrdersOfOthers(w *world) {
+	ctx, at := w.Context(), time.UnixMilli(5000)
+	other := plan()
+	other.Account = "other"
+	theirs := tracking.Item{ReferID: item(1).ReferID, Number: item(2).Number}
+	w.run(plan(), entries(1, 1)...)
+	run := w.run(other, ledger.Entry{Line: 2, Item: theirs})
+	w.must(w.Settle(ctx, []ledger.Settlement{{Batch: w.claim(run.ID, 1)[0].ID, State: ledger.Rejected, Reason: "order-0001 is refused", Answer: []byte(`{"referId":"order-0001"}`)}}))
+	raw := []byte(`{"referId":"order-0001","trackingNumber":"` + theirs.Number + `"}`)
+	w.must(w.Record(ctx, "other", []ledger.RecordedAnswer{{ReferID: theirs.ReferID, Asked: at, Raw: raw}}))
+	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: at, Raw: []byte("{}")}}))
+	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,"referId":"order-0001"}}]`, uuid(1), theirs.Number), inbox.Yes)
+	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Responses: 1})
+	last, err := w.LastAnswer(ctx, "other", theirs.ReferID)
+	w.must(err)
+	w.same("answer", string(last.Raw), string(raw))
+	w.same("events", len(collect(w, w.Events(ctx, inbox.Query{TrackingNumber: theirs.Number}))), 1)
 }
 
 func erasesOneParcel(w *world) {
