@@ -97,7 +97,10 @@ func (b *Workbook) readStyles(part string) error {
 		n, _ := strconv.Atoi(id) // 0 if it is not there
 		if string(s.name) == "numFmt" {
 			codes[n] = code
-		} else if ids = append(ids, n); len(ids) > 1<<17 || len(codes) > 1<<16 {
+		} else {
+			ids = append(ids, n)
+		}
+		if len(ids) > 1<<17 || len(codes) > 1<<16 {
 			return syntaxError("it has too many styles")
 		}
 		return err

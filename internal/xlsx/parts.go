@@ -16,7 +16,8 @@ import (
 const (
 	maxEntries   = 10_000
 	maxDirectory = 8 << 20  // bytes that are read to find the parts
-	maxPart      = 8 << 30  // bytes of one part, unpacked
+	maxPart      = 8 << 30  // bytes of one sheet, unpacked
+	maxList      = 32 << 20 // bytes of a part that is kept, such as the styles, unpacked
 	maxStrings   = 1 << 30  // bytes of the shared strings, unpacked
 	maxRatio     = 300      // of a part's size to its packed size
 	freeOfRatio  = 16 << 20 // bytes of a part below which its ratio does not count

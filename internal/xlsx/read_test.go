@@ -175,6 +175,33 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Of what all sheets share no more is kept than a spreadsheet writes.
+func TestListsAreBounded(t *testing.T) {
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	relations := workbook("")
+	relations["xl/_rels/workbook.xml.rels"] = "<Relationships>" + many(20_000, `<Relationship Id="r%d" Target="x"/>`) + "</Relationships>"
+	for name, tt := range map[string]struct {
+		p    parts
+		want string
+	}{
+		"relations": {relations, "too many references"},
+		"formats":   {workbook("").with("styles", "styles.xml", `<styleSheet><numFmts>`+many(70_000, `<numFmt numFmtId="%d" formatCode="0"/>`)+`</numFmts></styleSheet>`), "too many styles"},
+		"size":      {workbook("").with("styles", "styles.xml", `<styleSheet>`+strings.Repeat(" ", 33<<20)+`</styleSheet>`), "larger than 32 MiB"},
+	} {
+		_, err := open(t, tt.p.pack(t))
+		var wrong *xlsx.Error
+		if !errors.As(err, &wrong) || !strings.Contains(err.Error(), tt.want) || wrong.Hint() == "" {
+			t.Errorf("%s: got %v; want %q", name, err, tt.want)
+		}
+	}
+}
+
 // What stands behind the rows is known before them.
 func TestMergesAndFilters(t *testing.T) {
 	data := workbookOf(`<sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="3"><c r="B3"><v>1</v></c></row></sheetData>

@@ -151,6 +151,9 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 			target = folder + target
 		}
 		all[id] = relation{path.Base(kind), target}
+		if len(all) > maxEntries {
+			return syntaxError("it has too many references")
+		}
 		return err
 	})
 	return all, err
@@ -164,9 +167,9 @@ func (s *scanner) attribute3(a, b, c string) (x, y, z string, err error) {
 	return x, y, z, errors.Join(errX, errY, errZ)
 }
 
-// each calls do for every start tag of a part.
+// each calls do for every start tag of a part that is no sheet.
 func (b *Workbook) each(name string, do func(*scanner) error) error {
-	r, err := b.parts.open(name, maxPart)
+	r, err := b.parts.open(name, maxList)
 	if err != nil {
 		return err
 	}
