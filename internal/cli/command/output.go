@@ -126,6 +126,9 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		return nil, err
 	}
 	if path != "" && path != StdinName {
+		if err := spare(cmd, a, path); err != nil {
+			return nil, err
+		}
 		if o.file, err = NewAtomicFile(cmd.Context(), path); err != nil {
 			return nil, err
 		}

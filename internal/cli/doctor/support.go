@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"time"
 
@@ -119,10 +118,7 @@ func refuseExisting(path string) error {
 	if path == command.StdinName {
 		return command.Usagef("give --out FILE", "a ZIP file is not written to standard output")
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return command.Usagef("use another file, or remove that one", "%s exists", path)
-	}
-	return nil
+	return command.RefuseExisting(path)
 }
 
 // writeBundle writes the ZIP file and returns its size.

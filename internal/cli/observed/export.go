@@ -67,6 +67,9 @@ func runExport(ctx context.Context, c *command.Call, path string) (err error) {
 	if path == command.StdinName {
 		return c.Out.Bytes(text)
 	}
+	if err := command.RefuseExisting(path); err != nil {
+		return err
+	}
 	file, err := command.NewAtomicFile(ctx, path)
 	if err != nil {
 		return err
