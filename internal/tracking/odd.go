@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/carriers"
 )
 
 // maxIdentifier is the most characters of an identifier; order names and
@@ -221,9 +223,15 @@ func (it Item) totalsLine() bool {
 	return slices.Contains(totals, strings.ToLower(strings.TrimRight(word, ":.=")))
 }
 
-// rounded finds zeros where a spreadsheet has lost digits.
+// rounded finds zeros where a spreadsheet has lost digits. A number whose check
+// digit fits is one that ends in zeros.
 func rounded(field, s string) (Problem, bool) {
 	n, kept := trailingZeros(s)
+	if n > 0 && kept < n {
+		if r := carriers.Read(s); r.Form.Checked && !r.Wrong() {
+			return Problem{}, false
+		}
+	}
 	switch {
 	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
 		return Problem{

@@ -81,6 +81,18 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
+// A number that ends in zeros was not rounded if its check digit fits.
+func TestZerosBeforeTheRightCheckDigitAreGood(t *testing.T) {
+	for _, number := range []string{
+		"1234567890120000", // Canada Post
+		"340069458073021000", "00340063642621290000", "9405582357416290000000",
+	} {
+		for _, p := range (tracking.Item{ReferID: number, Number: number}).Validate(false) {
+			t.Errorf("%s: %+v", number, p)
+		}
+	}
+}
+
 func TestMarkBeforeAnXIsNoPlaceholder(t *testing.T) {
 	for _, s := range []string{"-x", "x-", "+X"} {
 		if ps := (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(false); len(ps) != 0 {
