@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,17 +212,23 @@ func (e *erasure) findUnowned(ctx context.Context) error {
 	return nil
 }
 
-// findRouters finds the service's own identifiers of the shipments.
+// findRouters finds the service's own identifiers of the shipments that no other
+// tracking has.
 func (e *erasure) findRouters(ctx context.Context) error {
+	own := map[int64]bool{} // ids of sightings
 	for _, s := range e.all {
-		id := max(s.row, 0)
-		if s.row == 0 {
-			id = s.sighting
-		}
+		own[cmp.Or(s.row, s.sighting)] = true
+	}
+	for id := range own {
 		var router string
-		var shared bool
-		if _, err := e.d.row(ctx, []any{&router, &shared}, `SELECT s.router_id, EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.id <> s.id
-			AND o.account_id <> 0) FROM sightings s WHERE s.id = $1`, id); err != nil {
+		shared := false
+		if err := e.d.each(ctx, func(s scanner) error {
+			var other, account int64
+			err := s.Scan(&router, &other, &account)
+			shared = shared || account != noAccount && !own[other]
+			return err
+		}, `SELECT s.router_id, o.id, o.account_id FROM sightings s CROSS JOIN sightings o
+			WHERE s.id = $1 AND s.router_id <> '' AND o.router_id = s.router_id AND o.router_id <> ''`, id); err != nil {
 			return err
 		}
 		if router != "" && !shared {

@@ -21,6 +21,7 @@ var eraseTests = map[string]func(*world){
 	"SharedNumbersStay":        keepsSharedNumbers,
 	"OneParcelOfAnOrder":       erasesOneParcel,
 	"OrdersOfOthersStay":       keepsOrdersOfOthers,
+	"ParcelsOfOneRouter":       erasesRouterOfParcels,
 	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
 	"NamesOfNothing":           erasesNothing,
 	"AgainAfterAnEnd":          erasesAgain,
@@ -187,6 +188,30 @@ func keepsSharedNumbers(w *world) {
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Shared: 1})
 	w.same("events", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 1)
 	w.same("the other goes too", w.erase(byNumber(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
+}
+
+// erasesRouterOfParcels erases parcels of which events name the routerId alone.
+func erasesRouterOfParcels(w *world) {
+	at := time.UnixMilli(5000)
+	second := tracking.Item{ReferID: item(1).ReferID, Number: "1Z-SECOND"}
+	w.run(plan(), append(entries(1, 2), ledger.Entry{Line: 9, Item: second})...)
+	parcels := []ledger.Sighting{sighting(1, at), sighting(1, at), sighting(2, at)}
+	parcels[1].Key = second.Key()
+	parcels[0].RouterID, parcels[1].RouterID, parcels[2].RouterID = uuid(77), uuid(77), uuid(78)
+	for _, s := range parcels {
+		w.learn(s)
+	}
+	about := func(id, router int) string {
+		return fmt.Sprintf(`[{"eventId":%q,"data":{"routerId":%q}}]`, uuid(id), uuid(router))
+	}
+	w.put(about(1, 77), inbox.Yes)
+	w.put(about(2, 78), inbox.Yes)
+	w.same("one parcel", w.erase(tracking.Query{Number: second.Number}), ledger.Erasure{Rows: 1, Pending: 1, Trackings: 1})
+	w.learn(parcels[0])
+	w.run(plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: item(1).ReferID, Number: "1Z-THIRD"}})
+	parcels[1].Key.Number = "1Z-THIRD"
+	w.learn(parcels[1])
+	w.same("both", w.erase(byRefer(1)), ledger.Erasure{Rows: 2, Pending: 2, Trackings: 2, Responses: 1, Events: 1, Deliveries: 1})
 }
 
 // keepsOrdersOfOthers erases an order whose referId another account has for its own.
