@@ -143,6 +143,26 @@ func TestRegisterHoldsNoValues(t *testing.T) {
 	}
 }
 
+// What is likely an identifier or a sentence is no word of a vocabulary.
+func TestIdentifiersAreNoWords(t *testing.T) {
+	for _, text := range []string{"SO-123-A", "ORD-12-AB", "A-1", "1Z9A9B9C", "a1b2c3d4e5f6", "Delivered to Maria Huber"} {
+		r := observed.NewRecorder()
+		r.Answer(answer(observed.Query, 200, fmt.Sprintf(`{"data":{"trackingNumber":"N","status":%[1]q,"statusTrack":%[1]q,%[1]q:1},"error":{"code":%[1]q}}`, text)), at)
+		for _, e := range r.Take() {
+			if strings.Contains(e.Name+e.Sample, text) {
+				t.Errorf("%q in %+v", text, e)
+			}
+		}
+	}
+	for _, text := range []string{"Out for delivery", "IN_TRANSIT", "E_422", "E422", "line2", "out-for-delivery"} {
+		r := observed.NewRecorder()
+		r.Answer(answer(observed.Query, 200, fmt.Sprintf(`{"data":{"trackingNumber":"N","status":%q}}`, text)), at)
+		if got := names(r.Take(), observed.Status); !slices.Equal(got, []string{"status " + text}) {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
+
 // What is counted by a hash is what would be counted by reading each answer.
 func TestAlikeAnswersAreCounted(t *testing.T) {
 	r := observed.NewRecorder()

@@ -15,23 +15,35 @@ const namesSeparator = ", "
 // unnamed stands for a member whose name may be an identifier.
 const unnamed = "*"
 
-// maxDigits is how many digits in a row a word may have: more may be an identifier.
-const maxDigits = 3
+// Limits of a word: more may be an identifier, or a sentence that names somebody.
+const (
+	maxDigits = 3 // in a row, once
+	maxWords  = 3
+)
 
 // word returns s if it is a word of a vocabulary: letters, some digits and signs that
-// names have, at most 64 bytes; else the empty string.
+// names have, at most 64 bytes; else the empty string. Digits beside a hyphen are a part
+// of an identifier.
 func word(s, signs string) string {
-	if s == "" || len(s) > 64 {
+	if s == "" || len(s) > 64 || len(strings.Fields(s)) > maxWords {
 		return ""
 	}
-	digits, letters := 0, 0
+	digits, groups, letters := 0, 0, 0
+	var last rune
 	for _, r := range s {
+		before := last
+		last = r
 		switch {
 		case r >= '0' && r <= '9':
-			if digits++; digits > maxDigits {
+			if digits == 0 {
+				groups++
+			}
+			if digits++; digits > maxDigits || groups > 1 || before == '-' {
 				return ""
 			}
 			continue
+		case r == '-' && digits > 0:
+			return ""
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z':
 			letters++
 		case !strings.ContainsRune(signs, r):
