@@ -233,6 +233,9 @@ func runDiff(ctx context.Context, c *command.Call, since string, all, fail bool)
 	if err != nil {
 		return err
 	}
+	if from.After(time.Now()) {
+		return command.Usagef("such as --since 24h", "--since %q is in the future: nothing can be new since then", since)
+	}
 	entries, err := register(ctx, c)
 	if err != nil {
 		return err
