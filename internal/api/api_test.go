@@ -325,6 +325,33 @@ func TestOneConnectionForManyRequests(t *testing.T) {
 	}
 }
 
+// Whatever the key looks like, it changes no verdict, and what is kept of an answer has
+// the form of the answer.
+func TestKeyInAnAnswerChangesNoVerdict(t *testing.T) {
+	for _, tt := range []struct{ key, body, kept string }{
+		{"12345678", `{"batchId":12345678,"echo":"key 12345678"}`, `{"batchId":"***","echo":"key ***"}`},
+		{"0041abcd", `{"echo":"x\u0041abcd"}`, `{"echo":"***"}`},
+		{"12345678", `<12345678>`, `<***>`},
+	} {
+		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.body) })
+		c := client(t, url, func(o *api.Options) { o.Key = tt.key })
+		want := tracking.OutcomeAccepted
+		if tt.body[0] == '<' {
+			want = tracking.OutcomeNotCredible
+		}
+		if r := c.CreateAsync(t.Context(), items(1)); r.Outcome != want || string(r.Answer) != tt.kept {
+			t.Errorf("%s: %v (%v), kept %s", tt.body, r.Outcome, r.Err, r.Answer)
+		}
+	}
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"data":{"trackingNumber":"N12345678","referId":"R","statusLabel":"DELIVERED"}}`)
+	})
+	c := client(t, url, func(o *api.Options) { o.Key = "12345678" })
+	if e := c.Evidence(t.Context(), tracking.Query{ReferID: "R"}, tracking.Item{ReferID: "R", Number: "N12345678"}); e.Presence != tracking.PresenceNamed {
+		t.Errorf("%+v", e)
+	}
+}
+
 func TestTraceNeverSeesTheKey(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
 	var seen []string

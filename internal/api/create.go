@@ -73,15 +73,15 @@ func (c *Client) checkSuccess(x exchange) error {
 	}
 	body := bytes.TrimSpace(x.answer)
 	switch {
-	case len(body) > 0 && !x.body.JSON():
+	case len(body) > 0 && !x.judged.JSON():
 		return &AnswerError{Status: x.status, Problem: "neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
-			if !m.Holds(x.body) {
+			if !m.Holds(x.judged) {
 				return &AnswerError{Status: x.status, Problem: "create.accepted not met at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
-	case x.body.Wrong():
+	case x.judged.Wrong():
 		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(body)}
 	}
 	return nil

@@ -56,7 +56,7 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 		return nil
 	case !a.JSON:
 		return &AnswerError{Status: x.status, Problem: "not JSON", Excerpt: excerpt(x.answer)}
-	case x.body.Wrong():
+	case x.judged.Wrong():
 		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(x.answer)}
 	}
 	return tracking.ErrUndecided
@@ -70,7 +70,7 @@ func (c *Client) absent(x exchange) bool {
 		return true
 	}
 	for _, f := range c.opts.Absent {
-		if f.Holds(x.status, x.body) {
+		if f.Holds(x.status, x.judged) {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +34,11 @@ func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, ite
 		return c.noEvidence(ctx, x)
 	}
 	absent, success := c.absent(x), x.status >= 200 && x.status < 300
-	switch e := x.body.Evidence(item); {
+	e := x.judged.Evidence(item)
+	if e.Presence == tracking.PresenceUndecided {
+		e.Why = cmp.Or(x.body.Evidence(item).Why, "shows the key")
+	}
+	switch {
 	case absent && e.Presence != tracking.PresenceUndecided:
 		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.status)}
 	case absent:

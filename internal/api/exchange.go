@@ -3,17 +3,20 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -24,6 +27,7 @@ type exchange struct {
 	header     http.Header
 	answer     []byte
 	body       *tracking.Body // answer, parsed; nil if none came
+	judged     *tracking.Body // as it came, with the key if it has it: for verdicts alone
 	cut        bool
 	retryAfter time.Duration
 	began      time.Time
@@ -54,7 +58,7 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	} else {
 		x.sent, x.status, x.header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
-		x.answer, x.body, x.cut, x.err = c.readAnswer(res)
+		c.readAnswer(res, &x)
 	}
 	c.removeKey(&x)
 	x.took = time.Since(x.began)
@@ -161,21 +165,41 @@ func (t *connTrace) wrote() bool {
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
 // neither its length nor where it ends is whole only if it is empty or JSON.
-func (c *Client) readAnswer(res *http.Response) (raw []byte, body *tracking.Body, cut bool, err error) {
+func (c *Client) readAnswer(res *http.Response, x *exchange) {
 	defer res.Body.Close()
-	raw, err = io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	if len(raw) > MaxAnswer {
-		raw, cut = raw[:MaxAnswer], true
+		raw, x.cut = raw[:MaxAnswer], true
 	}
-	raw = c.key.Bytes(raw)
-	body = tracking.ReadBody(raw)
+	x.judged = tracking.ReadBody(raw)
+	x.answer, x.body = raw, x.judged
+	if masked := c.key.Bytes(raw); !bytes.Equal(masked, raw) {
+		if x.judged.JSON() {
+			masked = c.maskJSON(raw)
+		}
+		x.answer, x.body = masked, tracking.ReadBody(masked)
+	}
 	switch {
 	case err != nil:
-		return raw, body, true, plainError(err)
-	case unframed(res) && !cut && len(bytes.TrimSpace(raw)) > 0 && !body.JSON():
-		return raw, body, true, io.ErrUnexpectedEOF
+		x.cut, x.err = true, plainError(err)
+	case unframed(res) && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.judged.JSON():
+		x.cut, x.err = true, io.ErrUnexpectedEOF
 	}
-	return raw, body, cut, nil
+}
+
+// scalars finds the strings, numbers and words of a JSON value.
+var scalars = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|[^\s",:\[\]{}]+`)
+
+// maskJSON removes the key from a JSON value, which stays one if no key reaches over
+// several of its parts.
+func (c *Client) maskJSON(raw []byte) []byte {
+	return c.key.Bytes(scalars.ReplaceAllFunc(raw, func(part []byte) []byte {
+		masked := c.key.Bytes(part)
+		if json.Valid(masked) {
+			return masked
+		}
+		return []byte(`"` + redact.Mask + `"`)
+	}))
 }
 
 func unframed(res *http.Response) bool {
