@@ -30,6 +30,7 @@ var eraseTests = map[string]func(*world){
 	"OutboxesGiveWay":          erasesEntries,
 	"DroppedEntriesBlockNone":  unblocksAfterDropped,
 	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
+	"StatusesAndTimesAreNone":  keepsStatusesAndTimes,
 }
 
 func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
@@ -365,6 +366,30 @@ func keepsWhatMayBeAnything(w *world) {
 	d, err := w.Delivery(w.Context(), 1)
 	w.must(err)
 	w.same("the other", string(d.Body), body)
+}
+
+func keepsStatusesAndTimes(w *world) {
+	number := "2026112210"
+	w.run(plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "DELIVERED", Number: number}})
+	about := func(n int, more string) string {
+		return fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,%s}}]`, uuid(n), item(2).Number, more)
+	}
+	others := []string{
+		about(1, `"statusLabel":"DELIVERED","note":"DELIVERED"`),
+		about(2, `"eventTime":"2026-11-22 10:15:00","latestEvent":"Left on 2026-11-22 10:15:00"`),
+		about(3, `"transitTime":2026112210`),
+	}
+	for _, body := range others {
+		w.put(body, inbox.Yes)
+	}
+	w.put(about(4, `"note":"with parcel 2026 1122 10"`), inbox.Yes)
+	w.put(about(5, `"referId":"DELIVERED"`), inbox.Yes)
+	w.same("removed", w.erase(tracking.Query{ReferID: "DELIVERED"}), ledger.Erasure{Rows: 1, Pending: 1, Events: 2, Deliveries: 2})
+	for i, body := range others {
+		d, err := w.Delivery(w.Context(), int64(i+1))
+		w.must(err)
+		w.same("the other", string(d.Body), body)
+	}
 }
 
 // erasesAmongMany erases by chance between inputs, batches, answers and events: the
