@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/user"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -241,13 +242,28 @@ func (e *erasing) erase(ctx context.Context) error {
 	if e.left, err = e.db.Eraser.Compact(ctx); err != nil || !e.o.Copies || config.IsServer(e.db.Path) {
 		return err
 	}
-	for _, file := range e.left {
-		if err := os.Remove(file); err != nil {
-			return fmt.Errorf("remove %s: %w", file, err)
-		}
-	}
-	e.left, e.removed = nil, e.left
+	e.removeCopies()
 	return nil
+}
+
+// removeCopies removes the files that are left, except those of a copy under way, which
+// may be in use. What is not removed stays in left.
+func (e *erasing) removeCopies() {
+	var kept []string
+	for _, path := range e.left {
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode().IsRegular() && !strings.Contains(filepath.Base(path), ".copying-") {
+			if err = os.Remove(path); err == nil {
+				e.removed = append(e.removed, path)
+				continue
+			}
+		}
+		if err != nil {
+			e.call.IO.Warning("Could not remove a copy: %v", err)
+		}
+		kept = append(kept, path)
+	}
+	e.left = kept
 }
 
 // query says whether a REF of a file is a referId or a number, as show does.
@@ -390,6 +406,9 @@ func (e *erasing) outcome() error {
 	}
 	if len(e.left) > 0 {
 		hint := "remove these files, or re-run the command with --remove-copies"
+		if e.o.Copies {
+			hint = "remove these by hand, those of a `waybill store copy` once it has ended"
+		}
 		if config.IsServer(e.db.Path) {
 			hint = "run these commands as the owner of the tables, or re-run this one when no other program has a transaction open"
 		}

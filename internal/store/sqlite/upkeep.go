@@ -65,7 +65,8 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 }
 
 // compact is for [store.Upkeep]: it writes the file anew, and empties the log. Copies
-// that were made of older versions, and files of salvaged answers, are left.
+// that were made of older versions, files of salvaged answers, and copies under way are
+// left. Locks hold nothing.
 func (f *file) compact(ctx context.Context) ([]string, error) {
 	pool, err := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
 	if err != nil {
@@ -87,7 +88,8 @@ func (f *file) compact(ctx context.Context) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Dir(f.path))
 	for _, e := range entries {
 		for _, kind := range []string{".bak-v", ".salvage-", ".copying-"} {
-			if strings.HasPrefix(e.Name(), filepath.Base(f.path)+kind) {
+			isLock := strings.HasSuffix(e.Name(), ".staging.lock") || strings.HasSuffix(e.Name(), ".owners")
+			if strings.HasPrefix(e.Name(), filepath.Base(f.path)+kind) && !isLock {
 				left = append(left, filepath.Join(filepath.Dir(f.path), e.Name()))
 			}
 		}
