@@ -22,9 +22,9 @@ type Eraser interface {
 	// Erase removes the shipments of the account that queries name, each by its
 	// referId or its number: rows, answers, trackings and events. Where others hold
 	// the same number, what is known of the number alone stays. An error that matches
-	// [ErrBeingSent] comes before anything is removed. Calling it again removes what
-	// is left: it may end anywhere. What was removed may stay in unused space until
-	// Compact.
+	// [ErrBeingSent] comes before anything is removed, unless a process begins to send
+	// a row meanwhile: that row stays. Calling it again removes what is left: it may
+	// end anywhere. What was removed may stay in unused space until Compact.
 	Erase(ctx context.Context, account string, qs []tracking.Query) (Erasure, error)
 
 	// Compact removes what was erased from the store's unused space too. It returns
