@@ -371,17 +371,25 @@ func (d decimal) String() string {
 	}
 }
 
+// from1904 is the day 0 of 1904 where days count from 1900.
+const from1904 = 1462
+
+// dateParts reports what the format of a date or a time shows.
+func dateParts(code string) (hasDate, hasTime bool) {
+	section, _ := firstSection(strings.ToLower(code))
+	hasTime = strings.ContainsAny(section, "hs")
+	return strings.ContainsAny(section, "yd") || !hasTime, hasTime
+}
+
 // date returns a number of days as a date, a time, or both, as its format shows.
 func (b *Workbook) date(days float64, code string) string {
-	section, _ := firstSection(strings.ToLower(code))
-	hasTime := strings.ContainsAny(section, "hs")
-	hasDate := strings.ContainsAny(section, "yd") || !hasTime
+	hasDate, hasTime := dateParts(code)
 	if math.IsNaN(days) || days < 0 || days >= 2_958_466 { // the day after 9999-12-31
 		return strconv.FormatFloat(days, 'g', -1, 64)
 	}
 	switch {
 	case b.date04:
-		days += 1462
+		days += from1904
 	case days < 60:
 		days++ // Excel knows a 29 February 1900
 	}

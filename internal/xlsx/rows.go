@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // CellKind is what a cell holds.
@@ -444,10 +445,18 @@ func parseRange(s string) (Range, bool) {
 	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
 }
 
-// Value returns a cell as it can be written, with its number format.
+// Value returns a cell as it can be written, with its number format. The days of a date
+// count from 1900.
 func (b *Workbook) Value(c Cell) Value {
 	if c.Kind == NoValue {
 		return Value{}
 	}
-	return Value{Kind: c.Kind, Text: string(c.Text), Format: b.formatOf(c).code}
+	f := b.formatOf(c)
+	v := Value{Kind: c.Kind, Text: string(c.Text), Format: f.code}
+	if hasDate, _ := dateParts(f.code); b.date04 && c.Kind == Number && f.pattern == date && hasDate {
+		if days, err := strconv.ParseFloat(strings.TrimSpace(v.Text), 64); err == nil {
+			v.Text = strconv.FormatFloat(days+from1904, 'f', -1, 64)
+		}
+	}
+	return v
 }

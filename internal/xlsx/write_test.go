@@ -68,6 +68,39 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A workbook that counts days from 1904 keeps its dates in a copy, and its numbers and
+// durations.
+func TestCopyOfDatesSince1904(t *testing.T) {
+	p := workbook(`<row r="1"><c r="A1" s="1"><v>46346.5</v></c><c r="B1"><v>46346</v></c><c r="C1" s="2"><v>2.5</v></c></row>`).styles("yyyy-mm-dd", "[h]:mm")
+	p["xl/workbook.xml"] = strings.Replace(p["xl/workbook.xml"], "<sheets>", `<workbookPr date1904="1"/><sheets>`, 1)
+	b, err := open(t, p.pack(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := b.Rows(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	row, err := rows.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []xlsx.Value
+	for _, c := range row.Cells {
+		values = append(values, b.Value(c))
+	}
+	var out bytes.Buffer
+	w := xlsx.NewWriter(&out)
+	if err := errors.Join(w.Sheet("Copy", []string{"Shipped", "Count", "Took"}), w.Row(values), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := read(t, out.Bytes(), 0)
+	if err != nil || got["A2"] != "2030-11-21*6" || got["B2"] != "46346" || values[2].Text != "2.5" {
+		t.Errorf("%v, %v, %+v", got, err, values)
+	}
+}
+
 // Many rows are written and read in memory that does not grow with them: a million
 // would take as much.
 func TestMemory(t *testing.T) {
