@@ -97,6 +97,34 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A form that only a length tells is the form of the carrier that the row names, or
+// of none.
+func TestCarrierOfTheRow(t *testing.T) {
+	const wrong = "warning check-digit 2: the check digit is wrong for "
+	for row, want := range map[string]string{
+		"A-1,630002864925,jtexpress":           "",
+		"A-1,630002864925,fedex-express":       wrong + "FedEx Express (12 digits)",
+		"A-1,630002864925,dhl-paket":           wrong + "DHL Paket Identcode (12 digits)",
+		"A-1,1234567890123450,canadapost":      wrong + "Canada Post 16 digits",
+		"A-1,1Z999AA10123456785,jtexpress":     wrong + "UPS 1Z",
+		"A-1,9400111899223197428491,jtexpress": "note check-digit 2: the check digit is wrong for USPS IMpb",
+		"A-1,9400111899223197428491,usps":      wrong + "USPS IMpb",
+	} {
+		got := ""
+		for f, err := range examine(t, "orders.csv", "referId,rawTrackingNumber,carrierCode\n"+row+"\n").All() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f.Kind == findings.CheckDigit {
+				got += fmt.Sprintf("%s %s %d: %s", f.Severity, f.Kind, f.Line, f.Message)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", row, got, want)
+		}
+	}
+}
+
 // Numbers that are shorter than nearly all others lost their zeros if the others
 // have some, or if their check digit fits with them.
 func TestLostZeros(t *testing.T) {

@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -20,7 +21,7 @@ func (c *Collector) examine(it tracking.Item, at columns) error {
 	if err := c.examineText(it.Number, at.number, true); err != nil {
 		return err
 	}
-	return c.examineForm(it.Number, at.number)
+	return c.examineForm(it.Number, it.CarrierCode, at.number)
 }
 
 // examineText reports what is odd in the characters of an identifier.
@@ -140,9 +141,36 @@ func severalInCell(s string, number bool) (kind Kind, message, hint string) {
 	return SeveralInCell, fmt.Sprintf("one cell has %d numbers", len(parts)), "give each number a row of its own, with the same referId"
 }
 
+// isCodeOf reports whether a carrier code may be that of one of the carriers of a
+// form. The codes are the service's own: dhl-paket is one of DHL Paket.
+func isCodeOf(code string, f carriers.Form) bool {
+	code = foldOrder(code)
+	for name := range strings.SplitSeq(f.Carrier, ", ") {
+		first, _, _ := strings.Cut(name, " ")
+		if strings.Contains(code, foldOrder(first)) || strings.Contains(foldOrder(name), code) {
+			return true
+		}
+	}
+	return false
+}
+
+// ofCarrier returns a reading without wrong check digits in forms of other
+// carriers than the one that the row names, as far as only a length tells them.
+func ofCarrier(r carriers.Reading, code string) carriers.Reading {
+	if !r.Wrong() || code == "" {
+		return r
+	}
+	r.Failed = slices.DeleteFunc(r.Failed, func(f carriers.Form) bool { return f.Loose && !isCodeOf(code, f) })
+	if !r.Wrong() {
+		return carriers.Reading{}
+	}
+	r.Form = r.Failed[0]
+	return r
+}
+
 // examineForm counts the form of a number, and reports a wrong check digit.
-func (c *Collector) examineForm(number string, at place) error {
-	r := carriers.Read(number)
+func (c *Collector) examineForm(number, code string, at place) error {
+	r := ofCarrier(carriers.Read(number), code)
 	form := r.Form
 	if !r.Known() {
 		form = carriers.Form{Carrier: "unknown"}
@@ -170,7 +198,11 @@ func (c *Collector) examineForm(number string, at place) error {
 		return c.countRule(number, at, r, n)
 	case r.Wrong():
 		n.Wrong++
-		return c.report(c.wrongDigit(number, at, r))
+		f := c.wrongDigit(number, at, r)
+		if code != "" && !isCodeOf(code, r.Form) && !strings.ContainsFunc(number, unicode.IsLetter) {
+			f.Severity = Note // another carrier's number may have these digits
+		}
+		return c.report(f)
 	}
 	return nil
 }
