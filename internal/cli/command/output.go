@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -142,10 +143,18 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	return o, nil
 }
 
-// checkWorkbook refuses to write a workbook to a terminal, and begins its summary.
+// checkWorkbook refuses a name of --out that is not that of the format, and to write a
+// workbook to a terminal, and begins its summary.
 func (o *Output) checkWorkbook(format, path, title string) error {
-	if format != string(render.XLSX) {
+	ending := filepath.Ext(path)
+	named := strings.EqualFold(ending, ".xlsx")
+	switch book := format == string(render.XLSX); {
+	case !book && named:
+		return Usagef("add -o xlsx for a workbook, or use another name", "--out %s names a workbook, but the result is none", path)
+	case !book:
 		return nil
+	case ending != "" && !named:
+		return Usagef("use a name that ends in .xlsx, or omit -o xlsx", "--out %s is no name of a workbook, which -o xlsx writes", path)
 	}
 	if (path == "" || path == StdinName) && o.io.Out.IsTerminal() {
 		file := shell.Word(strings.ReplaceAll(title, " ", "-") + ".xlsx")

@@ -3,7 +3,6 @@ package create
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/check"
@@ -90,6 +89,9 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if err := input.SaveMap(in.call, in.saveMap); err != nil {
 		return err
 	}
+	if err := in.checkRejectsName(); err != nil {
+		return err
+	}
 	printNotes(in.io, in.judged)
 	if in.found != nil && !in.strict {
 		check.Warn(in.io, in.found)
@@ -98,7 +100,6 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		if err := rejects.Commit(); err != nil {
 			return err
 		}
-		in.warnOfName()
 		if err := in.refuseOrWarn(); err != nil {
 			return err
 		}
@@ -109,13 +110,29 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	return nil
 }
 
-// warnOfName warns if the file for bad rows is a workbook by another name, which
-// spreadsheets refuse to open.
-func (in *checkedInput) warnOfName() {
-	book := slices.ContainsFunc(in.judged.Summaries, func(s input.SourceSummary) bool { return s.Format == intake.XLSX && s.Bad > 0 })
-	if book && in.rejects != "" && in.rejects != command.StdinName && !strings.EqualFold(filepath.Ext(in.rejects), ".xlsx") {
-		in.io.Warning("%s is a workbook, as the input is; rename it to .xlsx to open it in a spreadsheet", in.rejects)
+// checkRejectsName refuses a name for bad rows whose ending is not that of their
+// format, which is the input's: spreadsheets refuse to open such a file.
+func (in *checkedInput) checkRejectsName() error {
+	ending := filepath.Ext(in.rejects)
+	if ending == "" {
+		return nil
 	}
+	named := strings.EqualFold(ending, ".xlsx")
+	for _, s := range in.judged.Summaries {
+		book := s.Format == intake.XLSX
+		switch {
+		case s.Format == "" || s.Bad == 0 && len(in.judged.Summaries) > 1 || book == named:
+		case book:
+			return command.Usagef("name a file that ends in .xlsx", "--rejects %s: %s is a workbook, and its bad rows become one", in.rejects, s.Name)
+		default:
+			right := s.Format
+			if right == intake.JSON {
+				right = intake.JSONL // what its bad rows become
+			}
+			return command.Usagef("name a file that ends in ."+string(right), "--rejects %s: %s is no workbook, and neither are its bad rows", in.rejects, s.Name)
+		}
+	}
+	return nil
 }
 
 // read reads the input whole, and examines its rows if that is asked for.
