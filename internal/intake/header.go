@@ -174,9 +174,10 @@ func (t *table) readHeader(sep byte) error {
 	return err
 }
 
-// wrap names the input in an error of the underlying reader.
+// wrap names the input in an error of the underlying reader; those of a sheet
+// name it.
 func (t *table) wrap(err error) error {
-	if errors.Is(err, errEnd) || errors.Is(err, errLong) {
+	if errors.Is(err, errEnd) || errors.Is(err, errLong) || t.sheet != nil {
 		return err
 	}
 	return readError(t.file, err)
