@@ -15,10 +15,10 @@ import (
 // nothing twice. So does one that begins while another waybill still stages.
 func TestTortureFeed(t *testing.T) {
 	t.Parallel()
-	partial := 0
-	for i := range either(3, 40) {
+	partial, kills := 0, either(3, 40)
+	for i := 0; i < kills || partial == 0 && i < 5*kills; i++ { // on a busy machine, staging may end first
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			if killFeed(t, i) {
+			if killFeed(t, i%kills) {
 				partial++
 			}
 		})
