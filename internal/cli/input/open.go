@@ -59,8 +59,8 @@ func SaveMapFlag(flags *pflag.FlagSet, name *string) {
 
 // CheckSaveMap refuses a name that can't be saved, before anything is read.
 func CheckSaveMap(c *command.Call, name string) error {
-	if name == "" {
-		return nil
+	if err := command.CheckNotEmpty(c.Cmd, "save-map"); err != nil || name == "" {
+		return err
 	}
 	if len(c.Config.Map) == 0 {
 		return command.Usagef("add --map FIELD=HEADER, such as --map referId='Order No'", "--save-map without --map")

@@ -58,7 +58,7 @@ twice.
 
 Redirects are not followed, nothing is repeated, and a body of more than 32 MiB is an
 error. The response is printed also if its status is an error. What it holds is
-recorded for "waybill observed".
+recorded for "waybill observed" if there is a store already: api creates none.
 
 Exit status: 0 for 2xx, 3 for 404, 4 for 401 and 403, 5 for other refusals, 7 if it is
 not known what a request did that may change data, 11 for 5xx, 408, 429 and no
@@ -91,7 +91,7 @@ connection.`,
 
 func run(ctx context.Context, c *command.Call, o options) error {
 	if c.Out.IsCSV() {
-		return command.Usagef("use -o json or --jq", "api does not support CSV")
+		return command.Usagef("use -o json or --jq", "api does not support %s", strings.ToUpper(string(c.Out.Format())))
 	}
 	if err := o.check(); err != nil {
 		return err
@@ -127,6 +127,8 @@ func (o options) check() error {
 	switch {
 	case !slices.Contains(methods, o.Method):
 		return command.Usagef("such as waybill api POST /PATH", "the method must be %s", command.Or(methods))
+	case o.Path == "":
+		return command.Usagef("such as waybill api /api/v1/routers/detail; an unset shell variable may be the cause", "PATH is empty")
 	case o.Input != "" && len(o.Fields)+len(o.Values) > 0:
 		return command.Usagef("choose one of them", "--input and -f or -F exclude each other")
 	case o.Input != "" && o.inQuery():
