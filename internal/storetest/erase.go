@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -291,13 +292,13 @@ func erasesAgain(w *world) {
 type endingContext struct {
 	context.Context //nolint:containedctx // it is one
 
-	left   *int
+	left   *atomic.Int64
 	cancel context.CancelFunc
 }
 
 // Err ends the context at the last question.
 func (c endingContext) Err() error {
-	if *c.left--; *c.left <= 0 {
+	if c.left.Add(-1) <= 0 {
 		c.cancel()
 	}
 	return c.Context.Err()
@@ -310,7 +311,8 @@ func erasesAfterAnyEnd(w *world) {
 	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
 	ended := 0
 	for {
-		questions := 1 << ended
+		var questions atomic.Int64
+		questions.Store(1 << ended)
 		inner, cancel := context.WithCancel(w.Context())
 		_, err := w.Erase(endingContext{inner, &questions, cancel}, account, []tracking.Query{byRefer(1)})
 		cancel()
