@@ -59,7 +59,7 @@ func isDatabase(path string) bool {
 	if err != nil {
 		return false
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	head := make([]byte, 16)
 	_, err = f.Read(head)
 	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
