@@ -349,7 +349,7 @@ func (e *erasing) report(file *command.AtomicFile, ended bool) error {
 	}
 	if file != nil {
 		if err := writeReceipt(file, j); err != nil {
-			return err
+			return errors.Join(fmt.Errorf("the shipments are erased, and standard output has the receipt, which can't be written: %w", err), c.Out.Object(j))
 		}
 	}
 	if d.Unsettled > 0 {
