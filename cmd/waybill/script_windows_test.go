@@ -25,13 +25,18 @@ func forSystem(t *testing.T, all []string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	folder, err := os.MkdirTemp("", "scripts") // t.TempDir fails where its end can't remove it: Wine has no POSIX deletes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	var files []string
 	for _, name := range strings.Fields(string(list)) {
 		text, err := os.ReadFile(filepath.Join(scripts, name+".txtar"))
 		if errors.Is(err, fs.ErrNotExist) {
 			t.Fatalf("%s names %s, which is no transcript", windowsScripts, name)
 		}
-		file := filepath.Join(t.TempDir(), name+".txtar")
+		file := filepath.Join(folder, name+".txtar")
 		if err := errors.Join(err, os.WriteFile(file, ending.ReplaceAll(text, nil), 0o600)); err != nil {
 			t.Fatal(err)
 		}
