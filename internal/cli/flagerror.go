@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -29,7 +28,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		value, _ := command.FlagText(f)
 		return command.Usagef(hint, "--%s needs a value: --%s %s", f.Name, f.Name, value)
 	case errors.As(err, &invalid):
-		return command.Usagef(hint, "--%s %s", invalid.GetFlag().Name, invalidValue(invalid))
+		return command.Usagef(hint, "--%s %s", invalid.GetFlag().Name, command.InvalidValue(invalid))
 	}
 	return &command.UsageError{Err: err, Hint: hint}
 }
@@ -54,25 +53,4 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) erro
 		hint = "did you mean --" + near + "?"
 	}
 	return command.Usagef(hint, "unknown flag --%s", name)
-}
-
-// invalidValue says what is wrong with a value.
-func invalidValue(err *pflag.InvalidValueError) string {
-	cause := (*strconv.NumError)(nil)
-	if !errors.As(err, &cause) {
-		return err.Unwrap().Error()
-	}
-	text := command.Quoted(err.GetValue())
-	kind := err.GetFlag().Value.Type()
-	switch {
-	case errors.Is(cause, strconv.ErrRange):
-		return text + " is out of range"
-	case kind == "bool":
-		return text + " is not true or false"
-	case strings.HasPrefix(kind, "float"):
-		return text + " is not a number"
-	case strings.HasPrefix(kind, "uint"):
-		return text + " is not a whole number from 0 up"
-	}
-	return text + " is not a whole number"
 }

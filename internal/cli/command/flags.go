@@ -2,6 +2,7 @@ package command
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -238,4 +239,25 @@ const ownOut = "own-out"
 func OwnOutFlag(cmd *cobra.Command, path *string, usage string) {
 	cmd.Flags().StringVar(path, "out", "", usage)
 	_ = cmd.Flags().SetAnnotation("out", ownOut, nil) // there is such a flag
+}
+
+// InvalidValue says what is wrong with the value of a flag.
+func InvalidValue(err *pflag.InvalidValueError) string {
+	cause := (*strconv.NumError)(nil)
+	if !errors.As(err, &cause) {
+		return err.Unwrap().Error()
+	}
+	text := Quoted(err.GetValue())
+	kind := err.GetFlag().Value.Type()
+	switch {
+	case errors.Is(cause, strconv.ErrRange):
+		return text + " is out of range"
+	case kind == "bool":
+		return text + " is not true or false"
+	case strings.HasPrefix(kind, "float"):
+		return text + " is not a number"
+	case strings.HasPrefix(kind, "uint"):
+		return text + " is not a whole number from 0 up"
+	}
+	return text + " is not a whole number"
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -28,8 +29,10 @@ type filterOptions struct {
 // stuckAfter is what --stuck without an age means.
 const stuckAfter = "7d"
 
-func (o *filterOptions) flags(cmd *cobra.Command) {
-	f := cmd.Flags()
+func (o *filterOptions) flags(cmd *cobra.Command) { o.register(cmd.Flags()) }
+
+// register adds the flags to a set, which need not be that of a command.
+func (o *filterOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: its number or name")
 	command.Choices(f, &o.States, "state", "trackings whose row is in `STATE`, or in several separated by commas", view.RowStates()...)
@@ -80,6 +83,11 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if err := command.CheckNotEmpty(c.Cmd, filterFlags()...); err != nil {
 		return nil, ledger.Filter{}, err
 	}
+	return o.read(ctx, c)
+}
+
+// read is filter for values that need not be those of the command's own flags.
+func (o *filterOptions) read(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
 	f := ledger.Filter{Status: o.Status, Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
 	names := view.NewStatusNames(c.Config.Statuses)
 	f.NamedToo = func(s ledger.Sighting) bool {

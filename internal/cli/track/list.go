@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -65,15 +66,20 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.filterOptions.flags(cmd)
-	flags.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
-	flags.IntVar(&o.Limit, "limit", 0, fmt.Sprintf("at most `N` rows, 0 for all (default: %d on a terminal)", terminalRows))
+	o.register(flags)
 	flags.BoolVar(&o.Summary, "summary", false, "show sums in place of rows")
 	flags.BoolVar(&o.Refresh, "refresh", false, "query the service first")
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
 	command.ColumnsWith(cmd, "summary", sumColumns())
 	return cmd
+}
+
+// register adds the flags that say which rows a list has, and in which order.
+func (o *listOptions) register(f *pflag.FlagSet) {
+	o.filterOptions.register(f)
+	f.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
+	f.IntVar(&o.Limit, "limit", 0, fmt.Sprintf("at most `N` rows, 0 for all (default: %d on a terminal)", terminalRows))
 }
 
 // terminalRows is how many rows a list on a terminal has unless --limit says more.
