@@ -83,7 +83,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if matching == 1 {
 				continue
 			}
-			c.Undecided = append(c.Undecided, "{"+cmp.Or(p.text, "timestamp")+"} was the same in every delivery: another part or a fixed text may be signed instead")
+			c.Undecided = append(c.Undecided, "{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed instead")
 		}
 	}
 	c.proven = varying.strength()

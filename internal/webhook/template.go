@@ -29,7 +29,7 @@ const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {h
 // placeholder.
 type part struct {
 	slot   slot
-	text   string // of slotSource: the placeholder without its braces
+	text   string // of a placeholder: what stands between its braces
 	source source
 }
 
@@ -66,7 +66,7 @@ var slots = map[string]slot{
 
 func parsePlaceholder(name string) (part, bool) {
 	if s, ok := slots[name]; ok {
-		return part{slot: s}, true
+		return part{slot: s, text: name}, true
 	}
 	at, ok := parseSource(name)
 	return part{slot: slotSource, text: name, source: at}, ok && at.kind != sourceSibling
@@ -77,39 +77,52 @@ func has(parts []part, s slot) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
 }
 
+// name returns the placeholder without its braces, empty for text.
+func (p part) name() string {
+	if p.slot == slotText {
+		return ""
+	}
+	return p.text
+}
+
 // partBytes returns the bytes of each part for a delivery, nil for the secret.
 func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
 	pieces := make([][]byte, len(c.parts))
 	for i, p := range c.parts {
-		switch p.slot {
-		case slotText:
-			pieces[i] = []byte(p.text)
-		case slotBody:
-			pieces[i] = d.Body
-		case slotTimestamp:
-			pieces[i] = timestamp
-		case slotMethod:
-			pieces[i] = []byte(d.Method)
-		case slotURL:
-			pieces[i] = []byte(c.scheme.PublicURL)
-		case slotPath:
-			pieces[i] = []byte(d.Path)
-		case slotForm:
-			form, ok := sortedForm(d.Body)
-			if !ok {
-				return nil, ReasonSignedPartMissing
-			}
-			pieces[i] = form
-		case slotSource:
-			value, why := d.findOnce(p.source, ReasonSignedPartMissing)
-			if why != "" {
-				return nil, why
-			}
-			pieces[i] = value
-		case slotSecret: // differs by secret: see compiled.sum
+		var why Reason
+		if pieces[i], why = c.pieceOf(p, d, timestamp); why != "" {
+			return nil, why
 		}
 	}
 	return pieces, ""
+}
+
+// pieceOf returns the bytes of one part for a delivery, nil for the secret, which
+// differs by secret: see compiled.sum.
+func (c *compiled) pieceOf(p part, d *delivery, timestamp []byte) ([]byte, Reason) {
+	switch p.slot {
+	case slotText:
+		return []byte(p.text), ""
+	case slotBody:
+		return d.Body, ""
+	case slotTimestamp:
+		return timestamp, ""
+	case slotMethod:
+		return []byte(d.Method), ""
+	case slotURL:
+		return []byte(c.scheme.PublicURL), ""
+	case slotPath:
+		return []byte(d.Path), ""
+	case slotForm:
+		if form, ok := sortedForm(d.Body); ok {
+			return form, ""
+		}
+		return nil, ReasonSignedPartMissing
+	case slotSource:
+		return d.findOnce(p.source, ReasonSignedPartMissing)
+	default:
+		return nil, ""
+	}
 }
 
 // sortedForm returns the distinct fields of a form, each as its name and value
