@@ -1,0 +1,115 @@
+// api.js asks the program: JSON under /api/v1 and its stream of server-sent
+// events. It is the only part of the page that makes requests.
+
+const base = '/api/v1';
+let token = ''; // for requests that change something; never stored
+
+/** ApiError is a request that failed: status is 0 if no answer came. */
+export class ApiError extends Error {
+  constructor(status, message, hint) {
+    super(message);
+    this.status = status;
+    this.hint = hint ?? '';
+  }
+}
+
+/** query returns a query string of the parameters that have a value. */
+export function query(params) {
+  const set = Object.entries(params ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
+  const text = new URLSearchParams(set.map(([name, value]) => [name, value === true ? '1' : String(value)])).toString();
+  return text && `?${text}`;
+}
+
+/** url returns the address of a path below /api/v1, for links to downloads. */
+export const url = (path, params) => base + path + query(params);
+
+async function failure(response) {
+  let body = {};
+  const text = await response.text().catch(() => '');
+  try { body = JSON.parse(text); } catch { /* not JSON: a plain text */ }
+  const {message, hint} = body?.error ?? body ?? {};
+  if (response.status === 401) {
+    return new ApiError(401, 'This page belongs to a program that has ended.', 'Open the URL that the program printed when it started.');
+  }
+  return new ApiError(response.status, message || text.slice(0, 500).trim() || `HTTP status ${response.status}`, hint);
+}
+
+async function request(path, options) {
+  let response;
+  try {
+    response = await fetch(path, {cache: 'no-store', credentials: 'same-origin', redirect: 'error', ...options});
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new ApiError(0, 'No answer from the program.', 'Check that it is still running.');
+  }
+  if (!response.ok) throw await failure(response);
+  return response.json();
+}
+
+/** get asks for JSON. signal, of an AbortController, ends it with an AbortError. */
+export const get = (path, params, signal) => request(url(path, params), {signal});
+
+/** post sends JSON to a route that changes something, with the session's token. */
+export function post(path, body, signal) {
+  const headers = {'Content-Type': 'application/json', 'Waybill-Token': token};
+  return request(base + path, {method: 'POST', headers, body: JSON.stringify(body), signal});
+}
+
+/** openSession returns what the program says about itself, without the token, which post keeps. */
+export async function openSession() {
+  const {token: secret, ...session} = await get('/session');
+  token = secret ?? '';
+  return session;
+}
+
+const firstPause = 250; // ms before the first attempt to connect again
+const longestPause = 5000; // ms
+const lostAfter = 10000; // ms without a connection from when on it counts as lost
+
+/**
+ * stream receives deliveries from number after on. It connects again by itself
+ * and goes on behind the last number that came. params() is asked at each
+ * connection. handlers: message(data), state(name) with "live", "reconnecting",
+ * "lost" or "ended" (the session is not valid any more).
+ */
+export function stream(params, after, handlers) {
+  let source, timer, pause = firstPause, last = after, downSince = 0, closed = false;
+
+  function connect() {
+    source = new EventSource(url('/stream', {...params(), after: last}));
+    source.onopen = () => {
+      pause = firstPause;
+      downSince = 0;
+      handlers.state('live');
+    };
+    source.onmessage = (event) => {
+      const number = Number(event.lastEventId);
+      if (event.lastEventId !== '' && number >= 0) last = Math.max(last, number);
+      handlers.message(JSON.parse(event.data));
+    };
+    source.onerror = retry;
+  }
+
+  async function retry() {
+    source.close();
+    if (closed) return;
+    downSince ||= Date.now();
+    handlers.state(Date.now() - downSince > lostAfter ? 'lost' : 'reconnecting');
+    timer = setTimeout(async () => {
+      const ended = await get('/session').then(() => false, (error) => error.status === 401);
+      if (closed) return;
+      if (ended) handlers.state('ended');
+      else connect();
+    }, pause);
+    pause = Math.min(pause * 2, longestPause);
+  }
+
+  connect();
+  return {
+    close() {
+      closed = true;
+      clearTimeout(timer);
+      source.close();
+    },
+  };
+}

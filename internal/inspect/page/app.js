@@ -1,0 +1,229 @@
+// app.js is the page's frame: it opens the session, shows the view that the
+// address names, and holds the keys that work everywhere.
+//
+// The address is #/VIEW[/ID][?NAME=VALUE…]. A view is a module with
+//
+//   show(root, params, session) -> {close(), update?(params), key?(event), keys?, title?}
+//
+// root is an empty element. params has the ID as id, and the values by name, all
+// texts. update takes other params of the same view, and returns false if the
+// view has to be made anew. key gets keys that no control took, and returns true
+// for one it took. keys is a list of [keys, meaning] for the help. close ends
+// timers, requests and streams.
+
+import {el, replace, setText, dialog, visible} from './dom.js';
+import {openSession} from './api.js';
+
+const views = {
+  deliveries: () => import('./deliveries.js'),
+  trackings: () => import('./trackings.js'),
+  tracking: () => import('./tracking.js'),
+  runs: () => import('./runs.js'),
+};
+const shortcuts = {d: 'deliveries', t: 'trackings', r: 'runs'};
+const parents = {tracking: 'trackings'};
+
+const main = document.getElementById('main');
+const live = document.getElementById('live');
+const connection = document.getElementById('connection');
+
+let session;
+let current = {name: '', view: null}; // what is shown
+let routing = 0; // counts changes of the address, so that a late module is left out
+
+/** parse returns the view's name and params of an address such as #/deliveries/12?filter=x. */
+export function parse(hash) {
+  const [path, search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
+  const [name = '', ...rest] = path.split('/');
+  const params = Object.fromEntries(new URLSearchParams(search));
+  if (rest.length > 0 && rest.join('') !== '') params.id = decoded(rest.join('/'));
+  return {name: name || 'deliveries', params};
+}
+
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
+/** link returns the address of a view. params without a value are left out. */
+export function link(name, {id, ...params} = {}) {
+  const set = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
+  const search = new URLSearchParams(set.map(([key, value]) => [key, value === true ? '1' : value])).toString();
+  const path = id === undefined || id === null || id === '' ? '' : `/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
+  return `#/${name}${path}${search && `?${search}`}`;
+}
+
+// What views may use of the frame, beside the values of GET /session.
+const frame = {
+  link,
+  /** go shows a view; replace leaves no entry in the browser's history. */
+  go(name, params, {replace: instead = false} = {}) {
+    const hash = link(name, params);
+    if (hash === location.hash) return;
+    history[instead ? 'replaceState' : 'pushState'](null, '', hash);
+    route();
+  },
+  /** announce has a screen reader say text; the same text twice is said twice. */
+  announce(text) {
+    live.textContent = '';
+    setTimeout(() => setText(live, text), 50);
+  },
+  /** connected shows the state of the stream: live, reconnecting, lost, ended, paused or empty. */
+  connected(state) {
+    const words = {live: 'Live', reconnecting: 'Reconnecting…', lost: 'Not connected, still trying', ended: 'Not connected: the program has ended', paused: 'Paused'};
+    connection.dataset.state = state;
+    setText(connection, words[state] ?? '');
+  },
+  /** copy puts text on the clipboard and says so. */
+  async copy(text, what = 'Copied') {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.announce(what);
+      return true;
+    } catch {
+      this.announce('The browser did not allow copying');
+      return false;
+    }
+  },
+  failed,
+};
+
+/** failed returns what to show of an error: its message, and what to do. */
+export function failed(error, again) {
+  return el('div', {class: 'message tone-bad', role: 'alert'},
+    el('p', {}, error.message),
+    error.hint && el('p', {class: 'hint'}, error.hint),
+    again && el('button', {type: 'button', onclick: again}, 'Try again'));
+}
+
+async function route() {
+  const {name, params} = parse(location.hash);
+  const turn = ++routing;
+  mark(parents[name] ?? name);
+  if (current.name === name && current.view?.update && current.view.update(params) !== false) return;
+  if (!views[name]) {
+    shown(name, null);
+    replace(main, el('p', {class: 'message'}, `There is no view "${visible(name)}". `, el('a', {href: '#/deliveries'}, 'Show deliveries')));
+    return;
+  }
+  let module;
+  try {
+    module = await views[name]();
+  } catch (error) {
+    if (turn === routing) {
+      shown(name, null);
+      replace(main, failed({message: 'This view did not load.', hint: 'Check that the program is still running, then reload the page.'}));
+    }
+    console.error(error);
+    return;
+  }
+  if (turn !== routing) return;
+  const hadFocus = main.contains(document.activeElement) || document.activeElement === document.body;
+  shown(name, null);
+  const root = el('div', {class: `view view-${name}`});
+  replace(main, root);
+  shown(name, module.show(root, params, session));
+  if (hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
+}
+
+// shown ends the view before, and makes view the one that is shown.
+function shown(name, view) {
+  if (current.view && current.view !== view) current.view.close();
+  if (current.view !== view) frame.connected('');
+  current = {name, view};
+  const title = name[0].toUpperCase() + name.slice(1);
+  document.title = `${view?.title ?? title} – waybill`;
+}
+
+// mark shows in the navigation which view it is.
+function mark(name) {
+  for (const a of document.querySelectorAll('nav a')) {
+    if (a.hash === `#/${name}`) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+}
+
+const commonKeys = [
+  ['g d', 'deliveries'],
+  ['g t', 'trackings'],
+  ['g r', 'runs'],
+  ['/', 'go to the filter'],
+  ['?', 'this list'],
+  ['Esc', 'leave a box, close what is open'],
+];
+
+function help() {
+  if (document.querySelector('dialog[open]')) return;
+  const rows = [...(current.view?.keys ?? []), ...commonKeys].map(([keys, meaning]) => el('tr', {},
+    el('th', {scope: 'row'}, keys.split(' ').flatMap((key) => [el('kbd', {}, key), ' '])), el('td', {}, meaning)));
+  dialog('Keyboard shortcuts', el('table', {class: 'keys'}, el('tbody', {}, rows)));
+}
+
+const prefixWait = 1500; // ms between g and the key behind it
+let prefixed = 0; // when g was pressed
+
+const takesText = (node) => node instanceof HTMLElement && (node.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName));
+
+function onKey(event) {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.querySelector('dialog[open]')) return;
+  if (takesText(event.target) && event.key !== 'Escape') return;
+  if (handled(event)) event.preventDefault();
+}
+
+function handled(event) {
+  const name = Date.now() - prefixed < prefixWait && shortcuts[event.key];
+  prefixed = 0;
+  if (name) {
+    frame.go(name);
+    return true;
+  }
+  if (current.view?.key?.(event)) return true;
+  switch (event.key) {
+    case 'g':
+      prefixed = Date.now();
+      return true;
+    case '?':
+      help();
+      return true;
+    case '/': {
+      const box = main.querySelector('[data-filter]');
+      box?.focus();
+      box?.select?.();
+      return Boolean(box);
+    }
+    case 'Escape':
+      if (!takesText(event.target)) return false;
+      main.focus({preventScroll: true});
+      return true;
+  }
+  return false;
+}
+
+function showSession() {
+  const about = document.getElementById('about');
+  replace(about,
+    session.readOnly && el('span', {class: 'badge tone-caution'}, 'read-only'),
+    session.listener && el('span', {class: 'listener', title: 'Webhooks are received here'}, visible(session.listener)),
+    session.account && el('span', {class: 'account', title: `Account; store ${session.store ?? ''}`}, visible(session.account)));
+}
+
+async function start() {
+  try {
+    session = {...await openSession(), ...frame};
+  } catch (error) {
+    replace(main, failed(error, start));
+    if (error.status === 401) frame.connected('ended');
+    return;
+  }
+  showSession();
+  document.addEventListener('keydown', onKey);
+  document.getElementById('help').addEventListener('click', help);
+  document.querySelector('.skip').addEventListener('click', (event) => {
+    event.preventDefault(); // the address is the view's
+    main.focus();
+  });
+  addEventListener('popstate', route);
+  await route();
+}
+
+await start();

@@ -1,0 +1,176 @@
+// dom.js makes every element of the page. Text from outside enters only here,
+// as text nodes, with what controls, reorders or hides text made visible.
+
+const svgNamespace = 'http://www.w3.org/2000/svg';
+const svgTags = new Set(['svg', 'g', 'path', 'line', 'rect', 'circle', 'polyline', 'polygon', 'text']);
+
+// The same characters as internal/term.Visible. U+FE0F selects emoji forms and stays.
+const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu;
+
+function escaped(char, layout) {
+  switch (char) {
+    case '\ufe0f': return char;
+    case '\n': return layout ? char : '\\n';
+    case '\t': return layout ? char : '\\t';
+  }
+  return `\\u{${char.codePointAt(0).toString(16)}}`;
+}
+
+/** visible returns text fit for one line: hidden characters become escapes such as \u{202e}. */
+export const visible = (text) => String(text ?? '').replace(hidden, (char) => escaped(char, false));
+
+/** visibleText is visible for several lines: newline and tab stay. */
+export const visibleText = (text) => String(text ?? '').replace(hidden, (char) => escaped(char, true));
+
+// Attributes that run code, load something or bypass the CSP's style rule.
+const forbidden = /^(on|style$|src|action$|formaction$|xlink)/i;
+
+function setAttribute(node, name, value) {
+  if (value === undefined || value === null || value === false) return;
+  if (typeof value === 'function' && name.startsWith('on')) {
+    node.addEventListener(name.slice(2).toLowerCase(), value);
+    return;
+  }
+  if (forbidden.test(name)) throw new Error(`attribute ${name} is not allowed`);
+  if (name === 'href' && !/^(#|\/api\/v1\/)/.test(value)) throw new Error('a link leaves the page');
+  if (name === 'value') node.value = value;
+  else if (name === 'title' || name.startsWith('aria-')) node.setAttribute(name, visible(value));
+  else node.setAttribute(name, value === true ? '' : value);
+}
+
+/**
+ * el returns an element. Attributes that are undefined, null or false are left
+ * out, true is an empty attribute, on… takes a function. Children are nodes,
+ * texts, numbers, or arrays of them; null and false are left out.
+ */
+export function el(tag, attributes, ...children) {
+  const node = svgTags.has(tag) ? document.createElementNS(svgNamespace, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes ?? {})) setAttribute(node, name, value);
+  append(node, children);
+  return node;
+}
+
+/** append adds children in the forms that el takes. */
+export function append(node, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === undefined || child === null || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(visibleText(child)));
+  }
+  return node;
+}
+
+/** replace removes what node has and adds children. */
+export function replace(node, ...children) {
+  node.replaceChildren();
+  return append(node, ...children);
+}
+
+/** setText sets the text of node, if it differs: an unchanged live region stays silent. */
+export function setText(node, text) {
+  const shown = visibleText(text);
+  if (node.textContent !== shown) node.textContent = shown;
+}
+
+/** badge returns a short text in a tone: good, bad, caution, faint or empty. */
+export function badge(text, tone, title) {
+  return el('span', {class: tone ? `badge tone-${tone}` : 'badge', title}, visible(text));
+}
+
+const pad = (number, width = 2) => String(number).padStart(width, '0');
+
+/** offset returns the local offset of a time, such as +01:00. */
+export function offset(date) {
+  const minutes = -date.getTimezoneOffset();
+  const sign = minutes < 0 ? '-' : '+';
+  return `${sign}${pad(Math.floor(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`;
+}
+
+/** localDate and localClock return the parts of a time in the browser's zone. */
+export const localDate = (date) => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+export const localClock = (date) => `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+
+/** localTime returns a time as the command line shows it: 2026-11-22 20:15:03 +01:00. */
+export function localTime(value) {
+  const date = new Date(value ?? NaN);
+  if (Number.isNaN(date.getTime())) return visible(value ?? '');
+  return `${localDate(date)} ${localClock(date)} ${offset(date)}`;
+}
+
+/** time returns a <time>; short leaves out the date of today, and the offset. */
+export function time(value, short) {
+  const date = new Date(value ?? NaN);
+  if (Number.isNaN(date.getTime())) return el('span', {class: 'faint'}, value || '–');
+  const today = localDate(date) === localDate(new Date());
+  const text = short ? `${today ? '' : localDate(date).slice(5) + ' '}${localClock(date)}` : localTime(value);
+  return el('time', {datetime: date.toISOString(), title: localTime(value)}, text);
+}
+
+/** count returns "1 row", "1,234 rows". */
+export function count(number, one, many = `${one}s`) {
+  return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
+}
+
+/** bytes returns a size in the units of the command line. */
+export function bytes(size) {
+  if (!(size >= 1000)) return `${size ?? 0} B`;
+  const units = ['kB', 'MB', 'GB'];
+  let unit = -1;
+  do { size /= 1000; unit++; } while (size >= 999.5 && unit < units.length - 1);
+  return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
+}
+
+/**
+ * dialog shows a modal dialog and returns it. The focus returns to where it was;
+ * without a first control of its own the dialog has it. Esc closes.
+ */
+export function dialog(title, ...children) {
+  const before = document.activeElement;
+  const heading = el('h2', {id: 'dialog-title'}, title);
+  const node = el('dialog', {'aria-labelledby': 'dialog-title'},
+    el('header', {class: 'dialog-head'}, heading,
+      el('button', {class: 'quiet', type: 'button', 'aria-label': 'Close', onclick: () => node.close()}, '×')),
+    el('div', {class: 'dialog-body'}, children));
+  node.addEventListener('close', () => {
+    node.remove();
+    if (before?.isConnected) before.focus();
+  });
+  document.body.append(node);
+  node.showModal();
+  return node;
+}
+
+// The rules of internal/render for CSV, without the words of dates in all languages.
+const formula = /^[=+\-@\uff1d\uff0b\uff0d\uff20]/;
+const plainNumber = /^[-+]?\d+(\.\d+)?$/;
+const reinterpreted = /^(0\d+|\d{12,}|\d+(\.\d+)?e[-+]?\d+|[\d\s.,:\/-]*[.,:\/-][\d\s.,:\/-]*|[a-z]{3}[- ]?\d{1,4})$/i;
+
+/**
+ * cellText returns a cell of a copied table: one line without tabs that a
+ * spreadsheet does not run. An identifier that it would change becomes ="…".
+ */
+export function cellText(text, identifier) {
+  const line = visible(String(text ?? '').replace(/\s+/g, ' ').trim());
+  if (identifier && (reinterpreted.test(line) || formula.test(line))) return `="${line.replaceAll('"', '""')}"`;
+  return formula.test(line) && line.length > 1 && !plainNumber.test(line) ? `'${line}` : line;
+}
+
+/** tabSeparated returns rows of cells, made by cellText, as a spreadsheet takes them. */
+export const tabSeparated = (rows) => rows.map((cells) => `${cells.join('\t')}\n`).join('');
+
+/**
+ * copyTable lets rows of a <table> be copied with tabs between the cells, where
+ * the selection covers more than one cell. Cells of class "id" are identifiers;
+ * data-copy has a cell's text where it differs from what is shown.
+ */
+export function copyTable(table) {
+  table.addEventListener('copy', (event) => {
+    const selection = document.getSelection();
+    const cells = [...table.querySelectorAll('th,td')].filter((cell) => selection.containsNode(cell, true));
+    if (cells.length < 2) return;
+    const rows = [...new Set(cells.map((cell) => cell.parentElement))];
+    const text = (cell) => cellText(cell.dataset.copy ?? cell.innerText, cell.classList.contains('id'));
+    event.clipboardData.setData('text/plain', tabSeparated(rows.map((row) => [...row.cells].map(text))));
+    event.preventDefault();
+  });
+  return table;
+}
