@@ -120,8 +120,8 @@ const (
 	dead      forwardingState = "dead"
 )
 
-// forwardingJSON is what became of a delivery at a target, in our output.
-type forwardingJSON struct {
+// Forwarding is what became of a delivery at a target, in our output.
+type Forwarding struct {
 	Delivery      int64           `json:"delivery"`
 	Target        string          `json:"target"` // without what may be a token
 	Filter        string          `json:"filter"`
@@ -140,9 +140,9 @@ type forwardingJSON struct {
 	NoListener    bool            `json:"noListener,omitempty"` // it waits, and no running listener forwards to the target
 }
 
-// newForwardingJSON returns what became of a delivery. running are the listeners.
-func newForwardingJSON(delivery int64, f inbox.Forwarding, running []inbox.Listener) forwardingJSON {
-	j := forwardingJSON{Delivery: delivery, Target: view.Target(f.Sink), Filter: f.Sink.Filter, State: notQueued}
+// NewForwarding returns what became of a delivery. running are the listeners that run now.
+func NewForwarding(delivery int64, f inbox.Forwarding, running []inbox.Listener) Forwarding {
+	j := Forwarding{Delivery: delivery, Target: view.Target(f.Sink), Filter: f.Sink.Filter, State: notQueued}
 	switch w := f.Waiting; {
 	case w != nil:
 		j.State, j.Attempts, j.Status, j.Problem, j.Reply = waiting, w.Attempt, w.Status, w.Problem, string(w.Reply)
@@ -164,8 +164,22 @@ func newForwardingJSON(delivery int64, f inbox.Forwarding, running []inbox.Liste
 	return j
 }
 
+// ForwardingsOf returns what became of a stored delivery at each target.
+func ForwardingsOf(ctx context.Context, db *app.Store, delivery int64) ([]Forwarding, error) {
+	running, err := db.Listeners.RunningListeners(ctx)
+	if err != nil {
+		return nil, err
+	}
+	known, err := db.Forwardings.ForwardingsOf(ctx, delivery)
+	all := make([]Forwarding, len(known))
+	for i, f := range known {
+		all[i] = NewForwarding(delivery, f, running)
+	}
+	return all, err
+}
+
 // words says what became of the delivery, or what it waits for.
-func (j forwardingJSON) words(now time.Time) string {
+func (j Forwarding) words(now time.Time) string {
 	switch {
 	case j.State == unread && j.NoListener:
 		return "not queued; start `waybill listen --forward-to URL`"
@@ -201,13 +215,13 @@ func firstTime(times ...*time.Time) time.Time {
 }
 
 // queued is when it came into the outbox, as long as it is there.
-func (j forwardingJSON) queued() time.Time { return firstTime(j.QueuedAt) }
+func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
 
 // ended is when it was sent or given up.
-func (j forwardingJSON) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
+func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
 // answer is the last answer of the target, in few words.
-func (j forwardingJSON) answer() string {
+func (j Forwarding) answer() string {
 	switch {
 	case j.Problem != "":
 		return j.Problem
@@ -220,9 +234,9 @@ func (j forwardingJSON) answer() string {
 
 // targetColumn shows the target with its filter. On a terminal it is short: the start and
 // the end of the URL without http://, and the start of the filter behind it.
-func targetColumn(out *command.Output) command.Column[forwardingJSON] {
+func targetColumn(out *command.Output) command.Column[Forwarding] {
 	const shownURL, shownFilter = 32, 16 // columns
-	return command.Column[forwardingJSON]{Column: render.Column{Name: "TARGET"}, Cell: func(j forwardingJSON) string {
+	return command.Column[Forwarding]{Column: render.Column{Name: "TARGET"}, Cell: func(j Forwarding) string {
 		switch {
 		case out != nil && out.Out().IsTerminal() && !out.IsCSV() && !out.HasColumns():
 			text := cutMiddle(strings.TrimPrefix(j.Target, "http://"), shownURL)
@@ -248,29 +262,29 @@ func cutMiddle(text string, n int) string {
 }
 
 // forwardingColumns returns the columns of what became of deliveries.
-func forwardingColumns(out *command.Output, now time.Time) []command.Column[forwardingJSON] {
-	return []command.Column[forwardingJSON]{
+func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
+	return []command.Column[Forwarding]{
 		targetColumn(out),
-		{Column: render.Column{Name: "STATE", Tally: true}, Cell: func(j forwardingJSON) string { return j.words(now) }, Style: func(j forwardingJSON) term.Style {
+		{Column: render.Column{Name: "STATE", Tally: true}, Cell: func(j Forwarding) string { return j.words(now) }, Style: func(j Forwarding) term.Style {
 			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
 		}},
-		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "QUEUED", Rank: 4}, Time: forwardingJSON.queued},
-		{Column: render.Column{Name: "ENDED", Rank: 1}, Time: forwardingJSON.ended},
-		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 3}, Cell: forwardingJSON.answer},
+		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
+		{Column: render.Column{Name: "QUEUED", Rank: 4}, Time: Forwarding.queued},
+		{Column: render.Column{Name: "ENDED", Rank: 1}, Time: Forwarding.ended},
+		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 3}, Cell: Forwarding.answer},
 	}
 }
 
 // pendingColumns returns the columns of what waits for targets.
-func pendingColumns(out *command.Output, now time.Time) []command.Column[forwardingJSON] {
-	return []command.Column[forwardingJSON]{
-		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Delivery) }},
+func pendingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
+	return []command.Column[Forwarding]{
+		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
-		{Column: render.Column{Name: "WAITS FOR"}, Cell: func(j forwardingJSON) string { return j.words(now) }},
-		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j forwardingJSON) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 1}, Cell: forwardingJSON.answer},
-		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: forwardingJSON.queued},
-		{Column: render.Column{Name: "SAME NUMBER", ID: true, Rank: 4}, Cell: func(j forwardingJSON) string { return j.HeldByNumber }},
+		{Column: render.Column{Name: "WAITS FOR"}, Cell: func(j Forwarding) string { return j.words(now) }},
+		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
+		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 1}, Cell: Forwarding.answer},
+		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: Forwarding.queued},
+		{Column: render.Column{Name: "SAME NUMBER", ID: true, Rank: 4}, Cell: func(j Forwarding) string { return j.HeldByNumber }},
 	}
 }
 
@@ -281,8 +295,8 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	w := command.Listing[forwardingJSON]{
-		Out: c.Out, Empty: "Nothing waits for a target", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j forwardingJSON) any { return j },
+	w := command.Listing[Forwarding]{
+		Out: c.Out, Empty: "Nothing waits for a target", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j Forwarding) any { return j },
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)
@@ -298,10 +312,10 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	order := slices.SortedFunc(maps.Values(sinks), func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
 	found := false
 	entries := command.Filter(waitingEntries(ctx, db, order, since), func(inbox.Forwarding) bool { return true }, o.Limit)
-	if err := w.Print(c.IO, func(yield func(forwardingJSON, error) bool) {
+	if err := w.Print(c.IO, func(yield func(Forwarding, error) bool) {
 		for f, err := range entries {
 			found = true
-			if !yield(newForwardingJSON(f.Waiting.Delivery, f, running), err) {
+			if !yield(NewForwarding(f.Waiting.Delivery, f, running), err) {
 				return
 			}
 		}

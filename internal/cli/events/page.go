@@ -19,30 +19,30 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// shownEvent is an event with all that the store knows about it, in our output.
-type shownEvent struct {
+// Shown is an event with all that the store knows about it, in our output.
+type Shown struct {
 	view.Event
 
-	From       string           `json:"from"` // address of the sender
-	Path       string           `json:"path"` // as sent, without the query
-	Scheme     string           `json:"scheme"`
-	Secret     string           `json:"secret"` // name of the one that matched
-	Events     int              `json:"events"` // in its delivery, anomalies included
-	Current    string           `json:"current,omitempty"`
-	Repeats    []repeatJSON     `json:"repeats"`
-	Effect     string           `json:"effect,omitempty"`
-	Changed    []changedJSON    `json:"changed"`
-	Forwarding []forwardingJSON `json:"forwarding"`
+	From       string       `json:"from"` // address of the sender
+	Path       string       `json:"path"` // as sent, without the query
+	Scheme     string       `json:"scheme"`
+	Secret     string       `json:"secret"` // name of the one that matched
+	Events     int          `json:"events"` // in its delivery, anomalies included
+	Current    string       `json:"current,omitempty"`
+	Repeats    []Repeat     `json:"repeats"`
+	Effect     string       `json:"effect,omitempty"`
+	Changed    []Changed    `json:"changed"`
+	Forwarding []Forwarding `json:"forwarding"`
 }
 
-// repeatJSON is another event with the same eventId.
-type repeatJSON struct {
+// Repeat is another event with the same eventId.
+type Repeat struct {
 	ID   string `json:"id"`
 	Type string `json:"type"`
 }
 
-// changedJSON is a tracking whose status is known from an event.
-type changedJSON struct {
+// Changed is a tracking whose status is known from an event.
+type Changed struct {
 	ReferID        string `json:"referId"`
 	TrackingNumber string `json:"trackingNumber"`
 }
@@ -73,10 +73,15 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	if err != nil {
 		return err
 	}
-	j, err := newShownEvent(ctx, c, db, e)
+	d, err := db.Inbox.Delivery(ctx, e.Delivery)
 	if err != nil {
 		return err
 	}
+	all, err := ShowEvents(ctx, c, db, d, []inbox.Event{e})
+	if err != nil {
+		return err
+	}
+	j := all[0]
 	if !reveal {
 		e = view.MaskEvent(e, c.SecretMasker())
 	}
@@ -87,39 +92,38 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	return printPage(c, e, j)
 }
 
-// newShownEvent reads what the store knows about an event.
-func newShownEvent(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) (shownEvent, error) {
-	j := shownEvent{Event: view.NewEvent(e), Repeats: []repeatJSON{}, Changed: []changedJSON{}, Forwarding: []forwardingJSON{}}
-	d, err := db.Inbox.Delivery(ctx, e.Delivery)
+// ShowEvents reads what the store knows about events of the delivery d. What they say
+// is not masked.
+func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Delivery, events []inbox.Event) ([]Shown, error) {
+	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
-		return j, err
+		return nil, err
 	}
-	j.From, j.Path, j.Scheme, j.Secret = d.RemoteAddr, d.Path, d.Scheme, d.SecretName
-	if j.Events, err = countEvents(ctx, db.Inbox, e.Delivery); err != nil {
-		return j, err
-	}
-	if err := j.addRepeats(ctx, db, e); err != nil {
-		return j, err
-	}
-	if err := j.addEffect(ctx, c, db, e); err != nil {
-		return j, err
-	}
-	running, err := db.Listeners.RunningListeners(ctx)
+	forwarding, err := ForwardingsOf(ctx, db, d.Seq)
 	if err != nil {
-		return j, err
+		return nil, err
 	}
-	all, err := db.Forwardings.ForwardingsOf(ctx, e.Delivery)
-	for _, f := range all {
-		j.Forwarding = append(j.Forwarding, newForwardingJSON(e.Delivery, f, running))
+	all := make([]Shown, len(events))
+	for i, e := range events {
+		all[i] = Shown{
+			Event: view.NewEvent(e), From: d.RemoteAddr, Path: d.Path, Scheme: d.Scheme, Secret: d.SecretName,
+			Events: count, Repeats: []Repeat{}, Changed: []Changed{}, Forwarding: forwarding,
+		}
+		if err := all[i].addRepeats(ctx, db, e); err != nil {
+			return nil, err
+		}
+		if err := all[i].addEffect(ctx, c, db, e); err != nil {
+			return nil, err
+		}
 	}
-	return j, err
+	return all, nil
 }
 
 // maxRepeats is how many other events of an eventId are named.
 const maxRepeats = 20
 
 // addRepeats adds the other events with the eventId.
-func (j *shownEvent) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
+func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
 	if e.EventID == "" {
 		return nil
 	}
@@ -131,14 +135,14 @@ func (j *shownEvent) addRepeats(ctx context.Context, db *app.Store, e inbox.Even
 		case other.Mark == inbox.Current:
 			j.Current = other.ID()
 		case len(j.Repeats) < maxRepeats:
-			j.Repeats = append(j.Repeats, repeatJSON{other.ID(), view.EventType(other.Mark)})
+			j.Repeats = append(j.Repeats, Repeat{other.ID(), view.EventType(other.Mark)})
 		}
 	}
 	return nil
 }
 
 // addEffect adds what the event changed of trackings, or why it changed nothing.
-func (j *shownEvent) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) error {
+func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) error {
 	switch {
 	case e.Mark == inbox.Anomaly:
 		j.Effect = "nothing: it cannot be read as an event"
@@ -174,7 +178,7 @@ func (j *shownEvent) addEffect(ctx context.Context, c *command.Call, db *app.Sto
 	known, err := db.Trackings.Find(ctx, account, "", e.TrackingNumber)
 	for _, k := range known {
 		if k.Sighting != nil && k.Sighting.Event == e.Seq {
-			j.Changed = append(j.Changed, changedJSON{k.Item.ReferID, k.Item.Number})
+			j.Changed = append(j.Changed, Changed{k.Item.ReferID, k.Item.Number})
 		}
 	}
 	switch {
@@ -190,7 +194,7 @@ func (j *shownEvent) addEffect(ctx context.Context, c *command.Call, db *app.Sto
 }
 
 // changedText names trackings whose status is known from an event.
-func changedText(all []changedJSON) string {
+func changedText(all []Changed) string {
 	var names []string
 	for _, k := range all {
 		name := k.TrackingNumber
@@ -251,7 +255,7 @@ func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style)
 }
 
 // printPage prints an event for people.
-func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
+func printPage(c *command.Call, e inbox.Event, j Shown) error {
 	names := view.NewStatusNames(c.Config.Statuses)
 	id := e.ID()
 	if j.Events > 1 {
@@ -261,7 +265,7 @@ func printPage(c *command.Call, e inbox.Event, j shownEvent) error {
 	if e.Synthetic {
 		madeUp = "yes, by `waybill events send`"
 	}
-	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f forwardingJSON) bool {
+	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f Forwarding) bool {
 		return f.State == notQueued || f.State == unread && j.Events == 1 && !e.WasNew() // a repeat is never queued
 	})
 	forwarded := ""
@@ -331,7 +335,7 @@ func typeText(m inbox.Mark, current string) string {
 	return strings.ReplaceAll(text, "superseded of", "superseded by")
 }
 
-func repeatsText(all []repeatJSON) string {
+func repeatsText(all []Repeat) string {
 	var texts []string
 	for _, r := range all {
 		texts = append(texts, r.ID+" ("+r.Type+")")
@@ -340,11 +344,11 @@ func repeatsText(all []repeatJSON) string {
 }
 
 // printForwarding prints what targets got of a delivery.
-func printForwarding(c *command.Call, all []forwardingJSON) error {
+func printForwarding(c *command.Call, all []Forwarding) error {
 	if err := c.Out.Line(""); err != nil {
 		return err
 	}
-	return command.Listing[forwardingJSON]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
+	return command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
 }
 
 // showRefused shows a refused delivery.

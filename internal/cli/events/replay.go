@@ -107,9 +107,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	defer k.Client.Close()
-	var sign *signer
+	var sign *Signer
 	if o.Resign || o.Corrupt {
-		if sign, err = newSigner(c.Session, o.Scheme); err != nil {
+		if sign, err = NewSigner(c.Session, o.Scheme); err != nil {
 			return err
 		}
 		k.Scheme = sign.scheme
@@ -145,7 +145,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
 		return err
 	}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign.sign}
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign.Sign}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if !k.several {
 		c.IO.Note("Replaying to %s", targets[0].Show())
 	}
-	k.fill = func(j *sentJSON, i int) { j.Delivery, j.Attempt = items[i].ID, items[i].Attempt+1+j.Copy }
+	k.fill = func(j *Sent, i int) { j.Delivery, j.Attempt = items[i].ID, items[i].Attempt+1+j.Copy }
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}

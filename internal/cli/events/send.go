@@ -139,7 +139,7 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	WarnUnencrypted(c.IO, targets)
 	k.kind, k.Load = "send", p.request
 	k.describe = func(i int) string { return strconv.Itoa(i + 1) }
-	k.fill = func(j *sentJSON, _ int) { j.EventID = p.eventID }
+	k.fill = func(j *Sent, _ int) { j.EventID = p.eventID }
 	at := ""
 	if o.File == "" {
 		at = p.synthetic.At.UTC().Format(time.RFC3339Nano)
@@ -153,7 +153,7 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 type sample struct {
 	to        *url.URL
 	headers   []webhook.Field // that the target gets
-	sign      *signer
+	sign      *Signer
 	synthetic webhook.SyntheticEvents
 	captured  []webhook.Sample // instead of made-up ones
 	count     int
@@ -206,15 +206,23 @@ func defaultHeader() []webhook.Field {
 
 // optionalSigner returns the signer; without a scheme it says so and returns
 // nil, which leaves deliveries unsigned.
-func optionalSigner(s *app.Session, scheme string, corrupt bool) (*signer, error) {
+func optionalSigner(s *app.Session, scheme string, corrupt bool) (*Signer, error) {
 	switch {
 	case scheme != "" || s.Config.Webhook.Scheme != "":
-		return newSigner(s, scheme)
+		return NewSigner(s, scheme)
 	case corrupt:
 		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes list` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
 	s.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
 	return nil, nil //nolint:nilnil // nil signs nothing
+}
+
+// MarkMadeUp returns d with the header that says that waybill made it up.
+func MarkMadeUp(d inbox.Delivery) inbox.Delivery {
+	if !d.IsSynthetic() {
+		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: inbox.HeaderSynthetic, Value: "1"})
+	}
+	return d
 }
 
 // request makes one delivery.
@@ -230,9 +238,7 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 			return r, err
 		}
 	}
-	if !d.IsSynthetic() {
-		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: inbox.HeaderSynthetic, Value: "1"})
-	}
+	d = MarkMadeUp(d)
 	p.eventID = ""
 	if b := webhook.Decode(d.Body); len(b.Events) > 0 {
 		p.eventID = b.Events[0].ID
@@ -244,7 +250,7 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 	if err != nil {
 		return r, err
 	}
-	m, err = p.sign.sign(m)
+	m, err = p.sign.Sign(m)
 	r.Message = forward.ReplaceHeaders(m, p.headers)
 	return r, err
 }

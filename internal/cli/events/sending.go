@@ -122,7 +122,7 @@ type sending struct {
 	kind     string                     // type of its lines in JSON
 	describe func(i int) string         // what is sent, in few characters
 	several  bool                       // there are several targets
-	fill     func(*sentJSON, int)       // adds what is sent
+	fill     func(*Sent, int)           // adds what is sent
 	settle   func(forward.Result) error // records a result; nil for nothing
 	args     []string                   // of the command that continues this one
 	flags    map[string]string          // of that command, instead of those of this one

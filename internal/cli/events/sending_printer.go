@@ -15,8 +15,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// sentJSON is one sending in our output.
-type sentJSON struct {
+// Sent is one sending in our output.
+type Sent struct {
 	Type           string  `json:"type"`               // replay or send
 	Delivery       string  `json:"delivery,omitempty"` // of replay: as IDs are written
 	Attempt        int     `json:"attempt,omitempty"`  // of replay
@@ -50,8 +50,8 @@ type sendingSummaryJSON struct {
 type sendingPrinter struct {
 	k    *sending
 	out  *command.Output
-	list *render.List             // of JSON
-	rows *command.Table[sentJSON] // of CSV, or of chosen columns; with neither it prints lines
+	list *render.List         // of JSON
+	rows *command.Table[Sent] // of CSV, or of chosen columns; with neither it prints lines
 
 	unexpected map[int]int // answers by their status
 }
@@ -68,21 +68,22 @@ func newSendingPrinter(k *sending) (p *sendingPrinter, err error) {
 }
 
 // sentColumns returns the columns of sendings.
-func sentColumns() []command.Column[sentJSON] {
-	return []command.Column[sentJSON]{
-		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j sentJSON) string { return j.Delivery + j.EventID }},
-		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Copy) }},
-		{Column: render.Column{Name: "TARGET"}, Cell: func(j sentJSON) string { return j.Target }},
-		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Status) }},
-		{Column: render.Column{Name: "EXPECTED"}, Cell: func(j sentJSON) string { return fmt.Sprint(j.Expected) }},
-		{Column: render.Column{Name: "SECONDS", Right: true}, Cell: func(j sentJSON) string { return fmt.Sprint(j.ElapsedSeconds) }},
-		{Column: render.Column{Name: "PROBLEM", Flex: true}, Cell: func(j sentJSON) string { return j.Problem }},
+func sentColumns() []command.Column[Sent] {
+	return []command.Column[Sent]{
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Sent) string { return j.Delivery + j.EventID }},
+		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Copy) }},
+		{Column: render.Column{Name: "TARGET"}, Cell: func(j Sent) string { return j.Target }},
+		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Status) }},
+		{Column: render.Column{Name: "EXPECTED"}, Cell: func(j Sent) string { return fmt.Sprint(j.Expected) }},
+		{Column: render.Column{Name: "SECONDS", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.ElapsedSeconds) }},
+		{Column: render.Column{Name: "PROBLEM", Flex: true}, Cell: func(j Sent) string { return j.Problem }},
 	}
 }
 
-func (p *sendingPrinter) print(r forward.Result) error {
-	j := sentJSON{
-		Type: p.k.kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
+// NewSent returns the result of a sending, of a type.
+func NewSent(kind string, r forward.Result) Sent {
+	j := Sent{
+		Type: kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
 		Reply: string(r.Reply),
 	}
 	if r.Location != "" {
@@ -94,6 +95,11 @@ func (p *sendingPrinter) print(r forward.Result) error {
 	if r.Err != nil {
 		j.Problem = forward.Problem(r.Answer, r.Err)
 	}
+	return j
+}
+
+func (p *sendingPrinter) print(r forward.Result) error {
+	j := NewSent(p.k.kind, r)
 	if r.Err == nil && !r.Expected {
 		p.unexpected[r.Status]++
 	}
@@ -109,7 +115,7 @@ func (p *sendingPrinter) print(r forward.Result) error {
 }
 
 // line prints a sending for people.
-func (p *sendingPrinter) line(r forward.Result, j sentJSON) error {
+func (p *sendingPrinter) line(r forward.Result, j Sent) error {
 	what, style := "as expected", term.Good
 	how := fmt.Sprintf("%d in %v", r.Status, r.Took.Round(time.Millisecond))
 	switch {

@@ -11,16 +11,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// signer signs deliveries; nil leaves them as they are.
-type signer struct {
+// Signer signs deliveries; nil leaves them as they are.
+type Signer struct {
 	name   string
 	scheme webhook.Scheme
 	secret webhook.Secret
 }
 
-// newSigner returns a signer by --scheme, else by the configured scheme. A
+// NewSigner returns a signer by a named scheme, else by the configured one. A
 // scheme that can't sign is an error.
-func newSigner(s *app.Session, named string) (*signer, error) {
+func NewSigner(s *app.Session, named string) (*Signer, error) {
 	name, scheme, err := signature.SchemeInForce(s, named)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func newSigner(s *app.Session, named string) (*signer, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &signer{name, scheme, secrets[0]}
+	g := &Signer{name, scheme, secrets[0]}
 	_, err = webhook.Sign(scheme, g.secret, webhook.Request{Method: "POST", Path: "/", Body: []byte("{}")}, time.Now())
 	if err != nil && !errors.Is(err, webhook.ErrUnsignedPart) {
 		return nil, g.usageError(err)
@@ -37,7 +37,8 @@ func newSigner(s *app.Session, named string) (*signer, error) {
 	return g, nil
 }
 
-func (g *signer) sign(m webhook.Request) (webhook.Request, error) {
+// Sign returns a request signed with the current time.
+func (g *Signer) Sign(m webhook.Request) (webhook.Request, error) {
 	if g == nil {
 		return m, nil
 	}
@@ -49,7 +50,7 @@ func (g *signer) sign(m webhook.Request) (webhook.Request, error) {
 }
 
 // usageError makes an error of a scheme that can't sign any delivery a usage error.
-func (g *signer) usageError(err error) error {
+func (g *Signer) usageError(err error) error {
 	if errors.Is(err, webhook.ErrUnsignable) {
 		return command.Usagef("`waybill signature schemes show "+shell.Word(g.name)+"` shows it", "scheme %q: %w", g.name, err)
 	}
