@@ -66,7 +66,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, madeUp: o.MadeUp, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
-		w.began = time.Now()
+		w.began = time.Now().Truncate(time.Millisecond) // as the store keeps times
 		if err := w.fromNow(ctx); err != nil {
 			return err
 		}
@@ -132,15 +132,25 @@ type eventWait struct {
 	progress       *command.Progress
 }
 
-// fromNow lets only what comes from now on count.
+// fromNow lets only what is received since the wait began count. To open a store
+// that a listener makes takes until the listener can receive.
 func (w *eventWait) fromNow(ctx context.Context) error {
 	db, err := w.session.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return err
 	}
 	counts, err := db.Inbox.Counts(ctx, false)
+	if err != nil {
+		return err
+	}
 	w.query.After = counts.LastEvent
-	return err
+	for e, err := range db.Inbox.Events(ctx, inbox.Query{Newest: true}) {
+		if err != nil || e.ReceivedAt.Before(w.began) {
+			return err
+		}
+		w.query.After = min(w.query.After, e.Seq-1)
+	}
+	return nil
 }
 
 // events yields events as they arrive, until there are enough or ctx ends. The

@@ -2,9 +2,12 @@ package events
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -40,5 +43,40 @@ func TestWaitCountsAnEventOnce(t *testing.T) {
 		if counted != tt.counted || len(w.counted) != tt.counted || w.unverifiedSeen != tt.passed {
 			t.Errorf("unverified %v: %d times counted, %d events, passed over %d; want %d and %d", tt.unverified, counted, len(w.counted), w.unverifiedSeen, tt.counted, tt.passed)
 		}
+	}
+}
+
+// TestWaitCountsWhatIsReceivedWhileItOpensTheStore: a listener that makes the
+// store holds its lock, and may receive events before wait can read it.
+func TestWaitCountsWhatIsReceivedWhileItOpensTheStore(t *testing.T) {
+	c, _, _ := clitest.Call(t, "WAYBILL_ACCOUNT=a")
+	began := time.Now().Truncate(time.Millisecond)
+	db, err := c.Session.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []struct {
+		id    string
+		since time.Duration
+	}{{"old", -time.Hour}, {"before", -time.Millisecond}, {"while", 0}} {
+		d, rows := inbox.Decode(inbox.Delivery{ReceivedAt: began.Add(e.since), Verified: inbox.Yes, Body: []byte(`[{"eventId":"` + e.id + `","event":"x"}]`)})
+		if _, err := db.Inbox.Put(t.Context(), d, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &eventWait{session: c.Session, began: began, count: 1, counted: map[string]bool{}, progress: command.NewProgress(c.IO, "waiting", "events", 1)}
+	defer w.progress.Stop()
+	if err := w.fromNow(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for e, err := range w.arrived(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, e.EventID)
+	}
+	if !slices.Equal(got, []string{"while"}) {
+		t.Errorf("counted %q; want only what was received since the wait began", got)
 	}
 }
