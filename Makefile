@@ -8,6 +8,7 @@ GOLANGCI_LINT := v2.15.0
 GORELEASER    := v2.16.0
 BENCHSTAT     := v0.0.0-20260908200009-22c9c6c9d4da
 GOVULNCHECK   := v1.9.0
+AXE           := 4.14.1
 BIN           := .bin
 
 # What the binary says of itself. The date is the commit's, so that equal
@@ -18,6 +19,7 @@ DATE    = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --fo
 INFO   := github.com/waybill-cli/waybill/internal/buildinfo
 LDFLAGS = -s -w -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
 BUILD   = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+AXEDIR := dist/axe-$(AXE)/node_modules/axe-core
 EXE    := $(shell go env GOEXE 2>/dev/null)
 
 # To be set on the command line: make fuzz FUZZTIME=5m, make bench BENCH=Create.
@@ -37,10 +39,18 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
-test: ## run all tests (with LibreOffice and a PostgreSQL server, where they are installed)
+test: ## run all tests (with LibreOffice, a PostgreSQL server and Chromium, where they are installed)
 	go test -parallel 8 $(TESTFLAGS) ./...
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
+	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
+		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
+
+# Apart from the other tests: once is enough for a browser, on one store and
+# without the race detector.
+test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the report in Chromium (needs chromium, node, npm)
+	@for file in internal/inspect/page/*.js; do [ ! -f "$$file" ] || node --check --input-type=module <"$$file" || { echo "$$file" >&2; exit 1; }; done
+	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 5m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
 
 # On the server that DSN names: make test-postgres DSN=postgres://me@db.example/tests
 test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
@@ -120,10 +130,14 @@ $(BIN)/.benchstat-$(BENCHSTAT):
 $(BIN)/.govulncheck-$(GOVULNCHECK):
 	$(call install,govulncheck,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK))
 
+# For tests alone: it finds what keeps people from using a page.
+$(AXEDIR)/axe.min.js:
+	npm install --silent --no-save --no-package-lock --no-audit --no-fund --ignore-scripts --prefix dist/axe-$(AXE) axe-core@$(AXE)
+
 define install
 @mkdir -p $(BIN) && rm -f $(BIN)/.$(1)-*
 CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test test-postgres race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean
+.PHONY: help demo build test test-postgres test-browser race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean

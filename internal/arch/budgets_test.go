@@ -24,8 +24,8 @@ var (
 	contracts = []string{"internal/ledger", "internal/inbox"}
 
 	// buildTags lists the words that a build constraint may use. Another would
-	// hide code from the tests.
-	buildTags = []string{"windows", "unix", "linux", "darwin", "freebsd", "race"}
+	// hide code from the tests. `make test-browser` sets browser.
+	buildTags = []string{"windows", "unix", "linux", "darwin", "freebsd", "race", "browser"}
 )
 
 func TestFunctionsAreShort(t *testing.T)  { hold(t, longWinded(longFunctions)) }

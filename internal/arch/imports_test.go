@@ -135,6 +135,8 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":             {tests, "internal/storetest"},
 	"go.uber.org/goleak":                   {tests},
 	"github.com/creack/pty":                {tests},
+	"github.com/chromedp/chromedp":         {tests},
+	"github.com/chromedp/cdproto":          {tests},
 	"github.com/xuri/excelize/v2":          {tests},
 }
 
