@@ -54,6 +54,7 @@ var rooms = map[string][]string{
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/tracking", "internal/webhook"},
+	"internal/inspect": {},
 
 	"internal/findings": {"internal/carriers", "internal/disk", "internal/intake", "internal/shell", "internal/tracking", "internal/xlsx"},
 
@@ -73,13 +74,14 @@ var rooms = map[string][]string{
 	"internal/cli/runs":      commands("command", "send", "view"),
 	"internal/cli/signature": commands("command", "view"),
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
-	"internal/cli/listen":    commands("command", "events", "signature", "view"),
+	"internal/cli/inspect":   commands("command", "events", "runs", "signature", "track", "view"),
+	"internal/cli/listen":    commands("command", "events", "inspect", "signature", "view"),
 	"internal/cli/setup":     commands("command", "view"),
 	"internal/cli/observed":  commands("command", "view"),
 	"internal/cli/request":   commands("command"),
 	"internal/cli/storage":   commands("command", "input", "view"),
 	"internal/cli/doctor":    commands("command", "events", "observed"),
-	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "listen", "observed", "request", "runs", "setup", "signature", "storage", "track"),
+	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "inspect", "listen", "observed", "request", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
@@ -104,7 +106,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
 	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
-	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings",
+	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings", "internal/inspect",
 }
 
 // tests marks a dependency that only tests may import.

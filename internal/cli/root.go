@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/create"
 	"github.com/waybill-cli/waybill/internal/cli/doctor"
 	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/cli/inspect"
 	"github.com/waybill-cli/waybill/internal/cli/listen"
 	"github.com/waybill-cli/waybill/internal/cli/observed"
 	"github.com/waybill-cli/waybill/internal/cli/request"
@@ -96,6 +97,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"stats", track.NewStats},
 		{"compare", compare.New},
 		{"listen", listen.New},
+		{"inspect", inspect.New},
 		{"events", events.New},
 		{"signature", signature.New},
 		{"sandbox", setup.NewSandbox},

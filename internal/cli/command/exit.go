@@ -82,7 +82,8 @@ func CodeOf(word string) Code {
 	return Failed
 }
 
-func (c Code) word() string {
+// Word returns the word for the status, which errors in JSON have as their `code`.
+func (c Code) Word() string {
 	for _, row := range Codes() {
 		if row.Code == c {
 			return row.Word

@@ -34,7 +34,7 @@ type Output struct {
 // runsUntilStopped reports whether a command runs until it is stopped, and prints as things
 // happen.
 func runsUntilStopped(cmd *cobra.Command) bool {
-	return cmd.Name() == "listen" || cmd.Name() == "sandbox"
+	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
 
 // watches reports whether a command shows things as they change.

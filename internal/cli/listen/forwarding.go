@@ -29,6 +29,7 @@ type forwarding struct {
 	*forward.Forwarder
 
 	client   *forward.Client
+	targets  []forward.Target // with their headers
 	io       *term.IO
 	attempts *attemptPrinter
 	flags    string // that a later listener needs to continue
@@ -57,7 +58,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, io: c.IO, attempts: newAttemptPrinter(c, o.ShowReply), flags: "--forward-to"}
+	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: newAttemptPrinter(c, o.ShowReply), flags: "--forward-to"}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/inspect"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
@@ -32,6 +33,7 @@ type listenOptions struct {
 	ReadyFile string
 	ExitAfter int64 // new events; 0 for never
 	Forward   forwardOptions
+	UI        uiOptions
 }
 
 // New returns the command that receives deliveries.
@@ -70,6 +72,7 @@ target; its value is read once at the start.`,
 	cmd.Flags().StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
 	o.Forward.flags(cmd)
+	o.UI.flags(cmd)
 	return cmd
 }
 
@@ -80,6 +83,9 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	}
 	if o.ExitAfter < 0 {
 		return command.Usagef("use 0 for never", "--exit-after %d is negative", o.ExitAfter)
+	}
+	if err := o.UI.check(c); err != nil {
+		return err
 	}
 	targets, err := o.Forward.targets()
 	if err != nil {
@@ -119,10 +125,13 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err == nil {
 		err = s.warnOthers(until)
 	}
+	if err == nil {
+		s.page, err = o.UI.open(ctx, &s, o.Forward.AllowTarget, listenerURL(l.Addr()))
+	}
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := s.serve(ctx, until, l, counts.LastEvent, o.ReadyFile); err != nil {
+	if err := s.serve(ctx, until, l, counts.LastEvent, o); err != nil {
 		return err
 	}
 	if n := s.printer.summary.Events; n < o.ExitAfter && errors.Is(context.Cause(until), command.ErrTimeUp) {
@@ -139,6 +148,7 @@ type server struct {
 	receiver   *listen.Receiver
 	forwarding *forwarding // nil for none
 	targets    []forward.Target
+	page       *inspect.Page // nil for none
 	printer    *eventPrinter
 	warnings   *storeWarnings
 	verify     string // how it verifies, see [app.Session.VerifyPrint]
@@ -147,7 +157,7 @@ type server struct {
 // serve receives until until ends. If that is because there were enough events,
 // it waits for the targets, but no longer than ctx lives. What is printed begins
 // after lastEvent.
-func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, readyFile string) error {
+func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
 	var printing sync.Mutex
 	arrivals := s.receiver.Subscribe()
@@ -187,8 +197,14 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.wakeOnChanges(follow)
 		return nil
 	})
+	if s.page != nil {
+		g.Go(func() error { return s.page.Run(serving) })
+	}
 	printing.Lock()
-	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), readyFile)
+	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o.ReadyFile)
+	if err == nil && s.page != nil {
+		err = o.UI.announce(until, s.call, s.page.SecretURL())
+	}
 	printing.Unlock()
 	if err != nil {
 		stopFollowing()

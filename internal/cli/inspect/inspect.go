@@ -1,0 +1,152 @@
+// Package inspect holds the command that shows deliveries and trackings as a page on
+// this computer, and the routes that the page asks. A listener shows the same page.
+package inspect
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/render"
+)
+
+type inspectOptions struct {
+	Addr, ReadyFile       string
+	To, Headers           []string
+	ReadOnly, AllowTarget bool
+}
+
+// New returns the command that shows what a store holds as a page.
+func New(f *command.Factory) *cobra.Command {
+	var o inspectOptions
+	cmd := &cobra.Command{
+		Use:     "inspect",
+		GroupID: command.GroupHook,
+		Short:   "Show deliveries and trackings as a live page in a browser",
+		Long: `inspect serves a page on this computer that shows the deliveries, trackings and runs
+of the store as they change, also those that other processes write. It prints the
+page's URL: anyone who has it can see and do all that the page can. It receives
+nothing: ` + "`waybill listen --ui`" + ` does both.
+
+Only browsers and programs of this computer reach the page. Deliveries can be sent
+again from it to the targets of --to, and to no others. With --read-only the page
+changes and sends nothing. Ctrl-C ends it with exit status 0; so does --timeout or
+WAYBILL_TIMEOUT, but not a timeout in a file.`,
+		Example: command.Example("waybill inspect", "waybill inspect --to 3000", "waybill inspect --read-only --ready-file url.txt"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runInspect(ctx, c, o)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.StringArrayVar(&o.To, "to", nil, "let the page send deliveries again to `URL`, or a port of this computer; may be repeated")
+	events.TargetHeaderFlag(cmd, &o.Headers)
+	flags.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+	flags.BoolVar(&o.ReadOnly, "read-only", false, "change and send nothing")
+	flags.StringVar(&o.ReadyFile, "ready-file", "", "write the page's URL to `FILE` once connections are accepted")
+	AddrFlag(cmd, &o.Addr)
+	return cmd
+}
+
+// AddrFlag adds the flag for the page's address to a command.
+func AddrFlag(cmd *cobra.Command, addr *string) {
+	cmd.Flags().StringVar(addr, "ui-addr", "127.0.0.1:0", "serve the page on loopback `ADDRESS`; port 0 uses a free port")
+}
+
+// runInspect serves the page until ctx ends, or its time.
+func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
+	if c.Out.IsCSV() {
+		return command.Usagef("use -o jsonl", "inspect does not support %s", strings.ToUpper(string(c.Out.Format())))
+	}
+	targets, err := o.targets(c)
+	if err != nil {
+		return err
+	}
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := Open(ctx, o.Addr, Options{Call: c, Targets: targets, AllowTarget: o.AllowTarget, ReadOnly: o.ReadOnly})
+	if err != nil {
+		return err
+	}
+	if limit := c.Config.Timeout; limit > 0 && c.Config.Origin("timeout").Level >= config.FromEnv {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	ended := make(chan error, 1)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { ended <- p.Run(serving) }()
+	if db == nil {
+		c.IO.Note("No store yet at %s; the page shows it once there is one", c.Config.Store)
+	}
+	if err := announce(ctx, c, p.SecretURL(), o.ReadyFile); err != nil {
+		stop()
+		return errors.Join(err, <-ended)
+	}
+	return <-ended
+}
+
+// targets returns the targets that the line names, with their headers.
+func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
+	if len(o.To) == 0 && (o.AllowTarget || len(o.Headers) > 0) {
+		return nil, command.Usagef("add --to URL", "there is no target to send to")
+	}
+	if len(o.To) > 0 && o.ReadOnly {
+		return nil, command.Usagef("leave one of them out", "--read-only and --to exclude each other")
+	}
+	var all []forward.Target
+	for _, text := range o.To {
+		u, err := forward.ParseURL(text)
+		if err != nil {
+			return nil, command.Usagef("such as --to 3000 or --to https://app.test/hook", "--to: %w", err)
+		}
+		t := forward.Target{URL: u}
+		if t.Forbidden() && !o.AllowTarget {
+			return nil, command.Usagef("add --allow-target if this is intended", "--to %s is a link-local address or a metadata service", t.Show())
+		}
+		for _, other := range all {
+			if other.Key() == t.Key() {
+				return nil, command.Usagef("name it once", "--to %s appears twice", t.Show())
+			}
+		}
+		all = append(all, t)
+	}
+	events.WarnUnencrypted(c.IO, all)
+	return all, events.AddTargetHeaders(c, o.Headers, all)
+}
+
+// announce publishes the URL of the page: as the result, and in a file if one is named.
+func announce(ctx context.Context, c *command.Call, url, file string) error {
+	if err := command.WriteReadyFile(ctx, url, file); err != nil {
+		return err
+	}
+	if c.Out.Format() == render.JSONL {
+		return c.Out.Object(command.Ready{Type: "ready", URL: url})
+	}
+	return c.Out.Line("%s", url)
+}
+
+// listenOn opens the page's address, which must be a loopback address.
+func listenOn(ctx context.Context, addr string) (net.Listener, error) {
+	const hint = "such as --ui-addr 127.0.0.1:0"
+	if want := config.HostPort(addr); want != "" {
+		return nil, command.Usagef(hint, "--ui-addr: must be %s, not %q", want, addr)
+	}
+	host, _, _ := net.SplitHostPort(addr) // checked above
+	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
+		return nil, command.Usagef(hint+"; to see the page from elsewhere, forward a port with ssh -L", "--ui-addr %s is no loopback address", addr)
+	}
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", addr)
+}

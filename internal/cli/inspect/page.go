@@ -1,0 +1,192 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/buildinfo"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/redact"
+)
+
+// How often streams look for something new.
+const (
+	pollInterval = time.Second / 2        // where nothing says that there is something
+	wakeRest     = 100 * time.Millisecond // at most
+)
+
+// Options say what a page shows and does.
+type Options struct {
+	Call        *command.Call
+	Targets     []forward.Target // that deliveries may be sent to again
+	AllowTarget bool             // dial link-local addresses and metadata services too
+	ReadOnly    bool
+	Listener    string          // URL of the listener that shows the page; empty for none
+	Arrivals    <-chan struct{} // holds a value when there may be something new; nil for what a store says
+}
+
+// Page is a page that is served. Its routes are methods.
+type Page struct {
+	Options
+
+	server *inspect.Server
+	client *forward.Client // for the targets
+
+	redactor func() *redact.Redactor // of the session
+
+	mu   sync.Mutex
+	wake chan struct{} // closed when there may be something new
+}
+
+// Open listens on a loopback address. [Page.Run] must be called.
+func Open(ctx context.Context, addr string, o Options) (*Page, error) {
+	client, err := events.NewForwardClient(o.Call.Session, o.AllowTarget)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Options: o, client: client, redactor: sync.OnceValue(o.Call.Redactor), wake: make(chan struct{})}
+	l, err := listenOn(ctx, addr)
+	if err != nil {
+		return nil, err
+	}
+	p.server, err = inspect.New(l, inspect.Options{
+		Routes:   p.routes(),
+		Session:  p.session,
+		Stream:   p.stream,
+		Explain:  p.explain,
+		ReadOnly: o.ReadOnly,
+		Log:      func(text string) { o.Call.IO.Detail("%s", text) },
+	})
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return p, nil
+}
+
+// routes returns what the page may ask for.
+func (p *Page) routes() []inspect.Route {
+	return slices.Concat(p.deliveryRoutes(), p.detailRoutes(), p.sendRoutes(), p.trackingRoutes(), p.runRoutes())
+}
+
+// SecretURL returns the URL that opens the page in a browser.
+func (p *Page) SecretURL() string { return p.server.SecretURL() }
+
+// Run serves the page until ctx ends.
+func (p *Page) Run(ctx context.Context) error {
+	defer p.client.Close()
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { p.watch(watching) })
+	err := p.server.Serve(ctx)
+	stop()
+	watch.Wait()
+	return err
+}
+
+// store returns the store; nil if there is none yet.
+func (p *Page) store(ctx context.Context) (*app.Store, error) { return p.Call.ExistingStore(ctx) }
+
+// changed returns a channel that is closed when there may be something new in the
+// store, at most some times a second. It is a hint.
+func (p *Page) changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wake
+}
+
+// watch closes the channels of changed until ctx ends.
+func (p *Page) watch(ctx context.Context) {
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	arrivals := p.Arrivals
+	for {
+		if arrivals == nil { // a store that is made later says so too
+			if db, err := p.store(ctx); err == nil && db != nil {
+				arrivals = db.Changes.Watch(ctx)
+			}
+		}
+		select {
+		case <-arrivals:
+		case <-poll.C:
+		case <-ctx.Done():
+			return
+		}
+		p.mu.Lock()
+		close(p.wake)
+		p.wake = make(chan struct{})
+		p.mu.Unlock()
+		rest.Reset(wakeRest)
+		select {
+		case <-rest.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sessionJSON is what the page knows first.
+type sessionJSON struct {
+	Version  string       `json:"version"`
+	Account  string       `json:"account"`
+	Store    string       `json:"store"`    // path of its file, or URL of its server
+	HasStore bool         `json:"hasStore"` // there is one
+	Listener *string      `json:"listener"` // URL that takes deliveries; null for none
+	ReadOnly bool         `json:"readOnly"`
+	Token    string       `json:"token"` // for requests that change something
+	Targets  []targetJSON `json:"targets"`
+}
+
+// targetJSON is a target that deliveries may be sent to again.
+type targetJSON struct {
+	ID     string `json:"id"`
+	URL    string `json:"url"` // without what may be a token
+	Filter string `json:"filter"`
+}
+
+// session is what the page needs to know first.
+func (p *Page) session(ctx context.Context, token string) (any, error) {
+	db, err := p.store(ctx)
+	if err != nil {
+		return nil, err
+	}
+	place, _, err := p.Call.StorePlace()
+	if err != nil {
+		return nil, err
+	}
+	j := sessionJSON{
+		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil, ReadOnly: p.ReadOnly, Token: token, Targets: []targetJSON{},
+	}
+	if p.Listener != "" {
+		j.Listener = &p.Listener
+	}
+	for i, t := range p.Targets {
+		j.Targets = append(j.Targets, targetJSON{strconv.Itoa(i + 1), t.Show(), t.Filter.String()})
+	}
+	return j, nil
+}
+
+// explain says what an error of a route means, in the words of the command line.
+func (p *Page) explain(err error) *inspect.Error {
+	code, hint := command.CodeAndHint(err)
+	status := http.StatusInternalServerError
+	switch code {
+	case command.Usage:
+		status = http.StatusBadRequest
+	case command.NotFound:
+		status = http.StatusNotFound
+	case command.Store:
+		status = http.StatusServiceUnavailable
+	}
+	return &inspect.Error{Status: status, Message: p.redactor().String(err.Error()), Hint: p.redactor().String(hint), Code: code.Word()}
+}

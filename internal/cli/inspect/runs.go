@@ -1,0 +1,6 @@
+package inspect
+
+import "github.com/waybill-cli/waybill/internal/inspect"
+
+// runRoutes are the routes of runs.
+func (p *Page) runRoutes() []inspect.Route { return nil }

@@ -1,0 +1,151 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// serveAPI answers a request of the page.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	if path.Clean(r.URL.Path) == r.URL.Path { // the multiplexer would redirect
+		if _, pattern := s.api.Handler(r); pattern != "" {
+			s.api.ServeHTTP(w, r)
+			return
+		}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			other := r.Clone(r.Context())
+			other.Method = method
+			if _, pattern := s.api.Handler(other); pattern != "" {
+				s.methodNotAllowed(w, method)
+				return
+			}
+		}
+	}
+	s.fail(w, &Error{http.StatusNotFound, "there is no such route", "docs/inspector.md lists the routes", "not_found"})
+}
+
+// route adds a route.
+func (s *Server) route(route Route) {
+	s.api.HandleFunc(route.Method+" "+APIPrefix+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != route.Method { // HEAD, which the multiplexer takes for GET
+			s.methodNotAllowed(w, route.Method)
+			return
+		}
+		if route.Changes {
+			s.serveChange(w, r, route)
+			return
+		}
+		v, err := route.Serve(r)
+		s.answer(w, r, v, err)
+	})
+}
+
+// serveChange answers a request that changes something. Its work goes on when the
+// client leaves.
+func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route) {
+	if refused := s.changeRefusal(r); refused != nil {
+		s.fail(w, refused)
+		return
+	}
+	select {
+	case s.changes <- struct{}{}:
+		defer func() { <-s.changes }()
+	default:
+		s.fail(w, &Error{http.StatusServiceUnavailable, "too many requests at once", "wait until those under way have ended", "too_many_requests"})
+		return
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by recorders of tests
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		s.fail(w, &Error{http.StatusRequestEntityTooLarge, "the body is larger than " + strconv.Itoa(maxBody>>20) + " MiB", "send less", "too_large"})
+		return
+	} else if err != nil {
+		return // nobody waits for the answer
+	}
+	_ = rc.SetReadDeadline(time.Time{})
+	if work, ok := r.Context().Value(workKey{}).(context.Context); ok {
+		*r = *r.WithContext(work)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	v, err := route.Serve(r)
+	s.answer(w, r, v, err)
+}
+
+// changeRefusal says why a request may not change anything; nil if it may.
+func (s *Server) changeRefusal(r *http.Request) *Error {
+	if s.o.ReadOnly {
+		return &Error{http.StatusForbidden, "the inspector is read-only", "start it without --read-only", "read_only"}
+	}
+	if !equal(r.Header.Get(changeHeader), s.changeToken) {
+		return &Error{http.StatusForbidden, "the header " + changeHeader + " of this request is missing or wrong", "reload the page", "wrong_token"}
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return &Error{http.StatusUnsupportedMediaType, "the body of this request is not declared as JSON", "send Content-Type: application/json", "unsupported_media_type"}
+	}
+	return nil
+}
+
+// answer answers with what a route returned.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
+	if err != nil {
+		if r.Context().Err() == nil {
+			s.fail(w, s.explain(err))
+		}
+		return
+	}
+	if f, ok := v.(File); ok {
+		w.Header().Set("Content-Disposition", `attachment; filename="`+safeName(f.Name)+`"`)
+		s.write(w, http.StatusOK, "application/octet-stream", f.Body)
+		return
+	}
+	s.writeJSON(w, http.StatusOK, v)
+}
+
+// explain returns what the page gets for an error.
+func (s *Server) explain(err error) *Error {
+	if e := (*Error)(nil); errors.As(err, &e) {
+		return e
+	}
+	return s.o.Explain(err)
+}
+
+// fail answers with an error.
+func (s *Server) fail(w http.ResponseWriter, e *Error) { s.writeJSON(w, e.Status, e) }
+
+func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		s.o.Log("inspector: an answer can't be written as JSON: " + err.Error())
+		s.fail(w, &Error{http.StatusInternalServerError, "the answer can't be written as JSON", "report this as a bug", "failed"})
+		return
+	}
+	s.write(w, status, "application/json", append(body, '\n'))
+}
+
+func (s *Server) write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // a client that has gone needs no answer
+}
+
+// safeName returns a file name that is one in every system and in a header.
+func safeName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c) {
+			return c
+		}
+		return '_'
+	}, name)
+}

@@ -1,0 +1,122 @@
+package inspect
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// changeHeader is the header that has the change token.
+const changeHeader = "Waybill-Token"
+
+// policy lets the page load its own files, connect to its own server, and nothing else.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'none'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// exchanged is the answer to the URL with the token. A redirect would not do: where
+// the link stood on another site, the browser sends no strict cookie along with it.
+const exchanged = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>waybill</title></head>` +
+	`<body><a href="/">Open the inspector</a></body></html>
+`
+
+// setHeaders sets the headers that every answer has.
+func setHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// ServeHTTP is part of [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !s.beginRequest() {
+		return
+	}
+	defer s.requests.Done()
+	setHeaders(w.Header())
+	if refused := s.refusal(r); refused != nil {
+		s.refuse(w, r, refused)
+		return
+	}
+	if isExchange(r) {
+		http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // loopback has no TLS, so that Secure would keep the cookie out
+		s.write(w, http.StatusOK, "text/html; charset=utf-8", []byte(exchanged))
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, APIPrefix+"/") {
+		s.serveAPI(w, r)
+		return
+	}
+	f, ok := s.files[r.URL.Path]
+	switch {
+	case !ok:
+		s.fail(w, &Error{http.StatusNotFound, "there is no page at this path", "open " + s.URL(), "not_found"})
+	case r.Method != http.MethodGet:
+		s.methodNotAllowed(w, http.MethodGet)
+	default:
+		s.write(w, http.StatusOK, f.contentType, f.body)
+	}
+}
+
+// refusal says why a request gets nothing at all; nil if it may go on.
+func (s *Server) refusal(r *http.Request) *Error {
+	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
+		return &Error{http.StatusMisdirectedRequest, "this server does not answer for the host of this request", "open the URL that waybill printed", "wrong_host"}
+	}
+	foreign := slices.ContainsFunc(r.Header.Values("Origin"), func(origin string) bool { return !strings.EqualFold(origin, "http://"+r.Host) })
+	fromElsewhere := slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool { return site != "same-origin" && site != "none" })
+	if foreign || fromElsewhere && !isNavigation(r) {
+		return &Error{http.StatusForbidden, "this request comes from another site", "open the URL that waybill printed, in the address bar", "foreign_origin"}
+	}
+	switch {
+	case isExchange(r):
+		if !equal(r.URL.Query().Get("token"), s.token) {
+			return unauthorized("this link belongs to an inspector that has ended, or to another one")
+		}
+	case !slices.ContainsFunc(r.CookiesNamed(s.cookieName()), func(c *http.Cookie) bool { return equal(c.Value, s.cookie) }):
+		return unauthorized("this browser has no session with the inspector")
+	}
+	return nil
+}
+
+func unauthorized(message string) *Error {
+	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started", "unauthorized"}
+}
+
+// isExchange reports whether a request exchanges the token for the cookie.
+func isExchange(r *http.Request) bool {
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
+}
+
+// isNavigation reports whether a link to the URL with the token was followed, from
+// wherever.
+func isNavigation(r *http.Request) bool {
+	return isExchange(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+}
+
+// cookieName returns a name of its own for each port: browsers keep one set of cookies
+// for all ports of a host.
+func (s *Server) cookieName() string { return fmt.Sprint("waybill-", s.port) }
+
+// equal compares secrets in constant time.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// refuse answers a request that gets nothing, and closes its connection.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *Error) {
+	w.Header().Set("Connection", "close")
+	if strings.HasPrefix(r.URL.Path, "/api/") {
+		s.fail(w, e)
+		return
+	}
+	s.write(w, e.Status, "text/plain; charset=utf-8", []byte("waybill: "+e.Message+"\nhint: "+e.Hint+"\n"))
+}
+
+func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {
+	w.Header().Set("Allow", allowed)
+	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request", "use " + allowed, "method_not_allowed"})
+}

@@ -1,0 +1,300 @@
+// Package inspect serves a page that is embedded in the program, to browsers of this
+// computer. It knows nothing of what the page shows: that comes as values from routes.
+//
+// Whoever may connect to a loopback address, every program and every website that a
+// browser shows, is kept out: see [Server] for what a request must have. All that a
+// route returns leaves as JSON, or as a download.
+package inspect
+
+import (
+	"context"
+	"crypto/rand"
+	"embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// APIPrefix stands before the pattern of every route.
+const APIPrefix = "/api/v1"
+
+// Limits of what comes from outside.
+const (
+	maxHeader      = 32 << 10         // bytes of the request line and header together
+	maxBody        = 16 << 20         // bytes of a request's body
+	maxConnections = 128              // open at once; further ones are closed
+	maxStreams     = 32               // open at once; further ones end with a problem
+	maxChanges     = 4                // requests that change something, at once
+	headerTimeout  = 5 * time.Second  // for the header of a request
+	bodyTimeout    = 15 * time.Second // for its body
+	writeTimeout   = 10 * time.Second // for a reader to take an answer, or a part of a stream
+	idleTimeout    = 60 * time.Second // between requests of a connection
+	shutdownGrace  = 5 * time.Second  // for changes under way when the server ends
+	heartbeat      = 10 * time.Second // between signs of life in a stream
+)
+
+// Route is one kind of request that the page makes.
+type Route struct {
+	Method  string // GET; POST for one that changes something
+	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
+	// Changes marks a route that changes something, here or elsewhere: the request
+	// needs the change token, and is refused if the server is read-only.
+	Changes bool
+	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one
+	// for [Options.Explain]. The context ends when the client leaves or the server
+	// ends; that of a change outlives both for a few seconds. The body of a change
+	// has been read whole.
+	Serve func(*http.Request) (any, error)
+}
+
+// File is a download, of any bytes.
+type File struct {
+	Name string // suggested to the browser; other characters than letters, digits, ., _ and - become _
+	Body []byte
+}
+
+// Error is what the page gets instead of a value.
+type Error struct {
+	Status  int    `json:"-"` // of HTTP
+	Message string `json:"error"`
+	Hint    string `json:"hint"` // what can be done about it
+	Code    string `json:"code"` // a word for programs
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Stream sends events until ctx ends. after is the number of the last event that the
+// client has, 0 for none. It calls send soon after it was called, even with nothing
+// new: until then the browser does not know that the stream is open. id is what the
+// client brings when it comes back, event the name that the page listens for. The
+// first error of send ends the stream. See [Route.Serve] for errors: one with a
+// status from 400 to 499 before the first event ends the stream for good, after any
+// other the browser connects again.
+type Stream func(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error
+
+// Options say what a [Server] serves.
+type Options struct {
+	// Routes are what the page may ask for, besides /session and /stream.
+	Routes []Route
+	// Session returns what the page needs to know first; token is the change token,
+	// which it is to contain. It is required.
+	Session func(ctx context.Context, token string) (any, error)
+	// Stream is what /stream sends. Nil: there is no such route.
+	Stream Stream
+	// Explain says what an error of a route means. It is required.
+	Explain func(error) *Error
+	// ReadOnly refuses all routes that change something.
+	ReadOnly bool
+	// Log gets what went wrong, without secrets and bodies. It is required.
+	Log func(text string)
+}
+
+// Server serves the page at one address. A request must
+//   - name that address as its Host, so that no foreign name leads here,
+//   - come from the page itself as far as the browser says (Origin, Sec-Fetch-Site),
+//   - have the session cookie, which the URL with the token is exchanged for,
+//   - have the change token in a header, and JSON as its body, if it changes
+//     something.
+type Server struct {
+	o        Options
+	listener net.Listener
+	hosts    []string // that a request may name, with the port
+	port     int
+	files    map[string]file // by path
+	api      *http.ServeMux
+	streams  chan struct{} // one value for each that is open
+	changes  chan struct{} // one value for each that is made
+
+	token, cookie, changeToken string
+
+	requests sync.WaitGroup
+	mu       sync.Mutex // guards closed, and requests against being waited for too early
+	closed   bool
+}
+
+// New returns a server for connections of l, which must be a loopback address. l is
+// closed by [Server.Serve].
+func New(l net.Listener, o Options) (*Server, error) {
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	if !ok || !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("%s is no loopback address", l.Addr())
+	}
+	s := &Server{
+		o: o, listener: l, port: tcp.Port, hosts: []string{tcp.String(), net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))},
+		streams: make(chan struct{}, maxStreams), changes: make(chan struct{}, maxChanges),
+		token: newSecret(), cookie: newSecret(), changeToken: newSecret(),
+	}
+	if tcp.Port == 80 { // browsers leave it out
+		s.hosts = append(s.hosts, tcp.IP.String(), "localhost")
+	}
+	var err error
+	if s.files, err = readPage(); err != nil {
+		return nil, err
+	}
+	s.api = http.NewServeMux()
+	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) { return o.Session(r.Context(), s.changeToken) }})
+	if o.Stream != nil {
+		s.api.HandleFunc("GET "+APIPrefix+"/stream", s.serveStream)
+	}
+	for _, route := range o.Routes {
+		if route.Changes != (route.Method == http.MethodPost) {
+			return nil, fmt.Errorf("route %s %s: POST is for changes, and for nothing else", route.Method, route.Pattern)
+		}
+		s.route(route)
+	}
+	return s, nil
+}
+
+// newSecret returns 32 random bytes as text.
+func newSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// URL returns where the page is, without its token.
+func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
+
+// SecretURL returns the URL that opens the page in a browser: who knows it may see and do
+// all that the page can.
+func (s *Server) SecretURL() string { return s.URL() + "?token=" + s.token }
+
+// Serve serves until ctx ends. Then streams and reading requests end at once, changes
+// under way within a few seconds, and it returns nil. Any other end is an error. It is
+// called once.
+func (s *Server) Serve(ctx context.Context) error {
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	srv := &http.Server{
+		Handler:           s,
+		BaseContext:       func(net.Listener) context.Context { return context.WithValue(ctx, workKey{}, work) },
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader - 4096, // the library adds these
+		ErrorLog:          log.New(logWriter(s.o.Log), "", 0),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- srv.Serve(&limitedListener{Listener: s.listener, slots: make(chan struct{}, maxConnections)})
+	}()
+	var err error
+	select {
+	case err = <-ended:
+	case <-ctx.Done():
+		_ = srv.Shutdown(ctx) // closes the listener; it does not wait, since ctx has ended
+		err = <-ended
+	}
+	late := time.AfterFunc(shutdownGrace, stopWork)
+	defer late.Stop()
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.requests.Wait()
+	_ = srv.Close()
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("inspector at %s: %w", s.hosts[0], err)
+}
+
+// logWriter passes on what the HTTP library logs.
+type logWriter func(string)
+
+// Write is part of [io.Writer].
+func (l logWriter) Write(b []byte) (int, error) {
+	l("inspector: " + strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// workKey is the key of the context for requests that change something.
+type workKey struct{}
+
+// beginRequest reports whether a request may be handled. If so, requests.Done must be
+// called at its end.
+func (s *Server) beginRequest() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.requests.Add(1)
+	return true
+}
+
+// limitedListener closes connections beyond its slots.
+type limitedListener struct {
+	net.Listener
+
+	slots chan struct{}
+}
+
+// Accept is part of [net.Listener].
+func (l *limitedListener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
+		default:
+			_ = conn.Close()
+		}
+	}
+}
+
+// limitedConn gives its slot back when it is closed.
+type limitedConn struct {
+	net.Conn
+
+	release func()
+}
+
+// Close is part of [net.Conn].
+func (c *limitedConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+//go:embed page
+var page embed.FS
+
+// file is a part of the page.
+type file struct {
+	contentType string
+	body        []byte
+}
+
+// readPage returns the embedded files by their paths.
+func readPage() (map[string]file, error) {
+	types := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	files := map[string]file{}
+	err := fs.WalkDir(page, "page", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		body, err := page.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		contentType, ok := types[path.Ext(name)]
+		if !ok {
+			return fmt.Errorf("page file %s: no content type is known for it", name)
+		}
+		files[name[len("page"):]] = file{contentType, body}
+		return nil
+	})
+	files["/"] = files["/index.html"]
+	delete(files, "/index.html")
+	return files, err
+}

@@ -1,0 +1,136 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// How long a browser waits until it connects again, in milliseconds.
+const (
+	retrySoon  = 1000
+	retryLater = 5000 // where too many streams are open
+)
+
+// serveStream sends server-sent events. A problem is an event of its own: the page can
+// read it, which it can't do with the status and body of an answer.
+func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		s.methodNotAllowed(w, http.MethodGet)
+		return
+	}
+	after, err := lastEvent(r)
+	if err != nil {
+		s.fail(w, &Error{http.StatusBadRequest, err.Error(), "a whole number from 0 up", "usage"})
+		return
+	}
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Time{})
+	stream := &eventWriter{w: w, rc: rc}
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		_ = stream.problem(retryLater, &Error{0, fmt.Sprintf("%d pages are open, and no more can be live", maxStreams), "close one of them", "too_many_streams"})
+		return
+	}
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() { stream.beat(done) })
+	err = s.o.Stream(r.Context(), r, after, stream.send)
+	close(done)
+	beating.Wait()
+	if err == nil || r.Context().Err() != nil || stream.err != nil {
+		return
+	}
+	if e := s.explain(err); !stream.begun && e.Status >= 400 && e.Status < 500 {
+		s.fail(w, e)
+	} else {
+		_ = stream.problem(retrySoon, e) // the client may have gone
+	}
+}
+
+// lastEvent returns the number of the last event that the client has: what the browser
+// says when it comes back, else what the page said at first.
+func lastEvent(r *http.Request) (int64, error) {
+	text := r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = r.URL.Query().Get("after")
+	}
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, fmt.Errorf("after %q is not the number of an event", text)
+	}
+	return n, nil
+}
+
+// eventWriter writes the events of one stream. It is safe for concurrent use.
+type eventWriter struct {
+	w  http.ResponseWriter
+	rc *http.ResponseController
+
+	mu    sync.Mutex
+	begun bool  // the header was written
+	err   error // the first one; nothing is written after it
+}
+
+// send writes an event.
+func (e *eventWriter) send(id int64, event string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write an event as JSON: %w", err)
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: %s\n\n", id, event, data)
+	return e.write(b.Bytes())
+}
+
+// problem writes an error as an event; retry is in milliseconds.
+func (e *eventWriter) problem(retry int, problem *Error) error {
+	data, err := json.Marshal(problem)
+	if err != nil {
+		return err
+	}
+	return e.write(fmt.Appendf(nil, "retry: %d\nevent: problem\ndata: %s\n\n", retry, data))
+}
+
+// beat writes a comment from time to time, so that both sides notice when the other
+// has gone.
+func (e *eventWriter) beat(done <-chan struct{}) {
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			_ = e.write([]byte(":\n\n")) // the next event fails too
+		case <-done:
+			return
+		}
+	}
+}
+
+func (e *eventWriter) write(b []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.err != nil {
+		return e.err
+	}
+	if !e.begun {
+		e.begun = true
+		e.w.Header().Set("Content-Type", "text/event-stream")
+		e.w.WriteHeader(http.StatusOK)
+		b = append(fmt.Appendf(nil, "retry: %d\n\n", retrySoon), b...)
+	}
+	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
+	if _, e.err = e.w.Write(b); e.err == nil {
+		e.err = e.rc.Flush()
+	}
+	return e.err
+}
