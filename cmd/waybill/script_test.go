@@ -71,6 +71,7 @@ func TestScripts(t *testing.T) {
 			"workbook":   makeWorkbook,
 			"sheets":     printWorkbook,
 			"eventually": eventually,
+			"completes":  completes,
 			"ready":      ready,
 			"jsonl":      jsonl,
 			"jq":         jq,
@@ -136,6 +137,18 @@ func exitStatus(ts *testscript.TestScript, line []string) string {
 	}
 	ts.Check(err)
 	return "0"
+}
+
+// completes WORD... asks for what completes the last word until something is
+// offered: where the store does not open in time, nothing is.
+func completes(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: completes WORD...")
+	}
+	until(ts, "a completion", func() bool {
+		ts.Check(ts.Exec("waybill", append([]string{"__complete"}, args...)...))
+		return !strings.HasPrefix(ts.ReadFile("stdout"), ":")
+	})
 }
 
 // ready FILE VARIABLE waits for a server's ready file and sets VARIABLE to the

@@ -22,7 +22,7 @@ import (
 const (
 	maxWorkbook = 1 << 20 // bytes of a workbook whose header is read
 	maxValues   = 100
-	maxTime     = 300 * time.Millisecond
+	maxTime     = time.Second
 )
 
 // Install adds completion to root and every command below it.
