@@ -18,6 +18,14 @@ func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
 	if err != nil {
 		return nil, err
 	}
+	a := s.StoredAnswers(ctx)
+	a.Service, a.Gate = client, s.Gate
+	return a, nil
+}
+
+// StoredAnswers returns an Asker without a service: it knows what is stored, see
+// [query.Asker.Stored].
+func (s *Session) StoredAnswers(ctx context.Context) *query.Asker {
 	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
 		db, err := s.StoreIfAny(ctx)
@@ -26,7 +34,7 @@ func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
 		}
 		return &query.Store{Trackings: recorder{db.Trackings, note}, Answers: db.Versions, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
 	}
-	return &query.Asker{Service: client, Gate: s.Gate, Account: s.Account(ctx), Store: open}, nil
+	return &query.Asker{Account: s.Account(ctx), Store: open}
 }
 
 // recorder is the trackings of a store that may be read-only.
