@@ -69,9 +69,9 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 		return err
 	}
 	if n == 0 {
-		return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "Nothing to dismiss in run %d", run.ID)
+		return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Nothing to dismiss in run %d", run.ID)
 	}
-	return c.Out.Result(dismissedJSON{newRunJSON(run).Run, n}, "Dismissed %s of run %d", command.Plural(n, "row"), run.ID)
+	return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Dismissed %s of run %d", command.Plural(n, "row"), run.ID)
 }
 
 // countRejected returns how many rejected rows of the run's input have that

@@ -9,8 +9,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// runJSON is a run in our output.
-type runJSON struct {
+// Run is a run in our output.
+type Run struct {
 	Run        string      `json:"run"`
 	Account    string      `json:"account"`
 	Files      []string    `json:"files"`
@@ -81,8 +81,8 @@ type batchJSON struct {
 	AnswerCut   bool    `json:"answerCut,omitempty"`   // it was longer than what is kept
 }
 
-func newRunJSON(s ledger.RunSummary) runJSON {
-	return runJSON{
+func newRun(s ledger.RunSummary) Run {
+	return Run{
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,

@@ -37,7 +37,7 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 	}
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
-		JSON:    func(s ledger.RunSummary) any { return newRunJSON(s) },
+		JSON:    func(s ledger.RunSummary) any { return newRun(s) },
 		Columns: runColumns(),
 	}
 	db, err := c.ExistingStore(ctx)

@@ -3,6 +3,7 @@ package track
 import (
 	"context"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
@@ -18,17 +19,29 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	if err != nil || db == nil {
 		return err
 	}
-	at, last, err := db.Events.Followed(ctx)
-	if err != nil || at >= last {
-		return err
+	begin := func(events int64) {
+		if events >= notedEvents {
+			c.IO.Note("Reading %d events received since then", events)
+		}
 	}
-	if last-at >= notedEvents {
-		c.IO.Note("Reading %d events received since then", last-at)
-	}
-	err = db.Follower().CatchUp(ctx)
-	if ctx.Err() == nil && inbox.IsTemporary(err) {
-		c.IO.Warning("received events are not used: %v", err)
-		return nil
+	unused, err := catchUp(ctx, db, begin)
+	if unused != nil {
+		c.IO.Warning("received events are not used: %v", unused)
 	}
 	return err
+}
+
+// catchUp is CatchUp that prints nothing: unused is why the store keeps what it knows,
+// nil if it does not. begin is called with the number of events.
+func catchUp(ctx context.Context, db *app.Store, begin func(events int64)) (unused, err error) {
+	at, last, err := db.Events.Followed(ctx)
+	if err != nil || at >= last {
+		return nil, err
+	}
+	begin(last - at)
+	err = db.Follower().CatchUp(ctx)
+	if ctx.Err() == nil && inbox.IsTemporary(err) {
+		return err, nil
+	}
+	return nil, err
 }

@@ -19,7 +19,6 @@ import (
 // as far as there is a store. unanswered adds to a result without trackings
 // those of the store.
 func newHistory(ctx context.Context, c *command.Call) func(res *query.Result, unanswered bool) error {
-	ctx = context.WithoutCancel(ctx) // what an interrupted command has is printed whole
 	hide := sync.OnceValue(c.SecretMasker)
 	return func(res *query.Result, unanswered bool) error {
 		db, err := c.StoreIfAny(ctx)

@@ -212,11 +212,8 @@ func (l *listing) print(ctx context.Context) error {
 		return w.Print(c.IO, nil)
 	}
 	err := w.Print(c.IO, l.rows(ctx))
-	for i, e := range l.beside.first {
-		if err != nil {
-			break
-		}
-		l.beside.first[i], err = l.db.Inbox.Event(ctx, e.Seq)
+	if err == nil {
+		err = l.beside.load(ctx, l.db)
 	}
 	switch {
 	case err != nil:
@@ -267,15 +264,11 @@ func (l *listing) rows(ctx context.Context) iter.Seq2[*view.Line, error] {
 
 // sumUpAll says how many more there are than were printed, and sums up all.
 func (l *listing) sumUpAll(ctx context.Context) error {
-	groups, err := l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter)
+	all, err := view.SummaryOf(ctx, l.call, l.db, l.call.Account(ctx), l.filter)
 	if err != nil {
 		return err
 	}
 	printed := l.summary.Trackings()
-	all := view.NewSummary(l.names)
-	for _, g := range groups {
-		all.AddCount(g.StatusCount)
-	}
 	csv := "-o csv --out FILE"
 	if l.call.Cmd.Flags().Changed("limit") {
 		csv = "--limit 0 " + csv
@@ -304,10 +297,21 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
 
 // explainEmpty says that nothing matches, and what there is.
 func (l *listing) explainEmpty(ctx context.Context) error {
+	why, next, err := l.whyEmpty(ctx)
+	if err == nil {
+		l.call.IO.Note("%s", why)
+		l.call.IO.Next(next)
+	}
+	return err
+}
+
+// whyEmpty returns why nothing matches, with what there is, and the command that shows
+// it, empty for none.
+func (l *listing) whyEmpty(ctx context.Context) (why, next string, err error) {
 	account := l.call.Account(ctx)
 	counts, err := l.db.Statistics.CountByStatus(ctx, account)
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	var total int64
 	names := []string{}
@@ -320,24 +324,22 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	}
 	if total == 0 || len(l.words) == 0 {
 		others, err := otherAccounts(ctx, l.call, l.db)
-		if err == nil && others != "" && account != "" {
-			l.call.IO.Note("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others)
-		} else if err == nil {
-			l.call.IO.Note("%s", nothingListed(account))
+		if others != "" && account != "" {
+			return fmt.Sprintf("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others), "", err
 		}
-		return err
+		return nothingListed(account), "", err
 	}
 	what := "statuses"
 	if !slices.Contains(l.words, "--status") && slices.Contains(l.words, "--carrier") {
 		what = "carriers"
 		if names, err = l.db.Statistics.SeenCarriers(ctx, account); err != nil {
-			return err
+			return "", "", err
 		}
 	}
 	if slices.Contains(l.words, "--state") {
 		what = "states"
 		if names, err = l.states(ctx); err != nil {
-			return err
+			return "", "", err
 		}
 	}
 	switch {
@@ -346,9 +348,8 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	case len(names) > maxStatusesNamed:
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(total), what, strings.Join(names, ", "))
-	l.call.IO.Next(l.call.CommandLine("list", "--summary"))
-	return nil
+	why = fmt.Sprintf("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(total), what, strings.Join(names, ", "))
+	return why, l.call.CommandLine("list", "--summary"), nil
 }
 
 // states returns the states that rows of the account are in.

@@ -44,12 +44,12 @@ func printHeader(out *command.Output, n view.StatusNames, res query.Result, t qu
 	if out.ForPeople() {
 		return printLabel(out, n, t, time.Now())
 	}
-	return out.Fields(header(n, res, t))
+	return out.Fields(Header(n, res, t))
 }
 
-// header is what scripts read of a tracking above its timeline: times and values
+// Header is what scripts read of a tracking above its timeline: times and values
 // as sent.
-func header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
+func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
 	var fields []render.Field
 	add := func(name, value string) {
 		if value != "" {

@@ -39,7 +39,8 @@ type printer struct {
 
 // newPrinter returns a printer of what p chooses.
 func newPrinter(ctx context.Context, c *command.Call, p printer) (*printer, error) {
-	p.call, p.names, p.history = c, view.NewStatusNames(c.Config.Statuses), newHistory(ctx, c)
+	p.call, p.names = c, view.NewStatusNames(c.Config.Statuses)
+	p.history = newHistory(context.WithoutCancel(ctx), c) // what an interrupted command has is printed whole
 	p.summary = view.NewSummary(p.names)
 	asRows := c.Out.IsCSV() || c.Cmd.Flags().Changed("columns")
 	var err error

@@ -1,9 +1,11 @@
 package track
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -29,14 +31,31 @@ func (u *unverified) add(e inbox.Event) {
 	}
 }
 
-// note notes the events beside the list, so that nobody takes them for what is
-// known.
+// note notes the events beside the list.
 func (u *unverified) note(io *term.IO, n view.StatusNames) {
-	if len(u.first) == 0 {
-		return
+	for _, text := range u.texts(n) {
+		io.Note("%s", text)
 	}
+}
+
+// load reads the events that are named.
+func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
+	for i, e := range u.first {
+		if u.first[i], err = db.Inbox.Event(ctx, e.Seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texts names the events, so that nobody takes them for what is known.
+func (u *unverified) texts(n view.StatusNames) []string {
+	if len(u.first) == 0 {
+		return nil
+	}
+	var all []string
 	for _, e := range u.first {
-		io.Note("An unverified event about %s changes nothing: %s", e.TrackingNumber, n.Unverified(e))
+		all = append(all, fmt.Sprintf("An unverified event about %s changes nothing: %s", e.TrackingNumber, n.Unverified(e)))
 	}
 	also := "To list unverified events"
 	switch {
@@ -45,5 +64,5 @@ func (u *unverified) note(io *term.IO, n view.StatusNames) {
 	case u.more > 1:
 		also = fmt.Sprintf("%s more trackings have unverified events: to list them", view.Number(int64(u.more)))
 	}
-	io.Note("%s, run `waybill events list --verified no` and `--verified unknown`", also)
+	return append(all, also+", run `waybill events list --verified no` and `--verified unknown`")
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// trackingJSON is a tracking in our output: the service's names where it has
+// Tracking is a tracking in our output: the service's names where it has
 // one. What the answer lacks is null or left out.
-type trackingJSON struct {
+type Tracking struct {
 	ReferID              string            `json:"referId"`
 	TrackingNumber       string            `json:"trackingNumber"`
 	State                ledger.Phase      `json:"state"`
@@ -79,16 +79,17 @@ func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
 
 // Answer is the answer about one REF.
 type Answer struct {
-	trackingJSON
+	Tracking
 	Ref     string          `json:"ref"`
 	AskedAt *time.Time      `json:"askedAt"` // null if it is known from an event alone
-	Others  []trackingJSON  `json:"others"`
+	Others  []Tracking      `json:"others"`
 	Message string          `json:"message,omitempty"` // the service's, or what went wrong
 	Raw     json.RawMessage `json:"raw"`
 }
 
-func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
-	j := trackingJSON{
+// Tracking returns a tracking of a result.
+func (n StatusNames) Tracking(f query.Tracking) Tracking {
+	j := Tracking{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID, Reason: f.Reason,
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
@@ -113,7 +114,7 @@ func (n StatusNames) trackingJSON(f query.Tracking) trackingJSON {
 
 // Answer returns the answer about one REF.
 func (n StatusNames) Answer(res query.Result) Answer {
-	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []trackingJSON{}}
+	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)
 	}
@@ -121,12 +122,12 @@ func (n StatusNames) Answer(res query.Result) Answer {
 		j.Message = res.Err.Error()
 	}
 	if len(res.Trackings) == 0 {
-		j.trackingJSON = trackingJSON{ReferID: res.Query.Ref(), State: query.Undecided, Checkpoints: []json.RawMessage{}}
+		j.Tracking = Tracking{ReferID: res.Query.Ref(), State: query.Undecided, Checkpoints: []json.RawMessage{}}
 		return j
 	}
-	j.trackingJSON = n.trackingJSON(res.Trackings[0])
+	j.Tracking = n.Tracking(res.Trackings[0])
 	for _, f := range res.Trackings[1:] {
-		j.Others = append(j.Others, n.trackingJSON(f))
+		j.Others = append(j.Others, n.Tracking(f))
 	}
 	return j
 }

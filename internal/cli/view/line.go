@@ -109,3 +109,23 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "REASON", CSV: "REASON", Extra: true}, Cell: func(l *Line) string { return l.Reason }},
 	}
 }
+
+// Listed is a row of the list of trackings for a page: what `list -o json` has of it,
+// and what a table shows.
+type Listed struct {
+	TrackingStatus
+	StatusText string `json:"statusText"`
+	Tone       string `json:"tone"`
+	StateText  string `json:"stateText"`            // of its row here
+	Checkpoint string `json:"checkpoint,omitempty"` // when the last checkpoint was, in UTC
+	Source     string `json:"source,omitempty"`
+	Stale      bool   `json:"stale"` // what is known of it is old, and it is not delivered
+}
+
+// Listed returns a row of the store for a page.
+func (n StatusNames) Listed(l *Line, now time.Time) Listed {
+	return Listed{
+		TrackingStatus: NewTrackingStatus(*l.Row), StatusText: n.phaseName(l.Tracking), Tone: Tone(n.PhaseStyle(l.Tracking)),
+		StateText: l.state(), Checkpoint: l.checkpoint(), Source: l.source(), Stale: FreshStyle(l.Tracking, now) != term.Normal,
+	}
+}

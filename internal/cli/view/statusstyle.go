@@ -66,3 +66,28 @@ func FreshStyle(f query.Tracking, now time.Time) term.Style {
 	}
 	return term.Normal
 }
+
+// Tone names a style for a page: good, bad, caution or faint, empty for any other.
+func Tone(s term.Style) string {
+	switch s {
+	case term.Good:
+		return "good"
+	case term.Bad:
+		return "bad"
+	case term.Caution:
+		return "caution"
+	case term.Faint:
+		return "faint"
+	}
+	return ""
+}
+
+// Tone is the [Tone] of a status that was counted.
+func (n StatusNames) Tone(s StatusJSON) string {
+	t := query.Tracking{Phase: s.Phase}
+	t.Status, t.StatusLabel, t.StatusTrack = Unquote(string(s.Status)), s.StatusLabel, s.StatusTrack
+	if s.Name == Superseded || s.Name == Dismissed {
+		return Tone(term.Faint)
+	}
+	return Tone(n.PhaseStyle(t))
+}
