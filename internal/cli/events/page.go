@@ -77,7 +77,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	if err != nil {
 		return err
 	}
-	all, err := ShowEvents(ctx, c, db, d, []inbox.Event{e})
+	all, err := ShowEvents(ctx, c, db, d, []inbox.Event{e}, true)
 	if err != nil {
 		return err
 	}
@@ -92,9 +92,9 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	return printPage(c, e, j)
 }
 
-// ShowEvents reads what the store knows about events of the delivery d. What they say
-// is not masked.
-func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Delivery, events []inbox.Event) ([]Shown, error) {
+// ShowEvents reads what the store knows about events of the delivery d. It first applies
+// those that no command has applied to trackings yet, if apply. Secrets are not masked.
+func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Delivery, events []inbox.Event, apply bool) ([]Shown, error) {
 	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Del
 		if err := all[i].addRepeats(ctx, db, e); err != nil {
 			return nil, err
 		}
-		if err := all[i].addEffect(ctx, c, db, e); err != nil {
+		if err := all[i].addEffect(ctx, c, db, e, apply); err != nil {
 			return nil, err
 		}
 	}
@@ -127,22 +127,26 @@ func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) er
 	if e.EventID == "" {
 		return nil
 	}
-	for other, err := range db.Inbox.Events(ctx, inbox.Query{EventID: e.EventID}) {
-		switch {
-		case err != nil:
-			return err
-		case other.Synthetic != e.Synthetic || other.ID() == e.ID():
-		case other.Mark == inbox.Current:
-			j.Current = other.ID()
-		case len(j.Repeats) < maxRepeats:
-			j.Repeats = append(j.Repeats, Repeat{other.ID(), view.EventType(other.Mark)})
+	for _, marks := range [][]inbox.Mark{{inbox.Current}, {inbox.Duplicate, inbox.Conflict, inbox.Superseded}} {
+		for other, err := range db.Inbox.Events(ctx, inbox.Query{EventID: e.EventID, Marks: marks}) {
+			switch {
+			case err != nil:
+				return err
+			case len(j.Repeats) == maxRepeats:
+				return nil
+			case other.Synthetic != e.Synthetic || other.ID() == e.ID():
+			case other.Mark == inbox.Current:
+				j.Current = other.ID()
+			default:
+				j.Repeats = append(j.Repeats, Repeat{other.ID(), view.EventType(other.Mark)})
+			}
 		}
 	}
 	return nil
 }
 
 // addEffect adds what the event changed of trackings, or why it changed nothing.
-func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event) error {
+func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event, apply bool) error {
 	switch {
 	case e.Mark == inbox.Anomaly:
 		j.Effect = "nothing: it cannot be read as an event"
@@ -163,10 +167,15 @@ func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e
 		return err
 	}
 	if followed < e.Seq {
-		if err := db.Follower().CatchUp(ctx); inbox.IsTemporary(err) {
+		err := inbox.ErrReadOnly
+		if apply {
+			err = db.Follower().CatchUp(ctx)
+		}
+		if inbox.IsTemporary(err) {
 			j.Effect = "not applied yet; the next show, list or wait applies it"
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// explanationJSON is why a delivery did not verify.
-type explanationJSON struct {
-	verdictJSON
+// Explanation is why a delivery did not verify, in our output.
+type Explanation struct {
+	Verdict
 
 	Cause   webhook.Cause  `json:"cause"`
 	Text    string         `json:"text"`
@@ -63,7 +63,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err := onlyOneOf(o.IDs, o.Body); err != nil {
 		return err
 	}
-	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
+	name, _, err := SchemeInForce(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
@@ -71,34 +71,50 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err != nil {
 		return err
 	}
-	_, secrets, err := newVerifier(c.Session, name, scheme)
+	j, found, err := Explain(ctx, c.Session, id, name, d, o.Reveal)
 	if err != nil {
 		return err
-	}
-	var others []webhook.Secret
-	if key, ok := c.APIKeySecret(); ok {
-		key.Name = "the API key"
-		others = []webhook.Secret{key}
-	}
-	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
-	if err != nil {
-		return SchemeUsage(name, err)
-	}
-	headers, err := view.MaskedHeaders(c.Session, d.Header, o.Reveal, scheme)
-	if err != nil {
-		return err
-	}
-	j := explanationJSON{
-		verdictJSON: newVerdictJSON(id, name, d, found.Verdict),
-		Cause:       found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
-	}
-	if found.Scheme != nil {
-		j.Fits = config.SchemeSettings(*found.Scheme)
 	}
 	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
 		return err
 	}
 	return unverified(found.Hint, "", "the delivery does not verify: %s", found.Verdict.Reason)
+}
+
+// Explain says why a delivery does not verify in the scheme of that name, judged at the
+// time of its receipt. id is what the output calls it. Credentials in its headers are
+// masked unless revealed.
+func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, reveal bool) (Explanation, webhook.Diagnosis, error) {
+	var none webhook.Diagnosis
+	scheme, err := s.Scheme(name)
+	if err != nil {
+		return Explanation{}, none, err
+	}
+	_, secrets, err := NewVerifier(s, name, scheme)
+	if err != nil {
+		return Explanation{}, none, err
+	}
+	var others []webhook.Secret
+	if key, ok := s.APIKeySecret(); ok {
+		key.Name = "the API key"
+		others = []webhook.Secret{key}
+	}
+	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
+	if err != nil {
+		return Explanation{}, none, SchemeUsage(name, err)
+	}
+	headers, err := view.MaskedHeaders(s, d.Header, reveal, scheme)
+	if err != nil {
+		return Explanation{}, none, err
+	}
+	j := Explanation{
+		Verdict: NewVerdict(id, name, d, found.Verdict),
+		Cause:   found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
+	}
+	if found.Scheme != nil {
+		j.Fits = config.SchemeSettings(*found.Scheme)
+	}
+	return j, found, nil
 }
 
 // delivery returns the delivery asked for and its name.
@@ -119,7 +135,7 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, 
 	return d.ID(), d.Sample(), err
 }
 
-func printExplanation(c *command.Call, j explanationJSON, fits *webhook.Scheme) error {
+func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) error {
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}

@@ -13,11 +13,11 @@ import (
 
 // promotionJSON is the result of promoting a scheme.
 type promotionJSON struct {
-	Promoted bool          `json:"promoted"`
-	Scheme   string        `json:"scheme"`
-	File     string        `json:"file"` // empty if nothing was written
-	Checked  int           `json:"checked"`
-	Failing  []verdictJSON `json:"failing"`
+	Promoted bool      `json:"promoted"`
+	Scheme   string    `json:"scheme"`
+	File     string    `json:"file"` // empty if nothing was written
+	Checked  int       `json:"checked"`
+	Failing  []Verdict `json:"failing"`
 }
 
 type promoteOptions struct{ Last int }
@@ -48,7 +48,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	v, _, err := newVerifier(c.Session, name, scheme)
+	v, _, err := NewVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	j := promotionJSON{Scheme: name, Failing: []verdictJSON{}}
+	j := promotionJSON{Scheme: name, Failing: []Verdict{}}
 	for d, err := range replay.Whole(ctx, in) {
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 		}
 		j.Checked++
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
-			j.Failing = append(j.Failing, newVerdictJSON(d.ID(), name, d.Sample(), verdict))
+			j.Failing = append(j.Failing, NewVerdict(d.ID(), name, d.Sample(), verdict))
 		}
 		if j.Checked == o.Last {
 			break

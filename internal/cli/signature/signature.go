@@ -153,8 +153,8 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 	return named, scheme, err
 }
 
-// newVerifier returns a verifier of a scheme with the configured secrets.
-func newVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.Verifier, []webhook.Secret, error) {
+// NewVerifier returns a verifier of a scheme with the configured secrets.
+func NewVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.Verifier, []webhook.Secret, error) {
 	secrets, err := s.WebhookSecrets()
 	if err != nil {
 		return nil, nil, err

@@ -18,8 +18,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// verdictJSON is the result of verifying one delivery.
-type verdictJSON struct {
+// Verdict is the result of verifying one delivery, in our output.
+type Verdict struct {
 	Delivery          string         `json:"delivery"` // as IDs are written; empty if it is not of the store
 	ReceivedAt        *time.Time     `json:"receivedAt"`
 	Verified          bool           `json:"verified"`
@@ -32,8 +32,9 @@ type verdictJSON struct {
 	Synthetic         bool           `json:"synthetic"`   // made up by `events send`
 }
 
-func newVerdictJSON(name, scheme string, d webhook.Sample, v webhook.Verdict) verdictJSON {
-	j := verdictJSON{
+// NewVerdict returns the verdict on a delivery, by a scheme of that name.
+func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdict {
+	j := Verdict{
 		Delivery: name, ReceivedAt: view.TimeOrNull(d.At), Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
 		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
 	}
@@ -45,7 +46,7 @@ func newVerdictJSON(name, scheme string, d webhook.Sample, v webhook.Verdict) ve
 }
 
 // words shows in a cell whether a delivery verified.
-func (j verdictJSON) words() string {
+func (j Verdict) words() string {
 	e := inbox.Event{Verified: inbox.No, Reason: j.Reason, BodyAuthenticated: j.BodyAuthenticated, Synthetic: j.Synthetic}
 	if j.Verified {
 		e.Verified = inbox.Yes
@@ -94,17 +95,17 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	v, _, err := newVerifier(c.Session, name, scheme)
+	v, _, err := NewVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
-	var all []verdictJSON
+	var all []Verdict
 	judge := func(delivery string, d webhook.Sample) {
 		at := d.At
 		if at.IsZero() {
 			at = time.Now()
 		}
-		all = append(all, newVerdictJSON(delivery, name, d, v.Verify(d.Request, at)))
+		all = append(all, NewVerdict(delivery, name, d, v.Verify(d.Request, at)))
 	}
 	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
@@ -115,7 +116,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if err := printVerdicts(c, all, o.Body != "" || len(o.IDs) == 1); err != nil {
 		return err
 	}
-	failed := slices.DeleteFunc(slices.Clone(all), func(j verdictJSON) bool { return j.Verified })
+	failed := slices.DeleteFunc(slices.Clone(all), func(j Verdict) bool { return j.Verified })
 	if len(failed) == 0 {
 		return nil
 	}
@@ -154,34 +155,34 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(
 	})
 }
 
-func printVerdicts(c *command.Call, all []verdictJSON, single bool) error {
+func printVerdicts(c *command.Call, all []Verdict, single bool) error {
 	if c.Out.Machine() && single {
 		return c.Out.Object(all[0])
 	}
-	w := command.Listing[verdictJSON]{
+	w := command.Listing[Verdict]{
 		Out: c.Out, Empty: "No deliveries",
-		JSON:    func(j verdictJSON) any { return j },
+		JSON:    func(j Verdict) any { return j },
 		Columns: verdictColumns(),
 	}
 	return w.PrintAll(c.IO, all)
 }
 
 // verdictColumns returns the columns of verdicts.
-func verdictColumns() []command.Column[verdictJSON] {
-	return []command.Column[verdictJSON]{
-		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j verdictJSON) string { return j.Delivery }},
-		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(j verdictJSON) time.Time {
+func verdictColumns() []command.Column[Verdict] {
+	return []command.Column[Verdict]{
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Verdict) string { return j.Delivery }},
+		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(j Verdict) time.Time {
 			if j.ReceivedAt == nil {
 				return time.Time{}
 			}
 			return *j.ReceivedAt
 		}},
-		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: verdictJSON.words, Style: func(j verdictJSON) term.Style {
+		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words, Style: func(j Verdict) term.Style {
 			if j.Verified {
 				return term.Good
 			}
 			return term.Bad
 		}},
-		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j verdictJSON) string { return j.Secret }},
+		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
 	}
 }
