@@ -24,14 +24,10 @@ export function query(params) {
 export const url = (path, params) => base + path + query(params);
 
 async function failure(response) {
-  let body = {};
   const text = await response.text().catch(() => '');
+  let body = {};
   try { body = JSON.parse(text); } catch { /* not JSON: a plain text */ }
-  const {message, hint} = body?.error ?? body ?? {};
-  if (response.status === 401) {
-    return new ApiError(401, 'This page belongs to a program that has ended.', 'Open the URL that the program printed when it started.');
-  }
-  return new ApiError(response.status, message || text.slice(0, 500).trim() || `HTTP status ${response.status}`, hint);
+  return new ApiError(response.status, body.error || text.slice(0, 500).trim() || `HTTP status ${response.status}`, body.hint);
 }
 
 async function request(path, options) {
@@ -40,7 +36,7 @@ async function request(path, options) {
     response = await fetch(path, {cache: 'no-store', credentials: 'same-origin', redirect: 'error', ...options});
   } catch (error) {
     if (error.name === 'AbortError') throw error;
-    throw new ApiError(0, 'No answer from the program.', 'Check that it is still running.');
+    throw new ApiError(0, 'no answer from the program', 'check that it is still running');
   }
   if (!response.ok) throw await failure(response);
   return response.json();
@@ -69,8 +65,9 @@ const lostAfter = 10000; // ms without a connection from when on it counts as lo
 /**
  * stream receives deliveries from number after on. It connects again by itself
  * and goes on behind the last number that came. params() is asked at each
- * connection. handlers: message(data), state(name) with "live", "reconnecting",
- * "lost" or "ended" (the session is not valid any more).
+ * connection. handlers: message(data); state(name) with "live", "reconnecting",
+ * "lost" or "ended" (the session is not valid any more); problem(error) for what
+ * the program says about the stream.
  */
 export function stream(params, after, handlers) {
   let source, timer, pause = firstPause, last = after, downSince = 0, closed = false;
@@ -82,11 +79,14 @@ export function stream(params, after, handlers) {
       downSince = 0;
       handlers.state('live');
     };
-    source.onmessage = (event) => {
-      const number = Number(event.lastEventId);
-      if (event.lastEventId !== '' && number >= 0) last = Math.max(last, number);
+    source.addEventListener('deliveries', (event) => {
+      last = Math.max(last, Number(event.lastEventId));
       handlers.message(JSON.parse(event.data));
-    };
+    });
+    source.addEventListener('problem', (event) => {
+      const {error, hint} = JSON.parse(event.data);
+      handlers.problem(new ApiError(0, error, hint));
+    });
     source.onerror = retry;
   }
 

@@ -87,11 +87,14 @@ const frame = {
   failed,
 };
 
+// Errors of the program have the form of the command line: lower case, no full stop.
+const sentence = (text) => text && text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+
 /** failed returns what to show of an error: its message, and what to do. */
 export function failed(error, again) {
   return el('div', {class: 'message tone-bad', role: 'alert'},
-    el('p', {}, error.message),
-    error.hint && el('p', {class: 'hint'}, error.hint),
+    el('p', {}, sentence(error.message)),
+    error.hint && el('p', {class: 'hint'}, sentence(error.hint)),
     again && el('button', {type: 'button', onclick: again}, 'Try again'));
 }
 

@@ -1,9 +1,520 @@
-// deliveries.js shows the list of deliveries.
+// deliveries.js shows the list of deliveries, live, and beside it the one that is
+// open. The address holds the filter, the search and the open delivery.
+//
+// The module delivery.js shows the open one: show(root, {id}, session) returns
+// {close(), send?()}; send opens the dialog that sends it again.
 
-import {el} from './dom.js';
+import {el, replace, setText, count, tabSeparated} from './dom.js';
+import {get, stream} from './api.js';
+import {VirtualList} from './virtual.js';
+import {NumberedRows, FoundRows} from './rows.js';
+import {columns, makeRow, copyCells, isUnfinished} from './deliveryrow.js';
+
+const typingPause = 300; // ms without a key before a filter is used
+const openPause = 120; // ms on a row before it opens, while moving over rows
+const refreshEvery = 1000; // ms between questions for forwardings that are not finished
+const announceEvery = 10000; // ms between announcements of what arrived
 
 /** show is the view of deliveries. */
-export function show(root) {
-  root.append(el('p', {class: 'message'}, 'Deliveries are listed with `waybill events list`.'));
-  return {close() {}};
+export function show(root, params, session) {
+  return new Deliveries(root, params, session);
+}
+
+const keys = [
+  ['j ↓', 'next delivery'],
+  ['k ↑', 'previous delivery'],
+  ['Shift+↓ Shift+↑', 'select several; Ctrl+C copies them with tabs'],
+  ['Enter', 'open'],
+  ['r', 'send again'],
+  ['n', 'jump to the newest'],
+  ['p', 'pause or resume'],
+];
+
+class Deliveries {
+  title = 'Deliveries';
+  keys = keys;
+  params = {};
+  rows = null; // NumberedRows or FoundRows
+  active = null; // number of the row that the keys act on
+  anchor = null; // number of the other end of the selection
+  paused = false;
+  unseen = 0; // new rows above what is visible
+  unannounced = 0;
+
+  constructor(root, params, session) {
+    this.session = session;
+    this.root = root;
+    this.build();
+    this.list = new VirtualList(this.grid, this.head, this.body, this);
+    this.timer = setInterval(() => this.refresh(), refreshEvery);
+    this.update(params, true);
+  }
+
+  // ---- The parts of the view ----
+
+  build() {
+    this.filter = this.box('filter', 'Filter', 'Filter: event=router.delivered,number=1Z*', 'text');
+    this.filter.dataset.filter = '';
+    this.search = this.box('search', 'Search in bodies', 'Search in bodies', 'search');
+    this.problem = el('p', {class: 'problem', id: 'filter-problem', role: 'status'});
+    this.refusedButton = el('button', {type: 'button', 'aria-pressed': 'false', title: 'Deliveries that were answered 401', onclick: () => this.toggleRefused()}, 'Refused');
+    this.pauseButton = el('button', {type: 'button', class: 'pause', 'aria-keyshortcuts': 'p', onclick: () => this.pause(!this.paused)}, 'Pause');
+    this.newestButton = el('button', {type: 'button', class: 'newest', 'aria-keyshortcuts': 'n', onclick: () => this.jumpToNewest()}, 'Newest');
+    const bar = el('form', {class: 'bar', role: 'search', onsubmit: (event) => { event.preventDefault(); this.typed(0); }},
+      el('div', {class: 'filter-box'}, this.filter, this.problem), this.search, this.refusedButton, this.pauseButton, this.newestButton);
+    this.status = el('div', {class: 'status-line'});
+    this.message = el('div', {class: 'list-message'});
+    this.pane = el('section', {class: 'pane', tabindex: '-1', hidden: true});
+    this.root.append(
+      el('h1', {class: 'unseen'}, 'Deliveries'),
+      el('div', {class: 'list-part'}, bar, this.message, this.buildGrid(), this.status), this.pane);
+  }
+
+  box(name, label, placeholder, type) {
+    return el('input', {
+      type, name, placeholder, class: `${name}-input mono`, 'aria-label': label, 'aria-describedby': name === 'filter' ? 'filter-problem' : null,
+      autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', oninput: () => this.typed(typingPause),
+    });
+  }
+
+  buildGrid() {
+    this.head = el('div', {class: 'row head', role: 'row', 'aria-rowindex': '1'},
+      columns.map(([name, title]) => el('div', {class: `cell ${name}`, role: 'columnheader'}, title)));
+    this.body = el('div', {class: 'rows', role: 'rowgroup'});
+    this.grid = el('div', {class: 'grid', role: 'grid', tabindex: '0', 'aria-label': 'Deliveries, newest first', 'aria-multiselectable': 'true'},
+      el('div', {class: 'head-group', role: 'rowgroup'}, this.head), this.body);
+    this.grid.addEventListener('mousedown', (event) => { if (event.shiftKey) event.preventDefault(); });
+    this.grid.addEventListener('click', (event) => this.clicked(event));
+    this.grid.addEventListener('copy', (event) => this.copied(event));
+    this.grid.addEventListener('focus', () => {
+      if (this.active === null && this.rows?.count) this.activate(this.rows.numberAt(this.firstVisible ?? 0));
+    });
+    return this.grid;
+  }
+
+  // ---- Address and loading ----
+
+  update(params, first) {
+    const before = this.params;
+    this.params = params;
+    const same = ['filter', 'search', 'refused'].every((name) => (before[name] ?? '') === (params[name] ?? ''));
+    if (first || !same) this.load();
+    if (first || before.id !== params.id) this.openPane(params.id);
+    return true;
+  }
+
+  go(changes, options) {
+    this.session.go('deliveries', {...this.params, ...changes}, options);
+  }
+
+  typed(pause) {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => {
+      this.go({filter: this.filter.value.trim(), search: this.search.value}, {replace: true});
+    }, pause);
+  }
+
+  toggleRefused() {
+    this.go({refused: this.params.refused ? '' : '1', id: undefined});
+  }
+
+  async load() {
+    const {filter = '', search = '', refused} = this.params;
+    if (this.filter.value.trim() !== filter) this.filter.value = filter;
+    if (this.search.value !== search) this.search.value = search;
+    this.refusedButton.setAttribute('aria-pressed', String(Boolean(refused)));
+    this.loading?.abort();
+    this.loading = new AbortController();
+    const {signal} = this.loading;
+    this.grid.setAttribute('aria-busy', 'true');
+    try {
+      const ask = (more) => get('/deliveries', {refused, ...('from' in more ? more : {filter, search, limit: 100, ...more})}, signal);
+      this.loaded(ask, await ask({}), signal);
+    } catch (error) {
+      if (!signal.aborted) this.notLoaded(error);
+    } finally {
+      if (!signal.aborted) this.grid.removeAttribute('aria-busy');
+    }
+  }
+
+  loaded(ask, answer) {
+    this.showProblem('');
+    replace(this.message);
+    this.rows?.close();
+    const handlers = {changed: (numbers) => this.rowsChanged(numbers), failed: () => {}};
+    if (this.params.filter || this.params.search) {
+      this.rows = new FoundRows(ask, handlers, answer);
+    } else {
+      this.rows = new NumberedRows(ask, handlers, {first: answer.first ?? 1, last: answer.last});
+      this.rows.arrive(answer.deliveries, answer.last);
+      this.rows.release();
+    }
+    this.unseen = 0;
+    this.anchor = null;
+    const open = this.numberOf(this.params.id);
+    this.active = this.rows.indexOf(open) >= 0 ? open : null;
+    this.list.changed();
+    this.list.scrollTo(this.active === null ? 0 : this.rows.indexOf(this.active));
+    this.follow(answer.last);
+    this.showCounts();
+  }
+
+  notLoaded(error) {
+    if (error.status === 400 && this.params.filter) {
+      this.showProblem(error.message);
+      return;
+    }
+    this.showProblem('');
+    replace(this.message, this.session.failed(error, () => this.load()));
+  }
+
+  showProblem(text) {
+    setText(this.problem, text);
+    this.filter.setAttribute('aria-invalid', String(text !== ''));
+  }
+
+  // ---- What arrives ----
+
+  follow(after) {
+    this.stream?.close();
+    const {filter, search, refused} = this.params;
+    this.stream = stream(() => ({filter, search, refused}), after, {
+      message: (data) => this.arrived(data),
+      state: (name) => this.session.connected(name),
+      problem: (error) => replace(this.message, this.session.failed(error)),
+    });
+  }
+
+  arrived(data) {
+    if (typeof data.refused === 'number') this.refusedCount = data.refused;
+    this.rows.arrive(data.rows ?? [], data.last, data.more);
+    this.renderSoon();
+  }
+
+  rowsChanged(numbers) {
+    this.list.changed(numbers);
+    this.renderSoon();
+  }
+
+  // renderSoon shows what came, once before the page is painted next.
+  renderSoon() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      if (this.rows && !this.paused) this.release();
+      this.showCounts();
+    });
+  }
+
+  release() {
+    const added = this.rows.release();
+    if (added === 0) return;
+    this.unseen = this.list.atTop ? 0 : this.unseen + added;
+    this.list.insert(added);
+    this.announceLater(added);
+  }
+
+  announceLater(added) {
+    this.unannounced += added;
+    this.announcing ??= setTimeout(() => {
+      this.announcing = setTimeout(() => {
+        this.announcing = null;
+        if (this.unannounced > 0) this.announceLater(0);
+      }, announceEvery);
+      this.session.announce(count(this.unannounced, 'new delivery', 'new deliveries'));
+      this.unannounced = 0;
+    }, refreshEvery);
+  }
+
+  pause(on) {
+    this.paused = on;
+    if (!on) this.renderSoon();
+    this.showCounts();
+    this.session.announce(on ? 'Paused' : 'Resumed');
+  }
+
+  jumpToNewest() {
+    this.pause(false);
+    this.list.scrollTo(0);
+    this.unseen = 0;
+    this.showCounts();
+    this.grid.focus();
+    if (this.rows?.count) this.activate(this.rows.numberAt(0));
+  }
+
+  showCounts() {
+    if (!this.rows) return;
+    if (this.list.atTop) this.unseen = 0;
+    const number = (n) => n.toLocaleString('en-US');
+    const waiting = this.paused ? this.rows.waiting : 0;
+    setText(this.pauseButton, this.paused ? `Resume${waiting ? ` (${number(waiting)} new)` : ''}` : 'Pause');
+    this.pauseButton.setAttribute('aria-pressed', String(this.paused));
+    setText(this.newestButton, this.unseen ? `↑ ${number(this.unseen)} new` : '↑ Newest');
+    this.newestButton.disabled = this.list.atTop && waiting === 0;
+    setText(this.refusedButton, this.refusedCount ? `Refused ${number(this.refusedCount)}` : 'Refused');
+    this.grid.setAttribute('aria-rowcount', this.rows.complete ? this.rows.count + 1 : -1);
+    setText(this.status, this.statusText());
+    this.showEmpty();
+  }
+
+  statusText() {
+    const {rows} = this;
+    const selected = this.selection();
+    const suffix = selected.length > 1 ? ` · ${count(selected.length, 'row')} selected, Ctrl+C copies them` : '';
+    if (!(rows instanceof FoundRows)) return count(rows.count, this.params.refused ? 'refused delivery' : 'delivery', this.params.refused ? 'refused deliveries' : 'deliveries') + suffix;
+    return `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}${suffix}`;
+  }
+
+  showEmpty() {
+    const empty = this.rows.count === 0 && this.rows.complete;
+    this.grid.classList.toggle('is-empty', empty);
+    if (!empty) {
+      if (this.message.firstChild?.classList?.contains('empty')) replace(this.message);
+      return;
+    }
+    if (this.message.firstChild) return;
+    const {filter, search, refused} = this.params;
+    const address = this.session.listener;
+    replace(this.message, el('div', {class: 'empty'},
+      el('p', {}, filter || search ? 'No delivery matches.' : refused ? 'No delivery was refused.' : 'No deliveries yet.'),
+      !filter && !search && !refused && el('p', {class: 'hint'}, address ? `Send webhooks to ${address}. ` : '', 'Make one up with ', el('code', {}, 'waybill events send'), '.')));
+  }
+
+  async refresh() {
+    if (document.hidden || !this.rows || this.refreshing) return;
+    this.refreshing = true;
+    try {
+      await this.rows.wake();
+      await this.rows.refresh(isUnfinished);
+    } catch { /* asked again in a second */ } finally {
+      this.refreshing = false;
+    }
+  }
+
+  // ---- Rows: what VirtualList asks for ----
+
+  get count() { return this.rows?.count ?? 0; }
+  keyAt(index) { return this.rows.numberAt(index); }
+
+  make(number) {
+    return makeRow(number, this.rows.row(number), this.session.link('deliveries', {...this.params, id: this.idOf(number)}));
+  }
+
+  mark(node, number, index) {
+    const [low, high] = this.selectedRange();
+    node.setAttribute('aria-rowindex', index + 2);
+    node.setAttribute('aria-selected', String(number >= low && number <= high));
+    node.classList.toggle('active', number === this.active);
+    if (number === this.openNumber) node.setAttribute('aria-current', 'true');
+    else node.removeAttribute('aria-current');
+  }
+
+  drawn(first, end) {
+    this.firstVisible = first;
+    this.rows?.want(first, end);
+    const node = this.active === null ? null : this.list.node(this.active);
+    if (node) this.grid.setAttribute('aria-activedescendant', node.id);
+    else this.grid.removeAttribute('aria-activedescendant');
+    this.renderSoon();
+  }
+
+  idOf(number) { return this.params.refused ? `refused:${number}` : String(number); }
+
+  numberOf(id) {
+    const number = parseInt(String(id ?? '').replace(/^refused:/, ''), 10);
+    return Number.isNaN(number) ? null : number;
+  }
+
+  // ---- Selection ----
+
+  selectedRange() {
+    if (this.active === null) return [Infinity, -Infinity];
+    const other = this.anchor ?? this.active;
+    return [Math.min(other, this.active), Math.max(other, this.active)];
+  }
+
+  /** selection returns the numbers that are selected, from high to low. */
+  selection() {
+    const [low, high] = this.selectedRange();
+    const numbers = [];
+    for (let index = this.rows.indexOf(high); index >= 0 && index < this.rows.count; index++) {
+      const number = this.rows.numberAt(index);
+      if (number < low) break;
+      numbers.push(number);
+    }
+    return numbers;
+  }
+
+  activate(number, extend) {
+    if (!extend) this.anchor = null;
+    else this.anchor ??= this.active ?? number;
+    this.active = number;
+    this.list.scrollTo(this.rows.indexOf(number));
+    if (this.openNumber !== null && this.openNumber !== number && !extend) this.openLater();
+    this.renderSoon();
+  }
+
+  move(rows, extend) {
+    if (!this.rows?.count) return;
+    const index = this.active === null ? -1 : this.rows.indexOf(this.active);
+    const next = index < 0 ? this.firstVisible ?? 0 : index + rows;
+    this.activate(this.rows.numberAt(Math.min(Math.max(0, next), this.rows.count - 1)), extend);
+  }
+
+  openLater() {
+    clearTimeout(this.opening);
+    this.opening = setTimeout(() => this.go({id: this.idOf(this.active)}, {replace: true}), openPause);
+  }
+
+  clicked(event) {
+    const node = event.target.closest?.('.row:not(.head)');
+    if (!node || event.ctrlKey || event.metaKey || event.button !== 0) return;
+    event.preventDefault();
+    const selected = document.getSelection();
+    if (!event.shiftKey && !selected.isCollapsed && this.grid.contains(selected.anchorNode)) return;
+    const number = Number(node.id.slice('row-'.length));
+    this.grid.focus({preventScroll: true});
+    clearTimeout(this.opening);
+    this.activate(number, event.shiftKey);
+    clearTimeout(this.opening);
+    if (!event.shiftKey) this.open(number, this.isNarrow());
+  }
+
+  copied(event) {
+    const selected = document.getSelection();
+    let numbers = this.selection();
+    if (!selected.isCollapsed) {
+      const cells = [...this.body.querySelectorAll('.cell')].filter((cell) => selected.containsNode(cell, true));
+      if (cells.length < 2) return; // a part of one cell: as the browser does it
+      numbers = [...new Set(cells.map((cell) => Number(cell.parentElement.id.slice('row-'.length))))];
+    }
+    if (numbers.length === 0) return;
+    event.preventDefault();
+    const text = () => tabSeparated([...(numbers.length > 1 ? [columns.map(([, title]) => title)] : []),
+      ...numbers.map((number) => this.rows.row(number)).filter(Boolean).map(copyCells)]);
+    if (numbers.every((number) => this.rows.row(number) !== undefined)) {
+      event.clipboardData.setData('text/plain', text());
+      this.session.announce(`${count(numbers.length, 'row')} copied`);
+      return;
+    }
+    this.rows.load(numbers).then(() => this.session.copy(text(), `${count(numbers.length, 'row')} copied`), () => this.session.announce('The rows could not be loaded'));
+  }
+
+  // ---- The open delivery ----
+
+  isNarrow() { return getComputedStyle(this.pane).position === 'absolute'; }
+
+  open(number, focus) {
+    this.focusPane = focus;
+    if (this.openNumber === number && focus) this.pane.focus();
+    else this.go({id: this.idOf(number)}, {replace: this.openNumber !== null});
+  }
+
+  get openNumber() { return this.numberOf(this.params.id); }
+
+  async openPane(id) {
+    const hadFocus = this.pane.contains(document.activeElement);
+    this.detail?.close();
+    this.detail = null;
+    this.pane.hidden = !id;
+    this.root.classList.toggle('has-open', Boolean(id));
+    this.list.draw();
+    if (!id) {
+      replace(this.pane);
+      if (hadFocus) this.grid.focus({preventScroll: true});
+      return;
+    }
+    const body = el('div', {class: 'pane-body'});
+    replace(this.pane, el('header', {class: 'pane-head'}, el('h2', {}, `Delivery ${id}`),
+      el('button', {type: 'button', class: 'quiet', 'aria-label': 'Close the delivery', title: 'Close (Esc)', onclick: () => this.closePane()}, '×')), body);
+    this.pane.setAttribute('aria-label', `Delivery ${id}`);
+    if (hadFocus || this.focusPane) this.pane.focus({preventScroll: true});
+    this.focusPane = false;
+    try {
+      const module = await import('./delivery.js');
+      if (this.params.id !== id || this.closed) return;
+      this.detail = module.show(body, {id}, this.session);
+      if (this.sendWhenOpen) this.detail.send?.();
+    } catch (error) {
+      replace(body, this.session.failed({message: 'This delivery can not be shown.', hint: error.message}));
+    } finally {
+      this.sendWhenOpen = false;
+    }
+  }
+
+  closePane() {
+    clearTimeout(this.opening);
+    const inside = this.pane.contains(document.activeElement);
+    this.go({id: undefined}, {replace: true});
+    if (inside) this.grid.focus({preventScroll: true});
+  }
+
+  sendAgain() {
+    if (this.detail) {
+      this.detail.send?.();
+    } else if (this.active !== null) {
+      this.sendWhenOpen = true;
+      this.open(this.active, false);
+    }
+  }
+
+  // ---- Keys ----
+
+  key(event) {
+    if (event.target === this.filter || event.target === this.search) return this.leaveBox(event);
+    const inPane = this.pane.contains(event.target);
+    switch (event.key) {
+      case 'j': this.move(1); return true;
+      case 'k': this.move(-1); return true;
+      case 'n': this.jumpToNewest(); return true;
+      case 'p': this.pause(!this.paused); return true;
+      case 'r': this.sendAgain(); return true;
+      case 'Escape': return this.escape();
+    }
+    if (inPane || !(event.target === this.grid || event.target === document.body || event.target.id === 'main')) return false;
+    return this.gridKey(event);
+  }
+
+  gridKey(event) {
+    const page = this.list.pageRows;
+    const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity};
+    if (event.key in steps) {
+      this.grid.focus({preventScroll: true});
+      this.move(steps[event.key], event.shiftKey);
+      return true;
+    }
+    if (event.key === 'Enter' && this.active !== null) {
+      clearTimeout(this.opening);
+      this.open(this.active, true);
+      return true;
+    }
+    return false;
+  }
+
+  leaveBox(event) {
+    if (event.key !== 'Escape') return false;
+    this.grid.focus({preventScroll: true});
+    return true;
+  }
+
+  escape() {
+    if (this.openNumber !== null) {
+      this.closePane();
+      return true;
+    }
+    if (this.anchor === null) return false;
+    this.activate(this.active);
+    return true;
+  }
+
+  close() {
+    this.closed = true;
+    this.loading?.abort();
+    this.stream?.close();
+    this.rows?.close();
+    this.detail?.close();
+    this.list.close();
+    clearInterval(this.timer);
+    cancelAnimationFrame(this.frame);
+    for (const timer of [this.typing, this.opening, this.announcing]) clearTimeout(timer);
+  }
 }

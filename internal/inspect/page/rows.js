@@ -1,0 +1,274 @@
+// rows.js knows which rows a list has and holds those that were asked for, up
+// to a bound. It makes no elements, so it is tested without a browser.
+
+const kept = 5000; // rows in memory
+const perRequest = 100; // rows
+
+/** RowCache holds rows by number. What was not used for longest leaves first. */
+export class RowCache {
+  #rows = new Map();
+
+  constructor(limit = kept) { this.limit = limit; }
+
+  get size() { return this.#rows.size; }
+  has(number) { return this.#rows.has(number); }
+  get(number) { return this.#rows.get(number); }
+
+  /** set keeps a row; null is a number without a delivery. */
+  set(number, row) {
+    this.#rows.delete(number);
+    this.#rows.set(number, row);
+    for (const oldest of this.#rows.keys()) {
+      if (this.#rows.size <= this.limit) break;
+      this.#rows.delete(oldest);
+    }
+  }
+
+  /** use keeps a row from leaving soon. */
+  use(number) {
+    if (this.#rows.has(number)) this.set(number, this.#rows.get(number));
+  }
+}
+
+/** position returns where number stands, or would stand, in numbers from high to low. */
+export function position(numbers, number) {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (numbers[middle] > number) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * ranges groups numbers from high to low into [from, to] of at most limit
+ * numbers each, so that few requests ask for them.
+ */
+export function ranges(numbers, limit = perRequest) {
+  const all = [];
+  for (const number of numbers) {
+    const last = all.at(-1);
+    if (last && last[1] - number < limit) last[0] = number;
+    else all.push([number, number]);
+  }
+  return all;
+}
+
+// Rows asks for rows, one request at a time: what is wanted last is asked for
+// next, so that dragging the scroll bar asks for little that nobody sees.
+class Rows {
+  #busy = false;
+  #closed = false;
+
+  /**
+   * ask(params) returns a promise of an answer of /deliveries; changed(numbers)
+   * is called after rows came, failed(error) when a request failed.
+   */
+  constructor(ask, {changed = () => {}, failed = () => {}} = {}) {
+    Object.assign(this, {ask, changed, failed});
+    this.cache = new RowCache();
+    this.wanted = []; // numbers that are visible
+    this.waiting = 0; // arrivals that are not shown yet
+  }
+
+  /** row returns a row; null for a number without a delivery, undefined if it is not loaded. */
+  row(number) { return this.cache.get(number); }
+
+  /** want says which rows, from index first to before end, are visible. */
+  want(first, end) {
+    this.wanted = [];
+    for (let index = first; index < end; index++) {
+      const number = this.numberAt(index);
+      this.wanted.push(number);
+      this.cache.use(number);
+    }
+    this.end = end;
+    this.wake();
+  }
+
+  /** refresh asks again for visible rows for which unfinished(row) is true. */
+  async refresh(unfinished) {
+    const numbers = this.wanted.filter((number) => this.cache.get(number) && unfinished(this.cache.get(number)));
+    for (const [from, to] of ranges(numbers)) this.take(await this.ask({from, to}), from, to);
+  }
+
+  /** load gets numbers that are not in memory. */
+  async load(numbers) {
+    for (const [from, to] of ranges(numbers.filter((number) => !this.cache.has(number)))) this.take(await this.ask({from, to}), from, to);
+  }
+
+  close() { this.#closed = true; }
+
+  // take keeps the rows of an answer about numbers from to to.
+  take(answer, from, to) {
+    if (this.#closed) return;
+    const came = new Map(answer.deliveries.map((row) => [row.delivery, row]));
+    const changed = [];
+    for (const number of this.known(from, to)) {
+      const row = came.get(number) ?? null;
+      if (JSON.stringify(row) !== JSON.stringify(this.cache.get(number))) changed.push(number);
+      this.cache.set(number, row);
+    }
+    this.changed(changed);
+  }
+
+  /** wake asks for what is missing, if nothing is asked for already. */
+  async wake() {
+    if (this.#busy || this.#closed) return;
+    this.#busy = true;
+    try {
+      for (let next = this.next(); next && !this.#closed; next = this.next()) await next();
+    } catch (error) {
+      if (!this.#closed) this.failed(error);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  // missing returns a request for the first visible rows that are not loaded, with
+  // those around them.
+  missing() {
+    const missing = this.wanted.filter((number) => !this.cache.has(number));
+    if (missing.length === 0) return null;
+    const [from, to] = ranges(missing)[0];
+    return async () => this.take(await this.ask({from, to}), from, to);
+  }
+}
+
+/** NumberedRows are all deliveries: the number says where a row stands. */
+export class NumberedRows extends Rows {
+  constructor(ask, handlers, {first, last}) {
+    super(ask, handlers);
+    this.first = first; // the oldest that is kept
+    this.last = last; // the newest that is shown
+    this.newest = last; // the newest that is known
+  }
+
+  get count() { return Math.max(0, this.last - this.first + 1); }
+  get complete() { return true; }
+  numberAt(index) { return this.last - index; }
+  indexOf(number) { return number >= this.first && number <= this.last ? this.last - number : -1; }
+
+  /** arrive takes new rows; they are shown with release. */
+  arrive(rows, last) {
+    for (const row of rows) this.cache.set(row.delivery, row);
+    this.newest = Math.max(this.newest, last, ...rows.map((row) => row.delivery));
+    if (this.count === 0 && this.last === 0 && this.newest > 0) {
+      this.first = Math.min(this.newest, ...rows.map((row) => row.delivery));
+      this.last = this.first - 1;
+    }
+    this.waiting = this.newest - this.last;
+  }
+
+  /** release shows what has arrived and returns how many rows that are. */
+  release() {
+    const added = this.waiting;
+    this.last = this.newest;
+    this.waiting = 0;
+    return added;
+  }
+
+  next() { return this.missing(); }
+
+  known(from, to) {
+    const numbers = [];
+    for (let number = Math.min(to, this.newest); number >= Math.max(from, this.first); number--) numbers.push(number);
+    return numbers;
+  }
+}
+
+const ahead = 50; // rows that are found before they are visible
+
+/** FoundRows are the deliveries that match a filter or a search, found step by step. */
+export class FoundRows extends Rows {
+  #held = []; // numbers that wait
+  #gaps = []; // between what arrived and what was known before: {above, before}
+
+  constructor(ask, handlers, {deliveries, next, last}) {
+    super(ask, handlers);
+    this.numbers = []; // from high to low
+    this.before = next; // where the search goes on; null at its end
+    this.newest = last;
+    this.add(deliveries);
+  }
+
+  get count() { return this.numbers.length; }
+  get complete() { return this.before === null; }
+  numberAt(index) { return this.numbers[index]; }
+
+  indexOf(number) {
+    const index = position(this.numbers, number);
+    return this.numbers[index] === number ? index : -1;
+  }
+
+  /** add puts rows where they belong and returns how many were new. */
+  add(rows) {
+    let added = 0;
+    for (const row of rows) {
+      this.cache.set(row.delivery, row);
+      const index = position(this.numbers, row.delivery);
+      if (this.numbers[index] === row.delivery) continue;
+      this.numbers.splice(index, 0, row.delivery);
+      added++;
+    }
+    return added;
+  }
+
+  /**
+   * arrive takes new rows that match. more says that there are others between
+   * them and those that are known: these are asked for.
+   */
+  arrive(rows, last, more) {
+    if (more && rows.length > 0) this.#gaps.push({above: this.newest, before: Math.min(...rows.map((row) => row.delivery))});
+    for (const row of rows) {
+      this.cache.set(row.delivery, row);
+      this.#held.push(row.delivery);
+    }
+    this.newest = Math.max(this.newest, last);
+    this.waiting = this.#held.length;
+    this.wake();
+  }
+
+  /** release shows what has arrived and returns how many rows were added. */
+  release() {
+    const before = this.numbers.length;
+    const held = [...new Set(this.#held)].sort((a, b) => b - a);
+    const newer = held.length === 0 || before === 0 || held.at(-1) > this.numbers[0];
+    this.numbers = newer ? held.concat(this.numbers) : [...new Set(held.concat(this.numbers))].sort((a, b) => b - a);
+    this.#held = [];
+    this.waiting = 0;
+    return this.numbers.length - before;
+  }
+
+  next() {
+    const gap = this.#gaps.at(-1);
+    if (gap) return () => this.#fill(gap);
+    if (this.before !== null && (this.end ?? 0) + ahead > this.numbers.length) return () => this.#find();
+    return this.missing();
+  }
+
+  async #fill(gap) {
+    const {above} = gap;
+    const {deliveries, next} = await this.ask({before: gap.before});
+    this.#gaps.splice(this.#gaps.indexOf(gap), 1);
+    const rows = deliveries.filter((row) => row.delivery > above);
+    for (const row of rows) this.cache.set(row.delivery, row);
+    this.#held.push(...rows.map((row) => row.delivery));
+    this.waiting = this.#held.length;
+    if (next !== null && next > above + 1 && rows.length === deliveries.length) this.#gaps.push({above, before: next});
+    this.changed([]);
+  }
+
+  async #find() {
+    const answer = await this.ask({before: this.before});
+    this.before = answer.next;
+    this.add(answer.deliveries);
+    this.changed([]);
+  }
+
+  known(from, to) {
+    return this.numbers.slice(position(this.numbers, to), position(this.numbers, from - 1));
+  }
+}

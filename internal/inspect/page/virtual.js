@@ -1,0 +1,194 @@
+// virtual.js shows a list of any length: only the rows that are visible, and a
+// few around them, are in the page.
+
+const longestHeight = 8_000_000; // px; browsers cut elements from 17 million on
+const spareRows = 8; // rows kept above and below what is visible
+const settleAfter = 150; // ms without scrolling
+
+/**
+ * Scale maps the scroll position of a box to the position in the list. They are
+ * the same until the list is higher than the limit. Then short movements go as
+ * far as the scrolling does, and long ones to the same part of the list.
+ */
+export class Scale {
+  constructor(limit = longestHeight) {
+    this.limit = limit;
+    this.total = 0; // px of all rows
+    this.viewport = 0; // px that are visible
+    this.offset = 0; // px of the rows above the visible ones
+    this.top = 0; // px, the scroll position for it
+  }
+
+  get height() { return Math.min(this.total, this.limit); }
+  get exact() { return this.total <= this.limit; }
+  get maxOffset() { return Math.max(0, this.total - this.viewport); }
+  get maxTop() { return Math.max(0, this.height - this.viewport); }
+
+  /** resize takes new sizes; the offset stays where that is possible. */
+  resize(total, viewport) {
+    this.total = total;
+    this.viewport = viewport;
+    this.moveTo(this.offset);
+  }
+
+  /** moveTo sets the offset and returns the scroll position for it. */
+  moveTo(offset) {
+    this.offset = Math.min(Math.max(0, offset), this.maxOffset);
+    this.top = this.exact || this.maxOffset === 0 ? this.offset : this.offset / this.maxOffset * this.maxTop;
+    return this.top;
+  }
+
+  /** scrolled takes the scroll position that the user chose. */
+  scrolled(top) {
+    const moved = top - this.top;
+    this.top = top;
+    if (this.exact) this.offset = top;
+    else if (top <= 0) this.offset = 0;
+    else if (top >= this.maxTop - 1) this.offset = this.maxOffset;
+    else if (Math.abs(moved) <= this.viewport) this.offset += moved;
+    else this.offset = top / this.maxTop * this.maxOffset;
+    this.offset = Math.min(Math.max(0, this.offset), this.maxOffset);
+  }
+
+  /** place returns where in the box a row stands whose distance from the list's start is given. */
+  place(distance) { return distance - this.offset + this.top; }
+}
+
+/** visibleRange returns the first row that is visible and the one behind the last, of count. */
+export function visibleRange(offset, viewport, rowHeight, count) {
+  const first = Math.min(Math.max(0, Math.floor(offset / rowHeight)), Math.max(0, count - 1));
+  return [first, Math.min(count, Math.ceil((offset + viewport) / rowHeight))];
+}
+
+/**
+ * VirtualList draws rows into body, which stands in box, the element that
+ * scrolls, behind head. source has count, keyAt(index), make(key, index) that
+ * returns a row's element, mark(element, key) for what changes without a new
+ * element, and drawn(first, end) with the visible rows. The height of a row is
+ * the min-height of body.
+ */
+export class VirtualList {
+  #scale = new Scale();
+  #nodes = new Map(); // by key
+  #stale = new Set(); // keys of rows to make anew
+  #frame = 0;
+  #settling = 0;
+  #added = 0; // rows that were inserted above what is visible, since the last draw
+  #hidden = false;
+  #sizes = new ResizeObserver(() => this.draw());
+
+  constructor(box, head, body, source) {
+    Object.assign(this, {box, head, body, source});
+    this.count = 0;
+    this.rowHeight = 1;
+    this.onScroll = () => {
+      if (this.#hidden || box.clientHeight === 0) return;
+      this.#scale.scrolled(box.scrollTop);
+      this.draw();
+      clearTimeout(this.#settling);
+      this.#settling = setTimeout(() => this.#moveTo(this.#scale.offset), settleAfter);
+    };
+    box.addEventListener('scroll', this.onScroll, {passive: true});
+    this.#sizes.observe(box);
+  }
+
+  /** atTop says whether the first row is visible as a whole. */
+  get atTop() { return this.#scale.offset < 2; }
+
+  /** insert takes added new rows at the top. What is visible stays, but at the top. */
+  insert(added) {
+    if (!this.atTop) this.#added += added;
+    this.draw();
+  }
+
+  /** changed makes rows anew: those with the keys, or all. */
+  changed(keys) {
+    for (const key of keys ?? this.#nodes.keys()) this.#stale.add(key);
+    this.draw();
+  }
+
+  /** draw updates the page before it is painted next. */
+  draw() { this.#frame ||= requestAnimationFrame(() => this.#draw()); }
+
+  /** scrollTo makes the row at index visible, with as little movement as possible. */
+  scrollTo(index) {
+    this.#measure();
+    const start = index * this.rowHeight;
+    const {offset, viewport} = this.#scale;
+    if (start < offset) this.#moveTo(start);
+    else if (start + this.rowHeight > offset + viewport) this.#moveTo(start + this.rowHeight - viewport);
+    this.draw();
+  }
+
+  /** pageRows is how many rows are visible as a whole, at least 1. */
+  get pageRows() { return Math.max(1, Math.floor(this.#scale.viewport / this.rowHeight)); }
+
+  /** node returns the element of a row, if it is in the page. */
+  node(key) { return this.#nodes.get(key); }
+
+  close() {
+    this.#sizes.disconnect();
+    cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#settling);
+    this.box.removeEventListener('scroll', this.onScroll);
+  }
+
+  #moveTo(offset) {
+    const top = Math.round(this.#scale.moveTo(offset));
+    this.#scale.top = top;
+    if (Math.abs(this.box.scrollTop - top) >= 1) this.box.scrollTop = top;
+  }
+
+  #measure() {
+    this.count = this.source.count;
+    this.rowHeight = parseFloat(getComputedStyle(this.body).minHeight) || 1;
+    const viewport = Math.max(this.rowHeight, this.box.clientHeight - this.head.offsetHeight);
+    const offset = this.#scale.offset + this.#added * this.rowHeight;
+    const same = this.#scale.total === this.count * this.rowHeight && this.#scale.viewport === viewport;
+    if (same && this.#added === 0 && !this.#hidden) return;
+    this.#added = 0;
+    this.#hidden = false;
+    this.#scale.resize(this.count * this.rowHeight, viewport);
+    this.body.style.height = `${this.#scale.height}px`;
+    this.#moveTo(offset);
+  }
+
+  #draw() {
+    this.#frame = 0;
+    if (this.box.clientHeight === 0) {
+      this.#hidden = true; // and forgets where it was scrolled to
+      return;
+    }
+    this.#measure();
+    const [first, end] = visibleRange(this.#scale.offset, this.#scale.viewport, this.rowHeight, this.count);
+    const from = Math.max(0, first - spareRows);
+    const wanted = new Map();
+    for (let index = from; index < Math.min(this.count, end + spareRows); index++) wanted.set(this.source.keyAt(index), index);
+    this.#removeOthers(wanted);
+    let place = this.body.firstChild;
+    for (const [key, index] of wanted) {
+      const node = this.#nodeFor(key, index);
+      if (node === place) place = place.nextSibling;
+      else this.body.insertBefore(node, place);
+      const y = Math.round(this.#scale.place(index * this.rowHeight));
+      if (node.y !== y) node.style.transform = `translateY(${node.y = y}px)`;
+      this.source.mark(node, key, index);
+    }
+    this.source.drawn(first, end);
+  }
+
+  #removeOthers(wanted) {
+    for (const [key, node] of this.#nodes) {
+      if (wanted.has(key) && !this.#stale.has(key)) continue;
+      node.remove();
+      this.#nodes.delete(key);
+    }
+    this.#stale.clear();
+  }
+
+  #nodeFor(key, index) {
+    let node = this.#nodes.get(key);
+    if (!node) this.#nodes.set(key, node = this.source.make(key, index));
+    return node;
+  }
+}
