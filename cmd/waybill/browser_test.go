@@ -46,6 +46,7 @@ var browserTests = []struct {
 	run  func(*testing.T, *browser)
 }{
 	{"harness", testHarness},
+	{"foreign", testForeign},
 }
 
 // tabPatience is how long a tab may take for all of its test, stepPatience how
@@ -72,7 +73,8 @@ func openBrowser(t *testing.T) *browser {
 	}
 	flags := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800),
-		chromedp.Flag("lang", "en-US"), chromedp.Flag("hide-scrollbars", true), chromedp.Env("TZ=UTC", "LANG=C.UTF-8"))
+		chromedp.Flag("lang", "en-US"), chromedp.Flag("host-resolver-rules", "MAP rebound.test 127.0.0.1"),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Env("TZ=UTC", "LANG=C.UTF-8"))
 	allocator, endBrowser := chromedp.NewExecAllocator(t.Context(), flags...)
 	t.Cleanup(endBrowser) // waits until the processes have ended
 	ctx, end := chromedp.NewContext(allocator)

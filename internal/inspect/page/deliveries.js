@@ -308,9 +308,9 @@ class Deliveries {
     else node.removeAttribute('aria-current');
   }
 
-  drawn(from, to, first) {
+  drawn(first, end) {
     this.firstVisible = first;
-    this.rows?.want(from, to);
+    this.rows?.want(first, end);
     const node = this.active === null ? null : this.list.node(this.active);
     if (node) this.grid.setAttribute('aria-activedescendant', node.id);
     else this.grid.removeAttribute('aria-activedescendant');
