@@ -63,22 +63,35 @@ func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route
 		s.fail(w, &Error{http.StatusServiceUnavailable, "too many requests at once", "wait until those under way have ended", "too_many_requests"})
 		return
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by recorders of tests
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		s.fail(w, &Error{http.StatusRequestEntityTooLarge, "the body is larger than " + strconv.Itoa(maxBody>>20) + " MiB", "send less", "too_large"})
+	body, refused := readBody(w, r)
+	if refused != nil {
+		closeConnection(w)
+		s.fail(w, refused)
 		return
-	} else if err != nil {
-		return // nobody waits for the answer
 	}
-	_ = rc.SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if work, ok := r.Context().Value(workKey{}).(context.Context); ok {
 		*r = *r.WithContext(work)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	v, err := route.Serve(r)
 	s.answer(w, r, v, err)
+}
+
+// readBody reads the body of a request, as far as it may be as large as it is.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Error) {
+	var body []byte
+	err := error(&http.MaxBytesError{Limit: maxBody})
+	if r.ContentLength <= maxBody {
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	}
+	switch tooLarge := (*http.MaxBytesError)(nil); {
+	case errors.As(err, &tooLarge):
+		return nil, &Error{http.StatusRequestEntityTooLarge, "the body is larger than " + strconv.Itoa(maxBody>>20) + " MiB", "send less", "too_large"}
+	case err != nil:
+		return nil, &Error{http.StatusRequestTimeout, "the body did not arrive whole", "send it again", "incomplete_body"}
+	}
+	return body, nil
 }
 
 // changeRefusal says why a request may not change anything; nil if it may.

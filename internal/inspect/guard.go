@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // changeHeader is the header that has the change token.
@@ -39,6 +40,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.requests.Done()
 	setHeaders(w.Header())
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by recorders of tests
+	}
 	if refused := s.refusal(r); refused != nil {
 		s.refuse(w, r, refused)
 		return
@@ -108,12 +112,18 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 
 // refuse answers a request that gets nothing, and closes its connection.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *Error) {
-	w.Header().Set("Connection", "close")
+	closeConnection(w)
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		s.fail(w, e)
 		return
 	}
 	s.write(w, e.Status, "text/plain; charset=utf-8", []byte("waybill: "+e.Message+"\nhint: "+e.Hint+"\n"))
+}
+
+// closeConnection closes a connection after its answer, without waiting for the body.
+func closeConnection(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // not supported by recorders of tests
 }
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {

@@ -32,7 +32,7 @@ const (
 	maxHeader      = 32 << 10         // bytes of the request line and header together
 	maxBody        = 16 << 20         // bytes of a request's body
 	maxConnections = 128              // open at once; further ones are closed
-	maxStreams     = 32               // open at once; further ones end with a problem
+	maxStreams     = 32               // open at once; further ones are refused
 	maxChanges     = 4                // requests that change something, at once
 	headerTimeout  = 5 * time.Second  // for the header of a request
 	bodyTimeout    = 15 * time.Second // for its body
@@ -75,10 +75,10 @@ func (e *Error) Error() string { return e.Message }
 // Stream sends events until ctx ends. after is the number of the last event that the
 // client has, 0 for none. It calls send soon after it was called, even with nothing
 // new: until then the browser does not know that the stream is open. id is what the
-// client brings when it comes back, event the name that the page listens for. The
-// first error of send ends the stream. See [Route.Serve] for errors: one with a
-// status from 400 to 499 before the first event ends the stream for good, after any
-// other the browser connects again.
+// client brings when it comes back, negative for none; event is the name that the page
+// listens for, empty for a plain message. The first error of send ends the stream. An
+// error before the first event is an answer like that of a [Route], a later one an
+// event named problem. The browser connects again after both.
 type Stream func(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error
 
 // Options say what a [Server] serves.
@@ -181,6 +181,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader - 4096, // the library adds these
 		ErrorLog:          log.New(logWriter(s.o.Log), "", 0),
+
+		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
 	go func() {

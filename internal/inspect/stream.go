@@ -10,14 +10,10 @@ import (
 	"time"
 )
 
-// How long a browser waits until it connects again, in milliseconds.
-const (
-	retrySoon  = 1000
-	retryLater = 5000 // where too many streams are open
-)
+// retry is how long a browser waits until it connects again by itself, in milliseconds.
+const retry = 1000
 
-// serveStream sends server-sent events. A problem is an event of its own: the page can
-// read it, which it can't do with the status and body of an answer.
+// serveStream sends server-sent events. What fails after the first one is an event too.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.methodNotAllowed(w, http.MethodGet)
@@ -28,29 +24,26 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, &Error{http.StatusBadRequest, err.Error(), "a whole number from 0 up", "usage"})
 		return
 	}
-	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{})
-	stream := &eventWriter{w: w, rc: rc}
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		_ = stream.problem(retryLater, &Error{0, fmt.Sprintf("%d pages are open, and no more can be live", maxStreams), "close one of them", "too_many_streams"})
+		s.fail(w, &Error{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are live, and no more can be", maxStreams), "close one of them", "too_many_streams"})
 		return
 	}
+	stream := &eventWriter{w: w, rc: http.NewResponseController(w)}
 	done := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() { stream.beat(done) })
 	err = s.o.Stream(r.Context(), r, after, stream.send)
 	close(done)
 	beating.Wait()
-	if err == nil || r.Context().Err() != nil || stream.err != nil {
-		return
-	}
-	if e := s.explain(err); !stream.begun && e.Status >= 400 && e.Status < 500 {
-		s.fail(w, e)
-	} else {
-		_ = stream.problem(retrySoon, e) // the client may have gone
+	switch {
+	case err == nil || r.Context().Err() != nil || stream.err != nil:
+	case stream.begun:
+		_ = stream.send(-1, "problem", s.explain(err)) // the client may have gone
+	default:
+		s.fail(w, s.explain(err))
 	}
 }
 
@@ -81,24 +74,22 @@ type eventWriter struct {
 	err   error // the first one; nothing is written after it
 }
 
-// send writes an event.
+// send writes an event, without an id if that is negative, and without a name if that is
+// empty.
 func (e *eventWriter) send(id int64, event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write an event as JSON: %w", err)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: %s\n\n", id, event, data)
-	return e.write(b.Bytes())
-}
-
-// problem writes an error as an event; retry is in milliseconds.
-func (e *eventWriter) problem(retry int, problem *Error) error {
-	data, err := json.Marshal(problem)
-	if err != nil {
-		return err
+	if id >= 0 {
+		fmt.Fprintf(&b, "id: %d\n", id)
 	}
-	return e.write(fmt.Appendf(nil, "retry: %d\nevent: problem\ndata: %s\n\n", retry, data))
+	if event != "" {
+		fmt.Fprintf(&b, "event: %s\n", event)
+	}
+	fmt.Fprintf(&b, "data: %s\n\n", data)
+	return e.write(b.Bytes())
 }
 
 // beat writes a comment from time to time, so that both sides notice when the other
@@ -126,7 +117,7 @@ func (e *eventWriter) write(b []byte) error {
 		e.begun = true
 		e.w.Header().Set("Content-Type", "text/event-stream")
 		e.w.WriteHeader(http.StatusOK)
-		b = append(fmt.Appendf(nil, "retry: %d\n\n", retrySoon), b...)
+		b = append(fmt.Appendf(nil, "retry: %d\n\n", retry), b...)
 	}
 	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
 	if _, e.err = e.w.Write(b); e.err == nil {

@@ -308,9 +308,9 @@ class Deliveries {
     else node.removeAttribute('aria-current');
   }
 
-  drawn(first, end) {
+  drawn(from, to, first) {
     this.firstVisible = first;
-    this.rows?.want(first, end);
+    this.rows?.want(from, to);
     const node = this.active === null ? null : this.list.node(this.active);
     if (node) this.grid.setAttribute('aria-activedescendant', node.id);
     else this.grid.removeAttribute('aria-activedescendant');

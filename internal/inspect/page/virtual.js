@@ -64,8 +64,8 @@ export function visibleRange(offset, viewport, rowHeight, count) {
  * VirtualList draws rows into body, which stands in box, the element that
  * scrolls, behind head. source has count, keyAt(index), make(key, index) that
  * returns a row's element, mark(element, key) for what changes without a new
- * element, and drawn(first, end) with the visible rows. The height of a row is
- * the min-height of body.
+ * element, and drawn(from, to, first) with the rows that are in the page, and the
+ * first visible one. The height of a row is the min-height of body.
  */
 export class VirtualList {
   #scale = new Scale();
@@ -162,8 +162,9 @@ export class VirtualList {
     this.#measure();
     const [first, end] = visibleRange(this.#scale.offset, this.#scale.viewport, this.rowHeight, this.count);
     const from = Math.max(0, first - spareRows);
+    const to = Math.min(this.count, end + spareRows);
     const wanted = new Map();
-    for (let index = from; index < Math.min(this.count, end + spareRows); index++) wanted.set(this.source.keyAt(index), index);
+    for (let index = from; index < to; index++) wanted.set(this.source.keyAt(index), index);
     this.#removeOthers(wanted);
     let place = this.body.firstChild;
     for (const [key, index] of wanted) {
@@ -174,7 +175,7 @@ export class VirtualList {
       if (node.y !== y) node.style.transform = `translateY(${node.y = y}px)`;
       this.source.mark(node, key, index);
     }
-    this.source.drawn(first, end);
+    this.source.drawn(from, to, first);
   }
 
   #removeOthers(wanted) {

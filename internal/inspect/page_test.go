@@ -1,0 +1,68 @@
+package inspect
+
+import (
+	"net"
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// maxPage is how large all files of the page may be together, in bytes.
+const maxPage = 150_000
+
+// banned finds what the policy would stop, or what would put text from outside into the
+// page as anything else.
+var banned = map[string]*regexp.Regexp{
+	".html": regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|https?://|<script>|<iframe|<object|<base`),
+	".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\b|new Function|setAttribute\('style|DOMParser|localStorage|https?://`),
+	".css":  regexp.MustCompile(`(?i)@import|url\(|https?://|expression\(`),
+	".svg":  regexp.MustCompile(`(?i)<script|\son[a-z]+=|href=|<foreignObject`),
+}
+
+func TestPageIsSmallAndSafe(t *testing.T) {
+	files, err := readPage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for name, f := range files {
+		total += len(f.body)
+		ext := path.Ext(name)
+		if name == "/" {
+			ext = ".html"
+		}
+		for i, line := range strings.Split(string(f.body), "\n") {
+			line = strings.ReplaceAll(line, "'http://www.w3.org/2000/svg'", "''")
+			if found := banned[ext].FindString(line); found != "" && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				t.Errorf("page%s:%d: %q is not for this page", name, i+1, found)
+			}
+		}
+	}
+	t.Logf("%d files, %d bytes", len(files), total)
+	if total > maxPage {
+		t.Errorf("the page has %d bytes; at most %d", total, maxPage)
+	}
+	for _, name := range []string{"/", "/app.js", "/style.css", "/icon.svg"} {
+		if len(files[name].body) == 0 {
+			t.Errorf("%s is missing", name)
+		}
+	}
+}
+
+func TestOnlyLoopbackIsServed(t *testing.T) {
+	for _, addr := range []net.Addr{&net.TCPAddr{IP: net.IPv4(192, 168, 0, 1), Port: 1}, &net.TCPAddr{IP: net.IPv4zero, Port: 1}, &net.TCPAddr{Port: 1}, &net.UnixAddr{Name: "x"}} {
+		if _, err := New(listenerAt{addr: addr}, Options{}); err == nil || !strings.Contains(err.Error(), "no loopback address") {
+			t.Errorf("%v: %v", addr, err)
+		}
+	}
+}
+
+// listenerAt is a listener of which only the address is asked.
+type listenerAt struct {
+	net.Listener
+
+	addr net.Addr
+}
+
+func (l listenerAt) Addr() net.Addr { return l.addr }
