@@ -39,6 +39,7 @@ type Store struct {
 	Observed observed.Store
 
 	Inbox       inbox.Store
+	Overviews   inbox.Overviews
 	Verdicts    inbox.Verdicts
 	Retention   inbox.Retention
 	Outbox      inbox.Outbox
@@ -62,7 +63,7 @@ type Store struct {
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Eraser: db, Events: db, Observed: db,
-		Inbox: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
+		Inbox: db, Overviews: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
 		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }

@@ -33,6 +33,23 @@ func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, e
 
 // waitingEntries returns entries with what they wait for.
 func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
+	page, err := d.queuedEntries(ctx, where, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page {
+		// Of all that must be sent before, the latest: the others must before that one.
+		if _, err := d.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
+			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
+			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// queuedEntries returns entries, without HeldBy and Number.
+func (d *DB) queuedEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
 	page, err := list(ctx, d.each, func(s scanner) (w inbox.WaitingEntry, err error) {
 		var due int64
 		w.OutboxEntry, err = scanEntry(s, &due)
@@ -51,12 +68,6 @@ func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]i
 			}
 		}
 		page[i].Sending = alive[name]
-		// Of all that must be sent before, the latest: the others must before that one.
-		if _, err := d.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
-			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
-			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID); err != nil {
-			return nil, err
-		}
 	}
 	return page, nil
 }
@@ -71,23 +82,41 @@ func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forward
 	if err != nil {
 		return nil, err
 	}
-	all := make([]inbox.Forwarding, len(sinks))
-	for i, sink := range sinks {
-		f := inbox.Forwarding{Sink: sink, Read: sink.Cursor >= delivery}
-		var sent int64
-		found, err := d.row(ctx, []any{&f.Attempts, &sent, &f.Status}, "SELECT attempts, sent, status FROM forwarded WHERE delivery = $1 AND sink = $2", delivery, sink.ID)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			f.SentAt = instant(sent)
-		}
-		for _, w := range waiting {
-			if w.Sink == sink.ID {
-				f.Waiting = &w
-			}
-		}
-		all[i] = f
+	of, err := d.forwardings(ctx, sinks, waiting, delivery, delivery)
+	if err != nil {
+		return nil, err
 	}
-	return all, nil
+	return of(delivery), nil
+}
+
+// forwardings returns what tells of each of the deliveries from..to what sinks did with
+// it. waiting are their entries.
+func (d *DB) forwardings(ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64) (func(delivery int64) []inbox.Forwarding, error) {
+	type place struct{ delivery, sink int64 }
+	found := map[place]inbox.Forwarding{}
+	if err := d.each(ctx, func(s scanner) error {
+		var at place
+		var f inbox.Forwarding
+		var sent int64
+		err := s.Scan(&at.delivery, &at.sink, &f.Attempts, &sent, &f.Status)
+		f.SentAt = instant(sent)
+		found[at] = f
+		return err
+	}, "SELECT delivery, sink, attempts, sent, status FROM forwarded WHERE delivery >= $1 AND delivery <= $2", from, to); err != nil {
+		return nil, err
+	}
+	for _, w := range waiting {
+		at := place{w.Delivery, w.Sink}
+		f := found[at]
+		f.Waiting = &w
+		found[at] = f
+	}
+	return func(delivery int64) []inbox.Forwarding {
+		all := make([]inbox.Forwarding, len(sinks))
+		for i, sink := range sinks {
+			all[i] = found[place{delivery, sink.ID}]
+			all[i].Sink, all[i].Read = sink, sink.Cursor >= delivery
+		}
+		return all
+	}, nil
 }

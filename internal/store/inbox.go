@@ -98,8 +98,11 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	return a.receipt.Rows, err
 }
 
-// deliveryColumns are those of a delivery but for its number.
-const deliveryColumns = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body"
+// What a delivery's row holds but for its number: what is never large, and all of it.
+const (
+	deliveryFacts   = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly"
+	deliveryColumns = deliveryFacts + ", header, body"
+)
 
 // deliveryValues returns what deliveryColumns are to hold.
 func deliveryValues(d inbox.Delivery) []any {
@@ -119,20 +122,29 @@ const selectDelivery = "SELECT body IS NULL, seq, " + deliveryColumns + " FROM "
 
 // scanDelivery reads a row of selectDelivery.
 func scanDelivery(s scanner) (inbox.Delivery, error) {
-	var d inbox.Delivery
-	var received int64
-	var header []byte
+	var header, body []byte
 	var pruned bool
-	if err := s.Scan(&pruned, &d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
-		&d.Scheme, &d.SecretName, &d.BodyAuthenticated, &d.Single, &d.Anomaly, &header, &d.Body); err != nil {
+	d, err := scanFacts(s, &pruned, &header, &body)
+	if err != nil {
 		return inbox.Delivery{}, err
 	}
-	if d.Body == nil && !pruned {
+	if d.Body = body; body == nil && !pruned {
 		d.Body = []byte{}
 	}
-	d.ReceivedAt = instant(received)
-	var err error
 	d.Header, err = unpackHeader(header)
+	return d, err
+}
+
+// scanFacts reads a row of a column into first, the number, deliveryFacts, and what
+// follows in it into more.
+func scanFacts(s scanner, first any, more ...any) (inbox.Delivery, error) {
+	var d inbox.Delivery
+	var received int64
+	err := s.Scan(append([]any{
+		first, &d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
+		&d.Scheme, &d.SecretName, &d.BodyAuthenticated, &d.Single, &d.Anomaly,
+	}, more...)...)
+	d.ReceivedAt = instant(received)
 	return d, err
 }
 

@@ -38,6 +38,7 @@ var (
 	_ ledger.EventFollower = (*DB)(nil)
 	_ observed.Store       = (*DB)(nil)
 	_ inbox.Store          = (*DB)(nil)
+	_ inbox.Overviews      = (*DB)(nil)
 	_ inbox.Verdicts       = (*DB)(nil)
 	_ inbox.Retention      = (*DB)(nil)
 	_ inbox.Outbox         = (*DB)(nil)

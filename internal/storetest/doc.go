@@ -45,6 +45,7 @@ type Trackings struct {
 // Deliveries is what a store keeps of deliveries.
 type Deliveries struct {
 	inbox.Store
+	inbox.Overviews
 	inbox.Verdicts
 	inbox.Retention
 	inbox.Outbox

@@ -120,7 +120,7 @@ func opened(t testing.TB, url string, o store.Options) storetest.Store {
 	d := dbAt(t.Context(), t, url, o)
 	return storetest.Store{
 		Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
-		Deliveries: storetest.Deliveries{Store: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
+		Deliveries: storetest.Deliveries{Store: d, Overviews: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
 		Observed:   d,
 		Close:      d.Close,
 	}

@@ -1,0 +1,111 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Overviews returns the deliveries of a range, see [inbox.Overviews].
+func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Overview, error) {
+	sinks, err := d.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
+	if err != nil {
+		return nil, err
+	}
+	all, err := list(ctx, d.each, scanOverview, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
+	if err != nil || len(all) == 0 || r.Refused {
+		return all, err
+	}
+	from, to := all[len(all)-1].Seq, all[0].Seq
+	if err := d.addOverviewEvents(ctx, all, from, to); err != nil || len(sinks) == 0 {
+		return all, err
+	}
+	queued, err := d.queuedEntries(ctx, "WHERE sink IN (SELECT id FROM sinks) AND delivery >= $1 AND delivery <= $2", from, to)
+	if err != nil {
+		return nil, err
+	}
+	of, err := d.forwardings(ctx, sinks, queued, from, to)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].Forwardings = of(all[i].Seq)
+	}
+	return all, nil
+}
+
+// inDeliveryRange ends a query for the rows of a range, newest first.
+func inDeliveryRange(r inbox.DeliveryRange) string {
+	table := "deliveries"
+	if r.Refused {
+		table = "refused"
+	}
+	return " FROM " + table + " WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3"
+}
+
+// rangeArgs are the parameters of inDeliveryRange.
+func rangeArgs(r inbox.DeliveryRange) []any {
+	if r.To <= 0 {
+		r.To = math.MaxInt64
+	}
+	if r.Limit <= 0 {
+		r.Limit = math.MaxInt
+	}
+	return []any{r.From, r.To, r.Limit}
+}
+
+func scanOverview(s scanner) (o inbox.Overview, err error) {
+	o.Delivery, err = scanFacts(s, &o.Size)
+	return o, err
+}
+
+// sinkCursors returns all sinks, without what waits for them.
+func (d *DB) sinkCursors(ctx context.Context) ([]inbox.Sink, error) {
+	return list(ctx, d.each, scanSink, "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
+}
+
+// addOverviewEvents adds their events to the deliveries from..to, which are in descending
+// order.
+func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, to int64) error {
+	o := len(all) - 1
+	return d.each(ctx, func(s scanner) error {
+		var count int
+		e, err := scanEvent(s, &count)
+		for o > 0 && all[o].Seq < e.Delivery {
+			o--
+		}
+		at := &all[o]
+		if err != nil || at.Seq != e.Delivery { // of a delivery that came since
+			return err
+		}
+		at.EventCount = count
+		if n := len(at.Events); n > 0 && at.Events[n-1].Index == e.Index { // verified again
+			at.Events[n-1] = e
+		} else {
+			at.Events = append(at.Events, e)
+		}
+		return nil
+	}, "SELECT "+eventList+fmt.Sprintf(`, places FROM (SELECT delivery AS listed, MAX(place) + 1 AS places FROM events WHERE delivery >= $1 AND delivery <= $2 GROUP BY delivery) AS c
+		JOIN events ON delivery = listed AND place < %d ORDER BY delivery, place, seq`, inbox.MaxOverviewEvents), from, to)
+}
+
+// Bodies returns the bodies of a range, see [inbox.Overviews].
+func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byte, error) {
+	all := map[int64][]byte{}
+	err := d.each(ctx, func(s scanner) error {
+		var seq int64
+		var pruned bool
+		var body []byte
+		err := s.Scan(&seq, &pruned, &body)
+		if body == nil { // the driver returns nil for an empty body too
+			body = []byte{}
+		}
+		if !pruned {
+			all[seq] = body
+		}
+		return err
+	}, "SELECT seq, body IS NULL, body"+inDeliveryRange(r), rangeArgs(r)...)
+	return all, err
+}

@@ -1,0 +1,162 @@
+package storetest
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// overviews returns the overviews of a range, and checks each against what else the
+// store tells of its delivery.
+func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
+	w.Helper()
+	all, err := w.Overviews.Overviews(w.Context(), r)
+	w.must(err)
+	bodies, err := w.Bodies(w.Context(), r)
+	w.must(err)
+	for _, o := range all {
+		d, err := w.Delivery(w.Context(), o.Seq)
+		w.must(err)
+		body, kept := bodies[o.Seq]
+		if kept != (d.Body != nil) || string(body) != string(d.Body) || kept && o.Size != int64(len(d.Body)) || !kept && o.Size != -1 {
+			w.Errorf("delivery %d of %d bytes: body %q, size %d", o.Seq, len(d.Body), body, o.Size)
+		}
+		d.Header, d.Body = nil, nil
+		w.same("delivery", o.Delivery, d)
+		var events []inbox.Event
+		for _, e := range collect(w, w.Events(w.Context(), inbox.Query{Delivery: o.Seq})) {
+			if e.Raw, e.Data = nil, nil; e.Index < len(events) {
+				events[e.Index] = e // verified again
+			} else {
+				events = append(events, e)
+			}
+		}
+		w.same("number of events", o.EventCount, len(events))
+		w.same("events", o.Events, events[:min(len(events), inbox.MaxOverviewEvents)])
+		of, err := w.ForwardingsOf(w.Context(), o.Seq)
+		w.must(err)
+		if len(of) == 0 {
+			of = nil
+		}
+		for i := range of {
+			of[i].Sink = inbox.Sink{ID: of[i].Sink.ID, SinkKey: of[i].Sink.SinkKey, Cursor: of[i].Sink.Cursor}
+			if of[i].Waiting != nil {
+				of[i].Waiting.HeldBy, of[i].Waiting.Number = 0, ""
+			}
+		}
+		w.same("forwardings", o.Forwardings, of)
+	}
+	return all
+}
+
+// numbersOf returns the numbers of what is listed.
+func numbersOf(all []inbox.Overview) []int64 {
+	var numbers []int64
+	for _, o := range all {
+		numbers = append(numbers, o.Seq)
+	}
+	return numbers
+}
+
+func listsWithoutBodies(w *world) {
+	w.same("none", numbersOf(w.overviews(inbox.DeliveryRange{})), []int64(nil))
+	var events []string
+	for i := range inbox.MaxOverviewEvents + 3 {
+		events = append(events, event(uuid(i), ""))
+	}
+	w.put("["+strings.Join(events, ",")+"]", inbox.Yes)
+	w.put("not JSON \x00\xff", inbox.Unknown)
+	w.put("[7, "+event(uuid(0), "")+","+event(uuid(1), `,"a":1`)+"]", inbox.No)
+	w.put("[]", inbox.Yes)
+	w.put("", inbox.Unknown)
+	for name, c := range map[string]struct {
+		r    inbox.DeliveryRange
+		want []int64
+	}{
+		"all":          {inbox.DeliveryRange{}, []int64{5, 4, 3, 2, 1}},
+		"from":         {inbox.DeliveryRange{From: 4}, []int64{5, 4}},
+		"to":           {inbox.DeliveryRange{To: 2}, []int64{2, 1}},
+		"between":      {inbox.DeliveryRange{From: 2, To: 3}, []int64{3, 2}},
+		"the newest":   {inbox.DeliveryRange{Limit: 2}, []int64{5, 4}},
+		"newest up to": {inbox.DeliveryRange{To: 4, Limit: 1}, []int64{4}},
+		"behind all":   {inbox.DeliveryRange{From: 6}, nil},
+		"none is so":   {inbox.DeliveryRange{From: 3, To: 2}, nil},
+	} {
+		w.same(name, numbersOf(w.overviews(c.r)), c.want)
+	}
+	_, err := w.Prune(w.Context(), sent.Add(time.Hour))
+	w.must(err)
+	w.same("pruned", w.overviews(inbox.DeliveryRange{Limit: 1})[0].Size, int64(-1))
+}
+
+func listsEventsAsTheyAre(w *world) {
+	w.put("["+event(uuid(1), "")+", 7, "+event(uuid(2), "")+"]", inbox.Unknown)
+	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
+	w.setVerdict(1, inbox.Yes)
+	var marks []inbox.Mark
+	for _, o := range w.overviews(inbox.DeliveryRange{}) {
+		for _, e := range o.Events {
+			marks = append(marks, e.Mark)
+		}
+	}
+	w.same("marks", marks, []inbox.Mark{inbox.Current, inbox.Duplicate, inbox.Anomaly, inbox.Current})
+}
+
+func listsWhatWasForwarded(w *world) {
+	for range 4 {
+		w.deliver("A")
+	}
+	sink := w.sink(&inbox.StartPosition{})
+	other, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}, &inbox.StartPosition{})
+	w.must(err)
+	w.overviews(inbox.DeliveryRange{})
+	w.advance(sink, all)
+	for _, d := range []inbox.Disposition{inbox.Sent, inbox.GivenUp, inbox.Retry} {
+		_, entries := w.claimEntries(sink)
+		w.settleEntry(entries[0], d)
+		w.overviews(inbox.DeliveryRange{})
+	}
+	w.claimEntries(sink)
+	_, err = w.Advance(w.Context(), other.ID, 2, func([]inbox.Event) bool { return false })
+	w.must(err)
+	var got []string
+	for _, o := range w.overviews(inbox.DeliveryRange{}) {
+		line := fmt.Sprint(o.Seq)
+		for _, f := range o.Forwardings {
+			line += fmt.Sprintf(", read %v", f.Read)
+			switch {
+			case f.Waiting != nil:
+				line += fmt.Sprintf(" attempt %d, sending %v, given up %v", f.Waiting.Attempt, f.Waiting.Sending, !f.Waiting.GivenUpAt.IsZero())
+			case !f.SentAt.IsZero():
+				line += fmt.Sprintf(" sent after %d with %d", f.Attempts, f.Status)
+			}
+		}
+		got = append(got, line)
+	}
+	w.same("forwardings", got, []string{
+		"4, read true attempt 0, sending false, given up false, read false",
+		"3, read true attempt 2, sending true, given up false, read false",
+		"2, read true attempt 1, sending false, given up true, read true",
+		"1, read true sent after 1 with 500, read true",
+	})
+}
+
+func listsRefused(w *world) {
+	w.put("[1]", inbox.Yes)
+	first, second := delivery("\x00\xff", inbox.No), delivery("", inbox.No)
+	second.Anomaly = "odd"
+	a, b := w.refuse(first), w.refuse(second)
+	all, err := w.Overviews.Overviews(w.Context(), inbox.DeliveryRange{Refused: true})
+	w.must(err)
+	first.Seq, second.Seq = a, b
+	for i, d := range []inbox.Delivery{second, first} {
+		size := int64(len(d.Body))
+		d.Header, d.Body = nil, nil
+		w.same("refused", all[i], inbox.Overview{Delivery: d, Size: size})
+	}
+	bodies, err := w.Bodies(w.Context(), inbox.DeliveryRange{Refused: true, From: a, To: a})
+	w.must(err)
+	w.same("bodies", bodies, map[int64][]byte{a: []byte("\x00\xff")})
+}
