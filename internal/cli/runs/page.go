@@ -21,9 +21,15 @@ const (
 	maxScan  = 3 * time.Second // for finding them
 )
 
-// ReadList returns what `runs list -o json` prints, no more than limit.
-func ReadList(ctx context.Context, c *command.Call, limit int) ([]Run, error) {
-	all := []Run{}
+// Listed is a run of a list: what `runs list -o json` has, and its state in words.
+type Listed struct {
+	Run
+	StateText string `json:"stateText"`
+}
+
+// ReadList returns runs, newest first and no more than limit.
+func ReadList(ctx context.Context, c *command.Call, limit int) ([]Listed, error) {
+	all := []Listed{}
 	db, err := c.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return all, err
@@ -32,7 +38,7 @@ func ReadList(ctx context.Context, c *command.Call, limit int) ([]Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, newRun(s))
+		all = append(all, Listed{newRun(s), describeState(s)})
 	}
 	return all, nil
 }

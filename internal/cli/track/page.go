@@ -35,7 +35,7 @@ const (
 // which, in which order and how many, given as parameters of a URL. It reads the
 // store alone, as list does.
 func ReadPage(ctx context.Context, c *command.Call, params url.Values) (*Page, error) {
-	o := listOptions{Limit: PageRows}
+	var o listOptions
 	if err := o.set(params); err != nil {
 		return nil, err
 	}
@@ -99,6 +99,7 @@ func (o *listOptions) set(params url.Values) error {
 	const hint = "the parameters are named as the flags of `waybill list`"
 	flags := pflag.NewFlagSet("list", pflag.ContinueOnError)
 	o.register(flags)
+	o.Limit = PageRows
 	for name, values := range params {
 		if flags.Lookup(name) == nil {
 			return command.Usagef(hint, "unknown parameter %s", command.Quoted(name))

@@ -89,7 +89,7 @@ func (l *Line) updated(now time.Time) string {
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
 	checkpoint, phase := (*Line).checkpoint, n.Phase
 	if terminal {
-		phase = n.phaseName
+		phase = n.PhaseName
 		checkpoint = func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalMinute) }
 	}
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
@@ -99,7 +99,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
 		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
 		{Column: render.Column{Name: "STATE", Tally: true, Rank: 5}, Cell: (*Line).state},
-		{Column: render.Column{Name: "STATUS", Tally: true, Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.phaseName(l.Tracking) }},
+		{Column: render.Column{Name: "STATUS", Tally: true, Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.PhaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
 		{Column: render.Column{Name: "CHECKPOINT", Rank: 2}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
@@ -125,7 +125,7 @@ type Listed struct {
 // Listed returns a row of the store for a page.
 func (n StatusNames) Listed(l *Line, now time.Time) Listed {
 	return Listed{
-		TrackingStatus: NewTrackingStatus(*l.Row), StatusText: n.phaseName(l.Tracking), Tone: Tone(n.PhaseStyle(l.Tracking)),
+		TrackingStatus: NewTrackingStatus(*l.Row), StatusText: n.PhaseName(l.Tracking), Tone: Tone(n.PhaseStyle(l.Tracking)),
 		StateText: l.state(), Checkpoint: l.checkpoint(), Source: l.source(), Stale: FreshStyle(l.Tracking, now) != term.Normal,
 	}
 }

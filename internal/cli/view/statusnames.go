@@ -109,8 +109,8 @@ func (n StatusNames) Phase(f query.Tracking) string {
 	return phaseWord(f.Phase)
 }
 
-// phaseName is Phase with a status as its name alone, if it has any.
-func (n StatusNames) phaseName(f query.Tracking) string {
+// PhaseName is Phase with a status as its name alone, if it has any.
+func (n StatusNames) PhaseName(f query.Tracking) string {
 	if f.Phase == ledger.Processed {
 		if name := n.name(f.Status, f.StatusLabel, f.StatusTrack); name != "" {
 			return name

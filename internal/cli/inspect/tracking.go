@@ -1,0 +1,262 @@
+package inspect
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// Limits of what is shown of one tracking.
+const (
+	maxCheckpoints = 500
+	maxVersions    = 100
+	maxChanges     = 50   // of a version
+	maxName        = 1024 // bytes of a referId or number that is asked for
+)
+
+// From these on, time without a checkpoint is marked.
+const (
+	longGap  = 24 * time.Hour     // between two checkpoints
+	longWait = 7 * 24 * time.Hour // since the last one, of what is not delivered
+)
+
+// detailJSON is what is known of a referId or a number.
+type detailJSON struct {
+	Trackings  []partJSON  `json:"trackings"` // as `show -o json` has them: one, or several parcels or orders
+	More       int         `json:"more"`      // trackings that were left out
+	Message    string      `json:"message,omitempty"`
+	AskedAt    *time.Time  `json:"askedAt"` // when the service answered last; null for never
+	Events     []eventJSON `json:"events"`  // the latest first
+	MoreEvents bool        `json:"moreEvents"`
+	ReadAt     time.Time   `json:"readAt"`
+}
+
+// partJSON is one tracking, with what is shown of it.
+type partJSON struct {
+	view.Tracking
+	// What timeline has is left out.
+	NoCheckpoints *struct{} `json:"checkpoints,omitempty"`
+	NoAnomalies   *struct{} `json:"anomalies,omitempty"`
+
+	StatusText string        `json:"statusText"`
+	Tone       string        `json:"tone"`
+	Place      string        `json:"place"`   // of the latest checkpoint
+	Transit    string        `json:"transit"` // of a delivered shipment, in words
+	Header     []fieldJSON   `json:"header"`
+	Notes      []string      `json:"notes"`    // what cannot be right in the tracking as a whole
+	Timeline   []stopJSON    `json:"timeline"` // newest first
+	Earlier    int           `json:"earlier"`  // checkpoints that timeline leaves out
+	Since      *gapJSON      `json:"since"`    // the latest checkpoint, of what is not delivered
+	History    []changesJSON `json:"history"`  // newest first
+	Commands   commandsJSON  `json:"commands"`
+}
+
+type fieldJSON struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// stopJSON is a checkpoint.
+type stopJSON struct {
+	EventType      string     `json:"eventType"`
+	Place          string     `json:"place"`
+	Local          string     `json:"local"`  // by its own clock
+	Offset         string     `json:"offset"` // of that clock, empty if it is not known
+	UTC            string     `json:"utc"`
+	EventTimestamp string     `json:"eventTimestamp"` // as sent
+	GMTTimestamp   string     `json:"GMTTimestamp"`   // likewise
+	Gap            *gapJSON   `json:"gap"`            // since the checkpoint before; null if that is not known
+	Removed        bool       `json:"removed"`        // the latest answer does not have it
+	Anomalies      []markJSON `json:"anomalies"`
+}
+
+type markJSON struct {
+	Kind tracking.AnomalyKind `json:"kind"`
+	Text string               `json:"text"`
+}
+
+// gapJSON is time without a checkpoint.
+type gapJSON struct {
+	Seconds int64  `json:"seconds"`
+	Text    string `json:"text"`
+	Long    bool   `json:"long"`
+}
+
+// changesJSON is a version of a tracking, as `show --history -o json` has it but for
+// checkpoints.
+type changesJSON struct {
+	LearntAt   *time.Time    `json:"learntAt"`
+	LastAt     *time.Time    `json:"lastAt"` // when the last answer came that said the same; null for an event
+	LearntFrom ledger.Source `json:"learntFrom"`
+	ID         string        `json:"id,omitempty"` // of the event
+	Older      bool          `json:"older"`        // older than what was known: it changed nothing
+	StatusText string        `json:"statusText"`
+	Source     string        `json:"source"`
+	Changes    []string      `json:"changes"`
+	More       int           `json:"more"` // changes that were left out
+}
+
+// eventJSON is an event, as `events list -o json` has it.
+type eventJSON struct {
+	view.Event
+	NoData *struct{} `json:"data,omitempty"` // left out: its delivery has it
+	NoRaw  *struct{} `json:"raw,omitempty"`  // likewise
+
+	StatusText string `json:"statusText"`
+	Tone       string `json:"tone"`
+	Trust      string `json:"trust"` // whether it verified, in words
+}
+
+// commandsJSON are commands about a tracking.
+type commandsJSON struct {
+	Show    string `json:"show"`
+	Wait    string `json:"wait"`
+	History string `json:"history"`
+}
+
+// tracking answers with what the store has of one tracking.
+func (p *Page) tracking(r *http.Request) (any, error) {
+	ask := r.URL.Query()
+	referID, number := ask.Get("referId"), ask.Get("trackingNumber")
+	const hint = "such as ?referId=ORD-1 or ?trackingNumber=1Z…"
+	switch {
+	case referID == "" && number == "":
+		return nil, command.Usagef(hint, "name a tracking by referId or trackingNumber")
+	case len(referID) > maxName || len(number) > maxName:
+		return nil, command.Usagef(hint, "a name is longer than %d bytes", maxName)
+	}
+	at := time.Now()
+	s, err := track.ReadStored(r.Context(), p.Call, referID, number)
+	if err != nil {
+		return nil, err
+	}
+	names := view.NewStatusNames(p.Call.Config.Statuses)
+	j := detailJSON{
+		Trackings: []partJSON{}, More: s.More, Message: s.Answer.Message, AskedAt: view.TimeOrNull(s.Asked),
+		Events: []eventJSON{}, MoreEvents: s.Cut, ReadAt: at.UTC(),
+	}
+	for _, t := range s.Trackings {
+		j.Trackings = append(j.Trackings, p.part(names, s.Result, t, at))
+	}
+	for _, e := range s.Events {
+		j.Events = append(j.Events, newEventJSON(names, e))
+	}
+	return j, nil
+}
+
+func newEventJSON(n view.StatusNames, e inbox.Event) eventJSON {
+	return eventJSON{
+		Event: view.NewEvent(e), StatusText: n.Name(e.Status, e.StatusLabel, e.StatusTrack),
+		Tone: view.Tone(n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)), Trust: view.Trust(e),
+	}
+}
+
+func (p *Page) part(n view.StatusNames, res query.Result, t query.Tracking, now time.Time) partJSON {
+	j := partJSON{
+		Tracking: n.Tracking(t), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
+		Header: []fieldJSON{}, Notes: []string{}, Timeline: []stopJSON{}, History: []changesJSON{}, Commands: p.commands(t),
+	}
+	for _, f := range track.Header(n, res, t) {
+		j.Header = append(j.Header, fieldJSON{f.Name, f.Value})
+	}
+	for _, a := range t.Anomalies {
+		j.Notes = append(j.Notes, view.Anomalies([]tracking.Anomaly{a}, render.LocalMinute))
+	}
+	if d := t.Transit(); d > 0 {
+		j.Transit = view.Duration(d)
+	}
+	timeline := t.Timeline()
+	if len(timeline) > 0 {
+		j.Place = view.Place(timeline[0].Checkpoint)
+	}
+	if at := t.Times().Checkpoint; !at.IsZero() && at.Before(now) && !t.Delivered() {
+		j.Since = newGapJSON(now.Sub(at), longWait)
+	}
+	j.Earlier = max(len(timeline)-maxCheckpoints, 0)
+	for i, e := range timeline[:len(timeline)-j.Earlier] {
+		j.Timeline = append(j.Timeline, newStopJSON(e, timeline[i+1:]))
+	}
+	for _, v := range slices.Backward(t.Versions[max(len(t.Versions)-maxVersions, 0):]) {
+		j.History = append(j.History, newChangesJSON(n, v))
+	}
+	return j
+}
+
+func newChangesJSON(n view.StatusNames, v query.Version) changesJSON {
+	all := n.Changes(v, view.LocalCheckpoint)
+	j := changesJSON{
+		LearntAt: view.TimeOrNull(v.Learnt), LastAt: view.TimeOrNull(v.Last), LearntFrom: ledger.FromQuery, ID: v.ID, Older: v.Change.Older,
+		StatusText: n.VersionStatus(v), Source: view.VersionSource(v), Changes: all[:min(len(all), maxChanges)],
+	}
+	if j.More = len(all) - len(j.Changes); v.Event {
+		j.LearntFrom = ledger.FromEvent
+	}
+	return j
+}
+
+// newStopJSON returns a checkpoint; earlier are those below it.
+func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
+	j := stopJSON{
+		EventType: e.Event, Place: view.Place(e.Checkpoint), UTC: view.UTCMinute(e.UTC), Local: e.Local,
+		EventTimestamp: e.Local, GMTTimestamp: e.UTC, Removed: e.Removed(), Anomalies: []markJSON{},
+	}
+	at, zoned := e.Time()
+	if !at.IsZero() {
+		j.Local = at.Format("2006-01-02 15:04")
+	}
+	if zoned {
+		j.Offset = at.Format("-07:00")
+	}
+	for _, a := range e.Anomalies {
+		j.Anomalies = append(j.Anomalies, markJSON{a.Kind, view.Anomalies([]tracking.Anomaly{a}, render.LocalMinute)})
+	}
+	if e.Removed() {
+		return j
+	}
+	if i := slices.IndexFunc(earlier, func(e tracking.Entry) bool { return !e.Removed() }); i >= 0 {
+		is, was := utc(e), utc(earlier[i])
+		if !is.IsZero() && !was.IsZero() {
+			j.Gap = newGapJSON(is.Sub(was), longGap)
+		}
+	}
+	return j
+}
+
+// utc returns the time of a checkpoint, zero if it can't be read.
+func utc(e tracking.Entry) time.Time {
+	t, err := time.Parse(time.RFC3339, e.UTC)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func newGapJSON(d, long time.Duration) *gapJSON {
+	return &gapJSON{int64(d / time.Second), view.Duration(d), d >= long}
+}
+
+// commands returns commands about a tracking.
+func (p *Page) commands(t query.Tracking) commandsJSON {
+	ref := []string{cmp.Or(t.ReferID, t.Number)}
+	switch {
+	case strings.HasPrefix(ref[0], "-") && t.ReferID != "": // it would be read as a flag
+		ref = []string{"--refer-id=" + ref[0]}
+	case t.ReferID == "":
+		ref = append(ref, "--by", "tracking-number")
+	}
+	line := func(verb string, flags ...string) string {
+		return p.Call.CommandLine(slices.Concat([]string{verb}, ref, flags)...)
+	}
+	return commandsJSON{Show: line("show"), Wait: line("wait"), History: line("show", "--history")}
+}
