@@ -80,6 +80,7 @@ func TestScripts(t *testing.T) {
 			"plain":      plain,
 			"absent":     absent,
 			"send":       send,
+			"page":       page,
 			"posted":     posted,
 			"status":     status,
 

@@ -5,6 +5,7 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -70,7 +71,7 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.ExistingStore(ctx)
+	db, err := openStore(ctx, c, o.ReadOnly)
 	if err != nil {
 		return err
 	}
@@ -87,8 +88,8 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { ended <- p.Run(serving) }()
-	if db == nil {
-		c.IO.Note("No store yet at %s; the page shows it once there is one", c.Config.Store)
+	if place, _, err := c.StorePlace(); db == nil && err == nil {
+		c.IO.Note("No store yet at %s; the page shows it once there is one", place)
 	}
 	if err := announce(ctx, c, p.SecretURL(), o.ReadyFile); err != nil {
 		stop()
@@ -148,5 +149,9 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 		return nil, command.Usagef(hint+"; to see the page from elsewhere, forward a port with ssh -L", "--ui-addr %s is no loopback address", addr)
 	}
 	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr)
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, &command.ExitError{Code: command.Failed, Err: fmt.Errorf("listen on %s: %w", addr, err), Hint: "pass another --ui-addr; port 0 uses a free port"}
+	}
+	return l, nil
 }

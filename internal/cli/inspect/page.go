@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/redact"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // How often streams look for something new.
@@ -93,7 +94,22 @@ func (p *Page) Run(ctx context.Context) error {
 }
 
 // store returns the store; nil if there is none yet.
-func (p *Page) store(ctx context.Context) (*app.Store, error) { return p.Call.ExistingStore(ctx) }
+func (p *Page) store(ctx context.Context) (*app.Store, error) {
+	return openStore(ctx, p.Call, p.ReadOnly)
+}
+
+// openStore returns the store; nil if there is none yet. Nothing is written through one
+// that is read-only, not even to update what is known of trackings.
+func openStore(ctx context.Context, c *command.Call, readOnly bool) (*app.Store, error) {
+	if !readOnly {
+		return c.ExistingStore(ctx)
+	}
+	db, err := c.ReadOnlyStore(ctx)
+	if errors.Is(err, store.ErrNotThere) {
+		return nil, nil //nolint:nilnil // no store is an answer, not a failure
+	}
+	return db, err
+}
 
 // changed returns a channel that is closed when there may be something new in the
 // store, at most some times a second. It is a hint.

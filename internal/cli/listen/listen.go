@@ -60,9 +60,12 @@ status, statusTrack, number or a JSON pointer such as /data/summary/statusLabel;
 VALUE may end with a *. A new target gets deliveries from now on, a known one also
 those it missed. Failed attempts are repeated for a day or 20 times; deliveries about
 the same tracking number are sent in order. --target-header adds a header for a
-target; its value is read once at the start.`,
+target; its value is read once at the start.
+
+--ui also serves a live page of what arrives, at an address of its own that only this
+computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
-			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'"),
+			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "waybill listen --ui --forward-to 3000"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runListen(ctx, c, o)
