@@ -96,6 +96,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// reservedAddresses is how many addresses a script has, RESERVED1 and so on, for servers
+// whose address must stay theirs once they have ended.
+const reservedAddresses = 9
+
 // setup gives every script a home of its own and the inputs of testdata.
 func setup(e *testscript.Env) error {
 	inputs, err := filepath.Abs("../../testdata/input")
@@ -113,6 +117,13 @@ func setup(e *testscript.Env) error {
 	e.Setenv("TZ", "UTC")
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "NO_COLOR", "CLICOLOR_FORCE", "HTTPS_PROXY", "HTTP_PROXY"} {
 		e.Setenv(name, "")
+	}
+	for i := range reservedAddresses {
+		addr, err := reserve(e)
+		if err != nil {
+			return err
+		}
+		e.Setenv(fmt.Sprintf("RESERVED%d", i+1), addr)
 	}
 	if onServer() {
 		return giveSchemas(e)
