@@ -23,6 +23,7 @@ var rooms = map[string][]string{
 	// Edges: one foreign technology each.
 	"internal/term":      {"internal/redact"},
 	"internal/render":    {"internal/term", "internal/xlsx"},
+	"internal/report":    {"internal/term"},
 	"internal/shell":     {},
 	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
 	"internal/buildinfo": {},
@@ -103,7 +104,7 @@ func commands(own ...string) []string {
 // program lists what the composition may put together.
 var program = []string{
 	"internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace", "internal/carriers", "internal/shell",
-	"internal/term", "internal/render", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
+	"internal/term", "internal/render", "internal/report", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
 	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
 	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings", "internal/inspect",

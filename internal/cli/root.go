@@ -95,6 +95,7 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"wait", track.NewWait},
 		{"list", track.NewList},
 		{"stats", track.NewStats},
+		{"report", track.NewReport},
 		{"compare", compare.New},
 		{"listen", listen.New},
 		{"inspect", inspect.New},

@@ -234,7 +234,7 @@ var tableless = []string{
 	"api", "completion bash", "completion fish", "completion powershell", "completion zsh",
 	"auth login", "auth logout", "auth status", "config edit", "config get", "config set", "config unset", "init", "profile use",
 	"demo", "doctor", "events export", "events import", "events prune",
-	"events readmit", "events show", "help", "inspect", "listen", "observed export", "probe", "runs dismiss", "runs prune", "sandbox",
+	"events readmit", "events show", "help", "inspect", "listen", "observed export", "probe", "report", "runs dismiss", "runs prune", "sandbox",
 	"signature explain", "signature learn", "signature promote", "signature schemes show", "signature schemes test", "signature sign",
 	"store backup", "store check", "store copy", "store erase", "store path", "store prune", "store schema", "support bundle", "version",
 }

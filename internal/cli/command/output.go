@@ -127,7 +127,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		return nil, err
 	}
 	if path != "" && path != StdinName {
-		if err := spare(cmd, a, path); err != nil {
+		if err := spare(cmd, a.Sources(FlagsOf(cmd)), "out", path); err != nil {
 			return nil, err
 		}
 		if o.file, err = NewAtomicFile(cmd.Context(), path); err != nil {

@@ -9,41 +9,42 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// spare returns an error if a result may not be written to path: what is there is read
+// Spare returns an error if the file of a flag may not be written: what is there is read
 // by the command, is a configuration file, or a store.
-func spare(cmd *cobra.Command, a *app.App, path string) error {
+func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
+
+func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
 	there, err := os.Stat(path)
 	if err != nil || !there.Mode().IsRegular() {
 		return nil //nolint:nilerr // nothing is lost
 	}
-	for _, name := range named(cmd) {
+	for _, name := range named(cmd, flag) {
 		if info, err := os.Stat(name); err == nil && os.SameFile(info, there) {
-			return Usagef("use another file name", "--out %s is a file that the command line names elsewhere", path)
+			return Usagef("use another file name", "--%s %s is a file that the command line names elsewhere", flag, path)
 		}
 	}
-	if paths, err := config.Locate(a.Sources(FlagsOf(cmd))); err == nil {
+	if paths, err := config.Locate(sources); err == nil {
 		for _, name := range []string{paths.User, paths.Project} {
 			if info, err := os.Stat(name); err == nil && os.SameFile(info, there) {
-				return Usagef("use another file name", "--out %s is the configuration", path)
+				return Usagef("use another file name", "--%s %s is the configuration", flag, path)
 			}
 		}
 	}
 	if isDatabase(path) {
-		return Usagef("use another file name", "--out %s is a database, such as a store", path)
+		return Usagef("use another file name", "--%s %s is a database, such as a store", flag, path)
 	}
 	return nil
 }
 
-// named returns all that a command line names but its --out.
-func named(cmd *cobra.Command) []string {
+// named returns all that a command line names but the value of one flag.
+func named(cmd *cobra.Command, flag string) []string {
 	names := cmd.Flags().Args()
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, ok := f.Value.(pflag.SliceValue); {
-		case f.Name == "out":
+		case f.Name == flag:
 		case ok:
 			names = append(names, list.GetSlice()...)
 		default:

@@ -57,16 +57,21 @@ func newSums(names view.StatusNames, groups []ledger.Group, now time.Time) *sums
 			arrived = ledger.Sighting{Status: g.Status, StatusLabel: g.StatusLabel, StatusTrack: g.StatusTrack}.Delivered()
 			delivered[key] = arrived
 		}
-		age := -1
-		if !g.Created.IsZero() {
-			age = ageOf(int64(max(now.Sub(g.Created), 0) / day))
-		}
 		s.all.add(g, arrived)
 		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, arrived)
-		portionOf(s.ages, age).add(g, arrived)
+		portionOf(s.ages, ageOfGroup(g, now)).add(g, arrived)
 		portionOf(s.runs, g.Run).add(g, arrived)
 	}
 	return s
+}
+
+// ageOfGroup returns the place in ageStarts of the age of trackings, -1 if no run brought
+// them in.
+func ageOfGroup(g ledger.Group, now time.Time) int {
+	if g.Created.IsZero() {
+		return -1
+	}
+	return ageOf(int64(max(now.Sub(g.Created), 0) / day))
 }
 
 // ageOf returns the place in ageStarts of an age in days.
@@ -184,7 +189,7 @@ func (s *sums) json(withTransit bool) sumsJSON {
 		j.ByCarrier = append(j.ByCarrier, c)
 	}
 	starts := ageStarts()
-	for _, age := range s.agesInOrder() {
+	for _, age := range agesInOrder(s.ages) {
 		a := ageJSON{Trackings: s.ages[age].trackings, Delivered: s.ages[age].delivered}
 		if age >= 0 {
 			a.FromDays = &starts[age]
@@ -229,8 +234,8 @@ func (s *sums) carriersByCount() []*portion {
 }
 
 // agesInOrder returns the ages, the youngest first and last what has none.
-func (s *sums) agesInOrder() []int {
-	return slices.SortedFunc(maps.Keys(s.ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
+func agesInOrder[V any](ages map[int]V) []int {
+	return slices.SortedFunc(maps.Keys(ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
 }
 
 // runsInOrder returns the runs, the newest first.
@@ -310,7 +315,7 @@ func (s *sums) sections(stats bool) []section {
 		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), *p})
 	}
 	age := section{title: "age", delivered: true}
-	for _, a := range s.agesInOrder() {
+	for _, a := range agesInOrder(s.ages) {
 		age.lines = append(age.lines, sumLine{ageName(a), *s.ages[a]})
 	}
 	run := section{title: "first run", delivered: true}

@@ -84,7 +84,21 @@ func (s *Summary) AddResult(res query.Result) {
 }
 
 // AddCount counts trackings that the store has counted by status.
-func (s *Summary) AddCount(c ledger.StatusCount) {
+func (s *Summary) AddCount(c ledger.StatusCount) { s.add(standingOfCount(c), c.Trackings) }
+
+// Name returns what the summary calls the status of trackings that were counted as c.
+func (s *Summary) Name(c ledger.StatusCount) string {
+	key := standingOfCount(c)
+	if name, counted := s.named()[key]; counted {
+		return name
+	}
+	if key.phase != ledger.Processed {
+		return phaseWord(key.phase)
+	}
+	return s.names.Name(key.status, key.label, key.track)
+}
+
+func standingOfCount(c ledger.StatusCount) standing {
 	key := standing{c.Phase, c.Status, c.StatusLabel, c.StatusTrack}
 	switch {
 	case c.Phase != "":
@@ -95,7 +109,7 @@ func (s *Summary) AddCount(c ledger.StatusCount) {
 	default:
 		key.phase = unreported(c.State)
 	}
-	s.add(key, c.Trackings)
+	return key
 }
 
 // Recount counts the trackings of a result again, which were counted as was before,

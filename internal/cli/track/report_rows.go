@@ -1,0 +1,163 @@
+package track
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/report"
+)
+
+// Lengths of texts of a tracking in a report, in characters: an identifier may be longer
+// than those of any carrier, and all rows stay within bounds.
+const (
+	maxIdentifier = 120
+	maxText       = 160
+)
+
+// reportRow is a tracking that a report may show.
+type reportRow struct {
+	standing
+	stuck                                     bool
+	reference, number, carrier, event, latest string
+	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
+}
+
+func (r *reporter) newRow(st ledger.TrackingStatus, stuck bool) reportRow {
+	k := reportRow{
+		standing: r.standing(ledger.GroupOf(st).StatusCount), stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
+		carrier: shorten(r.maskText(st.Carrier()), maxName), event: st.Reason, moved: st.Sent,
+	}
+	if seen := st.Sighting; seen != nil {
+		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
+		if !k.checkpoint.IsZero() {
+			k.moved = k.checkpoint
+		}
+	}
+	k.event = shorten(k.event, maxText)
+	return k
+}
+
+// The ranks of rows: the first ones are kept where there is no room for all, and stand
+// first.
+const (
+	rankProblem = iota
+	rankStuck
+	rankUnderWay
+	rankNotReported
+	rankDelivered
+	ranks
+)
+
+func (r *reportRow) rank() int {
+	switch {
+	case r.class == report.Problem:
+		return rankProblem
+	case r.stuck:
+		return rankStuck
+	case r.class == report.UnderWay:
+		return rankUnderWay
+	case r.class == report.NotReported:
+		return rankNotReported
+	}
+	return rankDelivered
+}
+
+// size is how many bytes a row takes, roughly.
+func (r *reportRow) size() int {
+	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest)
+}
+
+// reportRows keeps rows in bounded memory: no more than a page has room for, the latest
+// of each rank.
+type reportRows struct {
+	byRank      [ranks][]reportRow
+	rows, bytes int
+}
+
+// add adds a row, and drops others while there are too many.
+func (s *reportRows) add(row reportRow) {
+	rank := row.rank()
+	s.byRank[rank] = append(s.byRank[rank], row)
+	s.rows++
+	s.bytes += row.size()
+	for last := ranks - 1; s.rows > report.MaxRows || s.bytes > report.MaxBytes; {
+		if len(s.byRank[last]) == 0 {
+			last--
+			continue
+		}
+		s.rows--
+		s.bytes -= s.byRank[last][0].size()
+		s.byRank[last][0] = reportRow{}
+		s.byRank[last] = s.byRank[last][1:]
+	}
+}
+
+// maxListed is how many problems, and how many stuck trackings, a report lists first.
+const maxListed = 8
+
+// giveTo gives the rows to a page, in its order: the latest problems and those that are
+// stuck for the longest time first, then the trackings that were created last.
+func (s *reportRows) giveTo(p *report.Page, r *reporter) {
+	longest := func(a, b reportRow) int { return a.moved.Compare(b.moved) }
+	var stuck []reportRow
+	for rank := range s.byRank {
+		slices.Reverse(s.byRank[rank])
+		for _, row := range s.byRank[rank] {
+			if row.stuck {
+				stuck = append(stuck, row)
+			}
+		}
+	}
+	slices.SortStableFunc(s.byRank[rankProblem], func(a, b reportRow) int { return longest(b, a) })
+	slices.SortStableFunc(s.byRank[rankStuck], longest)
+	slices.SortStableFunc(stuck, longest)
+	p.FirstProblems = r.shown(s.byRank[rankProblem][:min(maxListed, len(s.byRank[rankProblem]))])
+	p.FirstStuck = r.shown(stuck[:min(maxListed, len(stuck))])
+	for _, ranked := range s.byRank {
+		p.Rows = append(p.Rows, r.shown(ranked)...)
+	}
+}
+
+// shown returns rows as the report shows them.
+func (r *reporter) shown(rows []reportRow) []report.Row {
+	all := make([]report.Row, len(rows))
+	for i := range rows {
+		all[i] = r.row(&rows[i])
+	}
+	return all
+}
+
+// row returns a tracking as the report shows it.
+func (r *reporter) row(k *reportRow) report.Row {
+	row := report.Row{Class: k.class, Carrier: k.carrier, Status: k.name, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated)}
+	if k.stuck {
+		row.Stuck = view.Duration(r.now.Sub(k.moved))
+	}
+	if r.masked {
+		return row
+	}
+	row.Reference, row.Number, row.Event = k.reference, k.number, k.event
+	if row.Checkpoint == "" {
+		row.Checkpoint = view.ServiceTime(k.latest, render.LocalMinute)
+	}
+	return row
+}
+
+// zoneOffset is the layout of an offset.
+const zoneOffset = "-07:00"
+
+// time shows a time, with its offset if that is not the one of the page.
+func (r *reporter) time(t time.Time) string {
+	layout := "2006-01-02 15:04"
+	switch t = t.Local(); {
+	case t.IsZero():
+		return ""
+	case t.Format(zoneOffset) != r.now.Local().Format(zoneOffset):
+		layout += " " + zoneOffset
+	}
+	return t.Format(layout)
+}

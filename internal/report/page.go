@@ -1,0 +1,108 @@
+package report
+
+import (
+	"bytes"
+	"io"
+)
+
+// Limits of a page. What is beyond them is not in its table, and the page says so.
+const (
+	MaxRows  = 10_000    // of the table
+	MaxBytes = 5_000_000 // of the page
+)
+
+// Class is how a tracking stands.
+type Class int
+
+// The classes, in the order in which charts stack them.
+const (
+	Delivered Class = iota
+	UnderWay
+	Problem
+	NotReported
+)
+
+// Split is how many trackings are in each class.
+type Split [4]int64
+
+// Total returns how many there are.
+func (s Split) Total() int64 { return s[Delivered] + s[UnderWay] + s[Problem] + s[NotReported] }
+
+// Page is what a report shows. Texts may be anything: they are escaped.
+type Page struct {
+	Number func(int64) string // shows a count
+
+	Title   string
+	Facts   []Fact // whose trackings, when the report was made, what was selected
+	Summary string // of all trackings, as a line
+	Masked  bool   // rows have no identifiers and no texts of events
+
+	Counts     Split
+	Stuck      int64
+	StuckText  string   // since when a tracking counts as stuck, such as "for 7 days"
+	Delivered  string   // their share
+	Exceptions []Line   // statuses of problems
+	Periods    []Period // by the time at which trackings were created
+	NoPeriod   int64    // trackings of which that time is not known
+	Sums       []Table
+
+	FirstProblems, FirstStuck []Row // that stand before the table
+
+	Rows    []Row  // what needs attention first
+	Zone    string // offset of the times of rows that have none, such as +01:00
+	Command string // writes all trackings; shown if the table has not all
+}
+
+// Fact is a line of the head of a page.
+type Fact struct{ Name, Value string }
+
+// Period is a part of the time, with a bar for each of its units.
+type Period struct {
+	Title string
+	Unit  string // day, week or month
+	Bars  []Bar
+}
+
+// Bar is how the trackings of a unit of time stand.
+type Bar struct {
+	Name string // of the unit
+	Axis string // the same in short
+	Split
+}
+
+// Table is counts with a bar for each.
+type Table struct {
+	Title, Note string
+	Columns     []string // first that of the names; the bar has none
+	Lines       []Line
+}
+
+// Line is a line of it.
+type Line struct {
+	Name  string
+	Cells []string
+	Split // of its bar
+}
+
+// Row is a tracking. Times have their offset if it is not that of the page.
+type Row struct {
+	Reference, Number, Carrier, Status, Event, Checkpoint, Updated string
+
+	Class Class
+	Stuck string // how long there was no checkpoint, such as "9 days"; empty if it is not stuck
+}
+
+// Write writes the page and returns how many of its rows it has.
+func Write(w io.Writer, p *Page) (shown int, err error) {
+	var head, rows writer
+	p.writeHead(&head)
+	tail := p.tail()
+	shown = p.writeRows(&rows, MaxBytes-head.Len()-tail.Len()-sizeOfTable)
+	p.writeTableHead(&head, shown)
+	for _, part := range []*bytes.Buffer{&head.Buffer, &rows.Buffer, &tail.Buffer} {
+		if _, err := part.WriteTo(w); err != nil {
+			return 0, err
+		}
+	}
+	return shown, nil
+}
