@@ -73,7 +73,7 @@ func (c canary) in(text []byte) (string, bool) {
 type canaryTest struct {
 	*testing.T
 	key, hook, password canary
-	home                string
+	home, docs          string
 	service, server     string // URL of the service; address of a PostgreSQL server that refuses everybody
 	asked               atomic.Int64
 	runs                atomic.Int64

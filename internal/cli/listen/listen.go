@@ -204,10 +204,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		g.Go(func() error { return s.page.Run(serving) })
 	}
 	printing.Lock()
-	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o.ReadyFile)
-	if err == nil && s.page != nil {
-		err = o.UI.announce(until, s.call, s.page.SecretURL())
-	}
+	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
 	printing.Unlock()
 	if err != nil {
 		stopFollowing()

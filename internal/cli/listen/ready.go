@@ -28,9 +28,15 @@ type targetJSON struct {
 }
 
 // announce says where deliveries are taken, how they are verified, where they are
-// stored and what they are forwarded to.
-func (s *server) announce(ctx context.Context, url, readyFile string) error {
-	if err := command.WriteReadyFile(ctx, url, readyFile); err != nil {
+// stored and what they are forwarded to, and where the page is.
+func (s *server) announce(ctx context.Context, url string, o listenOptions) error {
+	if s.page != nil {
+		if err := command.WriteReadyFile(ctx, s.page.SecretURL(), o.UI.File); err != nil {
+			return err
+		}
+		s.call.IO.Note("Inspector: %s", s.page.SecretURL())
+	}
+	if err := command.WriteReadyFile(ctx, url, o.ReadyFile); err != nil {
 		return err
 	}
 	w := s.call.Config.Webhook

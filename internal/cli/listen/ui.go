@@ -47,12 +47,3 @@ func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, liste
 		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: listener, Arrivals: s.receiver.Subscribe(),
 	})
 }
-
-// announce publishes the page's URL.
-func (o *uiOptions) announce(ctx context.Context, c *command.Call, url string) error {
-	if err := command.WriteReadyFile(ctx, url, o.File); err != nil {
-		return err
-	}
-	c.IO.Note("Inspector: %s", url)
-	return nil
-}

@@ -1,0 +1,134 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documentedRoute finds the routes of the page in its document.
+var documentedRoute = regexp.MustCompile("(?m)^### `(GET|POST) /api/v1(/[^ `]*)`$")
+
+// askPage opens the page of a command, and checks all that it answers: every documented
+// route, about everything that the store has.
+func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags ...string) {
+	c.Helper()
+	document, err := os.ReadFile(filepath.Join(c.docs, "inspector.md"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Token") != c.key.secret {
+			c.Errorf("the target got %q as its header", r.Header.Get("X-Token"))
+		}
+		w.Header().Set("X-Echo", r.Header.Get("X-Token"))
+		_, _ = io.WriteString(w, "not found: "+r.Header.Get("X-Token"))
+	}))
+	defer target.Close()
+	file := filepath.Join(folder, "page.url")
+	args := append(append([]string{}, flags...), "--target-header", "X-Token=env:WAYBILL_API_KEY", "--debug", "-v", "-o", "jsonl", "--timeout", "20s")
+	switch flags[0] {
+	case "inspect":
+		args = append(args, "--ready-file", file, "--to", target.URL)
+	default:
+		args = append(args, "--ui", "--ui-file", file, "--forward-to", target.URL, "--from", "beginning")
+	}
+	asked := 0
+	c.runUntil(func() {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			c.Error(err)
+			return
+		}
+		defer os.Remove(file)
+		jar, _ := cookiejar.New(nil)
+		browser := &http.Client{Jar: jar}
+		defer browser.CloseIdleConnections()
+		where := strings.TrimSpace(string(text))
+		base, _, _ := strings.Cut(where, "/?")
+		var session struct{ Token string }
+		ask := func(method, address, body string) []byte {
+			asked++
+			req, err := http.NewRequestWithContext(c.Context(), method, address, strings.NewReader(body))
+			if err != nil {
+				c.Error(err)
+				return nil
+			}
+			req.Header.Set("Waybill-Token", session.Token)
+			req.Header.Set("Content-Type", "application/json")
+			resp, err := browser.Do(req)
+			if err != nil {
+				c.Error(err)
+				return nil
+			}
+			defer resp.Body.Close()
+			var answer []byte
+			if resp.Header.Get("Content-Type") == "text/event-stream" {
+				lines := bufio.NewScanner(resp.Body)
+				lines.Buffer(nil, 1<<20)
+				for lines.Scan() && !strings.HasPrefix(lines.Text(), "data: ") {
+				}
+				answer = lines.Bytes()
+			} else if answer, err = io.ReadAll(resp.Body); err != nil {
+				c.Error(err)
+			}
+			if resp.StatusCode >= 500 {
+				c.Errorf("%s %s: %d %s", method, address, resp.StatusCode, answer)
+			}
+			if resp.Header.Get("Content-Disposition") == "" { // the bytes that came are those that came
+				c.check(strings.Join(args, " ")+": "+method+" "+address, answer)
+			}
+			return answer
+		}
+		ask("GET", where, "")
+		if err := json.Unmarshal(ask("GET", base+"/api/v1/session", ""), &session); err != nil {
+			c.Error(err)
+		}
+		for _, route := range documentedRoute.FindAllStringSubmatch(string(document), -1) {
+			for _, id := range []string{"1", "2", "3", "refused:1", "99"} {
+				address := base + "/api/v1" + strings.ReplaceAll(route[2], "{id}", id)
+				if route[1] == "POST" {
+					ask("POST", address, `{"target":"1","sign":false}`)
+					ask("POST", address, `{"target":"1","sign":true,"body":"{}"}`)
+					ask("POST", address, `{"target":"9"}`)
+					continue
+				}
+				for _, query := range []string{"", "?target=1", "?target=1&sign=1", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?filter=" + url.QueryEscape("event=*"), "?search=delivered"} {
+					ask("GET", address+query, "")
+				}
+				if !strings.Contains(route[2], "{id}") {
+					break
+				}
+			}
+		}
+	}, folder, way, nil, args...)
+	if asked < 5 {
+		c.Errorf("%v: %d requests to the page", flags, asked)
+	}
+}
+
+// The page shows no secret, to whom it may concern or not.
+func TestPageShowsNoSecret(t *testing.T) {
+	docs, err := filepath.Abs("../../docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &canaryTest{T: t, key: newCanary("key"), hook: newCanary("hook"), password: newCanary("password"), home: t.TempDir(), docs: docs}
+	service := httptest.NewServer(c.echo())
+	defer service.Close()
+	c.service = service.URL
+	way := c.ways()[0]
+	folder := c.prepare(way)
+	c.askPage(folder, way, "inspect")
+	c.askPage(folder, way, "listen")
+	c.checkFolder("the page", folder)
+}
