@@ -89,6 +89,11 @@ func (f Filter) String() string {
 	return strings.Join(parts, ",")
 }
 
+// ReadsBytes reports whether a condition is about the bytes of an event.
+func (f Filter) ReadsBytes() bool {
+	return slices.ContainsFunc(f.terms, func(t term) bool { return t.path != nil })
+}
+
 // Match reports whether every condition holds for e. A condition on something
 // that e lacks does not hold.
 func (f Filter) Match(e inbox.Event) bool {

@@ -17,7 +17,7 @@ import (
 // Call returns a call of a command with these settings, written as in the
 // environment, and a home of its own; and what it prints on standard output
 // and standard error. The call is closed at the end of the test.
-func Call(t *testing.T, env ...string) (c *command.Call, stdout, stderr *bytes.Buffer) {
+func Call(t testing.TB, env ...string) (c *command.Call, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	home := t.TempDir()

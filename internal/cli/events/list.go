@@ -96,16 +96,20 @@ func (o listOptions) query() (inbox.Query, error) {
 	return q, nil
 }
 
-// parseFilter reads --filter. A status may have its name in the configuration.
-func parseFilter(c *command.Call, s string) (forward.Filter, error) {
-	names := view.NewStatusNames(c.Config.Statuses)
+// ParseFilter reads a filter of events. A status may have its name in the configuration.
+func ParseFilter(names view.StatusNames, s string) (forward.Filter, error) {
 	parts := strings.Split(s, ",")
 	for i, part := range parts {
 		if status, ok := strings.CutPrefix(part, "status="); ok {
 			parts[i] = "status=" + names.Sent(status)
 		}
 	}
-	f, err := forward.ParseFilter(strings.Join(parts, ","))
+	return forward.ParseFilter(strings.Join(parts, ","))
+}
+
+// parseFilter reads --filter.
+func parseFilter(c *command.Call, s string) (forward.Filter, error) {
+	f, err := ParseFilter(view.NewStatusNames(c.Config.Statuses), s)
 	if err != nil {
 		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
 	}

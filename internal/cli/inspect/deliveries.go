@@ -1,6 +1,258 @@
 package inspect
 
-import "github.com/waybill-cli/waybill/internal/inspect"
+import (
+	"context"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// How many rows an answer has, if the request does not say and at most.
+const (
+	defaultRows = 100
+	maxRows     = 500
+)
 
 // deliveryRoutes are the routes of the list of deliveries.
-func (p *Page) deliveryRoutes() []inspect.Route { return nil }
+func (p *Page) deliveryRoutes() []inspect.Route {
+	return []inspect.Route{{Method: http.MethodGet, Pattern: "/deliveries", Serve: func(r *http.Request) (any, error) { return p.listDeliveries(r) }}}
+}
+
+// rowJSON is a delivery in a list.
+type rowJSON struct {
+	ID            string              `json:"id"`       // refused:N of a refused one
+	Delivery      int64               `json:"delivery"` // its number
+	ReceivedAt    time.Time           `json:"receivedAt"`
+	From          string              `json:"from"`
+	Method        string              `json:"method"`
+	Path          string              `json:"path"`
+	Bytes         *int64              `json:"bytes"` // of its body; null once it was pruned
+	Verified      inbox.Verified      `json:"verified"`
+	Authenticated bool                `json:"bodyAuthenticated"` // verified, and the signature covers the body
+	Reason        webhook.Reason      `json:"reason"`
+	Synthetic     bool                `json:"synthetic"` // made up by `events send`
+	Anomaly       string              `json:"anomaly"`
+	Events        []rowEventJSON      `json:"events"` // the first ones
+	EventCount    int                 `json:"eventCount"`
+	Forwarding    []events.Forwarding `json:"forwarding"` // without reply and noListener
+}
+
+// rowEventJSON is an event of a delivery in a list.
+type rowEventJSON struct {
+	ID             string `json:"id"`
+	Type           string `json:"type"`
+	Event          string `json:"event"`
+	TrackingNumber string `json:"trackingNumber"`
+	Status         any    `json:"status"`
+	StatusText     string `json:"statusText"` // as tables show it
+	Tone           string `json:"tone"`
+	LatestEvent    string `json:"latestEvent"`
+	Anomaly        string `json:"anomaly,omitempty"`
+}
+
+// rows returns deliveries as a list shows them.
+func (p *Page) rows(all []inbox.Overview, refused bool) []rowJSON {
+	names := view.NewStatusNames(p.Call.Config.Statuses)
+	rows := make([]rowJSON, len(all))
+	for i, o := range all {
+		j := rowJSON{
+			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: o.Path,
+			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
+			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount, Forwarding: make([]events.Forwarding, len(o.Forwardings)),
+		}
+		if o.Size >= 0 {
+			j.Bytes = &o.Size
+		}
+		for n, e := range o.Events {
+			j.Synthetic = j.Synthetic || e.Synthetic
+			j.Events[n] = rowEventJSON{
+				ID: e.ID(), Type: view.EventType(e.Mark), Event: e.Kind, TrackingNumber: e.TrackingNumber, Status: view.JSONOrNull(e.Status),
+				StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
+				LatestEvent: e.LatestEvent, Anomaly: e.Anomaly,
+			}
+		}
+		for n, f := range o.Forwardings {
+			j.Forwarding[n] = events.NewForwarding(o.Seq, f, nil)
+			j.Forwarding[n].Reply, j.Forwarding[n].NoListener = "", false
+		}
+		rows[i] = j
+	}
+	return rows
+}
+
+// listJSON is an answer with a part of the list.
+type listJSON struct {
+	Deliveries []rowJSON `json:"deliveries"` // newest first
+	First      int64     `json:"first"`      // the smallest number there is, 0 if there is none
+	Last       int64     `json:"last"`       // the largest
+	Total      int64     `json:"total"`
+	Next       *int64    `json:"next"`     // what before must be to continue; null at the end
+	Examined   int       `json:"examined"` // deliveries
+}
+
+// listQuery says which rows are asked for.
+type listQuery struct {
+	inbox.DeliveryRange
+	matcher
+
+	empty bool // the range has no numbers
+}
+
+// parseListQuery reads the parameters of a list.
+func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
+	m, refused, err := p.parseMatcher(v)
+	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: refused}, matcher: m}
+	if err != nil {
+		return q, err
+	}
+	for _, name := range []string{"from", "to", "after", "before", "limit"} {
+		if v.Get(name) == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(v.Get(name), 10, 64)
+		if err != nil || n < 0 {
+			return q, command.Usagef("use a whole number from 0 up", "%s=%s is not a number of a delivery", name, v.Get(name))
+		}
+		switch name {
+		case "from":
+			q.From = max(q.From, n)
+		case "to":
+			q.To = min(q.To, n)
+		case "after":
+			q.From = max(q.From, n+1)
+		case "before":
+			q.To = min(q.To, n-1)
+		case "limit":
+			q.Limit = int(min(n, maxRows))
+		}
+	}
+	if v.Get("from") != "" && v.Get("to") != "" && v.Get("limit") == "" {
+		q.Limit = maxRows
+	}
+	q.empty = q.To < q.From || q.Limit == 0
+	return q, nil
+}
+
+// parseMatcher reads which deliveries are meant.
+func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
+	m.text, refused = newSearch(v.Get("search")), v.Get("refused") == "1"
+	if text := v.Get("filter"); text != "" {
+		m.filtered = true
+		if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.Statuses), text); err != nil {
+			return m, refused, command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
+		}
+		if refused {
+			return m, refused, command.Usagef("search in their bodies instead", "refused deliveries have no events to filter by")
+		}
+	}
+	return m, refused, nil
+}
+
+// listDeliveries answers with a part of the list.
+func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
+	j := listJSON{Deliveries: []rowJSON{}}
+	q, err := p.parseListQuery(r.URL.Query())
+	if err != nil {
+		return j, err
+	}
+	db, err := p.store(r.Context())
+	if err != nil || db == nil {
+		return j, err
+	}
+	n, err := readExtent(r.Context(), db, q.Refused)
+	if err != nil {
+		return j, err
+	}
+	j.First, j.Last, j.Total = min(n.last, 1), n.last, n.total
+	if q.Refused {
+		for oldest, err := range db.Inbox.Refused(r.Context(), 0) {
+			if err != nil {
+				return j, err
+			}
+			j.First = oldest.Seq
+			break
+		}
+	}
+	if q.empty {
+		return j, nil
+	}
+	all, next, examined, err := p.findDeliveries(r.Context(), db, q)
+	if err != nil {
+		return j, err
+	}
+	if next > j.First {
+		j.Next = &next
+	}
+	j.Deliveries, j.Examined = p.rows(all, q.Refused), examined
+	return j, nil
+}
+
+// extent is how much there is to list.
+type extent struct {
+	last, total int64 // the largest number, and how many there are
+	refused     int64 // how many refused ones there are
+}
+
+func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error) {
+	counts, err := db.Inbox.Counts(ctx, false)
+	if err != nil || !refused {
+		return extent{last: counts.Deliveries, total: counts.Deliveries, refused: counts.Refused}, err
+	}
+	n := extent{total: counts.Refused, refused: counts.Refused}
+	newest, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{Refused: true, Limit: 1})
+	if len(newest) > 0 {
+		n.last = newest[0].Seq
+	}
+	return n, err
+}
+
+// findDeliveries returns the deliveries that are asked for; before which number the others
+// are; and how many it examined, which is bounded.
+func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (found []inbox.Overview, next int64, examined int, err error) {
+	if q.all() {
+		found, err = db.Overviews.Overviews(ctx, q.DeliveryRange)
+		if len(found) == q.Limit {
+			next = found[len(found)-1].Seq
+		}
+		return found, next, len(found), err
+	}
+	defer p.searching.Unlock()
+	p.searching.Lock()
+	bytes := int64(maxExaminedBytes)
+	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
+		page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
+		if err != nil || len(page) == 0 {
+			return found, 0, examined, err
+		}
+		page, read := within(page, bytes)
+		some, err := q.find(ctx, db, q.Refused, page, q.Limit-len(found))
+		if err != nil {
+			return nil, 0, examined, err
+		}
+		found = append(found, some...)
+		if len(found) == q.Limit {
+			next = found[len(found)-1].Seq
+			return found, next, examined + 1 + slices.IndexFunc(page, func(o inbox.Overview) bool { return o.Seq == next }), nil
+		}
+		next = page[len(page)-1].Seq
+		q.To = next - 1
+		examined += len(page)
+		bytes -= read
+	}
+	if q.From > q.To {
+		next = 0
+	}
+	return found, next, examined, ctx.Err()
+}

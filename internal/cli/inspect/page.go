@@ -22,7 +22,7 @@ import (
 // How often streams look for something new.
 const (
 	pollInterval = time.Second / 2        // where nothing says that there is something
-	wakeRest     = 100 * time.Millisecond // at most
+	wakeRest     = 250 * time.Millisecond // at most
 )
 
 // Options say what a page shows and does.
@@ -46,6 +46,10 @@ type Page struct {
 
 	mu   sync.Mutex
 	wake chan struct{} // closed when there may be something new
+
+	reading   sync.Mutex    // guards heads
+	heads     map[bool]head // of deliveries, and of refused ones
+	searching sync.Mutex    // one request at a time examines deliveries
 }
 
 // Open listens on a loopback address. [Page.Run] must be called.
@@ -54,7 +58,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{Options: o, client: client, redactor: sync.OnceValue(o.Call.Redactor), wake: make(chan struct{})}
+	p := &Page{Options: o, client: client, redactor: sync.OnceValue(o.Call.Redactor), wake: make(chan struct{}), heads: map[bool]head{}}
 	l, err := listenOn(ctx, addr)
 	if err != nil {
 		return nil, err

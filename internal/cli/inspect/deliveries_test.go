@@ -1,0 +1,343 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// newPage returns a page that is not served, and its store.
+func newPage(t testing.TB, env ...string) (*Page, *app.Store) {
+	t.Helper()
+	c, _, _ := clitest.Call(t, append(env, "WAYBILL_ACCOUNT=a")...)
+	db, err := c.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Page{Options: Options{Call: c}, wake: make(chan struct{}), heads: map[bool]head{}}, db
+}
+
+// put stores deliveries with these bodies.
+func put(t testing.TB, db *app.Store, bodies ...string) {
+	t.Helper()
+	for _, body := range bodies {
+		d, rows := inbox.Decode(inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes, Body: []byte(body)})
+		if _, err := db.Inbox.Put(t.Context(), d, rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fill stores n deliveries without events, many at once.
+func fill(t testing.TB, db *app.Store, n int) {
+	t.Helper()
+	var all sync.WaitGroup
+	next := make(chan int, n)
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	for range 64 {
+		all.Go(func() {
+			for range next {
+				if _, err := db.Inbox.Put(t.Context(), inbox.Delivery{ReceivedAt: time.Now(), Body: []byte("[]")}, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// event is the JSON of an event.
+func event(id, number, more string) string {
+	return fmt.Sprintf(`{"eventId":%q,"event":"router.updated","data":{"trackingNumber":%q%s}}`, id, number, more)
+}
+
+func list(t testing.TB, p *Page, query string) listJSON {
+	t.Helper()
+	j, err := p.listDeliveries(httptest.NewRequest("GET", "/api/v1/deliveries?"+query, nil))
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return j
+}
+
+func ids(rows []rowJSON) string {
+	var all []string
+	for _, row := range rows {
+		all = append(all, row.ID)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestListsByNumber(t *testing.T) {
+	p, db := newPage(t)
+	if j := list(t, p, ""); len(j.Deliveries) != 0 || j.First != 0 || j.Last != 0 || j.Next != nil {
+		t.Errorf("empty store: %+v", j)
+	}
+	for i := range 5 {
+		put(t, db, "["+event(fmt.Sprint(i), "1Z", "")+"]")
+	}
+	for query, want := range map[string]string{
+		"":                           "5 4 3 2 1, next 0",
+		"limit=2":                    "5 4, next 4",
+		"limit=2&before=4":           "3 2, next 2",
+		"limit=2&before=2":           "1, next 0",
+		"before=1":                   ", next 0",
+		"after=3":                    "5 4, next 0",
+		"after=5":                    ", next 0",
+		"from=2&to=4":                "4 3 2, next 0",
+		"from=4&to=3":                ", next 0",
+		"from=3&to=99":               "5 4 3, next 0",
+		"limit=0":                    ", next 0",
+		"filter=number%3D1z":         "5 4 3 2 1, next 0",
+		"filter=number%3D1z&limit=5": "5 4 3 2 1, next 0",
+		"search=Z&limit=2":           "5 4, next 4",
+		"search=9Z":                  ", next 0",
+	} {
+		j := list(t, p, query)
+		var next int64
+		if j.Next != nil {
+			next = *j.Next
+		}
+		if got := fmt.Sprintf("%s, next %d", ids(j.Deliveries), next); got != want {
+			t.Errorf("%q: %s; want %s", query, got, want)
+		}
+		if j.First != 1 || j.Last != 5 || j.Total != 5 {
+			t.Errorf("%q: from %d to %d, %d in all; want 1 to 5", query, j.First, j.Last, j.Total)
+		}
+	}
+	for _, query := range []string{"limit=x", "from=-1", "before=9999999999999999999", "filter=x", "filter=event%3Dx&refused=1"} {
+		_, err := p.listDeliveries(httptest.NewRequest("GET", "/api/v1/deliveries?"+query, nil))
+		if code, hint := command.CodeAndHint(err); code != command.Usage || hint == "" {
+			t.Errorf("%q: error %v, code %v, hint %q; want a usage error with a hint", query, err, code, hint)
+		}
+	}
+}
+
+func TestFiltersAndSearches(t *testing.T) {
+	p, db := newPage(t, "WAYBILL_STATUSES_7=Held at customs")
+	var many []string
+	for i := range 9 {
+		many = append(many, event(fmt.Sprint("many", i), fmt.Sprint("M-", i), ""))
+	}
+	put(t, db,
+		"["+event("a", "1Z-1", `,"summary":{"statusLabel":"DELIVERED","latestEvent":"An T\u00fcr 5 abgestellt"}`)+"]", // 1
+		"["+strings.Join(many, ",")+"]", // 2
+		"not JSON: Straße",              // 3
+		`[{"eventId":"b","event":"router.x","data":{"status":7,"note":"C:\\\\Temp \ud83d\ude9a \"quoted\""}}]`, // 4
+		"")
+	for query, want := range map[string]string{
+		"filter=event=router.*":                        "4 2 1",
+		"filter=number=1z1":                            "1",
+		"filter=number=m8":                             "2",
+		"filter=status=delivered":                      "1",
+		"filter=/data/status=7":                        "4",
+		"filter=/data/trackingNumber=M-8":              "2",
+		"filter=event=router.updated&search=DELIVERED": "1",
+		"filter=event=router.x&search=DELIVERED":       "",
+		"search=an tür":                                "1",
+		`search=T\u00FC`:                               "1",
+		"search=STRASSE":                               "",
+		"search=STRAßE":                                "3",
+		"search=🚚":                                     "4",
+		`search="QUOTED"`:                              "4",
+		`search=c:\\temp`:                              "4",
+		`search=\ud83d\ude9a`:                          "4",
+		"search=router":                                "4 2 1",
+	} {
+		name, value, _ := strings.Cut(query, "=")
+		v := url.Values{name: {value}}
+		if filter, text, ok := strings.Cut(value, "&search="); ok {
+			v = url.Values{"filter": {filter}, "search": {text}}
+		}
+		if got := ids(list(t, p, v.Encode()).Deliveries); got != want {
+			t.Errorf("%s: %q; want %q", query, got, want)
+		}
+	}
+	rows := list(t, p, "").Deliveries
+	if got := rows[4].Events[0]; got.StatusText != "DELIVERED" || got.Tone != "good" || got.LatestEvent != "An Tür 5 abgestellt" || *rows[4].Bytes == 0 {
+		t.Errorf("row %+v", rows[4])
+	}
+	if got := rows[3]; got.EventCount != 9 || len(got.Events) != inbox.MaxOverviewEvents || got.Events[4].ID != "2.5" {
+		t.Errorf("row of many events: %+v", got)
+	}
+	if _, err := db.Retention.Prune(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{"search=router": "", "filter=number%3Dm8": "2"} {
+		if got := ids(list(t, p, query).Deliveries); got != want {
+			t.Errorf("pruned, %s: %q; want %q", query, got, want)
+		}
+	}
+	if got := list(t, p, "").Deliveries[0].Bytes; got != nil {
+		t.Errorf("pruned: %d bytes; want null", *got)
+	}
+}
+
+func TestSearchIsBounded(t *testing.T) {
+	p, db := newPage(t)
+	put(t, db, `["the needle"]`)
+	fill(t, db, maxExamined+10)
+	first := list(t, p, "search=NEEDLE")
+	if len(first.Deliveries) != 0 || first.Examined != maxExamined || first.Next == nil || *first.Next != 12 {
+		t.Fatalf("first answer: %+v; want none of %d, next 12", first, maxExamined)
+	}
+	second := list(t, p, fmt.Sprintf("search=NEEDLE&before=%d", *first.Next))
+	if ids(second.Deliveries) != "1" || second.Examined != 11 || second.Next != nil {
+		t.Errorf("second answer: %+v", second)
+	}
+
+	large := strings.Repeat("x", maxExaminedBytes/2+1)
+	put(t, db, large, large, large)
+	if j := list(t, p, "search=NEEDLE"); j.Examined != 2 {
+		t.Errorf("%d large bodies examined; want 2", j.Examined)
+	}
+}
+
+func TestListsRefused(t *testing.T) {
+	p, db := newPage(t)
+	for i := range 3 {
+		d := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", RemoteAddr: "127.0.0.1:1", Verified: inbox.No, Reason: "signature missing", Body: fmt.Appendf(nil, "body %d", i)}
+		if _, err := db.Inbox.PutRefused(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, db, "[1]")
+	j := list(t, p, "refused=1&limit=2")
+	if ids(j.Deliveries) != "refused:3 refused:2" || j.First != 1 || j.Last != 3 || j.Total != 3 || *j.Next != 2 || j.Deliveries[0].Reason != "signature missing" {
+		t.Errorf("refused: %+v", j)
+	}
+	if got := ids(list(t, p, "refused=1&search=BODY%201").Deliveries); got != "refused:2" {
+		t.Errorf("found %q; want refused:2", got)
+	}
+	m, err := p.message(t.Context(), p.changed(), matcher{}, true, 1)
+	if err != nil || ids(m.Rows) != "refused:3 refused:2" || m.Last != 3 || m.Refused != 3 {
+		t.Errorf("message: %+v, %v", m, err)
+	}
+}
+
+// follow returns the IDs that a stream sends from a number on until it has sent all up to
+// last, oldest first, and the number to continue after. It wakes the stream each time.
+func follow(t *testing.T, p *Page, query string, after, last int64) (got []string, id int64, more bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	done := errors.New("done")
+	err := p.stream(ctx, httptest.NewRequest("GET", "/api/v1/stream?"+query, nil), after, func(n int64, _ string, v any) error {
+		j, ok := v.(streamJSON)
+		if !ok || n != j.Last || n < id {
+			t.Errorf("message %d after %d: %+v", n, id, v)
+		}
+		for _, row := range slices.Backward(j.Rows) {
+			got = append(got, row.ID)
+		}
+		id, more = n, more || j.More
+		if n >= last {
+			return done
+		}
+		p.mu.Lock()
+		close(p.wake)
+		p.wake = make(chan struct{})
+		p.mu.Unlock()
+		return nil
+	})
+	if !errors.Is(err, done) {
+		t.Fatalf("stream of %s after %d: %v", query, after, err)
+	}
+	return got, id, more
+}
+
+func TestStreamContinuesWhereItWas(t *testing.T) {
+	p, db := newPage(t)
+	put(t, db, "[1]", "[2]")
+	got, id, more := follow(t, p, "", 0, 2)
+	if fmt.Sprint(got) != "[1 2]" || more {
+		t.Errorf("sent %v, more %v; want 1 and 2", got, more)
+	}
+	put(t, db, "[3]", "[4]")
+	p.wake = make(chan struct{})
+	if got, id, _ = follow(t, p, "", id, 4); fmt.Sprint(got) != "[3 4]" {
+		t.Errorf("sent %v after 2; want 3 and 4", got)
+	}
+	if got, _, _ = follow(t, p, "", id, 4); got != nil {
+		t.Errorf("sent %v after 4; want nothing", got)
+	}
+	fill(t, db, 2*maxSent)
+	p.wake = make(chan struct{})
+	got, _, more = follow(t, p, "", 4, 4+2*maxSent)
+	if len(got) != maxSent || got[0] != fmt.Sprint(5+maxSent) || !more {
+		t.Errorf("sent %d rows from %s on, more %v; want the newest %d, and more", len(got), got[0], more, maxSent)
+	}
+}
+
+func TestStreamFindsAllThatMatch(t *testing.T) {
+	p, db := newPage(t)
+	var want []string
+	const last = 2*examinedAtOnce + 400
+	for i := 1; i < last; i += 400 {
+		want = append(want, fmt.Sprint(i))
+		put(t, db, "["+event(fmt.Sprint(i), "1Z", "")+"]")
+		fill(t, db, 399)
+	}
+	for _, query := range []string{"filter=number%3D1Z", "search=1z", "filter=number%3D1Z&search=router"} {
+		if got, _, more := follow(t, p, query, 0, last); !slices.Equal(got, want) || more {
+			t.Errorf("%s: sent %v, more %v; want %v", query, got, more, want)
+		}
+	}
+}
+
+// TestStreamsShareWhatIsNew: however many there are, what is new is read once.
+func TestStreamsShareWhatIsNew(t *testing.T) {
+	p, db := newPage(t)
+	put(t, db, "[1]")
+	wake := p.changed()
+	first, err := p.message(t.Context(), wake, matcher{}, false, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, db, "[2]")
+	second, err := p.message(t.Context(), wake, matcher{}, false, 0)
+	if err != nil || second.Last != 1 || &first.Rows[0] != &second.Rows[0] {
+		t.Errorf("second message: %+v, %v; want the rows of the first", second, err)
+	}
+}
+
+func FuzzContains(f *testing.F) {
+	f.Add("An Tür 5", "🚚")
+	f.Add(`a\u00fc"`, "\x00\x7f\u2028")
+	f.Fuzz(func(t *testing.T, before, text string) {
+		if !utf8.ValidString(before) || !utf8.ValidString(text) {
+			return
+		}
+		short, err := json.Marshal(before + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var long strings.Builder
+		for _, unit := range utf16.Encode([]rune(before + text)) {
+			fmt.Fprintf(&long, `\u%04X`, unit)
+		}
+		for _, body := range []string{before + text, string(short), long.String()} {
+			if !contains([]byte(body), newSearch(text)) {
+				t.Errorf("%q is not found in %q", text, body)
+			}
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package inspect
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+)
+
+// Bounds of what one request examines, so that none takes long, and none much memory.
+const (
+	maxExamined      = 2000     // deliveries
+	maxExaminedBytes = 16 << 20 // of their bodies, unless one is larger
+	examinedAtOnce   = 1000     // deliveries, without their bodies
+	bodiesAtOnce     = 1 << 20  // bytes, likewise
+)
+
+// matcher says which deliveries are meant. The zero matcher means all.
+type matcher struct {
+	filter   forward.Filter // one of the events must match it
+	filtered bool
+	text     []byte // in the body, see [newSearch]; empty for any
+}
+
+// all reports whether every delivery is meant.
+func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 }
+
+// within returns the first of the deliveries whose bodies have that many bytes together,
+// or the first one, and how many bytes that is.
+func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int64) {
+	for i, o := range all {
+		if i > 0 && bytes+max(o.Size, 0) > size {
+			return all[:i], bytes
+		}
+		bytes += max(o.Size, 0)
+	}
+	return all, bytes
+}
+
+// find returns the first of the deliveries that are meant, up to a number. They follow
+// each other, from old to new or the other way round.
+func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
+	var found []inbox.Overview
+	for len(all) > 0 && len(found) < limit {
+		some, _ := within(all, bodiesAtOnce)
+		all = all[len(some):]
+		r := inbox.DeliveryRange{Refused: refused}
+		for _, o := range some {
+			if _, known := m.judge(o); !known {
+				r.From, r.To = min(cmp.Or(r.From, o.Seq), o.Seq), max(r.To, o.Seq)
+			}
+		}
+		var bodies map[int64][]byte
+		if r.To > 0 {
+			var err error
+			if bodies, err = db.Overviews.Bodies(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		for _, o := range some {
+			match, known := m.judge(o)
+			if !known {
+				var err error
+				if match, err = m.matchBody(ctx, db, o, bodies[o.Seq]); err != nil {
+					return nil, err
+				}
+			}
+			if match {
+				found = append(found, o)
+			}
+		}
+	}
+	return found[:min(len(found), limit)], nil
+}
+
+// judge reports whether a delivery is meant, if that is known without its body.
+func (m matcher) judge(o inbox.Overview) (match, known bool) {
+	if m.filtered && !m.filter.ReadsBytes() {
+		match = m.matchAny(o.Events)
+		if !match {
+			return false, o.EventCount <= len(o.Events)
+		}
+	}
+	return !m.filtered || match, len(m.text) == 0 && (!m.filtered || match)
+}
+
+// matchBody reports whether a delivery is meant. body is nil once it was pruned.
+func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview, body []byte) (bool, error) {
+	if len(m.text) > 0 && !contains(body, m.text) {
+		return false, nil
+	}
+	if !m.filtered || m.matchAny(o.Events) {
+		return true, nil
+	}
+	if body != nil {
+		o.Body = body
+		_, rows := inbox.Decode(o.Delivery)
+		return m.matchAny(rows), nil
+	}
+	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: o.Seq}) {
+		if err != nil || m.filter.Match(e) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
+
+func (m matcher) matchAny(rows []inbox.Event) bool {
+	for _, e := range rows {
+		if m.filter.Match(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// newSearch returns a text as [contains] takes it.
+func newSearch(text string) []byte { return bytes.ToLower([]byte(text)) }
+
+// contains reports whether a body has the text, however cased, as it is or as JSON
+// strings escape it.
+func contains(body, text []byte) bool {
+	if bytes.Contains(bytes.ToLower(body), text) {
+		return true
+	}
+	return bytes.IndexByte(body, '\\') >= 0 && bytes.Contains(bytes.ToLower(unescape(body)), text)
+}
+
+// unescaped are the escapes of one letter.
+var unescaped = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unescape returns a body with what JSON's escapes stand for. What is no escape stays.
+func unescape(body []byte) []byte {
+	out := make([]byte, 0, len(body))
+	for len(body) > 0 {
+		i := bytes.IndexByte(body, '\\')
+		if i < 0 || i == len(body)-1 {
+			break
+		}
+		out, body = append(out, body[:i]...), body[i:]
+		plain, ok := unescaped[body[1]]
+		switch unit := escapedUnit(body); {
+		case ok:
+			out, body = append(out, plain), body[2:]
+		case unit < 0:
+			out, body = append(out, body[:2]...), body[2:]
+		case utf16.IsSurrogate(unit) && utf16.DecodeRune(unit, escapedUnit(body[6:])) != utf8.RuneError:
+			out, body = utf8.AppendRune(out, utf16.DecodeRune(unit, escapedUnit(body[6:]))), body[12:]
+		default:
+			out, body = utf8.AppendRune(out, unit), body[6:]
+		}
+	}
+	return append(out, body...)
+}
+
+// escapedUnit returns the code unit of the escape \uXXXX that begins b, -1 if none does.
+func escapedUnit(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
