@@ -86,7 +86,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 func (r *Receiver) readNew(ctx context.Context, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
 		rows := make([]inbox.Event, 0, pageSize)
-		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize}) {
+		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize, AsStored: !toEnd}) {
 			if err != nil {
 				return err
 			}

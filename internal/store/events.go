@@ -136,6 +136,12 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 		if left <= 0 {
 			left = math.MaxInt
 		}
+		if q.AsStored {
+			if events := d.writer.recent.after(q.After, left); events != nil {
+				yieldAll(events, yield)
+				return
+			}
+		}
 		var last *inbox.Event // of the pages so far
 		var bodies bodyReader
 		for left > 0 {
@@ -158,6 +164,15 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 				return
 			}
 			left -= n
+		}
+	}
+}
+
+// yieldAll yields events until yield returns false.
+func yieldAll(events []inbox.Event, yield func(inbox.Event, error) bool) {
+	for _, e := range events {
+		if !yield(e, nil) {
+			return
 		}
 	}
 }

@@ -141,6 +141,7 @@ func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
 		}
 		*l.mark = p.Mark
 	}
+	t.placed = append(t.placed, lines...)
 	_, err = t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
 	return err
 }
@@ -204,6 +205,17 @@ type eventLine struct {
 // eventColumnsToAdd are those of [eventLine.values].
 const eventColumnsToAdd = `seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
 	tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded, synthetic`
+
+// stored returns the event as the store has it.
+func (l eventLine) stored() inbox.Event {
+	d, e := &l.a.delivery, l.a.rows[l.i]
+	e.Seq, e.Delivery, e.ReceivedAt, e.Mark = l.a.receipt.Rows[l.i].Seq, l.a.receipt.Delivery, instant(millis(d.ReceivedAt)), *l.mark
+	e.Verified, e.Reason, e.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
+	for _, text := range []*string{&e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber, &e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, &e.Anomaly} {
+		*text = clean(*text)
+	}
+	return e
+}
 
 func (l eventLine) values() []any {
 	d, e := &l.a.delivery, &l.a.rows[l.i]

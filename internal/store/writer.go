@@ -22,6 +22,7 @@ const (
 type writer struct {
 	engine *Engine
 	sql    *statements
+	recent recent
 	token  chan struct{} // full while a goroutine holds the token
 
 	mu    sync.Mutex
@@ -203,7 +204,11 @@ func (t *tx) end(ctx context.Context, err error) error {
 		t.w.rollback(ctx)
 		return nil
 	}
-	return t.w.commitOrRollback(ctx, err)
+	if err := t.w.commitOrRollback(ctx, err); err != nil {
+		return err
+	}
+	t.w.recent.add(t.placed)
+	return nil
 }
 
 // doAll does jobs: those that store arrivals first and together, likewise those that
@@ -337,7 +342,8 @@ type tx struct {
 	w    *writer
 	last *lastNumbers // with those that this transaction gave; nil until they are read
 
-	changed bool // it did more than read
+	changed bool        // it did more than read
+	placed  []eventLine // the events that it added
 
 	statuses map[statusKey]int64 // numbers that were read
 	verified map[string]bool     // see [tx.verifiedFrom]
