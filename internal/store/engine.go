@@ -81,13 +81,21 @@ type Connector interface {
 	// Begin begins a transaction. From then on no other process writes until it ends.
 	Begin(ctx context.Context, conn *sql.Conn) error
 
-	// Commit returns nil if the transaction is on disk. If it may be on disk, but nobody
-	// can tell, the error says so, and Judge that it is not to be done again.
-	Commit(ctx context.Context, conn *sql.Conn) error
+	// Commit does the last statements of the transaction, if it has some left, and commits:
+	// together where the database can. It returns nil if the transaction is on disk. If it
+	// may be on disk, but nobody can tell, the error says so, and Judge that it is not to
+	// be done again.
+	Commit(ctx context.Context, conn *sql.Conn, last []Statement) error
 
 	// Judge says whether a transaction that failed with err may be done again from its
 	// beginning, since nothing of it was written; and whether its connection must be dropped.
 	Judge(err error) (again, drop bool)
+}
+
+// Statement is a text as the database takes it, and its arguments.
+type Statement struct {
+	Text string
+	Args []any
 }
 
 // Parts are statements of a database that keeps tables in parts by ranges of numbers, so

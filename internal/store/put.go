@@ -74,11 +74,18 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	if err := t.blankErased(ctx, all); err != nil {
 		return err
 	}
+	for _, a := range all {
+		t.last.delivery++
+		a.receipt = inbox.Receipt{Delivery: t.last.delivery}
+	}
+	lines, err := t.place(ctx, all)
+	if err != nil {
+		return err
+	}
+	t.closing = t.putsOnly
 	for from := 0; from < len(all); {
 		to, size := from, 0
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
-			t.last.delivery++
-			all[to].receipt = inbox.Receipt{Delivery: t.last.delivery}
 			size += len(all[to].delivery.Body)
 		}
 		if _, err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
@@ -89,7 +96,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		}
 		from = to
 	}
-	return t.placeAll(ctx, all)
+	return t.addEvents(ctx, lines)
 }
 
 // eventKey is what makes two events be the same: those that are synthetic are compared
@@ -107,14 +114,14 @@ type standing struct {
 	mark     *inbox.Mark // that it will be stored with; nil if it is stored
 }
 
-// placeAll adds the events of stored deliveries with their marks.
-func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
+// place gives the events of arrivals their numbers and marks.
+func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	if err := t.readLast(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	current, err := t.currentEvents(ctx, all)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var lines []eventLine
 	for _, a := range all {
@@ -134,15 +141,20 @@ func (t *tx) placeAll(ctx context.Context, all []*arrival) error {
 			p.Mark = markOf(before, l.a.delivery.Verified, l.a.sums[l.i])
 			if p.Mark == inbox.Current {
 				if err := t.supersede(ctx, before); err != nil {
-					return err
+					return nil, err
 				}
 				current[key] = &standing{p.Seq, l.a.delivery.Verified, l.a.sums[l.i], l.mark}
 			}
 		}
 		*l.mark = p.Mark
 	}
+	return lines, nil
+}
+
+// addEvents adds events that were placed.
+func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
 	t.placed = append(t.placed, lines...)
-	_, err = t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
+	_, err := t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
 	return err
 }
 

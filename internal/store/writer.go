@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -186,16 +187,23 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 
 // runOnce is runJobs in one transaction, or two.
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
-	t := &tx{w: w}
+	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, func(j *job) bool { return j.put == nil })}
 	if len(jobs) == 1 {
 		return t.end(ctx, jobs[0].do(ctx, t))
 	}
-	if err := t.doAll(ctx, jobs); err != nil {
+	err := t.doAll(ctx, jobs)
+	if err != nil {
 		w.rollback(ctx)
 		w.dropIfBroken(err)
 		return w.commitSeparately(ctx, jobs)
 	}
-	return t.end(ctx, nil)
+	err = t.end(ctx, nil)
+	if err != nil && len(t.deferred) > 0 {
+		if again, drop := w.engine.Connector.Judge(err); !again && !drop { // a statement failed
+			return w.commitSeparately(ctx, jobs)
+		}
+	}
+	return err
 }
 
 // end ends the transaction. One that only read does not wait for the disk.
@@ -204,7 +212,7 @@ func (t *tx) end(ctx context.Context, err error) error {
 		t.w.rollback(ctx)
 		return nil
 	}
-	if err := t.w.commitOrRollback(ctx, err); err != nil {
+	if err := t.w.commitOrRollback(ctx, err, t.deferred...); err != nil {
 		return err
 	}
 	t.w.recent.add(t.placed)
@@ -256,11 +264,11 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	return w.commitOrRollback(ctx, err)
 }
 
-// commitOrRollback commits, or rolls back if there is an error. It returns why
-// nothing was written.
-func (w *writer) commitOrRollback(ctx context.Context, err error) error {
+// commitOrRollback commits after the last statements, or rolls back if there is an
+// error. It returns why nothing was written.
+func (w *writer) commitOrRollback(ctx context.Context, err error, last ...Statement) error {
 	if err == nil {
-		err = w.engine.Connector.Commit(ctx, w.conn)
+		err = w.engine.Connector.Commit(ctx, w.conn, last)
 	}
 	if err != nil {
 		w.rollback(ctx)
@@ -344,6 +352,10 @@ type tx struct {
 
 	changed bool        // it did more than read
 	placed  []eventLine // the events that it added
+
+	putsOnly bool        // all that it does is to store arrivals
+	closing  bool        // nothing is read any more: what the database can take together is deferred
+	deferred []Statement // to its end
 
 	statuses map[statusKey]int64 // numbers that were read
 	verified map[string]bool     // see [tx.verifiedFrom]
@@ -450,11 +462,16 @@ func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
 	return s, err
 }
 
-// exec runs a statement and returns how many rows it changed.
+// exec runs a statement and returns how many rows it changed; 0 of one that is
+// deferred.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepare(ctx, query)
 	if err != nil {
 		return 0, err
+	}
+	if kept, ok := s.(keptText); ok && t.closing {
+		t.deferred = append(t.deferred, Statement{kept.text, args})
+		return 0, nil
 	}
 	res, err := s.ExecContext(ctx, args...)
 	if err != nil {

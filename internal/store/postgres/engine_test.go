@@ -107,7 +107,7 @@ func (x transaction) exec(t *testing.T, query string, args ...any) {
 // end commits, and gives the connection back.
 func (x transaction) end(t *testing.T) error {
 	t.Helper()
-	err := x.e.writer.Commit(t.Context(), x.conn)
+	err := x.e.writer.Commit(t.Context(), x.conn, nil)
 	if _, drop := x.e.writer.Judge(err); err != nil && drop {
 		x.e.writer.Drop(x.conn)
 	}
@@ -319,7 +319,7 @@ func TestServerThatIsAway(t *testing.T) {
 				e.writer.Drop(conn)
 				return err
 			}
-			return e.writer.Commit(ctx, conn)
+			return e.writer.Commit(ctx, conn, nil)
 		})
 	}
 	for name, call := range map[string]func() error{"read": ask, "write": write} {
@@ -549,7 +549,7 @@ func TestBeginWaitsItsTurn(t *testing.T) {
 	if err := e.writer.Begin(t.Context(), conn); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.writer.Commit(t.Context(), conn); err != nil {
+	if err := e.writer.Commit(t.Context(), conn, nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -216,14 +218,15 @@ func (w *writer) checkServer(name string, results []*pgconn.Result) error {
 }
 
 // Commit is for [store.Connector].
-func (w *writer) Commit(ctx context.Context, conn *sql.Conn) error {
+func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statement) error {
 	var alive bool
-	err := native(conn, func(c *pgconn.PgConn) error {
-		results, err := ask(ctx, c, "COMMIT")
-		if err == nil && results[len(results)-1].CommandTag.String() != "COMMIT" {
+	err := conn.Raw(func(c any) error {
+		on := c.(*stdlib.Conn).Conn() //nolint:forcetypeassert // of our driver
+		tag, err := commitAfter(ctx, on, last)
+		if err == nil && tag.String() != "COMMIT" {
 			err = errRolledBack
 		}
-		alive = !c.IsClosed()
+		alive = !on.IsClosed()
 		return err
 	})
 	switch {
@@ -234,6 +237,32 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn) error {
 		return err
 	}
 	return w.findOutcome(ctx, conn, err)
+}
+
+// commitAfter does statements and commits, in one round trip. If one of them fails the
+// transaction is not committed.
+func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgconn.CommandTag, error) {
+	if len(last) == 0 {
+		results, err := ask(ctx, on.PgConn(), "COMMIT")
+		if err != nil {
+			return pgconn.CommandTag{}, err
+		}
+		return results[len(results)-1].CommandTag, nil
+	}
+	var batch pgx.Batch
+	for _, s := range last {
+		batch.Queue(s.Text, s.Args...)
+	}
+	batch.Queue("COMMIT")
+	sent := on.SendBatch(ctx, &batch)
+	var tag pgconn.CommandTag
+	var err error
+	for range batch.Len() {
+		if tag, err = sent.Exec(); err != nil {
+			break
+		}
+	}
+	return tag, errors.Join(err, sent.Close())
 }
 
 // findOutcome finds out whether the transaction was committed whose connection was lost.

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // connector makes the connection that writes, and its transactions, see
@@ -66,8 +68,13 @@ func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
 }
 
 // Commit commits. A commit to a file that is not there any more is a failure too.
-func (c *connector) Commit(ctx context.Context, _ *sql.Conn) error {
+func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Statement) error {
 	err := c.identity.checkLog()
+	for _, s := range last {
+		if err == nil {
+			_, err = conn.ExecContext(ctx, s.Text, s.Args...)
+		}
+	}
 	if err == nil {
 		_, err = c.commit.ExecContext(ctx)
 	}
