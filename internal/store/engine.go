@@ -26,6 +26,10 @@ type Engine struct {
 	// they are.
 	Rewrite func(query string) string
 
+	// Last returns the last numbers as of the beginning of the transaction, once for each;
+	// known is false after that. Nil for a database that is asked.
+	Last func() (last Last, known bool)
+
 	// KeepsTexts says that the connection that writes prepares each text once without
 	// being asked to.
 	KeepsTexts bool
@@ -90,6 +94,12 @@ type Connector interface {
 	// Judge says whether a transaction that failed with err may be done again from its
 	// beginning, since nothing of it was written; and whether its connection must be dropped.
 	Judge(err error) (again, drop bool)
+}
+
+// Last is what a transaction that stores deliveries has to know.
+type Last struct {
+	Delivery, Event int64 // the last numbers that were given
+	Erased          bool  // something was erased
 }
 
 // Statement is a text as the database takes it, and its arguments.

@@ -75,8 +75,8 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		return err
 	}
 	for _, a := range all {
-		t.last.delivery++
-		a.receipt = inbox.Receipt{Delivery: t.last.delivery}
+		t.last.Delivery++
+		a.receipt = inbox.Receipt{Delivery: t.last.Delivery}
 	}
 	lines, err := t.place(ctx, all)
 	if err != nil {
@@ -127,8 +127,8 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	for _, a := range all {
 		a.receipt.Rows = make([]inbox.Placement, len(a.rows))
 		for i := range a.rows {
-			t.last.event++
-			a.receipt.Rows[i].Seq = t.last.event
+			t.last.Event++
+			a.receipt.Rows[i].Seq = t.last.Event
 			lines = append(lines, eventLine{a, i, new(inbox.Mark)})
 		}
 	}

@@ -348,7 +348,7 @@ func (w *writer) close() error {
 // tx is the transaction that a job is done in.
 type tx struct {
 	w    *writer
-	last *lastNumbers // with those that this transaction gave; nil until they are read
+	last *Last // with those that this transaction gave; nil until they are read
 
 	changed bool        // it did more than read
 	placed  []eventLine // the events that it added
@@ -419,27 +419,31 @@ func (t *tx) fence(ctx context.Context, name string) (bool, error) {
 	return dead, nil
 }
 
-// lastNumbers are the last numbers given to deliveries and events.
-type lastNumbers struct{ delivery, event int64 }
-
 // readLast reads the last numbers, once a transaction. With the same query it asks whether
 // anything was erased.
 func (t *tx) readLast(ctx context.Context) error {
 	if t.last != nil {
 		return nil
 	}
-	var last lastNumbers
-	var erased bool
-	if _, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
-		(SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`); err != nil {
-		return err
+	var last Last
+	known := false
+	if t.w.engine.Last != nil {
+		last, known = t.w.engine.Last()
+	}
+	if !known {
+		if _, err := t.row(ctx, []any{&last.Delivery, &last.Event, &last.Erased}, "SELECT "+LastNumbers); err != nil {
+			return err
+		}
 	}
 	t.last = &last
-	if !erased && t.erased == nil {
+	if !last.Erased && t.erased == nil {
 		t.erased = &erasedNames{}
 	}
 	return nil
 }
+
+// LastNumbers are the columns of [Last].
+const LastNumbers = `(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`
 
 // prepare returns the statement for a query.
 func (t *tx) prepare(ctx context.Context, query string) (statement, error) {

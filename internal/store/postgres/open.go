@@ -77,6 +77,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Upkeep:      e.upkeep(readOnly == nil),
 		Fail:        e.fail,
 		Close:       e.close,
+		Last:        e.writer.takeLast,
 		KeepsTexts:  true,
 		Arrays:      true,
 	}), nil

@@ -48,12 +48,13 @@ type writer struct {
 	isFirst     bool // the next transaction is the first one of its connection
 	isNewOwner  bool // or that of an owner
 	predecessor string
-	identity    string // of the store; empty until it was read
-	owner       string // of the transaction under way
-	number      int64  // of the same
-	committed   int64  // the last one that is known to be committed
-	lastOwner   string // that committed it
-	lost        error  // why this process can't go on with the server
+	identity    string      // of the store; empty until it was read
+	owner       string      // of the transaction under way
+	number      int64       // of the same
+	last        *store.Last // as of its beginning; nil once it was taken
+	committed   int64       // the last one that is known to be committed
+	lastOwner   string      // that committed it
+	lost        error       // why this process can't go on with the server
 }
 
 var _ store.Connector = (*writer)(nil)
@@ -136,9 +137,12 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 	number, e1 := strconv.ParseInt(string(counted[0][0]), 10, 64)
 	shown, e2 := strconv.ParseInt(string(counted[0][1]), 10, 64)
 	version, e3 := strconv.Atoi(string(counted[0][2]))
-	if err := errors.Join(e1, e2, e3); err != nil {
+	delivery, e4 := strconv.ParseInt(string(counted[0][3]), 10, 64)
+	event, e5 := strconv.ParseInt(string(counted[0][4]), 10, 64)
+	if err := errors.Join(e1, e2, e3, e4, e5); err != nil {
 		return err
 	}
+	w.last = &store.Last{Delivery: delivery, Event: event, Erased: string(counted[0][5]) == "t"}
 	if version > w.newest {
 		return w.engine.trouble(store.ErrTooNew, beyondNewest(version, w.newest))
 	}
@@ -149,6 +153,16 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 	w.engine.clock.observe(sent, uptime(), shown)
 	w.owner, w.number, w.isFirst, w.isNewOwner = name, number, false, false
 	return nil
+}
+
+// takeLast is for [store.Engine].
+func (w *writer) takeLast() (store.Last, bool) {
+	if w.last == nil {
+		return store.Last{}, false
+	}
+	last := *w.last
+	w.last = nil
+	return last, true
 }
 
 // beginning returns the statements that begin a transaction of that owner.
@@ -166,7 +180,7 @@ func (w *writer) beginning(name string) string {
 	}
 	return first + "BEGIN; " + w.engine.writeLock() + "; " + once +
 		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT version FROM meta)`
+		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT version FROM meta), ` + store.LastNumbers
 }
 
 // writeLock returns a statement that waits for the lock of whoever writes.
