@@ -186,7 +186,7 @@ func TestProxy(t *testing.T) {
 	p.Heal()
 
 	for _, cut := range []struct {
-		arm  func(string)
+		arm  func(...string)
 		rows int
 	}{{p.CutBefore, 0}, {p.CutAfter, 1}} {
 		conn := pgtest.Connect(t, url)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ type networkState struct {
 	refused bool
 	closed  bool
 	delay   time.Duration // each way
-	cutAt   []byte        // in lower case; empty: none
+	cutAt   [][]byte      // any of these, in lower case; empty: none
 	answer  bool          // cut at the answer to cutAt
 }
 
@@ -89,16 +90,23 @@ func (p *Proxy) Heal() {
 // Delay lets each byte take that long, each way.
 func (p *Proxy) Delay(d time.Duration) { p.change(func(s *networkState) { s.delay = d }) }
 
-// CutBefore resets the next connection on which a program sends this text, in
+// CutBefore resets the next connection on which a program sends one of these texts, in
 // any case, before the server sees it.
-func (p *Proxy) CutBefore(text string) {
-	p.change(func(s *networkState) { s.cutAt, s.answer = bytes.ToLower([]byte(text)), false })
+func (p *Proxy) CutBefore(texts ...string) {
+	p.change(func(s *networkState) { s.cutAt, s.answer = lowered(texts), false })
 }
 
 // CutAfter is [Proxy.CutBefore], but the server gets the text: what is lost is
 // its answer.
-func (p *Proxy) CutAfter(text string) {
-	p.change(func(s *networkState) { s.cutAt, s.answer = bytes.ToLower([]byte(text)), true })
+func (p *Proxy) CutAfter(texts ...string) {
+	p.change(func(s *networkState) { s.cutAt, s.answer = lowered(texts), true })
+}
+
+func lowered(texts []string) (all [][]byte) {
+	for _, text := range texts {
+		all = append(all, bytes.ToLower([]byte(text)))
+	}
+	return all
 }
 
 func (p *Proxy) change(apply func(*networkState)) {
@@ -207,7 +215,8 @@ func (l *link) isCut(sent []byte) bool {
 	p := l.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.state.cutAt) == 0 || !bytes.Contains(bytes.ToLower(sent), p.state.cutAt) {
+	sent = bytes.ToLower(sent)
+	if !slices.ContainsFunc(p.state.cutAt, func(text []byte) bool { return bytes.Contains(sent, text) }) {
 		return false
 	}
 	p.state.cutAt = nil

@@ -35,6 +35,7 @@ var inboxTests = map[string]func(*world){
 	"QueriesByEverything":             queriesByEverything,
 	"VerifiedAgainAreListedAsCame":    verifiedAgainAreListedAsTheyCame,
 	"QueriesPageByPage":               queriesPageByPage,
+	"ReadsOnAsStored":                 readsOnAsStored,
 	"BodyOfLoopMayCallTheStore":       bodyOfLoopMayCallTheStore,
 	"CountsWhatThereIs":               countsWhatThereIs,
 	"ListsWithoutBodies":              listsWithoutBodies,

@@ -2,7 +2,9 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"testing"
@@ -104,10 +106,10 @@ func (x transaction) exec(t *testing.T, query string, args ...any) {
 	}
 }
 
-// end commits, and gives the connection back.
-func (x transaction) end(t *testing.T) error {
+// end commits after the last statements, and gives the connection back.
+func (x transaction) end(t *testing.T, last ...store.Statement) error {
 	t.Helper()
-	err := x.e.writer.Commit(t.Context(), x.conn, nil)
+	err := x.e.writer.Commit(t.Context(), x.conn, last)
 	if _, drop := x.e.writer.Judge(err); err != nil && drop {
 		x.e.writer.Drop(x.conn)
 	}
@@ -115,8 +117,12 @@ func (x transaction) end(t *testing.T) error {
 	return err
 }
 
-// commit ends what is sent to commit.
-const commit = "COMMIT\x00"
+// commits are what is sent to commit: the statement, or the name that the driver gives it
+// where it is prepared, after the last statements.
+func commits() []string {
+	sum := sha256.Sum256([]byte("COMMIT"))
+	return []string{"COMMIT\x00", "\x00stmtcache_" + hex.EncodeToString(sum[:24]) + "\x00"}
+}
 
 // mark writes something, and marks reads how much of it is there.
 const mark = "INSERT INTO keyprints (account_id, print) VALUES ($1, '')"
@@ -140,30 +146,59 @@ func TestCommitWhoseConnectionIsLost(t *testing.T) {
 		marks int
 		again bool
 	}{
-		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore(commit) }, 0, true},
-		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter(commit) }, 1, false},
+		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, 0, true},
+		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, 1, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			url := s.NewURL(t)
-			migrated(t, url)
-			p := s.NewProxy(t)
-			e := viaProxy(t, p, url)
-			x := begun(t, e)
-			x.exec(t, mark, 1)
-			c.cut(p)
-			err := x.end(t)
-			if again, _ := e.writer.Judge(err); (err == nil) == c.again || err != nil && again != c.again {
-				t.Errorf("commit: %v; to be done again: %v", err, again)
-			}
-			if n := marks(t, url); n != c.marks {
-				t.Errorf("stored %d marks, want %d", n, c.marks)
-			}
-			x = begun(t, e)
-			x.exec(t, mark, 2)
-			if err := x.end(t); err != nil {
-				t.Error(err)
-			}
-		})
+		for way, write := range map[string]func(*testing.T, transaction, int) error{
+			"alone": func(t *testing.T, x transaction, n int) error {
+				t.Helper()
+				x.exec(t, mark, n)
+				return x.end(t)
+			},
+			"after the last statements": func(t *testing.T, x transaction, n int) error {
+				t.Helper()
+				return x.end(t, store.Statement{Text: mark, Args: []any{n}})
+			},
+		} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				url := s.NewURL(t)
+				migrated(t, url)
+				p := s.NewProxy(t)
+				e := viaProxy(t, p, url)
+				if err := write(t, begun(t, e), 1); err != nil { // the driver has prepared its statements then
+					t.Fatal(err)
+				}
+				x := begun(t, e)
+				c.cut(p)
+				err := write(t, x, 2)
+				if again, _ := e.writer.Judge(err); (err == nil) == c.again || err != nil && again != c.again {
+					t.Errorf("commit: %v; to be done again: %v", err, again)
+				}
+				if n := marks(t, url); n != 1+c.marks {
+					t.Errorf("stored %d marks, want %d", n, 1+c.marks)
+				}
+				if err := write(t, begun(t, e), 3); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Where one of the last statements fails nothing is stored, and the connection stays.
+func TestLastStatementThatFails(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	x := begun(t, e)
+	err := x.end(t, store.Statement{Text: mark, Args: []any{1}}, store.Statement{Text: "SELECT 1 / 0"})
+	if again, drop := e.writer.Judge(err); err == nil || again || drop {
+		t.Errorf("commit: %v, again %v, drop %v", err, again, drop)
+	}
+	if n := marks(t, url); n != 0 {
+		t.Errorf("stored %d marks", n)
 	}
 }
 

@@ -41,7 +41,7 @@ func TestServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			return opened(t, behind, store.Options{}), storetest.Network{
-				CutBefore: func() { p.CutBefore(commit) }, CutAfter: func() { p.CutAfter(commit) },
+				CutBefore: func() { p.CutBefore(commits()...) }, CutAfter: func() { p.CutAfter(commits()...) },
 				Refuse: p.Refuse, RefuseNew: p.RefuseNew, Heal: p.Heal,
 			}
 		},
