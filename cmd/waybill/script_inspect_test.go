@@ -15,7 +15,7 @@ import (
 // page STATUS FILE URL METHOD PATH [BODY] opens the page at a URL with its token, as a
 // new browser does, makes a request that must be answered so, and writes the answer to
 // a file. What changes something has the session's token.
-func page(ts *testscript.TestScript, neg bool, args []string) {
+func askPage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: page STATUS FILE URL METHOD PATH [BODY]")
 	}

@@ -80,7 +80,7 @@ func TestScripts(t *testing.T) {
 			"plain":      plain,
 			"absent":     absent,
 			"send":       send,
-			"page":       page,
+			"page":       askPage,
 			"posted":     posted,
 			"status":     status,
 

@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -45,11 +46,10 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 	asked := 0
 	c.runUntil(func() {
 		text, err := os.ReadFile(file)
-		if err != nil {
+		if err := errors.Join(err, os.Remove(file)); err != nil {
 			c.Error(err)
 			return
 		}
-		defer os.Remove(file)
 		jar, _ := cookiejar.New(nil)
 		browser := &http.Client{Jar: jar}
 		defer browser.CloseIdleConnections()

@@ -71,7 +71,7 @@ func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if work, ok := r.Context().Value(workKey{}).(context.Context); ok {
-		*r = *r.WithContext(work)
+		*r = *r.WithContext(work) //nolint:contextcheck // what has begun outlives its client
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	v, err := route.Serve(r)

@@ -14,7 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"path"
@@ -180,7 +180,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader - 4096, // the library adds these
-		ErrorLog:          log.New(logWriter(s.o.Log), "", 0),
+		ErrorLog:          slog.NewLogLogger(slog.NewTextHandler(logWriter(s.o.Log), &slog.HandlerOptions{ReplaceAttr: messageOnly}), slog.LevelInfo),
 
 		DisableGeneralOptionsHandler: true,
 	}
@@ -215,6 +215,14 @@ type logWriter func(string)
 func (l logWriter) Write(b []byte) (int, error) {
 	l("inspector: " + strings.TrimSpace(string(b)))
 	return len(b), nil
+}
+
+// messageOnly leaves out when and how bad something is.
+func messageOnly(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.MessageKey {
+		return a
+	}
+	return slog.Attr{}
 }
 
 // workKey is the key of the context for requests that change something.

@@ -174,15 +174,23 @@ func counter(end int64) inspect.Stream {
 	}
 }
 
-// stream opens a stream and returns its lines.
-func (s *site) stream(query string, header ...string) (*http.Response, *bufio.Scanner) {
+// events is an open stream.
+type events struct {
+	status int
+	kind   string // its Content-Type
+	lines  *bufio.Scanner
+	close  func() error
+}
+
+// stream opens a stream.
+func (s *site) stream(query string, header ...string) events {
 	s.test.Helper()
 	resp, err := s.browser.Do(s.request("GET", "api/v1/stream"+query, "", header...))
 	if err != nil {
 		s.test.Fatal(err)
 	}
 	s.test.Cleanup(func() { _ = resp.Body.Close() })
-	return resp, bufio.NewScanner(resp.Body)
+	return events{resp.StatusCode, resp.Header.Get("Content-Type"), bufio.NewScanner(resp.Body), resp.Body.Close}
 }
 
 // until reads lines up to one with that text.
@@ -201,12 +209,11 @@ func until(t *testing.T, lines *bufio.Scanner, want string) []string {
 
 func TestStreamContinuesByNumber(t *testing.T) {
 	s := open(t, inspect.Options{Stream: counter(5)})
-	resp, lines := s.stream("?after=2")
-	if got := strings.Join(until(t, lines, "id: 4"), "|"); !strings.HasSuffix(got, "id: 2|data: \"begun\"||id: 3|data: 3||id: 4") || resp.Header.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("%s: %s", resp.Header.Get("Content-Type"), got)
+	first := s.stream("?after=2")
+	if got := strings.Join(until(t, first.lines, "id: 4"), "|"); !strings.HasSuffix(got, "id: 2|data: \"begun\"||id: 3|data: 3||id: 4") || first.kind != "text/event-stream" {
+		t.Errorf("%s: %s", first.kind, got)
 	}
-	_, lines = s.stream("?after=2", "Last-Event-ID", "4")
-	if got := strings.Join(until(t, lines, "id: 5"), "|"); !strings.HasSuffix(got, "id: 4|data: \"begun\"||id: 5") {
+	if got := strings.Join(until(t, s.stream("?after=2", "Last-Event-ID", "4").lines, "id: 5"), "|"); !strings.HasSuffix(got, "id: 4|data: \"begun\"||id: 5") {
 		t.Error(got)
 	}
 	for _, query := range []string{"?after=-1", "?after=x", "?after=99999999999999999999"} {
@@ -240,11 +247,10 @@ func TestErrorsOfStreams(t *testing.T) {
 func TestStreamsAreBounded(t *testing.T) {
 	s := open(t, inspect.Options{Stream: counter(0)})
 	const limit = 32
-	var first io.Closer
+	var last events
 	for range limit {
-		resp, lines := s.stream("")
-		until(t, lines, `data: "begun"`)
-		first = resp.Body
+		last = s.stream("")
+		until(t, last.lines, `data: "begun"`)
 	}
 	if status, _, body := s.do(s.request("GET", "api/v1/stream", "")); status != 503 || !strings.Contains(body, `"code":"too_many_streams"`) {
 		t.Errorf("one stream too many: %d %s", status, body)
@@ -252,14 +258,14 @@ func TestStreamsAreBounded(t *testing.T) {
 	if status, _, _ := s.do(s.request("GET", "api/v1/session", "")); status != 200 {
 		t.Errorf("beside all streams: %d", status)
 	}
-	_ = first.Close() // and its place is free soon
+	_ = last.close() // and its place is free soon
 	for {
-		resp, lines := s.stream("")
-		if resp.StatusCode == 200 {
-			until(t, lines, `data: "begun"`)
+		again := s.stream("")
+		if again.status == http.StatusOK {
+			until(t, again.lines, `data: "begun"`)
 			return
 		}
-		_ = resp.Body.Close()
+		_ = again.close()
 	}
 }
 
@@ -281,7 +287,7 @@ func TestEndOfServer(t *testing.T) {
 			return nil, nil //nolint:nilnil // nobody reads it
 		}},
 	}})
-	_, lines := s.stream("")
+	lines := s.stream("").lines
 	until(t, lines, `data: "begun"`)
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
