@@ -57,7 +57,7 @@ type partJSON struct {
 	Notes      []string      `json:"notes"`    // what cannot be right in the tracking as a whole
 	Timeline   []stopJSON    `json:"timeline"` // newest first
 	Earlier    int           `json:"earlier"`  // checkpoints that timeline leaves out
-	Since      *gapJSON      `json:"since"`    // the latest checkpoint, of what is not delivered
+	Since      *gapJSON      `json:"since"`    // since the latest checkpoint, of what is not delivered; whole hours
 	History    []changesJSON `json:"history"`  // newest first
 	Commands   commandsJSON  `json:"commands"`
 }
@@ -181,7 +181,7 @@ func (p *Page) part(n view.StatusNames, res query.Result, t query.Tracking, now 
 		j.Place = view.Place(timeline[0].Checkpoint)
 	}
 	if at := t.Times().Checkpoint; !at.IsZero() && at.Before(now) && !t.Delivered() {
-		j.Since = newGapJSON(now.Sub(at), longWait)
+		j.Since = newGapJSON(now.Sub(at).Truncate(time.Hour), longWait)
 	}
 	j.Earlier = max(len(timeline)-maxCheckpoints, 0)
 	for i, e := range timeline[:len(timeline)-j.Earlier] {
