@@ -13,6 +13,7 @@
 
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession} from './api.js';
+import {parse, link} from './address.js';
 
 const views = {
   deliveries: () => import('./deliveries.js'),
@@ -30,27 +31,6 @@ const connection = document.getElementById('connection');
 let session;
 let current = {name: '', view: null}; // what is shown
 let routing = 0; // counts changes of the address, so that a late module is left out
-
-/** parse returns the view's name and params of an address such as #/deliveries/12?filter=x. */
-export function parse(hash) {
-  const [path, search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
-  const [name = '', ...rest] = path.split('/');
-  const params = Object.fromEntries(new URLSearchParams(search));
-  if (rest.length > 0 && rest.join('') !== '') params.id = decoded(rest.join('/'));
-  return {name: name || 'deliveries', params};
-}
-
-function decoded(text) {
-  try { return decodeURIComponent(text); } catch { return text; }
-}
-
-/** link returns the address of a view. params without a value are left out. */
-export function link(name, {id, ...params} = {}) {
-  const set = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
-  const search = new URLSearchParams(set.map(([key, value]) => [key, value === true ? '1' : value])).toString();
-  const path = id === undefined || id === null || id === '' ? '' : `/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
-  return `#/${name}${path}${search && `?${search}`}`;
-}
 
 // What views may use of the frame, beside the values of GET /session.
 const frame = {

@@ -79,7 +79,7 @@ class Rows {
   /** want says which rows, from index first to before end, are visible. */
   want(first, end) {
     this.wanted = [];
-    for (let index = first; index < end; index++) {
+    for (let index = first; index < Math.min(end, this.count); index++) {
       const number = this.numberAt(index);
       this.wanted.push(number);
       this.cache.use(number);
