@@ -58,9 +58,11 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 -parallel 8 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
 
 # The library of the store is left out of it: it would take two thirds of the
-# time, and its own tests are the place to find its races.
+# time, and its own tests are the place to find its races. GORACE: at the end of a
+# process the detector waits, by default for a second, for more races; transcripts
+# run thousands of processes.
 race: ## run all tests with the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race -parallel 8 -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run

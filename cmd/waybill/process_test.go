@@ -43,6 +43,10 @@ type world struct {
 	storeFails bool // the store may be away for a while
 }
 
+// raceSettings are those of the race detector, for processes that have nothing else of the
+// machine's environment.
+func raceSettings() string { return "GORACE=" + os.Getenv("GORACE") }
+
 // newHome is a world without a service.
 func newHome(tb testing.TB) *world {
 	tb.Helper()

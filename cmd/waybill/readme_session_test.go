@@ -223,7 +223,7 @@ func (s *readmeSession) compareServer(step consoleStep, server *readmeServer) []
 func (s *readmeSession) shell(command string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", s.exports+command)
 	cmd.Dir = s.home
-	cmd.Env = []string{"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "TERM=dumb", "LANG=C.UTF-8"}
+	cmd.Env = []string{"HOME=" + s.home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "TERM=dumb", "LANG=C.UTF-8", raceSettings()}
 	return cmd
 }
 

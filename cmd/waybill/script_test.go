@@ -115,6 +115,7 @@ func setup(e *testscript.Env) error {
 	e.Setenv("INPUT", inputs)
 	e.Setenv("WAYBILL_API_KEY", "k1")
 	e.Setenv("TZ", "UTC")
+	e.Setenv("GORACE", os.Getenv("GORACE"))
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "NO_COLOR", "CLICOLOR_FORCE", "HTTPS_PROXY", "HTTP_PROXY"} {
 		e.Setenv(name, "")
 	}

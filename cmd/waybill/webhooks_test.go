@@ -110,7 +110,7 @@ func (r *pageReader) typed(command string, shown []string) {
 func (r *pageReader) shell(command string) *exec.Cmd {
 	cmd := exec.Command("sh", "-c", command)
 	cmd.Dir = r.home
-	cmd.Env = []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "WAYBILL_LISTEN_ADDR=127.0.0.1:0"}
+	cmd.Env = []string{"HOME=" + r.home, "PATH=" + os.Getenv("PATH"), "TZ=UTC", "WAYBILL_LISTEN_ADDR=127.0.0.1:0", raceSettings()}
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
