@@ -146,11 +146,19 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 }
 
 func (s *Server) write(w http.ResponseWriter, status int, contentType string, body []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	rc := http.NewResponseController(w)
+	for first := true; first || len(body) > 0; first = false {
+		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
+		if first {
+			w.WriteHeader(status)
+		}
+		n, err := w.Write(body[:min(len(body), maxWrite)])
+		if body = body[n:]; err != nil {
+			return // a client that has gone needs no answer
+		}
+	}
 }
 
 // safeName returns a file name that is one in every system and in a header.

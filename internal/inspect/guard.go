@@ -40,8 +40,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.requests.Done()
 	setHeaders(w.Header())
+	rc := http.NewResponseController(w)
+	_ = rc.SetWriteDeadline(time.Time{}) // of the connection's last answer; not supported by recorders of tests
 	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not supported by recorders of tests
+		_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	}
 	if refused := s.refusal(r); refused != nil {
 		s.refuse(w, r, refused)

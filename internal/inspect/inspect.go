@@ -31,6 +31,7 @@ const APIPrefix = "/api/v1"
 const (
 	maxHeader      = 32 << 10         // bytes of the request line and header together
 	maxBody        = 16 << 20         // bytes of a request's body
+	maxWrite       = 64 << 10         // bytes of an answer that a reader has writeTimeout for
 	maxConnections = 128              // open at once; further ones are closed
 	maxStreams     = 32               // open at once; further ones are refused
 	maxChanges     = 4                // requests that change something, at once

@@ -2,8 +2,11 @@ package inspect
 
 import (
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +18,7 @@ const maxPage = 150_000
 // page as anything else.
 var banned = map[string]*regexp.Regexp{
 	".html": regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|https?://|<script>|<iframe|<object|<base`),
-	".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\b|new Function|setAttribute\('style|DOMParser|localStorage|https?://`),
+	".js":   regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|srcdoc|\beval\b|new Function|setAttribute\('style|DOMParser|localStorage|sessionStorage|indexedDB|https?://`),
 	".css":  regexp.MustCompile(`(?i)@import|url\(|https?://|expression\(`),
 	".svg":  regexp.MustCompile(`(?i)<script|\son[a-z]+=|href=|<foreignObject`),
 }
@@ -66,3 +69,30 @@ type listenerAt struct {
 }
 
 func (l listenerAt) Addr() net.Addr { return l.addr }
+
+func TestHostsOfAnAddress(t *testing.T) {
+	tests := map[*net.TCPAddr][]string{
+		{IP: net.IPv6loopback, Port: 9}:         {"[::1]:9", "localhost:9", "LocalHost:9"},
+		{IP: net.IPv4(127, 0, 0, 2), Port: 9}:   {"127.0.0.2:9", "localhost:9"},
+		{IP: net.IPv4(127, 0, 0, 1), Port: 80}:  {"127.0.0.1", "127.0.0.1:80", "localhost", "localhost:80"},
+		{IP: net.IPv4(127, 0, 0, 1), Port: 808}: {"127.0.0.1:808", "localhost:808"},
+	}
+	for addr, hosts := range tests {
+		s, err := New(listenerAt{addr: addr}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, host := range append(hosts, "127.0.0.1:8", "[::1]", "::1", "") {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+			r.Host = host
+			want := http.StatusMisdirectedRequest
+			if slices.Contains(hosts, host) {
+				want = http.StatusUnauthorized // it has no session
+			}
+			w := httptest.NewRecorder()
+			if s.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("%s asked as %q: %d; want %d", addr, host, w.Code, want)
+			}
+		}
+	}
+}

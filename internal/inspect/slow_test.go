@@ -47,6 +47,9 @@ func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cooki
 	s, err := inspect.New(p, inspect.Options{
 		Session: func(context.Context, string) (any, error) { return nil, nil }, //nolint:nilnil // nobody reads it
 		Stream:  stream,
+		Routes: []inspect.Route{{Method: "GET", Pattern: "/large", Serve: func(*http.Request) (any, error) {
+			return inspect.File{Name: "large", Body: make([]byte, 1<<20)}, nil
+		}}},
 		Explain: func(err error) *inspect.Error { return &inspect.Error{Status: 500, Message: err.Error()} },
 		Log:     func(string) {},
 	})
@@ -149,6 +152,33 @@ func TestStreamShowsThatItIsAlive(t *testing.T) {
 		}
 		if took := time.Since(began); took != 30*time.Second {
 			t.Errorf("three signs of life in %s", took)
+		}
+	})
+}
+
+// A reader may take its time for a large answer as long as it goes on reading.
+func TestSlowReaderOfAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, cookie := openPipes(t, nil)
+		conn := dial()
+		go func() {
+			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+		}()
+		resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 16<<10), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		began, read := time.Now(), 0
+		for part := make([]byte, 16<<10); ; {
+			n, err := io.ReadFull(resp.Body, part)
+			if read += n; err != nil {
+				break
+			}
+			time.Sleep(2 * time.Second) // of fake time: each 64 KiB takes eight
+		}
+		if took := time.Since(began); read != 1<<20 || took < 100*time.Second {
+			t.Errorf("%d bytes in %s", read, took)
 		}
 	})
 }

@@ -32,12 +32,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := &eventWriter{w: w, rc: http.NewResponseController(w)}
-	done := make(chan struct{})
-	var beating sync.WaitGroup
-	beating.Go(func() { stream.beat(done) })
-	err = s.o.Stream(r.Context(), r, after, stream.send)
-	close(done)
-	beating.Wait()
+	err = stream.run(func() error { return s.o.Stream(r.Context(), r, after, stream.send) })
 	switch {
 	case err == nil || r.Context().Err() != nil || stream.err != nil:
 	case stream.begun:
@@ -90,6 +85,16 @@ func (e *eventWriter) send(id int64, event string, v any) error {
 	}
 	fmt.Fprintf(&b, "data: %s\n\n", data)
 	return e.write(b.Bytes())
+}
+
+// run calls do, and writes signs of life until it returns.
+func (e *eventWriter) run(do func() error) error {
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() { e.beat(done) })
+	defer beating.Wait()
+	defer close(done)
+	return do()
 }
 
 // beat writes a comment from time to time, so that both sides notice when the other

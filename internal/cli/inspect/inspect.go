@@ -146,7 +146,7 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	}
 	host, _, _ := net.SplitHostPort(addr) // checked above
 	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		return nil, command.Usagef(hint+"; to see the page from elsewhere, forward a port with ssh -L", "--ui-addr %s is no loopback address", addr)
+		return nil, command.Usagef(hint+"; to see the page from another computer, forward that port to the same one with ssh -L", "--ui-addr %s is no loopback address", addr)
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
