@@ -21,7 +21,7 @@ func (p *Page) writePeriods(w *writer) {
 	}
 	w.html("<section aria-labelledby=\"days\">\n<h2 id=\"days\">Status by day</h2>\n<p class=\"note\">Each tracking is counted on the day on which its first run created it, by the status that it has now.")
 	if p.NoPeriod > 0 {
-		w.html(" That day is not known of ").text(p.Number(p.NoPeriod)).html(" trackings, which are not shown here: no run of this store created them, or it was pruned.")
+		w.html(" Not shown, because no run of this store created them or it was pruned: ").text(p.Number(p.NoPeriod)).html(".")
 	}
 	w.html("</p>\n<ul class=\"legend\">\n")
 	for _, c := range classes {
@@ -47,7 +47,7 @@ func (p *Page) writePeriod(w *writer, i int, period *Period) {
 	}
 	w.html("</svg><svg class=\"plot\" role=\"img\" aria-labelledby=\"").html(id).html("t ").html(id).html("d\">\n<title id=\"").
 		html(id).html("t\">").text(period.Title).html("</title>\n<desc id=\"").html(id).html("d\">").
-		text(p.Number(all)).html(" trackings; at most ").text(p.Number(most)).html(" in a ").text(period.Unit).html(". The table below has all values.</desc>\n")
+		html("Trackings: ").text(p.Number(all)).html("; at most ").text(p.Number(most)).html(" in a ").text(period.Unit).html(". The table below has all values.</desc>\n")
 	for tick := range ticks {
 		w.html("<line x2=\"100%\" y1=\"").num(tickAt(tick)).html("\" y2=\"").num(tickAt(tick)).html("\"/>\n")
 	}
@@ -89,7 +89,7 @@ func (p *Page) writeBar(w *writer, b *Bar, x, width float64, top int64) {
 		if n == 0 {
 			continue
 		}
-		height := plotHeight * float64(n) / float64(top)
+		height := max(plotHeight*float64(n)/float64(top), 2)
 		y -= height
 		w.html("<rect class=\"").html(classes[c].letter).html("\" x=\"").num(x + width*0.1).html("%\" y=\"").num(y).html("\" width=\"").num(width * 0.8).
 			html("%\" height=\"").num(height).html("\"><title>").text(b.Name).html(": ").text(p.Number(n)).html(" ").text(classes[c].name).html("</title></rect>\n")

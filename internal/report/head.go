@@ -42,6 +42,10 @@ func (p *Page) writeHead(w *writer) {
 		w.html("<p class=\"note\">Identifiers are left out of this report: references, tracking numbers, texts of events, the account and the values of filters.</p>\n")
 	}
 	w.html("</header>\n<main>\n")
+	if p.Counts.Total() == 0 {
+		w.html("<p>No tracking matches.</p>\n")
+		return
+	}
 	p.writeCounts(w)
 	p.writeAttention(w)
 	p.writePeriods(w)

@@ -66,16 +66,15 @@ func (p *Page) writeRows(w *writer, room int) int {
 
 // writeTableHead writes what stands before so many rows.
 func (p *Page) writeTableHead(w *writer, shown int) {
-	w.html("<section aria-labelledby=\"table\">\n<h2 id=\"table\">Trackings</h2>\n")
 	total := p.Counts.Total()
+	if total == 0 {
+		return
+	}
+	w.html("<section aria-labelledby=\"table\">\n<h2 id=\"table\">Trackings</h2>\n")
 	if int64(shown) < total {
 		w.html("<p class=\"cut\"><strong>This table has ").text(p.Number(int64(shown))).html(" of ").text(p.Number(total)).
 			html(" trackings</strong>: problems and stuck ones first, then the latest of the others. The numbers above count all. To write all to a file, run:<br><code>").
 			text(p.Command).html("</code></p>\n")
-	}
-	if total == 0 {
-		w.html("<p>No trackings.</p>\n")
-		return
 	}
 	w.html("<p class=\"note\">Problems first, then stuck ones. Times are those of UTC").text(p.Zone).html(", unless they have another offset.</p>\n")
 	w.html(`<form id="filter" role="search" hidden>
@@ -99,9 +98,9 @@ func (p *Page) writeTableHead(w *writer, shown int) {
 func (p *Page) tail() *writer {
 	w := &writer{}
 	if p.Counts.Total() > 0 {
-		w.html("</tbody>\n</table></div>\n")
+		w.html("</tbody>\n</table></div>\n</section>\n")
 	}
-	w.html("</section>\n</main>\n<footer class=\"note\"><p>")
+	w.html("</main>\n<footer class=\"note\"><p>")
 	if p.Masked {
 		w.html("Made with --mask. ")
 	}

@@ -160,7 +160,7 @@ func (r *reporter) page(ctx context.Context) *report.Page {
 			p.Exceptions = append(p.Exceptions, line)
 		}
 	}
-	p.Sums = []report.Table{ages(byAge), r.carriers(byCarrier), r.transit(), statuses}
+	p.Sums = []report.Table{statuses, ages(byAge), r.carriers(byCarrier), r.transit()}
 	return p
 }
 
