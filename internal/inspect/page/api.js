@@ -60,7 +60,7 @@ export async function openSession() {
 
 const firstPause = 250; // ms before the first attempt to connect again
 const longestPause = 5000; // ms
-const lostAfter = 10000; // ms without a connection from when on it counts as lost
+const lostAfter = 7000; // ms without a connection from when on it counts as lost
 
 /**
  * stream receives deliveries from number after on. It connects again by itself
@@ -90,15 +90,16 @@ export function stream(params, after, handlers) {
     source.onerror = retry;
   }
 
-  async function retry() {
+  function retry() {
     source.close();
     if (closed) return;
     downSince ||= Date.now();
     handlers.state(Date.now() - downSince > lostAfter ? 'lost' : 'reconnecting');
     timer = setTimeout(async () => {
-      const ended = await get('/session').then(() => false, (error) => error.status === 401);
+      const status = await get('/session').then(() => 200, (error) => error.status);
       if (closed) return;
-      if (ended) handlers.state('ended');
+      if (status === 401) handlers.state('ended');
+      else if (status === 0) retry();
       else connect();
     }, pause);
     pause = Math.min(pause * 2, longestPause);

@@ -9,7 +9,8 @@
 // texts. update takes other params of the same view, and returns false if the
 // view has to be made anew. key gets keys that no control took, and returns true
 // for one it took. keys is a list of [keys, meaning] for the help. close ends
-// timers, requests and streams.
+// timers, requests and streams. An element with data-focus gets the focus when the
+// view replaces another that had it, one with data-filter when / is pressed.
 
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession} from './api.js';
@@ -100,12 +101,12 @@ async function route() {
     return;
   }
   if (turn !== routing) return;
-  const hadFocus = main.contains(document.activeElement) || document.activeElement === document.body;
+  const loseFocus = turn > 1 && main.contains(document.activeElement);
   shown(name, null);
   const root = el('div', {class: `view view-${name}`});
   replace(main, root);
   shown(name, module.show(root, params, session));
-  if (hadFocus && !main.contains(document.activeElement)) main.focus({preventScroll: true});
+  if (loseFocus && !main.contains(document.activeElement)) (root.querySelector('[data-focus]') ?? main).focus({preventScroll: true});
 }
 
 // shown ends the view before, and makes view the one that is shown.

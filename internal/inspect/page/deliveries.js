@@ -81,7 +81,7 @@ class Deliveries {
     this.head = el('div', {class: 'row head', role: 'row', 'aria-rowindex': '1'},
       columns.map(([name, title]) => el('div', {class: `cell ${name}`, role: 'columnheader'}, title)));
     this.body = el('div', {class: 'rows', role: 'rowgroup'});
-    this.grid = el('div', {class: 'grid', role: 'grid', tabindex: '0', 'aria-label': 'Deliveries, newest first', 'aria-multiselectable': 'true'},
+    this.grid = el('div', {class: 'grid', role: 'grid', tabindex: '0', 'data-focus': '', 'aria-label': 'Deliveries, newest first', 'aria-multiselectable': 'true'},
       el('div', {class: 'head-group', role: 'rowgroup'}, this.head), this.body);
     this.grid.addEventListener('mousedown', (event) => { if (event.shiftKey) event.preventDefault(); });
     this.grid.addEventListener('click', (event) => this.clicked(event));
@@ -115,7 +115,7 @@ class Deliveries {
   }
 
   toggleRefused() {
-    this.go({refused: this.params.refused ? '' : '1', id: undefined});
+    this.go({refused: this.params.refused ? '' : '1', filter: '', id: undefined});
   }
 
   async load() {
@@ -123,6 +123,7 @@ class Deliveries {
     if (this.filter.value.trim() !== filter) this.filter.value = filter;
     if (this.search.value !== search) this.search.value = search;
     this.refusedButton.setAttribute('aria-pressed', String(Boolean(refused)));
+    this.filter.disabled = Boolean(refused) && !filter; // they have no events to filter by
     this.loading?.abort();
     this.loading = new AbortController();
     const {signal} = this.loading;
@@ -145,7 +146,7 @@ class Deliveries {
     if (this.params.filter || this.params.search) {
       this.rows = new FoundRows(ask, handlers, answer);
     } else {
-      this.rows = new NumberedRows(ask, handlers, {first: answer.first ?? 1, last: answer.last});
+      this.rows = new NumberedRows(ask, handlers, {first: Math.max(1, answer.first), last: answer.last});
       this.rows.arrive(answer.deliveries, answer.last);
       this.rows.release();
     }
@@ -180,9 +181,14 @@ class Deliveries {
     const {filter, search, refused} = this.params;
     this.stream = stream(() => ({filter, search, refused}), after, {
       message: (data) => this.arrived(data),
-      state: (name) => this.session.connected(name),
+      state: (name) => this.connected(name),
       problem: (error) => replace(this.message, this.session.failed(error)),
     });
+  }
+
+  connected(state) {
+    this.session.connected(state);
+    if (state === 'ended') replace(this.message, this.session.failed({message: 'this page belongs to a program that has ended', hint: 'open the URL that waybill prints when it is started again'}));
   }
 
   arrived(data) {

@@ -33,12 +33,13 @@ const stateWords = {unread: 'not queued yet', notQueued: 'not queued', waiting: 
 
 /** forwardingWords says in few words what became of a delivery at a target, and its tone. */
 export function forwardingWords(f) {
-  const tries = f.tries ?? f.attempts ?? 0;
   const status = f.status ? String(f.status) : '';
   switch (f.state) {
     case 'sent': return [status || 'sent', 'good'];
     case 'dead': return [`given up${status && `, ${status}`}`, 'bad'];
-    case 'waiting': return tries > 0 ? [`retry ${tries}${status && `, ${status}`}`, 'caution'] : ['waiting', 'faint'];
+    case 'waiting':
+      if (f.attempts > 0) return [`retry ${f.attempts}${status && `, ${status}`}`, 'caution'];
+      return [f.heldBy ? `held behind ${f.heldBy}` : 'waiting', 'faint'];
   }
   return [stateWords[f.state] ?? f.state, 'faint'];
 }

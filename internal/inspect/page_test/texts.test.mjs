@@ -40,7 +40,7 @@ test('an address is read as it was written', () => {
 test('words for a row', () => {
   assert.deepEqual(verifiedWords({verified: 'no', reason: 'signature_mismatch'}), ['no: signature_mismatch', 'bad']);
   assert.deepEqual(verifiedWords({verified: 'yes', bodyAuthenticated: false}), ['yes, body not authenticated', 'caution']);
-  assert.deepEqual(forwardingWords({state: 'waiting', tries: 2, status: 503}), ['retry 2, 503', 'caution']);
+  assert.deepEqual(forwardingWords({state: 'waiting', attempts: 2, status: 503}), ['retry 2, 503', 'caution']);
   assert.deepEqual(forwardingWords({state: 'dead', status: 500}), ['given up, 500', 'bad']);
   assert.ok(isUnfinished({forwarding: [{state: 'sent'}, {state: 'unread'}]}));
   assert.ok(!isUnfinished({forwarding: [{state: 'sent'}, {state: 'dead'}, {state: 'notQueued'}]}));
