@@ -36,12 +36,15 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 	}))
 	defer target.Close()
 	file := filepath.Join(folder, "page.url")
-	args := append(append([]string{}, flags...), "--target-header", "X-Token=env:WAYBILL_API_KEY", "--debug", "-v", "-o", "jsonl", "--timeout", "20s")
-	switch flags[0] {
-	case "inspect":
-		args = append(args, "--ready-file", file, "--to", target.URL)
+	args := append(append([]string{}, flags...), "--debug", "-v", "-o", "jsonl", "--timeout", "20s")
+	header := []string{"--target-header", "X-Token=env:WAYBILL_API_KEY"}
+	switch {
+	case flags[0] == "listen":
+		args = append(append(args, "--ui", "--ui-file", file, "--forward-to", target.URL, "--from", "beginning"), header...)
+	case len(flags) == 1:
+		args = append(append(args, "--ready-file", file, "--to", target.URL), header...)
 	default:
-		args = append(args, "--ui", "--ui-file", file, "--forward-to", target.URL, "--from", "beginning")
+		args = append(args, "--ready-file", file)
 	}
 	asked := 0
 	c.runUntil(func() {
@@ -116,7 +119,7 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 	}
 }
 
-// The page shows no secret, to whom it may concern or not.
+// The page shows no secret, and every route answers, whatever the store.
 func TestPageShowsNoSecret(t *testing.T) {
 	docs, err := filepath.Abs("../../docs")
 	if err != nil {
@@ -129,6 +132,8 @@ func TestPageShowsNoSecret(t *testing.T) {
 	way := c.ways()[0]
 	folder := c.prepare(way)
 	c.askPage(folder, way, "inspect")
+	c.askPage(folder, way, "inspect", "--read-only")
 	c.askPage(folder, way, "listen")
 	c.checkFolder("the page", folder)
+	c.askPage(t.TempDir(), way, "inspect") // where there is no store
 }

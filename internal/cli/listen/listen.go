@@ -201,7 +201,12 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		return nil
 	})
 	if s.page != nil {
-		g.Go(func() error { return s.page.Run(serving) })
+		g.Go(func() error {
+			if err := s.page.Run(serving); err != nil {
+				s.call.IO.Warning("deliveries are received, but the page has ended: %v; restart listen to have it again", err)
+			}
+			return nil
+		})
 	}
 	printing.Lock()
 	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
