@@ -15,7 +15,7 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 		return nil, err
 	}
 	all, err := list(ctx, d.each, scanOverview, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
-	if err != nil || len(all) == 0 || r.Refused {
+	if err != nil || len(all) == 0 || r.Refused || r.Bare {
 		return all, err
 	}
 	from, to := all[len(all)-1].Seq, all[0].Seq

@@ -16,7 +16,11 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 	w.must(err)
 	bodies, err := w.Bodies(w.Context(), r)
 	w.must(err)
-	for _, o := range all {
+	r.Bare = true
+	bare, err := w.Overviews.Overviews(w.Context(), r)
+	w.must(err)
+	w.same("number of bare ones", len(bare), len(all))
+	for i, o := range all {
 		d, err := w.Delivery(w.Context(), o.Seq)
 		w.must(err)
 		body, kept := bodies[o.Seq]
@@ -25,6 +29,7 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 		}
 		d.Header, d.Body = nil, nil
 		w.same("delivery", o.Delivery, d)
+		w.same("bare", bare[i], inbox.Overview{Delivery: d, Size: o.Size})
 		var events []inbox.Event
 		for _, e := range collect(w, w.Events(w.Context(), inbox.Query{Delivery: o.Seq})) {
 			if e.Raw, e.Data = nil, nil; e.Index < len(events) {

@@ -218,6 +218,18 @@ func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error
 	return n, err
 }
 
+// rest waits as long as a portion of a search took, if deliveries are taken meanwhile: they
+// are answered first.
+func (p *Page) rest(ctx context.Context, took time.Duration) {
+	if p.Arrivals == nil {
+		return
+	}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+	}
+}
+
 // findDeliveries returns the deliveries that are asked for; before which number the others
 // are; and how many it examined, which is bounded.
 func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (found []inbox.Overview, next int64, examined int, err error) {
@@ -232,7 +244,8 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 	p.searching.Lock()
 	bytes := int64(maxExaminedBytes)
 	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
-		page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
+		began := time.Now()
+		page, err := q.candidates(ctx, db, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
 		if err != nil || len(page) == 0 {
 			return found, 0, examined, err
 		}
@@ -250,6 +263,7 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 		q.To = next - 1
 		examined += len(page)
 		bytes -= read
+		p.rest(ctx, time.Since(began))
 	}
 	if q.From > q.To {
 		next = 0

@@ -31,6 +31,12 @@ type matcher struct {
 // all reports whether every delivery is meant.
 func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 }
 
+// candidates returns the deliveries of a range as find takes them.
+func (m matcher) candidates(ctx context.Context, db *app.Store, r inbox.DeliveryRange) ([]inbox.Overview, error) {
+	r.Bare = !m.filtered
+	return db.Overviews.Overviews(ctx, r)
+}
+
 // within returns the first of the deliveries whose bodies have that many bytes together,
 // or the first one, and how many bytes that is.
 func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int64) {
@@ -43,8 +49,8 @@ func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int
 	return all, bytes
 }
 
-// find returns the first of the deliveries that are meant, up to a number. They follow
-// each other, from old to new or the other way round.
+// find returns the first of the candidates that are meant, up to a number. They follow each
+// other, from old to new or the other way round.
 func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
 	var found []inbox.Overview
 	for len(all) > 0 && len(found) < limit {
@@ -76,7 +82,24 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 			}
 		}
 	}
-	return found[:min(len(found), limit)], nil
+	if found = found[:min(len(found), limit)]; m.filtered || len(found) == 0 {
+		return found, nil
+	}
+	return complete(ctx, db, refused, found)
+}
+
+// complete returns bare overviews with all that a list shows.
+func complete(ctx context.Context, db *app.Store, refused bool, bare []inbox.Overview) ([]inbox.Overview, error) {
+	first, last := bare[0].Seq, bare[len(bare)-1].Seq
+	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: min(first, last), To: max(first, last), Refused: refused})
+	whole := map[int64]inbox.Overview{}
+	for _, o := range all {
+		whole[o.Seq] = o
+	}
+	for i := range bare {
+		bare[i] = whole[bare[i].Seq]
+	}
+	return bare, err
 }
 
 // judge reports whether a delivery is meant, if that is known without its body.

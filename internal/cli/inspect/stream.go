@@ -119,7 +119,7 @@ func (p *Page) matchNew(ctx context.Context, m matcher, refused bool, after, las
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
-	page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused})
+	page, err := m.candidates(ctx, db, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused})
 	if err != nil {
 		return nil, after, err
 	}
