@@ -87,7 +87,7 @@ class Deliveries {
     this.grid.addEventListener('click', (event) => this.clicked(event));
     this.grid.addEventListener('copy', (event) => this.copied(event));
     this.grid.addEventListener('focus', () => {
-      if (this.active === null && this.rows?.count) this.activate(this.rows.numberAt(this.firstVisible ?? 0));
+      if (this.active === null && this.rows?.count && this.grid.matches(':focus-visible')) this.activate(this.rows.numberAt(this.firstVisible ?? 0));
     });
     return this.grid;
   }
@@ -96,7 +96,8 @@ class Deliveries {
 
   update(params, first) {
     const before = this.params;
-    this.params = params;
+    this.params = /^refused:/.test(params.id) ? {...params, refused: '1', filter: ''} : params;
+    params = this.params;
     const same = ['filter', 'search', 'refused'].every((name) => (before[name] ?? '') === (params[name] ?? ''));
     if (first || !same) this.load();
     if (first || before.id !== params.id) this.openPane(params.id);
@@ -158,6 +159,7 @@ class Deliveries {
     this.list.scrollTo(this.active === null ? 0 : this.rows.indexOf(this.active));
     this.follow(answer.last);
     this.showCounts();
+    if (this.rows instanceof FoundRows) this.session.announce(this.statusText());
   }
 
   notLoaded(error) {
@@ -239,10 +241,9 @@ class Deliveries {
   }
 
   jumpToNewest() {
-    this.pause(false);
+    if (this.paused) this.pause(false);
+    if (this.rows) this.release();
     this.list.scrollTo(0);
-    this.unseen = 0;
-    this.showCounts();
     this.grid.focus();
     if (this.rows?.count) this.activate(this.rows.numberAt(0));
   }
@@ -469,8 +470,10 @@ class Deliveries {
     if (event.target === this.filter || event.target === this.search) return this.leaveBox(event);
     const inPane = this.pane.contains(event.target);
     switch (event.key) {
-      case 'j': this.move(1); return true;
-      case 'k': this.move(-1); return true;
+      case 'j': case 'k':
+        this.move(event.key === 'j' ? 1 : -1);
+        if (!inPane) this.grid.focus({preventScroll: true});
+        return true;
       case 'n': this.jumpToNewest(); return true;
       case 'p': this.pause(!this.paused); return true;
       case 'r': this.sendAgain(); return true;
@@ -484,8 +487,8 @@ class Deliveries {
     const page = this.list.pageRows;
     const steps = {ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity};
     if (event.key in steps) {
-      this.grid.focus({preventScroll: true});
       this.move(steps[event.key], event.shiftKey);
+      this.grid.focus({preventScroll: true});
       return true;
     }
     if (event.key === 'Enter' && this.active !== null) {

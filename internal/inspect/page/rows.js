@@ -152,11 +152,11 @@ export class NumberedRows extends Rows {
   indexOf(number) { return number >= this.first && number <= this.last ? this.last - number : -1; }
 
   /** arrive takes new rows; they are shown with release. */
-  arrive(rows, last) {
+  arrive(rows, last, more) {
     for (const row of rows) this.cache.set(row.delivery, row);
     this.newest = Math.max(this.newest, last, ...rows.map((row) => row.delivery));
     if (this.count === 0 && this.last === 0 && this.newest > 0) {
-      this.first = Math.min(this.newest, ...rows.map((row) => row.delivery));
+      this.first = more ? 1 : Math.min(this.newest, ...rows.map((row) => row.delivery));
       this.last = this.first - 1;
     }
     this.waiting = this.newest - this.last;
