@@ -3,6 +3,7 @@ package webhook
 import (
 	"crypto/subtle"
 	"net/url"
+	"slices"
 	"time"
 )
 
@@ -14,6 +15,7 @@ type Trace struct {
 	Verdict  Verdict
 	Scheme   Scheme // with its defaults
 	Strength Strength
+	Secrets  []string // their names
 
 	Signature Found
 	Entries   []Entry // the signatures in its value, in order; nil if it can't be divided
@@ -54,7 +56,7 @@ type Expected struct {
 // Trace verifies r at the time now, as [Verifier.Verify] does, and says how.
 func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	c, d := v.scheme, &delivery{Request: r}
-	t := Trace{Verdict: v.Verify(r, now), Scheme: c.scheme, Strength: c.strength()}
+	t := Trace{Verdict: v.Verify(r, now), Scheme: c.scheme, Strength: c.strength(), Secrets: slices.Clone(v.names)}
 	t.Signature, t.Timestamp = d.found(c.signature, c.scheme.Signature.From), d.found(c.timestamp, c.scheme.Timestamp.From)
 	macs := t.divide(c)
 	if t.Timestamp.Times > 0 {

@@ -274,7 +274,7 @@ func (k *sending) resumeCommand(done int) string {
 				case "to":
 					value = forward.ShowAddress(value)
 				case targetHeader:
-					value = showTargetHeader(value)
+					value = ShowTargetHeader(value)
 				}
 				words = append(words, "--"+f.Name, value)
 			}

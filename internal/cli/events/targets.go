@@ -68,8 +68,8 @@ func sameURL(text string, u *url.URL) bool {
 	return err == nil && other.String() == u.String()
 }
 
-// showTargetHeader is a value of the flag without what may be a token.
-func showTargetHeader(value string) string {
+// ShowTargetHeader is a value of the flag without what may be a token.
+func ShowTargetHeader(value string) string {
 	if to, field, ok := strings.Cut(value, "=>"); ok {
 		return forward.ShowAddress(to) + "=>" + field
 	}

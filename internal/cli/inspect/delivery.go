@@ -1,6 +1,324 @@
 package inspect
 
-import "github.com/waybill-cli/waybill/internal/inspect"
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Bounds of what one answer has of a delivery.
+const (
+	maxBodyText  = 512 << 10 // bytes of a body that is text
+	maxBodyHex   = 16 << 10  // bytes of one that is not
+	shownEvents  = 50        // of a delivery at once
+	maxDifferent = 50        // differences of two events
+)
 
 // detailRoutes are the routes of one delivery.
-func (p *Page) detailRoutes() []inspect.Route { return nil }
+func (p *Page) detailRoutes() []inspect.Route {
+	return []inspect.Route{
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}", Serve: p.showDelivery},
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}/body", Serve: p.downloadBody},
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}/events", Serve: p.showEvents},
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}/forwarding", Serve: p.showForwarding},
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}/diagnosis", Serve: p.diagnose},
+	}
+}
+
+// deliveryJSON is one delivery with all that is known of it.
+type deliveryJSON struct {
+	ID                string         `json:"id"` // of a refused one refused:N
+	Delivery          int64          `json:"delivery"`
+	Refused           bool           `json:"refused"`
+	ReceivedAt        time.Time      `json:"receivedAt"`
+	From              string         `json:"from"`
+	Method            string         `json:"method"`
+	Path              string         `json:"path"`
+	Query             string         `json:"query"`
+	Bytes             int            `json:"bytes"`  // of the body
+	Pruned            bool           `json:"pruned"` // headers and body are gone
+	Verified          inbox.Verified `json:"verified"`
+	Reason            webhook.Reason `json:"reason"`
+	Scheme            string         `json:"scheme"`
+	Secret            string         `json:"secret"` // name of the one that matched
+	BodyAuthenticated bool           `json:"bodyAuthenticated"`
+	Synthetic         bool           `json:"synthetic"`
+	Single            bool           `json:"single"` // the body was one object instead of an array
+	Anomaly           string         `json:"anomaly"`
+
+	Headers    []view.Header        `json:"headers"`
+	Body       *bodyJSON            `json:"body"` // null once pruned
+	Signature  *signatureJSON       `json:"signature"`
+	Forwarding []events.Forwarding  `json:"forwarding"`
+	Commands   deliveryCommandsJSON `json:"commands"`
+	eventsJSON
+}
+
+// bodyJSON is a body as it is shown.
+type bodyJSON struct {
+	contentJSON
+	JSON bool `json:"json"` // it is valid JSON
+}
+
+// eventsJSON is a part of the events of a delivery.
+type eventsJSON struct {
+	Events     []deliveryEventJSON `json:"events"`
+	EventCount int                 `json:"eventCount"` // of the delivery, anomalies included
+	Next       *int                `json:"next"`       // where the rest begins, null for none
+}
+
+// deliveryEventJSON is an event as `events show -o json` has it, without what the delivery has
+// already.
+type deliveryEventJSON struct {
+	events.Shown
+	Data       *struct{} `json:"data,omitempty"`
+	Raw        *struct{} `json:"raw,omitempty"`
+	Forwarding *struct{} `json:"forwarding,omitempty"`
+
+	Place       int              `json:"place"` // in the body, from 1
+	StatusText  string           `json:"statusText"`
+	Tone        string           `json:"tone"`
+	Differences []differenceJSON `json:"differences,omitempty"` // from the event with the same eventId that counts
+	More        bool             `json:"moreDifferences,omitempty"`
+}
+
+// deliveryCommandsJSON are the commands for what the page shows and does.
+type deliveryCommandsJSON struct {
+	Show    string         `json:"show"`
+	Raw     string         `json:"raw"`
+	Explain string         `json:"explain"`
+	Readmit string         `json:"readmit,omitempty"` // of a refused delivery
+	Learn   string         `json:"learn,omitempty"`   // finds a scheme and writes it to the configuration
+	Send    []sendCommands `json:"send"`              // by target
+}
+
+// sendCommands are the commands that send a delivery to a target.
+type sendCommands struct {
+	Target string `json:"target"` // its ID
+	Replay string `json:"replay"` // as it came
+	Resign string `json:"resign"` // signed anew
+	Edited string `json:"edited"` // a copy that was edited and saved as a file
+}
+
+// found is a delivery of the store.
+type found struct {
+	replay.Delivery
+	db   *app.Store
+	mask masker
+}
+
+// find returns the delivery that a request names.
+func (p *Page) find(r *http.Request) (found, error) {
+	db, err := p.store(r.Context())
+	if err != nil {
+		return found{}, err
+	}
+	var in replay.Inbox = replay.Empty{}
+	if db != nil {
+		in = db.Inbox
+	}
+	d, err := replay.Find(r.Context(), in, r.PathValue("id"))
+	if err != nil {
+		return found{}, err
+	}
+	mask, err := p.newMasker()
+	return found{d, db, mask}, err
+}
+
+// findWhole is find for what needs the bytes.
+func (p *Page) findWhole(r *http.Request) (found, error) {
+	f, err := p.find(r)
+	if err == nil && f.Body == nil {
+		err = &inspect.Error{Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned), Hint: "its events are still known", Code: command.NotFound.Word()}
+	}
+	return f, err
+}
+
+// showDelivery returns all that is known of a delivery, and its first events.
+func (p *Page) showDelivery(r *http.Request) (any, error) {
+	d, err := p.find(r)
+	if err != nil {
+		return nil, err
+	}
+	headers, err := view.MaskedHeaders(p.Call.Session, d.Header, false)
+	if err != nil {
+		return nil, err
+	}
+	j := deliveryJSON{
+		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method, Path: d.mask.text(d.Path),
+		Query: d.mask.query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason, Scheme: d.Scheme, Secret: d.SecretName,
+		BodyAuthenticated: d.BodyAuthenticated, Synthetic: d.IsSynthetic(), Single: d.Single, Anomaly: d.Anomaly,
+		Headers: headers, Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery), eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
+	}
+	if d.Body != nil {
+		j.Body = &bodyJSON{d.mask.content(d.Body, maxBodyText, maxBodyHex), json.Valid(d.Body)}
+		if j.Signature, err = p.signature(d); err != nil {
+			return nil, err
+		}
+	}
+	if d.Refused {
+		return j, nil
+	}
+	if j.Forwarding, err = events.ForwardingsOf(r.Context(), d.db, d.Seq); err != nil {
+		return nil, err
+	}
+	j.eventsJSON, err = p.events(r.Context(), d, 0)
+	return j, err
+}
+
+// downloadBody returns the body of a delivery, byte for byte.
+func (p *Page) downloadBody(r *http.Request) (any, error) {
+	d, err := p.findWhole(r)
+	return inspect.File{Name: bodyFile(d.Delivery), Body: d.Body}, err
+}
+
+// bodyFile is what the body of a delivery is called as a file.
+func bodyFile(d replay.Delivery) string {
+	name := "delivery-"
+	if d.Refused {
+		name = "refused-"
+	}
+	name += strconv.FormatInt(d.Seq, 10)
+	if json.Valid(d.Body) {
+		return name + ".json"
+	}
+	return name + ".bin"
+}
+
+// forwardingJSON is what became of a delivery at targets.
+type forwardingJSON struct {
+	Forwarding []events.Forwarding `json:"forwarding"`
+}
+
+// showForwarding returns what became of a delivery at targets.
+func (p *Page) showForwarding(r *http.Request) (any, error) {
+	j := forwardingJSON{[]events.Forwarding{}}
+	d, err := p.find(r)
+	if err == nil && !d.Refused {
+		j.Forwarding, err = events.ForwardingsOf(r.Context(), d.db, d.Seq)
+	}
+	return j, err
+}
+
+// showEvents returns some events of a delivery, from ?from=N on.
+func (p *Page) showEvents(r *http.Request) (any, error) {
+	from, err := strconv.Atoi(r.URL.Query().Get("from"))
+	if err != nil || from < 0 {
+		return nil, command.Usagef("the number of events to leave out, such as 50", "from=%s is not a number", command.Quoted(r.URL.Query().Get("from")))
+	}
+	d, err := p.find(r)
+	if err != nil || d.Refused {
+		return eventsJSON{Events: []deliveryEventJSON{}}, err
+	}
+	return p.events(r.Context(), d, from)
+}
+
+// events returns events of a stored delivery, behind the first ones.
+func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error) {
+	j := eventsJSON{Events: []deliveryEventJSON{}}
+	var rows []inbox.Event
+	left := from
+	for e, err := range replay.LatestRows(ctx, d.db.Inbox, inbox.Query{Delivery: d.Seq}) {
+		if err != nil {
+			return j, err
+		}
+		if left > 0 {
+			left--
+			continue
+		}
+		if len(rows) == shownEvents {
+			next := from + shownEvents
+			j.Next = &next
+			break
+		}
+		rows = append(rows, e)
+	}
+	all, err := events.ShowEvents(ctx, p.Call, d.db, d.Delivery.Delivery, rows, !p.ReadOnly)
+	if err != nil {
+		return j, err
+	}
+	names := view.NewStatusNames(p.Call.Config.Statuses)
+	for i, shown := range all {
+		e := rows[i]
+		shown.Path = d.mask.text(shown.Path)
+		one := deliveryEventJSON{
+			Shown: shown, Place: e.Index + 1,
+			StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
+		}
+		if err := one.compare(ctx, d, e); err != nil {
+			return j, err
+		}
+		j.EventCount = shown.Events
+		j.Events = append(j.Events, one)
+	}
+	return j, nil
+}
+
+// compare adds how an event differs from the one that counts instead.
+func (j *deliveryEventJSON) compare(ctx context.Context, d found, e inbox.Event) error {
+	if e.Mark != inbox.Conflict && e.Mark != inbox.Superseded || j.Current == "" || e.Raw == nil {
+		return nil
+	}
+	other, err := replay.FindEvent(ctx, d.db.Inbox, j.Current)
+	if err != nil || other.Raw == nil {
+		return err
+	}
+	was, is := d.mask.json(other.Raw), d.mask.json(e.Raw)
+	if e.Mark == inbox.Superseded { // it came before the other
+		was, is = is, was
+	}
+	j.Differences, j.More = differences(was, is)
+	return nil
+}
+
+// deliveryCommands returns the commands for one delivery.
+func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
+	id := d.ID()
+	j := deliveryCommandsJSON{
+		Send: []sendCommands{},
+		Show: p.Call.CommandLine("events", "show", id), Raw: p.Call.CommandLine("events", "show", id, "--raw"), Explain: p.Call.CommandLine("signature", "explain", id),
+	}
+	if d.Refused {
+		j.Readmit = p.Call.CommandLine("events", "readmit", id)
+	}
+	if d.Verified != inbox.Yes {
+		j.Learn = p.Call.CommandLine("signature", "learn", "--pin", "learned")
+	}
+	for i, t := range p.Targets {
+		line := func(words ...string) string {
+			words = append(words, "--to", t.Show())
+			if p.AllowTarget {
+				words = append(words, "--allow-target")
+			}
+			for _, value := range p.targetHeaders() {
+				words = append(words, "--target-header", events.ShowTargetHeader(value))
+			}
+			return p.Call.CommandLine(words...)
+		}
+		j.Send = append(j.Send, sendCommands{
+			targetID(i), line("events", "replay", id), line("events", "replay", id, "--resign"), line("events", "send", "--file", "edited.json"),
+		})
+	}
+	return j
+}
+
+// targetHeaders returns the values of --target-header of this command line.
+func (p *Page) targetHeaders() []string {
+	all, err := p.Call.Cmd.Flags().GetStringArray("target-header")
+	if err != nil {
+		return nil // a command without it
+	}
+	return all
+}

@@ -1,6 +1,182 @@
 package inspect
 
-import "github.com/waybill-cli/waybill/internal/inspect"
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
 
 // sendRoutes are the routes that send a delivery again.
-func (p *Page) sendRoutes() []inspect.Route { return nil }
+func (p *Page) sendRoutes() []inspect.Route {
+	return []inspect.Route{
+		{Method: http.MethodPost, Pattern: "/deliveries/{id}/send", Changes: true, Serve: p.send},
+		{Method: http.MethodGet, Pattern: "/deliveries/{id}/curl", Serve: p.curl},
+	}
+}
+
+// sendOptions are what a request to send says.
+type sendOptions struct {
+	Target string  `json:"target"` // ID of a target that the command line named
+	Sign   *bool   `json:"sign"`   // sign again; null for edited bodies if that is possible, for others not
+	Body   *string `json:"body"`   // sent instead of the delivery's own; null for that
+}
+
+// sentJSON is what came of sending a delivery, as `events replay -o json` has it.
+type sentJSON struct {
+	events.Sent
+	Signed    bool     `json:"signed"`    // anew
+	Synthetic bool     `json:"synthetic"` // its body was edited: it says that waybill made it up
+	Settled   bool     `json:"settled"`   // it had been given up, and is sent now
+	Notes     []string `json:"notes"`
+}
+
+// targetID is what the page calls a target of the command line.
+func targetID(i int) string { return strconv.Itoa(i + 1) }
+
+// target returns the target of an ID.
+func (p *Page) target(id string) (forward.Target, error) {
+	for i, t := range p.Targets {
+		if targetID(i) == id {
+			return t, nil
+		}
+	}
+	hint := "use an id of /session"
+	if len(p.Targets) == 0 {
+		hint = "start the page with a target: `waybill inspect --to URL` or `waybill listen --ui --forward-to URL`"
+	}
+	return forward.Target{}, &inspect.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("there is no target %q", id), Hint: hint, Code: command.Usage.Word()}
+}
+
+// send sends a delivery, or an edited copy of it, to a target, by the means of `events
+// replay` and `events send`.
+func (p *Page) send(r *http.Request) (any, error) {
+	var o sendOptions
+	in := json.NewDecoder(r.Body)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&o); err != nil {
+		return nil, &inspect.Error{Status: http.StatusBadRequest, Message: "the request is not understood: " + err.Error(), Hint: `such as {"target": "1", "sign": false}`, Code: command.Usage.Word()}
+	}
+	t, err := p.target(o.Target)
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.findWhole(r)
+	if err != nil {
+		return nil, err
+	}
+	signer, notes, err := p.signer(o)
+	if err != nil {
+		return nil, err
+	}
+	withhold, err := p.Call.SecretMatcher()
+	if err != nil {
+		return nil, err
+	}
+	kind, item := "replay", replay.Item{ID: d.ID(), To: t.URL, Attempt: 1}
+	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox, Headers: map[string][]webhook.Field{t.URL.String(): t.Headers}, Withhold: withhold, Sign: signer.Sign}
+	load := sender.Load
+	if o.Body != nil {
+		kind, load = "send", func(context.Context, forward.Sending) (forward.Request, error) {
+			return edited(d.Delivery.Delivery, *o.Body, t, withhold, signer)
+		}
+		if !json.Valid([]byte(*o.Body)) {
+			notes = append(notes, "the body is not JSON, and was sent as it is")
+		}
+	} else if item.Entry, err = p.deadEntry(r.Context(), d, t); err != nil {
+		return nil, err
+	} else if item.Entry != nil {
+		item.Attempt = max(item.Entry.Attempt, item.Entry.Failures, 1)
+	}
+	sender.Items = []replay.Item{item}
+	res, err := p.sendOne(r.Context(), load)
+	if err != nil {
+		return nil, err
+	}
+	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Synthetic: o.Body != nil || d.IsSynthetic(), Notes: notes}
+	j.Target = t.Show()
+	if o.Body == nil {
+		j.Delivery, j.Attempt = d.ID(), item.Attempt+1
+		if err := sender.Settle(r.Context(), res); err != nil {
+			j.Notes = append(j.Notes, "the result could not be stored: "+p.explain(err).Message)
+		} else {
+			j.Settled = item.Entry != nil && j.Problem == "" && forward.Problem(res.Answer, res.Err) == ""
+		}
+	}
+	return j, nil
+}
+
+// sendOne sends one delivery. Its error says why it was not tried, or that the client has
+// gone meanwhile.
+func (p *Page) sendOne(ctx context.Context, load func(context.Context, forward.Sending) (forward.Request, error)) (forward.Result, error) {
+	var result forward.Result
+	_, err := forward.Series{
+		Client: p.client, Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}, Load: load,
+		OnResult: func(r forward.Result) error { result = r; return nil },
+	}.Run(ctx, ctx, 1)
+	if errors.Is(err, forward.ErrForbidden) {
+		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(), Hint: "start the page with --allow-target if this is intended", Code: command.Usage.Word()}
+	}
+	return result, err
+}
+
+// signer returns what signs a delivery, nil for nothing, and what is to be said about it.
+func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
+	switch {
+	case o.Sign != nil && *o.Sign:
+		signer, err := events.NewSigner(p.Call.Session, "")
+		return signer, []string{}, err
+	case o.Sign != nil || o.Body == nil:
+		return nil, []string{}, nil
+	}
+	signer, err := events.NewSigner(p.Call.Session, "")
+	if err != nil {
+		return nil, []string{"not signed: " + p.explain(err).Message}, nil
+	}
+	return signer, []string{}, nil
+}
+
+// edited returns a copy of a delivery with another body, marked as made up.
+func edited(d inbox.Delivery, body string, t forward.Target, withhold func(webhook.Field) bool, signer *events.Signer) (forward.Request, error) {
+	d.Seq, d.Body = 0, []byte(body) // it has no number: nothing of it is stored
+	req := forward.Request{URL: t.URL}
+	m, err := forward.BuildMessage(events.MarkMadeUp(d), t.URL, 0, withhold)
+	if err != nil {
+		return req, err
+	}
+	m, err = signer.Sign(m)
+	req.Message = forward.ReplaceHeaders(m, t.Headers)
+	return req, err
+}
+
+// deadEntry returns the entry by which a verified delivery was given up at a target, which
+// a new attempt settles as `events replay --dead` does; nil if there is none.
+func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox.OutboxEntry, error) {
+	if d.Refused || d.Verified != inbox.Yes {
+		return nil, nil //nolint:nilnil // nothing to settle
+	}
+	sinks, err := d.db.Outbox.Sinks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own := func(k inbox.Sink) bool { return k.Name == forward.SinkName && k.URL == t.URL.String() && k.Dead > 0 }
+	for _, k := range slices.DeleteFunc(sinks, func(k inbox.Sink) bool { return !own(k) }) {
+		e, _, err := d.db.Outbox.EntryOf(ctx, k.ID, d.Seq)
+		if err != nil || e != nil && !e.GivenUpAt.IsZero() {
+			return e, err
+		}
+	}
+	return nil, nil //nolint:nilnil // nothing to settle
+}

@@ -1,0 +1,87 @@
+package inspect
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// masker hides secrets in what is shown of deliveries.
+type masker struct {
+	secrets []webhook.Secret // in every form that a delivery may show
+	json    func(json.RawMessage) json.RawMessage
+}
+
+// newMasker returns a masker of the secrets as they are now.
+func (p *Page) newMasker() (masker, error) {
+	secrets, err := view.KnownSecrets(p.Call.Session)
+	if err != nil {
+		return masker{}, err
+	}
+	if name := p.Call.Config.Webhook.Scheme; name != "" {
+		scheme, err := p.Call.Scheme(name)
+		if err != nil {
+			return masker{}, err
+		}
+		secrets = scheme.InClear(secrets)
+	}
+	return masker{secrets, p.Call.SecretMasker()}, nil
+}
+
+// text hides secrets in a text.
+func (m masker) text(s string) string {
+	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets, false)[0].Value
+}
+
+// query hides the parameters of a query that hold secrets, or are named like a credential.
+func (m masker) query(query string) string {
+	pairs := strings.Split(view.MaskQuery(query, m.secrets, false), "&")
+	for i, pair := range pairs {
+		if name, value, _ := strings.Cut(pair, "="); value != "" && view.IsCredential(name) {
+			pairs[i] = name + "=" + webhook.Mask
+		}
+	}
+	return strings.Join(pairs, "&")
+}
+
+// content returns bytes of a body as they are shown, see [newContent].
+func (m masker) content(b []byte, maxText, maxHex int) contentJSON {
+	shown := []byte(m.json(b))
+	if !json.Valid(b) {
+		shown = []byte(m.text(string(b)))
+	}
+	j := newContent(shown, maxText, maxHex)
+	j.Bytes, j.Masked = len(b), string(shown) != string(b)
+	return j
+}
+
+// contentJSON is bytes as they are shown.
+type contentJSON struct {
+	Text   *string `json:"text,omitempty"` // of what is UTF-8
+	Hex    string  `json:"hex,omitempty"`  // of what is not
+	Bytes  int     `json:"bytes"`          // of the whole, before anything was hidden
+	Cut    bool    `json:"cut"`            // only the start is here
+	Masked bool    `json:"masked"`         // secrets are hidden
+}
+
+// newContent returns bytes as they are shown, cut beyond those many of them.
+func newContent(b []byte, maxText, maxHex int) contentJSON {
+	j := contentJSON{Bytes: len(b)}
+	if !utf8.Valid(b) {
+		j.Cut = len(b) > maxHex
+		j.Hex = hex.EncodeToString(b[:min(len(b), maxHex)])
+		return j
+	}
+	j.Cut = len(b) > maxText
+	end := min(len(b), maxText)
+	for end < len(b) && end > 0 && !utf8.RuneStart(b[end]) {
+		end--
+	}
+	text := string(b[:end])
+	j.Text = &text
+	return j
+}

@@ -1,0 +1,309 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// Bounds of what is shown and done about signatures.
+const (
+	maxPartText   = 4 << 10          // bytes of a part of what is signed
+	maxPartHex    = 1 << 10          // of one that is no text
+	maxDiagnosed  = 256 << 10        // bytes of a body for which causes are searched
+	diagnosisTime = 10 * time.Second // for the search
+)
+
+// signatureJSON is how a delivery verifies by the scheme and the secrets that are set
+// now, judged at the time of its receipt.
+type signatureJSON struct {
+	*signature.Verdict // null members if there is no scheme or no secret
+
+	Problem  string         `json:"problem,omitempty"` // why it can't be judged
+	Hint     string         `json:"hint,omitempty"`
+	Settings map[string]any `json:"settings,omitempty"` // of the scheme
+	Steps    []stepJSON     `json:"steps"`
+}
+
+// stepJSON is one step of a verification.
+type stepJSON struct {
+	Step   string      `json:"step"`   // scheme, signature, timestamp, signed, secret, comparison, clock or verdict
+	Title  string      `json:"title"`  // of the step, for people
+	Result string      `json:"result"` // ok, failed, skipped, or empty if nothing is decided here
+	Text   string      `json:"text"`
+	Values []valueJSON `json:"values,omitempty"`
+}
+
+// valueJSON is a value that a step is about.
+type valueJSON struct {
+	Name string `json:"name"`
+	contentJSON
+}
+
+// titles are the names of steps for people.
+var titles = map[string]string{
+	"scheme": "Scheme", "signature": "Signature", "timestamp": "Timestamp", "signed": "What is signed",
+	"secret": "Secrets", "comparison": "Expected and received", "clock": "Clock", "verdict": "Verdict",
+}
+
+// Results of steps.
+const (
+	passed  = "ok"
+	failed  = "failed"
+	skipped = "skipped"
+)
+
+// signature says step by step how a delivery verifies.
+func (p *Page) signature(d found) (*signatureJSON, error) {
+	j := &signatureJSON{Steps: []stepJSON{}}
+	name, scheme, err := signature.SchemeInForce(p.Call.Session, "")
+	var v *webhook.Verifier
+	if err == nil {
+		v, _, err = signature.NewVerifier(p.Call.Session, name, scheme)
+	}
+	if err != nil {
+		e := p.explain(err)
+		j.Problem, j.Hint = e.Message, e.Hint
+		return j, nil
+	}
+	t := v.Trace(d.Request(), d.ReceivedAt)
+	verdict := signature.NewVerdict(d.ID(), name, d.Sample(), t.Verdict)
+	j.Verdict, j.Settings = &verdict, config.SchemeSettings(scheme)
+	x := explainer{t, name, d}
+	j.Steps = append(j.Steps, x.scheme(), x.signature())
+	if t.Timestamp.From != "" {
+		j.Steps = append(j.Steps, x.timestamp())
+	}
+	if t.Parts != nil {
+		j.Steps = append(j.Steps, x.signed())
+	}
+	j.Steps = append(j.Steps, x.secrets(), x.comparison())
+	if t.Timestamp.From != "" {
+		j.Steps = append(j.Steps, x.clock())
+	}
+	j.Steps = append(j.Steps, x.verdict())
+	for i := range j.Steps {
+		j.Steps[i].Title = titles[j.Steps[i].Step]
+	}
+	return j, nil
+}
+
+// explainer puts a trace into words.
+type explainer struct {
+	webhook.Trace
+	name string // of the scheme
+	d    found
+}
+
+// value returns a value as it is shown. from is its source: the values of headers that are
+// named like a credential are masked as in the table of headers.
+func (x explainer) value(name, from, value string) valueJSON {
+	shown := x.d.mask.text(value)
+	if _, source, _ := strings.Cut(from, ":"); value != "" && view.IsCredential(source) {
+		shown = webhook.Mask
+	}
+	v := valueJSON{name, newContent([]byte(shown), maxPartText, maxPartHex)}
+	v.Bytes, v.Masked = len(value), shown != value
+	if value == webhook.Mask {
+		v.Bytes, v.Masked = 0, true // of a token not even the length shows
+	}
+	return v
+}
+
+func (x explainer) scheme() stepJSON {
+	s := x.Scheme
+	text := map[string]string{webhook.KindHMAC: "HMAC-", webhook.KindDigest: "a plain hash, "}[s.Kind] + strings.ToUpper(s.Algorithm) + " of " + s.Signed + ", in " + s.Signature.Encoding
+	if s.Kind == webhook.KindToken {
+		text = "the secret itself, in clear"
+	}
+	step := stepJSON{Step: "scheme", Text: fmt.Sprintf("Scheme %s: %s, at %s", x.name, text, s.Signature.From)}
+	if s.Signature.Prefix != "" {
+		step.Text += fmt.Sprintf(" after %q", s.Signature.Prefix)
+	}
+	step.Text += "; " + x.Strength.String()
+	return step
+}
+
+func (x explainer) signature() stepJSON {
+	step := stepJSON{Step: "signature", Result: failed, Text: "There is no signature at " + x.Signature.From}
+	wellFormed := 0
+	for _, e := range x.Entries {
+		if e.WellFormed {
+			wellFormed++
+		}
+	}
+	switch {
+	case x.Signature.Times == 0:
+		return step
+	case x.Signature.Times > 1:
+		step.Text = fmt.Sprintf("%s is there %d times", x.Signature.From, x.Signature.Times)
+	case x.Entries == nil && x.Scheme.Signature.Format != webhook.FormatPlain:
+		step.Text = fmt.Sprintf("The value at %s has no entry with tag %q in format %s", x.Signature.From, x.Scheme.Signature.Tag, x.Scheme.Signature.Format)
+	case wellFormed == 0:
+		step.Text = "The value at " + x.Signature.From + " is not in the form of the scheme: its prefix, encoding or length differs"
+	default:
+		step.Result, step.Text = passed, fmt.Sprintf("Read from %s: %s", x.Signature.From, command.Plural(wellFormed, "signature"))
+	}
+	step.Values = append(step.Values, x.value("received", x.Signature.From, x.Signature.Value))
+	return step
+}
+
+func (x explainer) timestamp() stepJSON {
+	at := x.Timestamp
+	step := stepJSON{Step: "timestamp", Result: failed, Text: "There is no timestamp at " + at.From}
+	switch {
+	case at.Times == 0:
+		return step
+	case at.Times > 1:
+		step.Text = fmt.Sprintf("%s is there %d times", at.From, at.Times)
+	case x.Time.IsZero():
+		step.Text = fmt.Sprintf("The timestamp at %s can't be read as %s", at.From, x.Scheme.Timestamp.Unit)
+	default:
+		step.Result, step.Text = passed, fmt.Sprintf("Signed at %s, by %s", x.Time.UTC().Format(time.RFC3339), at.From)
+	}
+	step.Values = append(step.Values, x.value("received", at.From, at.Value))
+	return step
+}
+
+// signed shows the parts of what is signed, in order.
+func (x explainer) signed() stepJSON {
+	step := stepJSON{Step: "signed", Result: passed, Text: "What is signed: " + x.Scheme.Signed}
+	for _, part := range x.Parts {
+		var v valueJSON
+		switch {
+		case part.Reason != "":
+			step.Result, step.Text = failed, "A part that is signed is missing: {"+part.Name+"}"
+			continue
+		case part.Name == "secret":
+			v = x.value("{secret}", "", webhook.Mask)
+		case part.Name == "url":
+			v = x.value("{url}", "", forward.ShowAddress(string(part.Bytes)))
+		case part.Name == "body":
+			v = valueJSON{"{body}", x.d.mask.content(part.Bytes, maxPartText, maxPartHex)}
+		case part.Name == "":
+			v = x.value("", "", string(part.Bytes))
+		default:
+			v = x.value("{"+part.Name+"}", part.Name, string(part.Bytes))
+		}
+		step.Values = append(step.Values, v)
+	}
+	return step
+}
+
+func (x explainer) secrets() stepJSON {
+	key := x.Scheme.Key
+	how := "as it is"
+	if key.Encoding != webhook.EncodingUTF8 {
+		how = "decoded from " + key.Encoding
+	}
+	if key.StripPrefix != "" {
+		how += fmt.Sprintf(", without its prefix %q", key.StripPrefix)
+	}
+	if key.Normalize != webhook.NormalizeNone {
+		how += ", in normal form " + strings.ToUpper(key.Normalize)
+	}
+	return stepJSON{Step: "secret", Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
+}
+
+func (x explainer) comparison() stepJSON {
+	step := stepJSON{Step: "comparison", Result: failed, Text: "No secret makes this signature"}
+	switch {
+	case x.Expected == nil:
+		return stepJSON{Step: "comparison", Result: skipped, Text: "Nothing to compare: a part that is signed is missing"}
+	case len(x.Entries) == 0:
+		step.Result, step.Text = skipped, "No signature to compare with"
+	}
+	for _, e := range x.Expected {
+		name := "expected with " + e.Secret
+		if e.Matches {
+			step.Result, step.Text = passed, "The signature is the one that "+e.Secret+" makes"
+			name += ", equal"
+		}
+		step.Values = append(step.Values, x.value(name, "", e.Value))
+	}
+	for _, e := range x.Entries {
+		name := "received"
+		if !e.WellFormed {
+			name = "received, not in the form of the scheme"
+		}
+		step.Values = append(step.Values, x.value(name, x.Signature.From, e.Text))
+	}
+	return step
+}
+
+func (x explainer) clock() stepJSON {
+	if x.Time.IsZero() {
+		return stepJSON{Step: "clock", Result: skipped, Text: "No time to compare with the clock"}
+	}
+	skew, side := x.Time.Sub(x.d.ReceivedAt), "before"
+	if skew > 0 {
+		side = "after"
+	}
+	tolerance := x.Scheme.Timestamp.Tolerance
+	step := stepJSON{Step: "clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s are allowed", skew.Abs().Round(time.Millisecond), side, tolerance)}
+	if skew.Abs() > tolerance {
+		step.Result = failed
+	}
+	return step
+}
+
+func (x explainer) verdict() stepJSON {
+	v := x.Trace.Verdict
+	step := stepJSON{Step: "verdict", Result: failed, Text: "It does not verify: " + string(v.Reason)}
+	if v.OK {
+		step.Result, step.Text = passed, "It verifies with "+v.SecretName
+		if !v.BodyAuthenticated {
+			step.Text += "; body not authenticated"
+		}
+	}
+	return step
+}
+
+// diagnosisJSON is why a delivery does not verify.
+type diagnosisJSON struct {
+	signature.Explanation
+	FitsYAML string `json:"fitsYAML,omitempty"` // the scheme that it verifies in, as the configuration has it
+	Learn    string `json:"learn,omitempty"`    // the command that finds and sets a scheme that fits
+}
+
+// diagnose says why a delivery does not verify.
+func (p *Page) diagnose(r *http.Request) (any, error) {
+	d, err := p.findWhole(r)
+	if err != nil {
+		return nil, err
+	}
+	name, _, err := signature.SchemeInForce(p.Call.Session, "")
+	if err != nil {
+		return nil, err
+	}
+	explain := p.Call.CommandLine("signature", "explain", d.ID())
+	if len(d.Body) > maxDiagnosed {
+		return nil, &inspect.Error{Status: http.StatusUnprocessableEntity, Message: "the body is too large to search for the cause here", Hint: "run `" + explain + "`", Code: command.Usage.Word()}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
+	defer cancel()
+	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), false)
+	if ctx.Err() != nil && r.Context().Err() == nil {
+		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long", Hint: "run `" + explain + "`", Code: command.Pending.Word()}
+	}
+	if err != nil {
+		return nil, err
+	}
+	j.Text = d.mask.text(j.Text)
+	out := diagnosisJSON{Explanation: j}
+	if found.Scheme != nil {
+		out.FitsYAML = config.SchemeYAML(*found.Scheme)
+		out.Learn = p.deliveryCommands(d.Delivery).Learn
+	}
+	return out, nil
+}
