@@ -13,10 +13,16 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
-/** link returns the address of a view. params without a value are left out. */
+const isSet = (value) => value !== undefined && value !== null && value !== '' && value !== false;
+
+/** query returns a query string of the params that have a value; true is 1. */
+export function query(params) {
+  const set = Object.entries(params ?? {}).filter(([, value]) => isSet(value));
+  const text = new URLSearchParams(set.map(([name, value]) => [name, value === true ? '1' : value])).toString();
+  return text && `?${text}`;
+}
+
+/** link returns the address of a view. */
 export function link(name, {id, ...params} = {}) {
-  const set = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
-  const search = new URLSearchParams(set.map(([key, value]) => [key, value === true ? '1' : value])).toString();
-  const path = id === undefined || id === null || id === '' ? '' : `/${encodeURIComponent(id).replaceAll('%3A', ':')}`;
-  return `#/${name}${path}${search && `?${search}`}`;
+  return `#/${name}${isSet(id) ? `/${encodeURIComponent(id).replaceAll('%3A', ':')}` : ''}${query(params)}`;
 }

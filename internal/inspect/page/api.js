@@ -1,6 +1,8 @@
 // api.js asks the program: JSON under /api/v1 and its stream of server-sent
 // events. It is the only part of the page that makes requests.
 
+import {query} from './address.js';
+
 const base = '/api/v1';
 let token = ''; // for requests that change something; never stored
 
@@ -11,13 +13,6 @@ export class ApiError extends Error {
     this.status = status;
     this.hint = hint ?? '';
   }
-}
-
-/** query returns a query string of the parameters that have a value. */
-export function query(params) {
-  const set = Object.entries(params ?? {}).filter(([, value]) => value !== undefined && value !== null && value !== '' && value !== false);
-  const text = new URLSearchParams(set.map(([name, value]) => [name, value === true ? '1' : String(value)])).toString();
-  return text && `?${text}`;
 }
 
 /** url returns the address of a path below /api/v1, for links to downloads. */

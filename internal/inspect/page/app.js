@@ -48,9 +48,9 @@ const frame = {
     live.textContent = '';
     setTimeout(() => setText(live, text), 50);
   },
-  /** connected shows the state of the stream: live, reconnecting, lost, ended, paused or empty. */
+  /** connected shows the state of the stream: live, reconnecting, lost, ended or empty. */
   connected(state) {
-    const words = {live: 'Live', reconnecting: 'Reconnecting…', lost: 'Not connected, still trying', ended: 'Not connected: the program has ended', paused: 'Paused'};
+    const words = {live: 'Live', reconnecting: 'Reconnecting…', lost: 'Not connected, still trying', ended: 'Not connected: the program has ended'};
     connection.dataset.state = state;
     setText(connection, words[state] ?? '');
   },
