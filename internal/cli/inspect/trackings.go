@@ -19,6 +19,7 @@ func (p *Page) trackingRoutes() []inspect.Route {
 	limit := limiter(maxReads)
 	return []inspect.Route{
 		{Method: http.MethodGet, Pattern: "/trackings", Serve: limit(p.trackings)},
+		{Method: http.MethodGet, Pattern: "/trackings/summary", Serve: limit(p.trackingsSummary)},
 		{Method: http.MethodGet, Pattern: "/trackings/choices", Serve: limit(func(r *http.Request) (any, error) {
 			return track.ReadChoices(r.Context(), p.Call)
 		})},
@@ -45,8 +46,7 @@ func limiter(n int) func(func(*http.Request) (any, error)) func(*http.Request) (
 // trackingsJSON is a list of trackings.
 type trackingsJSON struct {
 	Trackings []view.Listed `json:"trackings"`
-	Summary   summaryJSON   `json:"summary"`     // of all that match
-	More      int64         `json:"more"`        // how many match beside trackings
+	Summary   *summaryJSON  `json:"summary"`     // of all that match; null if there are more than trackings has
 	MaxLimit  int           `json:"maxLimit"`    // of the parameter limit
 	ReadAt    time.Time     `json:"readAt"`      // when the store was read
 	Notes     []string      `json:"notes"`       // what `list` prints beside its rows
@@ -73,11 +73,22 @@ func (p *Page) trackings(r *http.Request) (any, error) {
 		return nil, err
 	}
 	j := trackingsJSON{
-		Trackings: list.Trackings, Summary: p.summary(list.Summary.JSON()), MaxLimit: track.MaxRows, ReadAt: at,
-		Notes: list.Notes, Next: list.Next, Export: list.Export,
+		Trackings: list.Trackings, MaxLimit: track.MaxRows, ReadAt: at, Notes: list.Notes, Next: list.Next, Export: list.Export,
 	}
-	j.More = j.Summary.Trackings - int64(len(j.Trackings))
+	if list.Summary != nil {
+		j.Summary = new(p.summary(list.Summary.JSON()))
+	}
 	return j, nil
+}
+
+// trackingsSummary answers with the summary alone, which may take much longer than the
+// first rows.
+func (p *Page) trackingsSummary(r *http.Request) (any, error) {
+	s, err := track.ReadSummary(r.Context(), p.Call, r.URL.Query())
+	if err != nil {
+		return nil, err
+	}
+	return p.summary(s.JSON()), nil
 }
 
 func (p *Page) summary(s view.SummaryJSON) summaryJSON {

@@ -223,8 +223,11 @@ func TestTrackingsAreThoseOfList(t *testing.T) {
 func TestTrackingsAreCutAndSayHowToGoOn(t *testing.T) {
 	s := openShop(t)
 	_, got := s.get("/trackings?limit=2&carrier=dhl&limit=1")
-	if n := len(array(got, "trackings")); n != 1 || got["more"] != 1.0 || got["maxLimit"] != 2000.0 {
-		t.Errorf("%d trackings, more %v, maxLimit %v", n, got["more"], got["maxLimit"])
+	if n := len(array(got, "trackings")); n != 1 || got["summary"] != nil || got["maxLimit"] != 2000.0 {
+		t.Errorf("%d trackings, summary %v, maxLimit %v", n, got["summary"], got["maxLimit"])
+	}
+	if _, all := s.get("/trackings/summary?limit=1&carrier=dhl"); all["trackings"] != 2.0 || len(array(all, "byStatus")) != 2 {
+		t.Errorf("summary %v", all)
 	}
 	if want := "waybill list --carrier dhl -o csv --out trackings.csv"; got["exportCommand"] != want {
 		t.Errorf("exportCommand %v; want %s", got["exportCommand"], want)

@@ -18,7 +18,7 @@ import (
 // Page is what `list` prints, for a program that shows it elsewhere.
 type Page struct {
 	Trackings []view.Listed // the first ones
-	Summary   *view.Summary // of all that match
+	Summary   *view.Summary // of all that match; nil if there are more than Trackings, see [ReadSummary]
 	Notes     []string      // what `list` would note
 	Next      string        // the command that shows more, empty for none
 	Export    string        // the command that writes all that match
@@ -35,30 +35,49 @@ const (
 // which, in which order and how many, given as parameters of a URL. It reads the
 // store alone, as list does.
 func ReadPage(ctx context.Context, c *command.Call, params url.Values) (*Page, error) {
-	var o listOptions
-	if err := o.set(params); err != nil {
-		return nil, err
-	}
-	db, filter, err := o.read(ctx, c)
+	l, o, err := openPage(ctx, c, params)
 	if err != nil {
 		return nil, err
 	}
-	words := o.words()
-	if o.Sort.String() != "" {
-		words = append(words, "--sort", o.Sort.String())
+	words := l.words
+	if sort := o.Sort.String(); sort != "" {
+		words = append(words, "--sort", sort)
 	}
-	filter.Limit, filter.Order, filter.Descending = o.Limit, o.Sort.by, o.Sort.descending
-	l := listing{call: c, filter: filter, words: o.words(), db: db, names: view.NewStatusNames(c.Config.Statuses)}
-	l.summary = view.NewSummary(l.names)
 	p := &Page{
 		Trackings: []view.Listed{}, Summary: l.summary, Notes: []string{},
 		Export: c.CommandLine(slices.Concat([]string{"list"}, words, []string{"-o", "csv", "--out", "trackings.csv"})...),
 	}
-	if db == nil {
+	if l.db == nil {
 		p.Notes = append(p.Notes, nothingListed(c.Account(ctx)))
 		return p, nil
 	}
 	return p, l.fill(ctx, p)
+}
+
+// ReadSummary returns the summary of all trackings that [ReadPage] is asked for with
+// these parameters. It may read all of them.
+func ReadSummary(ctx context.Context, c *command.Call, params url.Values) (*view.Summary, error) {
+	l, _, err := openPage(ctx, c, params)
+	if err != nil || l.db == nil {
+		return view.NewSummary(nil), err
+	}
+	return view.SummaryOf(ctx, c, l.db, c.Account(ctx), l.filter)
+}
+
+// openPage returns the list that parameters ask for.
+func openPage(ctx context.Context, c *command.Call, params url.Values) (*listing, listOptions, error) {
+	var o listOptions
+	if err := o.set(params); err != nil {
+		return nil, o, err
+	}
+	db, filter, err := o.read(ctx, c)
+	if err != nil {
+		return nil, o, err
+	}
+	filter.Limit, filter.Order, filter.Descending = o.Limit, o.Sort.by, o.Sort.descending
+	l := &listing{call: c, filter: filter, words: o.words(), db: db, names: view.NewStatusNames(c.Config.Statuses)}
+	l.summary = view.NewSummary(l.names)
+	return l, o, nil
 }
 
 // fill reads the rows of a page.
@@ -86,9 +105,7 @@ func (l *listing) fill(ctx context.Context, p *Page) error {
 		p.Notes, p.Next = append(p.Notes, why), next
 		return err
 	case l.more:
-		if p.Summary, err = view.SummaryOf(ctx, l.call, l.db, l.call.Account(ctx), l.filter); err != nil {
-			return err
-		}
+		p.Summary = nil
 	}
 	p.Notes = append(p.Notes, l.beside.texts(l.names)...)
 	return nil

@@ -54,7 +54,10 @@ class Runs {
     const rows = runs.map((r) => el('tr', {}, [
       el('a', {href: this.session.link('runs', {id: r.run}), 'data-key': r.run}, r.run), time(r.created), visible((r.files ?? []).join(' ')), badge(r.state, r.state === 'ended' ? 'faint' : 'caution', r.stateText),
       bar(r), ...outcomes.map(([name, tone]) => el('span', {class: r[name] > 0 ? `tone-${tone}` : 'faint'}, number(r[name]))), number(r.batches), visible(r.account),
-    ].map((cell, i) => el('td', {class: head[i][1]}, cell))));
+    ].map((cell, i) => {
+      const name = outcomes[i - 5]?.[0];
+      return el('td', {class: `${head[i][1]} ${name && r[name] === 0 ? 'zero' : ''}`, 'data-label': name}, cell);
+    })));
     const limit = Number(this.params.limit) || 50;
     return [el('h1', {class: 'unseen'}, 'Runs'),
       copyTable(el('table', {class: 'list cards runs'}, el('caption', {class: 'unseen'}, 'Runs'), el('thead', {}, el('tr', {}, head.map(([name, kind]) => el('th', {scope: 'col', class: kind.replace('id ', '')}, name)))), el('tbody', {}, rows))),

@@ -86,7 +86,7 @@ class Tracking {
     const oldest = Boolean(this.params.oldest);
     const stops = oldest ? [...t.timeline].reverse() : t.timeline;
     const names = ['', 'Local time', 'Offset', 'UTC', 'Event', 'Place', 'Note', 'Since the one before'];
-    return el('section', {'aria-label': 'Timeline'},
+    return el('div', {},
       el('div', {class: 'section-head'}, el('h2', {}, count(t.timeline.length + t.earlier, 'checkpoint')),
         el('button', {type: 'button', class: 'quiet', 'data-key': `order ${i}`, 'aria-keyshortcuts': 'o', onclick: () => this.turn()}, oldest ? 'Show the newest first' : 'Show the oldest first')),
       axis(t.timeline),
@@ -108,14 +108,17 @@ class Tracking {
   }
 
   events(events, more) {
+    const several = new Set(events.map((e) => e.trackingNumber)).size > 1;
+    const names = ['Received', 'ID', several && 'Number', 'Event', 'Status', 'Verified'].filter(Boolean);
     const rows = events.map((e) => el('tr', {},
       el('td', {class: 'nowrap'}, time(e.receivedAt, true)),
       el('td', {class: 'id'}, el('a', {href: this.session.link('deliveries', {id: e.delivery}), 'data-key': `event ${e.id}`}, e.id)),
+      several && el('td', {class: 'id'}, visible(e.trackingNumber)),
       el('td', {}, visible(e.event || e.type), e.type !== 'event' && el('span', {class: 'faint'}, ` ${e.type}`)),
       el('td', {}, e.statusText && badge(e.statusText, e.tone)),
       el('td', {class: e.verified === 'yes' ? 'faint' : 'tone-caution'}, visible(e.trust))));
     return el('section', {class: 'pad events', 'aria-label': 'Events'}, el('h2', {}, events.length === 0 ? 'No events' : count(events.length, 'event')),
-      events.length > 0 && el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of events'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, ['Received', 'ID', 'Event', 'Status', 'Verified'].map((name) => el('th', {scope: 'col'}, name)))), el('tbody', {}, rows)))),
+      events.length > 0 && el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of events'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, names.map((name) => el('th', {scope: 'col'}, name)))), el('tbody', {}, rows)))),
       more && el('p', {class: 'faint'}, 'Earlier events are not shown; ', el('code', {}, 'waybill events list --number N'), ' lists all.'));
   }
 

@@ -43,6 +43,7 @@ class Trackings {
     this.build();
     this.watch = new Watch(session, '/trackings', () => this.params, (answer) => this.draw(answer), (error) => this.fail(error));
     this.watch.unchanged = () => this.drawFoot();
+    this.sums = new Watch(session, '/trackings/summary', () => this.params, (summary) => this.count(summary), () => this.count(null));
     this.update(params);
     get('/trackings/choices').then((all) => this.offer(all), () => {});
   }
@@ -92,6 +93,8 @@ class Trackings {
     if (fields.slice(4).some(([name]) => params[name]) || params['not-checked']) this.rest.open = true;
     this.clear.hidden = Object.keys(params).length === 0;
     this.drawHead();
+    this.sums.stop();
+    this.summed = null;
     this.watch.now(true);
   }
 
@@ -117,6 +120,7 @@ class Trackings {
 
   fail(error) {
     this.answer = null;
+    this.sums.stop();
     this.rows.clear();
     this.body.replaceChildren();
     this.table.hidden = true;
@@ -127,19 +131,33 @@ class Trackings {
   }
 
   draw(answer) {
-    const before = this.answer?.summary.trackings;
     this.answer = answer;
-    if (before !== answer.summary.trackings) this.session.announce(count(answer.summary.trackings, 'tracking'));
+    const empty = answer.trackings.length === 0;
     keepPlace(this.root, () => {
-      this.drawSummary(answer.summary);
-      const empty = answer.trackings.length === 0;
       replace(this.notes, answer.notes.length > 0 && el('div', {class: 'message'}, answer.notes.map((note) => el('p', {}, visible(note))),
         answer.nextCommand && command(this.session, answer.nextCommand)));
       this.table.hidden = empty;
       this.drawRows(answer.trackings);
-      replace(this.more, this.drawMore(answer));
     });
+    if (answer.summary) {
+      this.sums.stop();
+      this.count(answer.summary);
+    } else {
+      if (!this.summed) replace(this.summary, el('li', {class: 'total faint'}, 'Counting…'));
+      this.sums.start();
+    }
     this.drawFoot();
+  }
+
+  // count shows the summary of all that match: null if that is not known.
+  count(summary) {
+    if (this.summed?.trackings !== summary?.trackings) this.session.announce(count(summary?.trackings ?? 0, 'tracking'));
+    this.summed = summary;
+    keepPlace(this.root, () => {
+      if (summary) this.drawSummary(summary);
+      else replace(this.summary);
+      replace(this.more, this.drawMore(this.answer, summary));
+    });
   }
 
   drawSummary(summary) {
@@ -177,13 +195,14 @@ class Trackings {
     return el('tr', {}, cells.map((cell, i) => el('td', {class: columns[i][2], 'data-copy': copies[i]}, cell)));
   }
 
-  drawMore(answer) {
-    if (answer.more === 0) return [];
+  drawMore(answer, summary) {
+    if (!answer || answer.summary) return [];
     const limit = Number(this.params.limit) || firstRows;
+    const left = summary ? count(summary.trackings - answer.trackings.length, 'more tracking', 'more trackings') : 'more trackings';
     if (limit < answer.maxLimit) {
-      return el('button', {type: 'button', 'data-key': 'more', onclick: () => this.go({limit: Math.min(limit * 3, answer.maxLimit)})}, `Show more of ${count(answer.more, 'more tracking', 'more trackings')}`);
+      return el('button', {type: 'button', 'data-key': 'more', onclick: () => this.go({limit: Math.min(limit * 3, answer.maxLimit)})}, `Show more of ${left}`);
     }
-    return [el('p', {}, `${count(answer.more, 'more tracking', 'more trackings')} not shown. Narrow the list with a filter, or write all of it:`), command(this.session, answer.exportCommand)];
+    return [el('p', {}, `${left} not shown. Narrow the list with a filter, or write all of it:`), command(this.session, answer.exportCommand)];
   }
 
   drawFoot() {
@@ -202,6 +221,7 @@ class Trackings {
   close() {
     clearTimeout(this.timer);
     this.watch.close();
+    this.sums.close();
   }
 }
 

@@ -15,7 +15,7 @@ const share = 20; // a pause is so many times as long as the read before it
 export class Watch {
   constructor(session, path, params, shown, failed) {
     Object.assign(this, {session, path, params, shown, failed});
-    this.onVisible = () => { if (!document.hidden) this.now(); };
+    this.onVisible = () => { if (!document.hidden && this.asking) this.now(); };
     document.addEventListener('visibilitychange', this.onVisible);
   }
 
@@ -52,10 +52,18 @@ export class Watch {
     this.timer = setTimeout(() => { if (!document.hidden) this.now(); }, pause);
   }
 
-  close() {
+  /** start asks, unless that has begun. */
+  start() { if (!this.asking) this.now(true); }
+
+  /** stop asks no more, until now or start. */
+  stop() {
     clearTimeout(this.timer);
     this.asking?.abort();
     this.asking = null;
+  }
+
+  close() {
+    this.stop();
     document.removeEventListener('visibilitychange', this.onVisible);
   }
 }
