@@ -13,7 +13,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // documentedRoute finds the routes of the page in its document.
@@ -46,7 +49,7 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 	default:
 		args = append(args, "--ready-file", file)
 	}
-	asked := 0
+	var asked atomic.Int64
 	c.runUntil(func() {
 		text, err := os.ReadFile(file)
 		if err := errors.Join(err, os.Remove(file)); err != nil {
@@ -60,7 +63,7 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 		base, _, _ := strings.Cut(where, "/?")
 		var session struct{ Token string }
 		ask := func(method, address, body string) []byte {
-			asked++
+			asked.Add(1)
 			req, err := http.NewRequestWithContext(c.Context(), method, address, strings.NewReader(body))
 			if err != nil {
 				c.Error(err)
@@ -96,17 +99,26 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 		if err := json.Unmarshal(ask("GET", base+"/api/v1/session", ""), &session); err != nil {
 			c.Error(err)
 		}
+		var all errgroup.Group // as browsers do, several at once
+		all.SetLimit(4)
+		askLater := func(method, address, body string) {
+			all.Go(func() error {
+				ask(method, address, body)
+				return nil
+			})
+		}
+		defer func() { _ = all.Wait() }() // it has no errors
 		for _, route := range documentedRoute.FindAllStringSubmatch(string(document), -1) {
 			for _, id := range []string{"1", "2", "3", "refused:1", "99"} {
 				address := base + "/api/v1" + strings.ReplaceAll(route[2], "{id}", id)
 				if route[1] == "POST" {
-					ask("POST", address, `{"target":"1","sign":false}`)
-					ask("POST", address, `{"target":"1","sign":true,"body":"{}"}`)
-					ask("POST", address, `{"target":"9"}`)
+					askLater("POST", address, `{"target":"1","sign":false}`)
+					askLater("POST", address, `{"target":"1","sign":true,"body":"{}"}`)
+					askLater("POST", address, `{"target":"9"}`)
 					continue
 				}
 				for _, query := range []string{"", "?target=1", "?target=1&sign=1", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?filter=" + url.QueryEscape("event=*"), "?search=delivered"} {
-					ask("GET", address+query, "")
+					askLater("GET", address+query, "")
 				}
 				if !strings.Contains(route[2], "{id}") {
 					break
@@ -114,8 +126,8 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 			}
 		}
 	}, folder, way, nil, args...)
-	if asked < 5 {
-		c.Errorf("%v: %d requests to the page", flags, asked)
+	if n := asked.Load(); n < 5 {
+		c.Errorf("%v: %d requests to the page", flags, n)
 	}
 }
 
