@@ -363,7 +363,7 @@ class Deliveries {
   move(rows, extend) {
     if (!this.rows?.count) return;
     const index = this.active === null ? -1 : this.rows.indexOf(this.active);
-    const next = index < 0 ? this.firstVisible ?? 0 : index + rows;
+    const next = index < 0 && Number.isFinite(rows) ? this.firstVisible ?? 0 : index + rows;
     this.activate(this.rows.numberAt(Math.min(Math.max(0, next), this.rows.count - 1)), extend);
   }
 
