@@ -52,6 +52,10 @@ test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the rep
 	@for file in internal/inspect/page/*.js; do [ ! -f "$$file" ] || node --check --input-type=module <"$$file" || { echo "$$file" >&2; exit 1; }; done
 	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 5m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
 
+screenshots: ## take the pictures of docs/images again (needs chromium)
+	@mkdir -p docs/images
+	CHROMIUM=required SCREENSHOTS='$(CURDIR)/docs/images' go test -tags browser -count=1 -timeout 5m -run '^TestScreenshots$$' ./cmd/waybill
+
 # On the server that DSN names: make test-postgres DSN=postgres://me@db.example/tests
 test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
 	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) ./internal/store/... ./internal/pgtest
@@ -142,4 +146,4 @@ CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test test-postgres test-browser race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean
+.PHONY: help demo build test test-postgres test-browser screenshots race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
-	"github.com/chromedp/cdproto/page"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -47,6 +47,15 @@ var browserTests = []struct {
 }{
 	{"harness", testHarness},
 	{"foreign", testForeign},
+	{"arrival", testArrival},
+	{"resume", testResume},
+	{"list", testList},
+	{"keyboard", testKeyboard},
+	{"many deliveries", testManyDeliveries},
+	{"load", testLoad},
+	{"hostile", testHostile},
+	{"report", testReport},
+	{"report for everybody", testReportForEverybody},
 }
 
 // tabPatience is how long a tab may take for all of its test, stepPatience how
@@ -113,9 +122,9 @@ const watchPolicy = `addEventListener("securitypolicyviolation", e =>
 
 // open opens a tab with cookies of its own. It fails the test at its end if a
 // script failed in it, or the policy blocked something.
-func (b *browser) open(t *testing.T) *tab {
+func (b *browser) open(t *testing.T, options ...chromedp.ContextOption) *tab {
 	t.Helper()
-	tb := b.openUnchecked(t)
+	tb := b.openUnchecked(t, options...)
 	t.Cleanup(func() {
 		tb.mu.Lock()
 		defer tb.mu.Unlock()
@@ -129,21 +138,21 @@ func (b *browser) open(t *testing.T) *tab {
 	return tb
 }
 
-func (b *browser) openUnchecked(t *testing.T) *tab {
+func (b *browser) openUnchecked(t *testing.T, options ...chromedp.ContextOption) *tab {
 	t.Helper()
 	limited, cancel := context.WithTimeout(b.ctx, tabPatience)
 	t.Cleanup(cancel)
 	tb := &tab{t: t}
-	ctx, end := chromedp.NewContext(limited, chromedp.WithNewBrowserContext(), chromedp.WithListener(tb.observe))
+	if len(options) == 0 {
+		options = append(options, chromedp.WithNewBrowserContext())
+	}
+	ctx, end := chromedp.NewContext(limited, append(options, chromedp.WithListener(tb.observe))...)
 	t.Cleanup(end)
 	tb.ctx = ctx
 	tb.do(
+		bind("waybillPolicy"), bind("pwn"),
 		chromedp.Func(func(ctx context.Context, s *chromedp.Target) error {
-			_, err := cdp.Call(ctx, s, runtime.AddBinding, runtime.AddBindingParams{Name: "waybillPolicy"})
-			return err
-		}),
-		chromedp.Func(func(ctx context.Context, s *chromedp.Target) error {
-			_, err := cdp.Call(ctx, s, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watchPolicy})
+			_, err := cdp.Call(ctx, s, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: watchPolicy})
 			return err
 		}),
 		chromedp.Func(func(ctx context.Context, s *chromedp.Target) error {
@@ -153,6 +162,14 @@ func (b *browser) openUnchecked(t *testing.T) *tab {
 		chromedp.EmulateViewport(1280, 800),
 	)
 	return tb
+}
+
+// bind makes a function of the page that reports its calls.
+func bind(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, s *chromedp.Target) error {
+		_, err := cdp.Call(ctx, s, runtime.AddBinding, runtime.AddBindingParams{Name: name})
+		return err
+	})
 }
 
 // observe notes an event. It runs in the loop that reads events.
@@ -167,10 +184,13 @@ func (tb *tab) observe(event any) {
 		}
 		tb.exceptions = append(tb.exceptions, text)
 	case *runtime.EventBindingCalled:
-		if e.Name == "waybillPolicy" {
+		switch e.Name {
+		case "waybillPolicy":
 			tb.reports = append(tb.reports, e.Payload)
+		case "pwn":
+			tb.exceptions = append(tb.exceptions, "a script from outside ran")
 		}
-	case *page.EventJavascriptDialogOpening:
+	case *cdppage.EventJavascriptDialogOpening:
 		tb.exceptions = append(tb.exceptions, "a dialog: "+e.Message)
 	case *network.EventRequestWillBeSent:
 		tb.requests = append(tb.requests, e.Request.URL)
@@ -200,6 +220,26 @@ func (tb *tab) media(feature, value string) {
 		Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
 	}); err != nil {
 		tb.t.Fatal(err)
+	}
+}
+
+// narrow makes the window as wide as a small telephone's.
+func (tb *tab) narrow() {
+	tb.t.Helper()
+	tb.do(chromedp.EmulateViewport(360, 740))
+}
+
+// fits reports what is wider than the window, and not inside of what scrolls.
+func (tb *tab) fits(what string) {
+	tb.t.Helper()
+	for _, wide := range eval[[]string](tb, `(() => {
+		const wide = document.documentElement.clientWidth + 1, scrolls = n => n && (/auto|scroll|hidden|clip/.test(getComputedStyle(n).overflowX) || scrolls(n.parentElement));
+		const out = document.scrollingElement.scrollWidth > wide ? ["the page: " + document.scrollingElement.scrollWidth] : [];
+		for (const n of document.body.querySelectorAll("*"))
+			if (n.getBoundingClientRect().right > wide && !scrolls(n.parentElement)) out.push(n.outerHTML.slice(0, 120));
+		return out.slice(0, 5);
+	})()`) {
+		tb.t.Errorf("%s is too wide for %d px: %s", what, eval[int](tb, "innerWidth"), wide)
 	}
 }
 
@@ -254,9 +294,9 @@ func (tb *tab) wait(condition string) {
 	}
 }
 
-// text is the visible text of the page, its first 2,000 characters.
+// text is the visible text of the page, its first 600 characters.
 func (tb *tab) text() string {
-	text, err := tryEval[string](tb, "document.body.innerText.slice(0, 2000)")
+	text, err := tryEval[string](tb, "document.body.innerText.slice(0, 600)")
 	if err != nil {
 		return err.Error()
 	}

@@ -1,0 +1,166 @@
+//go:build browser
+
+package main_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// testManyDeliveries scrolls through 100,000 deliveries: only what is visible is
+// in the page.
+func testManyDeliveries(t *testing.T, b *browser) {
+	const deliveries, maxRows, maxHeap = 100_000, 120, 64 << 20
+	w := newHome(t)
+	path := w.home + "/many.db"
+	fillDeliveries(t, path, deliveries)
+	i := w.showsStore(path)
+	tb := b.open(t)
+	i.list(tb, "#/deliveries")
+	tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", deliveries))
+	began := time.Now()
+	got := eval[struct {
+		Most    int
+		Numbers []int
+	}](tb, "rows.scroll(100)")
+	t.Logf("scrolled through %d deliveries in %v: at most %d rows in the page, %d met", deliveries, time.Since(began).Round(10*time.Millisecond), got.Most, len(got.Numbers))
+	if got.Most > maxRows {
+		t.Errorf("%d rows are in the page; want at most %d", got.Most, maxRows)
+	}
+	if slices.Min(got.Numbers) != 1 || slices.Max(got.Numbers) != deliveries {
+		t.Errorf("the list reaches from %d to %d; want 1 to %d", slices.Min(got.Numbers), slices.Max(got.Numbers), deliveries)
+	}
+	if heap := tb.heap(); heap > maxHeap {
+		t.Errorf("the page has %d MB; want at most %d", heap>>20, maxHeap>>20)
+	}
+	t.Logf("the page has %.1f MB, the program %.0f", float64(tb.heap())/(1<<20), memory(i.cmd.Process.Pid))
+}
+
+// fillDeliveries makes a store of so many deliveries.
+func fillDeliveries(t *testing.T, path string, deliveries int) {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	at := time.Now().Add(-time.Hour)
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 256 {
+		all.Go(func() {
+			for n := next.Add(1) - 1; n < int64(deliveries); n = next.Add(1) - 1 {
+				d, events := inbox.Decode(inbox.Delivery{
+					ReceivedAt: at.Add(time.Duration(n) * 30 * time.Millisecond), Method: "POST", Path: "/hook", RemoteAddr: "127.0.0.1:1", Verified: inbox.Unknown,
+					Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}},
+					Body:   fmt.Appendf(nil, `[{"eventId":%q,"event":"router.delivered","data":{"trackingNumber":"94001%016d7","status":1,"statusTrack":"delivered"}}]`, eventID(1, int(n)), n),
+				})
+				if _, err := db.Put(t.Context(), d, events); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// heap returns the bytes of objects that the page's scripts have, after those that
+// nothing refers to were removed.
+func (tb *tab) heap() int {
+	tb.t.Helper()
+	if _, err := chromedp.Call(tb.ctx, performance.Enable, performance.EnableParams{}); err != nil {
+		tb.t.Fatal(err)
+	}
+	got, err := chromedp.Call(tb.ctx, performance.GetMetrics, chromedp.Void{})
+	if err != nil {
+		tb.t.Fatal(err)
+	}
+	for _, m := range got.Metrics {
+		if m.Name == "JSHeapUsedSize" {
+			return int(m.Value)
+		}
+	}
+	return 0
+}
+
+// testLoad keeps the page open while 1,000 deliveries a second arrive.
+func testLoad(t *testing.T, b *browser) {
+	const rate, seconds = 1000, 5
+	const maxTask = 400 // ms; 200 on a machine that does nothing else
+	i := newHome(t).inspects()
+	requests := make([][]byte, rate*seconds)
+	for n := range requests {
+		requests[n] = signed("[" + event(1, n) + "]")
+	}
+	without := pacedLoad(t, i.addr, rate, requests[:rate])
+	tb := b.open(t)
+	i.list(tb, "#/deliveries")
+	eval[any](tb, `(() => {
+		globalThis.tasks = [];
+		new PerformanceObserver(list => tasks.push(...list.getEntries().map(e => Math.round(e.duration)))).observe({type: "longtask"});
+		return null;
+	})()`)
+	with := pacedLoad(t, i.addr, rate, requests[rate:])
+	tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", rate*seconds))
+	tasks := eval[[]int](tb, "tasks")
+	longest := 0
+	if len(tasks) > 0 {
+		longest = slices.Max(tasks)
+	}
+	t.Logf("%d deliveries a second: answers median %v, p99 %v with the page open, %v and %v without; longest task %d ms (of %d); the page has %.1f MB, the program %.0f",
+		rate, with[len(with)/2], with[len(with)*99/100], without[len(without)/2], without[len(without)*99/100], longest, len(tasks), float64(tb.heap())/(1<<20), memory(i.cmd.Process.Pid))
+	if longest > maxTask {
+		t.Errorf("a task of the page took %d ms; want at most %d", longest, maxTask)
+	}
+	if heap := tb.heap(); heap > 64<<20 {
+		t.Errorf("the page has %d MB; want at most 64", heap>>20)
+	}
+	if n := eval[int](tb, "rows.nodes().length"); n > 120 {
+		t.Errorf("%d rows are in the page", n)
+	}
+}
+
+// pacedLoad sends so many requests a second and returns how long each took, the
+// shortest first.
+func pacedLoad(t *testing.T, addr string, rate int, requests [][]byte) []time.Duration {
+	t.Helper()
+	took := make([]time.Duration, len(requests))
+	var next atomic.Int64
+	var all sync.WaitGroup
+	began := time.Now()
+	for range 16 {
+		all.Go(func() {
+			c, err := dial(addr)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			for n := next.Add(1) - 1; n < int64(len(requests)); n = next.Add(1) - 1 {
+				<-time.After(time.Until(began.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+				at := time.Now()
+				if status, err := c.do(requests[n]); status != 200 || err != nil {
+					t.Errorf("delivery %d: status %d, %v", n, status, err)
+					return
+				}
+				took[n] = time.Since(at)
+			}
+		})
+	}
+	all.Wait()
+	slices.Sort(took)
+	return took
+}
