@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -138,6 +140,9 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 	}
 	at := time.Now()
 	s, err := track.ReadStored(r.Context(), p.Call, referID, number)
+	if errors.Is(err, tracking.ErrAbsent) {
+		err = fmt.Errorf("%s: %w", command.Quoted(cmp.Or(referID, number)), err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -81,7 +81,8 @@ func ReadPage(ctx context.Context, c *command.Call, run string, limit int) (*Pag
 		return nil, err
 	}
 	p := &Page{Run: d.json(), StateText: describeState(d.run), Earlier: d.left, Rows: rowStates(d.run), Commands: commands(c, d.run, d.next)}
-	return p, p.readRows(db.History.Rows(ctx, id), limit)
+	err = p.readRows(db.History.Rows(ctx, id), limit)
+	return p, err
 }
 
 // rowStates returns the states that rows of a run are in, those first that need
@@ -92,8 +93,13 @@ func rowStates(s ledger.RunSummary) []RowsState {
 		name string
 		rows int64
 	}{
-		{string(ledger.Rejected), s.Rejected()}, {string(ledger.Unknown), s.Counts.Unknown}, {string(ledger.Sending), s.Counts.Sending},
-		{string(ledger.Pending), s.Counts.Pending}, {view.Superseded, s.Superseded}, {view.Dismissed, s.Dismissed}, {string(ledger.Accepted), s.Counts.Accepted},
+		{string(ledger.Rejected), s.Rejected()},
+		{string(ledger.Unknown), s.Counts.Unknown},
+		{string(ledger.Sending), s.Counts.Sending},
+		{string(ledger.Pending), s.Counts.Pending},
+		{view.Superseded, s.Superseded},
+		{view.Dismissed, s.Dismissed},
+		{string(ledger.Accepted), s.Counts.Accepted},
 	} {
 		if state.rows > 0 {
 			all = append(all, RowsState{state.name, view.Tone(view.StateStyle(state.name)), state.rows, []view.Row{}})
