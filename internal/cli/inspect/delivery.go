@@ -90,7 +90,7 @@ type deliveryEventJSON struct {
 	Place       int              `json:"place"` // in the body, from 1
 	StatusText  string           `json:"statusText"`
 	Tone        string           `json:"tone"`
-	Differences []differenceJSON `json:"differences,omitempty"` // from the event with the same eventId that counts
+	Differences []differenceJSON `json:"differences"` // from the event with the same eventId that counts; null if they were not compared
 	More        bool             `json:"moreDifferences,omitempty"`
 }
 

@@ -34,7 +34,7 @@ func differences(was, is []byte) (found []differenceJSON, more bool) {
 	if !json.Valid(was) || !json.Valid(is) {
 		return nil, false
 	}
-	var d differ
+	d := differ{found: []differenceJSON{}}
 	d.values("", 0, jsonscan.Whole(was).Raw, jsonscan.Whole(is).Raw)
 	return d.found, d.more
 }
