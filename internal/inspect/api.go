@@ -142,7 +142,7 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 		s.fail(w, &Error{http.StatusInternalServerError, "the answer can't be written as JSON", "report this as a bug", "failed"})
 		return
 	}
-	s.write(w, status, "application/json", append(body, '\n'))
+	s.write(w, status, "application/json", append(s.o.Hide(body), '\n'))
 }
 
 func (s *Server) write(w http.ResponseWriter, status int, contentType string, body []byte) {

@@ -1,6 +1,7 @@
 package inspect_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,6 +42,7 @@ func open(t *testing.T, o inspect.Options) *site {
 	o.Explain = func(err error) *inspect.Error {
 		return &inspect.Error{Status: 503, Message: err.Error(), Hint: "try again", Code: "store"}
 	}
+	o.Hide = func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("***")) }
 	o.Log = func(text string) { t.Log(text) }
 	o.Routes = append(o.Routes, inspect.Route{Method: "POST", Pattern: "/change", Changes: true, Serve: func(r *http.Request) (any, error) {
 		s.changes++
@@ -278,11 +280,13 @@ func TestErrorsOfRoutes(t *testing.T) {
 		{Method: "GET", Pattern: "/file", Serve: func(*http.Request) (any, error) {
 			return inspect.File{Name: "a\"\r\n/../é.html", Body: []byte("<script>")}, nil
 		}},
+		{Method: "GET", Pattern: "/secret", Serve: func(*http.Request) (any, error) { return map[string]string{"a": "a secret"}, nil }},
+		{Method: "GET", Pattern: "/hidden", Serve: func(*http.Request) (any, error) { return nil, errors.New("a secret") }},
 		{Method: "GET", Pattern: "/broken", Serve: func(*http.Request) (any, error) { return func() {}, nil }},
 	}})
 	for path, want := range map[string]string{
 		"own": `404 {"error":"no delivery 9","hint":"reload","code":"not_found"}`, "other/full": `503 {"error":"disk full","hint":"try again","code":"store"}`,
-		"broken": "500 {", "nothing": `404 {`, "session/": "404 {", "change": "405 {",
+		"secret": `200 {"a":"a ***"}`, "hidden": `503 {"error":"a ***"`, "broken": "500 {", "nothing": `404 {`, "session/": "404 {", "change": "405 {",
 	} {
 		status, header, body := s.do(s.request("GET", "api/v1/"+path, ""))
 		if !strings.HasPrefix(strconv.Itoa(status)+" "+body, want) || header.Get("Content-Type") != "application/json" {

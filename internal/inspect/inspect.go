@@ -93,6 +93,9 @@ type Options struct {
 	Stream Stream
 	// Explain says what an error of a route means. It is required.
 	Explain func(error) *Error
+	// Hide removes secrets from JSON, which is all that leaves but downloads. It is
+	// required.
+	Hide func([]byte) []byte
 	// ReadOnly refuses all routes that change something.
 	ReadOnly bool
 	// Log gets what went wrong, without secrets and bodies. It is required.

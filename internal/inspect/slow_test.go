@@ -51,6 +51,7 @@ func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cooki
 			return inspect.File{Name: "large", Body: make([]byte, 1<<20)}, nil
 		}}},
 		Explain: func(err error) *inspect.Error { return &inspect.Error{Status: 500, Message: err.Error()} },
+		Hide:    func(b []byte) []byte { return b },
 		Log:     func(string) {},
 	})
 	if err != nil {

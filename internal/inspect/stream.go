@@ -31,7 +31,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, &Error{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are live, and no more can be", maxStreams), "close one of them", "too_many_streams"})
 		return
 	}
-	stream := &eventWriter{w: w, rc: http.NewResponseController(w)}
+	stream := &eventWriter{w: w, rc: http.NewResponseController(w), hide: s.o.Hide}
 	err = stream.run(func() error { return s.o.Stream(r.Context(), r, after, stream.send) })
 	switch {
 	case err == nil || r.Context().Err() != nil || stream.err != nil:
@@ -61,8 +61,9 @@ func lastEvent(r *http.Request) (int64, error) {
 
 // eventWriter writes the events of one stream. It is safe for concurrent use.
 type eventWriter struct {
-	w  http.ResponseWriter
-	rc *http.ResponseController
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	hide func([]byte) []byte
 
 	mu    sync.Mutex
 	begun bool  // the header was written
@@ -83,7 +84,7 @@ func (e *eventWriter) send(id int64, event string, v any) error {
 	if event != "" {
 		fmt.Fprintf(&b, "event: %s\n", event)
 	}
-	fmt.Fprintf(&b, "data: %s\n\n", data)
+	fmt.Fprintf(&b, "data: %s\n\n", e.hide(data))
 	return e.write(b.Bytes())
 }
 

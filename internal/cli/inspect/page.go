@@ -42,8 +42,6 @@ type Page struct {
 	server *inspect.Server
 	client *forward.Client // for the targets
 
-	redactor func() *redact.Redactor // of the session
-
 	mu   sync.Mutex
 	wake chan struct{} // closed when there may be something new
 
@@ -58,7 +56,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{Options: o, client: client, redactor: sync.OnceValue(o.Call.Redactor), wake: make(chan struct{}), heads: map[bool]head{}}
+	p := &Page{Options: o, client: client, wake: make(chan struct{}), heads: map[bool]head{}}
 	l, err := listenOn(ctx, addr)
 	if err != nil {
 		return nil, err
@@ -68,6 +66,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 		Session:  p.session,
 		Stream:   p.stream,
 		Explain:  p.explain,
+		Hide:     hider(o),
 		ReadOnly: o.ReadOnly,
 		Log:      func(text string) { o.Call.IO.Detail("%s", text) },
 	})
@@ -75,6 +74,19 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 		return nil, errors.Join(err, l.Close())
 	}
 	return p, nil
+}
+
+// hider returns what removes the secrets of the session, and those of its targets, which
+// may be repeated by whatever answers them.
+func hider(o Options) func([]byte) []byte {
+	var values []string
+	for _, t := range o.Targets {
+		for _, h := range t.Headers {
+			values = append(values, h.Value)
+		}
+	}
+	session, targets := o.Call.Redactor(), redact.New(values...)
+	return func(b []byte) []byte { return targets.Bytes(session.Bytes(b)) }
 }
 
 // routes returns what the page may ask for.
@@ -208,5 +220,5 @@ func (p *Page) explain(err error) *inspect.Error {
 	case command.Store:
 		status = http.StatusServiceUnavailable
 	}
-	return &inspect.Error{Status: status, Message: p.redactor().String(err.Error()), Hint: p.redactor().String(hint), Code: code.Word()}
+	return &inspect.Error{Status: status, Message: err.Error(), Hint: hint, Code: code.Word()}
 }
