@@ -39,9 +39,9 @@ const (
 	demoSecret     = "demo-webhook-secret" //nolint:gosec // of the demo's own sandbox, known to all
 	demoProcessing = 2 * time.Second
 	demoFile       = "orders.csv"
-	demoTracking   = "DEMO-1006" // the order in two parcels
-	demoEvents     = 6           // shown of those received
-	demoPatience   = 10 * time.Second
+	demoTracking   = "DEMO-1006"      // the order in two parcels
+	demoEvents     = 6                // shown of those received
+	demoPatience   = 30 * time.Second // a busy machine takes seconds for what it shows
 )
 
 // demoConfig is the configuration the demo runs with; %s is the sandbox's URL.
