@@ -57,9 +57,11 @@ class Deliveries {
     this.filter.dataset.filter = '';
     this.search = this.box('search', 'Search in bodies', 'Search in bodies', 'search');
     this.problem = el('p', {class: 'problem', id: 'filter-problem', role: 'status'});
-    this.refusedButton = el('button', {type: 'button', 'aria-pressed': 'false', title: 'Deliveries that were answered 401', onclick: () => this.toggleRefused()}, 'Refused');
-    this.pauseButton = el('button', {type: 'button', class: 'pause', 'aria-keyshortcuts': 'p', onclick: () => this.pause(!this.paused)}, 'Pause');
-    this.newestButton = el('button', {type: 'button', class: 'newest', 'aria-keyshortcuts': 'n', onclick: () => this.jumpToNewest()}, 'Newest');
+    const button = (onclick, attributes) => el('button', {type: 'button', onclick, ...attributes});
+    this.refusedButton = button(() => this.go({refused: this.params.refused ? '' : '1', filter: '', id: undefined}), {title: 'Deliveries that were answered 401'});
+    this.pauseButton = button(() => this.pause(!this.paused), {class: 'pause', 'aria-keyshortcuts': 'p'});
+    this.newestButton = button(() => this.jumpToNewest(), {class: 'newest', 'aria-keyshortcuts': 'n'});
+    this.showButtons();
     const bar = el('form', {class: 'bar', role: 'search', onsubmit: (event) => { event.preventDefault(); this.typed(0); }},
       el('div', {class: 'filter-box'}, this.filter, this.problem), this.search, this.refusedButton, this.pauseButton, this.newestButton);
     this.status = el('div', {class: 'status-line'});
@@ -115,15 +117,11 @@ class Deliveries {
     }, pause);
   }
 
-  toggleRefused() {
-    this.go({refused: this.params.refused ? '' : '1', filter: '', id: undefined});
-  }
-
   async load() {
     const {filter = '', search = '', refused} = this.params;
+    this.showButtons();
     if (this.filter.value.trim() !== filter) this.filter.value = filter;
     if (this.search.value !== search) this.search.value = search;
-    this.refusedButton.setAttribute('aria-pressed', String(Boolean(refused)));
     this.filter.disabled = Boolean(refused) && !filter; // they have no events to filter by
     this.loading?.abort();
     this.loading = new AbortController();
@@ -143,7 +141,7 @@ class Deliveries {
     this.showProblem('');
     replace(this.message);
     this.rows?.close();
-    const handlers = {changed: (numbers) => this.rowsChanged(numbers), failed: () => {}};
+    const handlers = {changed: (numbers) => { this.list.changed(numbers); this.renderSoon(); }};
     if (this.params.filter || this.params.search) {
       this.rows = new FoundRows(ask, handlers, answer);
     } else {
@@ -163,12 +161,9 @@ class Deliveries {
   }
 
   notLoaded(error) {
-    if (error.status === 400 && this.params.filter) {
-      this.showProblem(error.message);
-      return;
-    }
-    this.showProblem('');
-    replace(this.message, this.session.failed(error, () => this.load()));
+    const wrong = error.status === 400 && this.params.filter;
+    this.showProblem(wrong ? error.message : '');
+    if (!wrong) replace(this.message, this.session.failed(error, () => this.load()));
   }
 
   showProblem(text) {
@@ -196,11 +191,6 @@ class Deliveries {
   arrived(data) {
     if (typeof data.refused === 'number') this.refusedCount = data.refused;
     this.rows.arrive(data.rows ?? [], data.last, data.more);
-    this.renderSoon();
-  }
-
-  rowsChanged(numbers) {
-    this.list.changed(numbers);
     this.renderSoon();
   }
 
@@ -248,16 +238,21 @@ class Deliveries {
     if (this.rows?.count) this.activate(this.rows.numberAt(0));
   }
 
-  showCounts() {
-    if (!this.rows) return;
-    if (this.list.atTop) this.unseen = 0;
+  showButtons() {
     const number = (n) => n.toLocaleString('en-US');
-    const waiting = this.paused ? this.rows.waiting : 0;
+    const waiting = this.paused && this.rows?.waiting;
     setText(this.pauseButton, this.paused ? `Resume${waiting ? ` (${number(waiting)} new)` : ''}` : 'Pause');
     this.pauseButton.setAttribute('aria-pressed', String(this.paused));
     setText(this.newestButton, this.unseen ? `↑ ${number(this.unseen)} new` : '↑ Newest');
-    this.newestButton.disabled = this.list.atTop && waiting === 0;
+    this.newestButton.disabled = (this.list?.atTop ?? true) && !waiting;
     setText(this.refusedButton, this.refusedCount ? `Refused ${number(this.refusedCount)}` : 'Refused');
+    this.refusedButton.setAttribute('aria-pressed', String(Boolean(this.params.refused)));
+  }
+
+  showCounts() {
+    if (!this.rows) return;
+    if (this.list.atTop) this.unseen = 0;
+    this.showButtons();
     this.grid.setAttribute('aria-rowcount', this.rows.complete ? this.rows.count + 1 : -1);
     setText(this.status, this.statusText());
     this.showEmpty();
@@ -265,25 +260,25 @@ class Deliveries {
 
   statusText() {
     const {rows} = this;
-    const selected = this.selection();
-    const suffix = selected.length > 1 ? ` · ${count(selected.length, 'row')} selected, Ctrl+C copies them` : '';
-    if (!(rows instanceof FoundRows)) return count(rows.count, this.params.refused ? 'refused delivery' : 'delivery', this.params.refused ? 'refused deliveries' : 'deliveries') + suffix;
-    return `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}${suffix}`;
+    const kind = this.params.refused ? 'refused ' : '';
+    const all = rows instanceof FoundRows
+      ? `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}`
+      : count(rows.count, `${kind}delivery`, `${kind}deliveries`);
+    const selected = this.selection().length;
+    return selected > 1 ? `${all} · ${count(selected, 'row')} selected, Ctrl+C copies them` : all;
   }
 
   showEmpty() {
     const empty = this.rows.count === 0 && this.rows.complete;
     this.grid.classList.toggle('is-empty', empty);
-    if (!empty) {
-      if (this.message.firstChild?.classList?.contains('empty')) replace(this.message);
-      return;
-    }
-    if (this.message.firstChild) return;
+    const before = this.message.firstChild;
+    if (!empty && before?.className === 'empty') before.remove();
+    if (!empty || before) return;
     const {filter, search, refused} = this.params;
-    const address = this.session.listener;
-    replace(this.message, el('div', {class: 'empty'},
-      el('p', {}, filter || search ? 'No delivery matches.' : refused ? 'No delivery was refused.' : 'No deliveries yet.'),
-      !filter && !search && !refused && el('p', {class: 'hint'}, address ? `Send webhooks to ${address}. ` : '', 'Make one up with ', el('code', {}, 'waybill events send'), '.')));
+    const {listener} = this.session;
+    const words = filter || search ? 'No delivery matches.' : refused ? 'No delivery was refused.' : 'No deliveries yet.';
+    const hint = words.endsWith('yet.') && [listener && `Send webhooks to ${listener}. `, 'Make one up with ', el('code', {}, 'waybill events send'), '.'];
+    replace(this.message, el('div', {class: 'empty'}, el('p', {}, words), hint && el('p', {class: 'hint'}, hint)));
   }
 
   async refresh() {

@@ -89,24 +89,28 @@ class Rows {
   }
 
   /** refresh asks again for visible rows for which unfinished(row) is true. */
-  async refresh(unfinished) {
-    const numbers = this.wanted.filter((number) => this.cache.get(number) && unfinished(this.cache.get(number)));
-    for (const [from, to] of ranges(numbers)) this.take(await this.ask({from, to}), from, to);
+  refresh(unfinished) {
+    return this.#fetch(this.wanted.filter((number) => this.cache.get(number) && unfinished(this.cache.get(number))));
   }
 
-  /** load gets numbers that are not in memory. */
-  async load(numbers) {
-    for (const [from, to] of ranges(numbers.filter((number) => !this.cache.has(number)))) this.take(await this.ask({from, to}), from, to);
-  }
+  /** load gets those of numbers, from high to low, that are not in memory. */
+  load(numbers) { return this.#fetch(numbers.filter((number) => !this.cache.has(number))); }
 
   close() { this.#closed = true; }
 
-  // take keeps the rows of an answer about numbers from to to.
-  take(answer, from, to) {
+  async #fetch(numbers) {
+    for (const [from, to] of ranges(numbers)) await this.#ask(from, to, numbers);
+  }
+
+  // #ask gets the rows from a number to another. Those of the numbers wanted that do
+  // not come are none.
+  async #ask(from, to, numbers) {
+    const {deliveries} = await this.ask({from, to});
     if (this.#closed) return;
-    const came = new Map(answer.deliveries.map((row) => [row.delivery, row]));
+    const came = new Map(deliveries.map((row) => [row.delivery, row]));
     const changed = [];
-    for (const number of this.known(from, to)) {
+    for (const number of new Set([...numbers.filter((number) => number >= from && number <= to), ...came.keys()])) {
+      if (this.indexOf(number) < 0) continue;
       const row = came.get(number) ?? null;
       if (JSON.stringify(row) !== JSON.stringify(this.cache.get(number))) changed.push(number);
       this.cache.set(number, row);
@@ -127,13 +131,11 @@ class Rows {
     }
   }
 
-  // missing returns a request for the first visible rows that are not loaded, with
-  // those around them.
+  // missing returns a request for the first visible rows that are not loaded.
   missing() {
     const missing = this.wanted.filter((number) => !this.cache.has(number));
     if (missing.length === 0) return null;
-    const [from, to] = ranges(missing)[0];
-    return async () => this.take(await this.ask({from, to}), from, to);
+    return () => this.#ask(...ranges(missing)[0], missing);
   }
 }
 
@@ -171,12 +173,6 @@ export class NumberedRows extends Rows {
   }
 
   next() { return this.missing(); }
-
-  known(from, to) {
-    const numbers = [];
-    for (let number = Math.min(to, this.newest); number >= Math.max(from, this.first); number--) numbers.push(number);
-    return numbers;
-  }
 }
 
 const ahead = 50; // rows that are found before they are visible
@@ -266,9 +262,5 @@ export class FoundRows extends Rows {
     this.before = answer.next;
     this.add(answer.deliveries);
     this.changed([]);
-  }
-
-  known(from, to) {
-    return this.numbers.slice(position(this.numbers, to), position(this.numbers, from - 1));
   }
 }
