@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -32,7 +33,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := &eventWriter{w: w, rc: http.NewResponseController(w), hide: s.o.Hide}
-	err = stream.run(func() error { return s.o.Stream(r.Context(), r, after, stream.send) })
+	err = stream.run(r.Context(), func(ctx context.Context) error { return s.o.Stream(ctx, r, after, stream.send) })
 	switch {
 	case err == nil || r.Context().Err() != nil || stream.err != nil:
 	case stream.begun:
@@ -89,13 +90,13 @@ func (e *eventWriter) send(id int64, event string, v any) error {
 }
 
 // run calls do, and writes signs of life until it returns.
-func (e *eventWriter) run(do func() error) error {
+func (e *eventWriter) run(ctx context.Context, do func(context.Context) error) error {
 	done := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() { e.beat(done) })
 	defer beating.Wait()
 	defer close(done)
-	return do()
+	return do(ctx)
 }
 
 // beat writes a comment from time to time, so that both sides notice when the other
