@@ -5,12 +5,10 @@
 //
 //   show(root, params, session) -> {close(), update?(params), key?(event), keys?, title?}
 //
-// root is an empty element. params has the ID as id, and the values by name, all
-// texts. update takes other params of the same view, and returns false if the
-// view has to be made anew. key gets keys that no control took, and returns true
-// for one it took. keys is a list of [keys, meaning] for the help. close ends
-// timers, requests and streams. An element with data-focus gets the focus when the
-// view replaces another that had it, one with data-filter when / is pressed.
+// root is an empty element; params are texts. update returns false if the view has
+// to be made anew. key gets keys that no control took, and returns true for one it
+// took. keys is a list of [keys, meaning] for the help. An element with data-focus
+// gets the focus when the view replaces another, one with data-filter with /.
 
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession} from './api.js';

@@ -13,6 +13,7 @@ import {columns, makeRow, copyCells, isUnfinished} from './deliveryrow.js';
 const typingPause = 300; // ms without a key before a filter is used
 const openPause = 120; // ms on a row before it opens, while moving over rows
 const refreshEvery = 1000; // ms between questions for forwardings that are not finished
+const mostCopied = 1000; // rows at once
 const announceEvery = 10000; // ms between announcements of what arrived
 
 /** show is the view of deliveries. */
@@ -264,8 +265,7 @@ class Deliveries {
     const all = rows instanceof FoundRows
       ? `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}`
       : count(rows.count, `${kind}delivery`, `${kind}deliveries`);
-    const selected = this.selection().length;
-    return selected > 1 ? `${all} · ${count(selected, 'row')} selected, Ctrl+C copies them` : all;
+    return this.selected > 1 ? `${all} · ${count(this.selected, 'row')} selected, Ctrl+C copies them` : all;
   }
 
   showEmpty() {
@@ -334,16 +334,9 @@ class Deliveries {
     return [Math.min(other, this.active), Math.max(other, this.active)];
   }
 
-  /** selection returns the numbers that are selected, from high to low. */
-  selection() {
-    const [low, high] = this.selectedRange();
-    const numbers = [];
-    for (let index = this.rows.indexOf(high); index >= 0 && index < this.rows.count; index++) {
-      const number = this.rows.numberAt(index);
-      if (number < low) break;
-      numbers.push(number);
-    }
-    return numbers;
+  get selected() {
+    const [low, high] = this.selectedRange().map((number) => this.rows.indexOf(number));
+    return low < 0 || high < 0 ? 0 : low - high + 1;
   }
 
   activate(number, extend) {
@@ -382,23 +375,37 @@ class Deliveries {
   }
 
   copied(event) {
-    const selected = document.getSelection();
-    let numbers = this.selection();
-    if (!selected.isCollapsed) {
-      const cells = [...this.body.querySelectorAll('.cell')].filter((cell) => selected.containsNode(cell, true));
+    const text = document.getSelection();
+    let numbers = [];
+    if (text.isCollapsed) {
+      const first = this.rows.indexOf(this.selectedRange()[1]);
+      for (let i = 0; i < Math.min(this.selected, mostCopied); i++) numbers.push(this.rows.numberAt(first + i));
+    } else {
+      const cells = [...this.body.querySelectorAll('.cell')].filter((cell) => text.containsNode(cell, true));
       if (cells.length < 2) return; // a part of one cell: as the browser does it
       numbers = [...new Set(cells.map((cell) => Number(cell.parentElement.id.slice('row-'.length))))];
     }
     if (numbers.length === 0) return;
     event.preventDefault();
+    this.copy(numbers, event.clipboardData);
+  }
+
+  // copy copies rows, at once if they are all in memory.
+  async copy(numbers, clipboard) {
     const text = () => tabSeparated([...(numbers.length > 1 ? [columns.map(([, title]) => title)] : []),
       ...numbers.map((number) => this.rows.row(number)).filter(Boolean).map(copyCells)]);
+    const said = `${numbers.length === mostCopied ? 'The first ' : ''}${count(numbers.length, 'row')} copied`;
     if (numbers.every((number) => this.rows.row(number) !== undefined)) {
-      event.clipboardData.setData('text/plain', text());
-      this.session.announce(`${count(numbers.length, 'row')} copied`);
+      clipboard.setData('text/plain', text());
+      this.session.announce(said);
       return;
     }
-    this.rows.load(numbers).then(() => this.session.copy(text(), `${count(numbers.length, 'row')} copied`), () => this.session.announce('The rows could not be loaded'));
+    try {
+      await this.rows.load(numbers);
+      this.session.copy(text(), said);
+    } catch {
+      this.session.announce('Not copied: the rows did not load');
+    }
   }
 
   // ---- The open delivery ----

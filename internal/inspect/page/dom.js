@@ -39,9 +39,8 @@ function setAttribute(node, name, value) {
 }
 
 /**
- * el returns an element. Attributes that are undefined, null or false are left
- * out, true is an empty attribute, on… takes a function. Children are nodes,
- * texts, numbers, or arrays of them; null and false are left out.
+ * el returns an element. Attributes without a value or false are left out, true is
+ * an empty one, on… takes a function. Children are nodes, texts, or arrays of them.
  */
 export function el(tag, attributes, ...children) {
   const node = svgTags.has(tag) ? document.createElementNS(svgNamespace, tag) : document.createElement(tag);
@@ -50,7 +49,6 @@ export function el(tag, attributes, ...children) {
   return node;
 }
 
-/** append adds children in the forms that el takes. */
 export function append(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
@@ -59,7 +57,6 @@ export function append(node, ...children) {
   return node;
 }
 
-/** replace removes what node has and adds children. */
 export function replace(node, ...children) {
   node.replaceChildren();
   return append(node, ...children);
@@ -78,14 +75,12 @@ export function badge(text, tone, title) {
 
 const pad = (number, width = 2) => String(number).padStart(width, '0');
 
-/** offset returns the local offset of a time, such as +01:00. */
-export function offset(date) {
+function offset(date) {
   const minutes = -date.getTimezoneOffset();
   const sign = minutes < 0 ? '-' : '+';
   return `${sign}${pad(Math.floor(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`;
 }
 
-/** localDate and localClock return the parts of a time in the browser's zone. */
 export const localDate = (date) => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
 export const localClock = (date) => `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 
@@ -119,10 +114,7 @@ export function bytes(size) {
   return `${size < 10 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 }
 
-/**
- * dialog shows a modal dialog and returns it. The focus returns to where it was;
- * without a first control of its own the dialog has it. Esc closes.
- */
+/** dialog shows a modal dialog and returns it. The focus returns to where it was. */
 export function dialog(title, ...children) {
   const before = document.activeElement;
   const heading = el('h2', {id: 'dialog-title'}, title);
@@ -154,13 +146,11 @@ export function cellText(text, identifier) {
   return formula.test(line) && line.length > 1 && !plainNumber.test(line) ? `'${line}` : line;
 }
 
-/** tabSeparated returns rows of cells, made by cellText, as a spreadsheet takes them. */
 export const tabSeparated = (rows) => rows.map((cells) => `${cells.join('\t')}\n`).join('');
 
 /**
- * copyTable lets rows of a <table> be copied with tabs between the cells, where
- * the selection covers more than one cell. Cells of class "id" are identifiers;
- * data-copy has a cell's text where it differs from what is shown.
+ * copyTable has rows of a <table> copied with tabs where more than one cell is
+ * selected. Class "id" marks identifiers; data-copy replaces the text of a cell.
  */
 export function copyTable(table) {
   table.addEventListener('copy', (event) => {

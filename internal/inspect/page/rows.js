@@ -4,7 +4,7 @@
 const kept = 5000; // rows in memory
 const perRequest = 100; // rows
 
-/** RowCache holds rows by number. What was not used for longest leaves first. */
+/** RowCache holds rows by number; what was not used for longest leaves first. */
 export class RowCache {
   #rows = new Map();
 
@@ -42,10 +42,7 @@ export function position(numbers, number) {
   return low;
 }
 
-/**
- * ranges groups numbers from high to low into [from, to] of at most limit
- * numbers each, so that few requests ask for them.
- */
+/** ranges groups numbers from high to low into few [from, to], of at most limit each. */
 export function ranges(numbers, limit = perRequest) {
   const all = [];
   for (const number of numbers) {
@@ -56,16 +53,14 @@ export function ranges(numbers, limit = perRequest) {
   return all;
 }
 
-// Rows asks for rows, one request at a time: what is wanted last is asked for
-// next, so that dragging the scroll bar asks for little that nobody sees.
+// Rows asks for rows, one request at a time, and for what was wanted last: dragging
+// the scroll bar asks for little that nobody sees.
 class Rows {
   #busy = false;
   #closed = false;
 
-  /**
-   * ask(params) returns a promise of an answer of /deliveries; changed(numbers)
-   * is called after rows came, failed(error) when a request failed.
-   */
+  // ask(params) returns a promise of an answer of /deliveries. changed(numbers) is
+  // called after rows came, failed(error) after a request failed.
   constructor(ask, {changed = () => {}, failed = () => {}} = {}) {
     Object.assign(this, {ask, changed, failed});
     this.cache = new RowCache();
@@ -73,7 +68,7 @@ class Rows {
     this.waiting = 0; // arrivals that are not shown yet
   }
 
-  /** row returns a row; null for a number without a delivery, undefined if it is not loaded. */
+  /** row returns a row; null if the number has none, undefined if it is not loaded. */
   row(number) { return this.cache.get(number); }
 
   /** want says which rows, from index first to before end, are visible. */
@@ -118,7 +113,7 @@ class Rows {
     this.changed(changed);
   }
 
-  /** wake asks for what is missing, if nothing is asked for already. */
+  /** wake asks for what is missing. */
   async wake() {
     if (this.#busy || this.#closed) return;
     this.#busy = true;
@@ -199,23 +194,16 @@ export class FoundRows extends Rows {
     return this.numbers[index] === number ? index : -1;
   }
 
-  /** add puts rows where they belong and returns how many were new. */
   add(rows) {
-    let added = 0;
     for (const row of rows) {
       this.cache.set(row.delivery, row);
       const index = position(this.numbers, row.delivery);
       if (this.numbers[index] === row.delivery) continue;
       this.numbers.splice(index, 0, row.delivery);
-      added++;
     }
-    return added;
   }
 
-  /**
-   * arrive takes new rows that match. more says that there are others between
-   * them and those that are known: these are asked for.
-   */
+  /** arrive takes new rows. With more, others came before them: they are asked for. */
   arrive(rows, last, more) {
     if (more && rows.length > 0) this.#gaps.push({above: this.newest, before: Math.min(...rows.map((row) => row.delivery))});
     for (const row of rows) {

@@ -6,9 +6,8 @@ const spareRows = 8; // rows kept above and below what is visible
 const settleAfter = 150; // ms without scrolling
 
 /**
- * Scale maps the scroll position of a box to the position in the list. They are
- * the same until the list is higher than the limit. Then short movements go as
- * far as the scrolling does, and long ones to the same part of the list.
+ * Scale maps the scroll position of a box to that in the list. In a list higher than
+ * the limit, short movements go as far as the scrolling, long ones to the same part.
  */
 export class Scale {
   constructor(limit = longestHeight) {
@@ -24,7 +23,6 @@ export class Scale {
   get maxOffset() { return Math.max(0, this.total - this.viewport); }
   get maxTop() { return Math.max(0, this.height - this.viewport); }
 
-  /** resize takes new sizes; the offset stays where that is possible. */
   resize(total, viewport) {
     this.total = total;
     this.viewport = viewport;
@@ -61,11 +59,10 @@ export function visibleRange(offset, viewport, rowHeight, count) {
 }
 
 /**
- * VirtualList draws rows into body, which stands in box, the element that
- * scrolls, behind head. source has count, keyAt(index), make(key, index) that
- * returns a row's element, mark(element, key) for what changes without a new
- * element, and drawn(from, to, first) with the rows that are in the page, and the
- * first visible one. The height of a row is the min-height of body.
+ * VirtualList draws rows into body, behind head in box, which scrolls. source has
+ * count, keyAt(index), make(key, index) for a row's element, mark(element, key, index)
+ * for what changes without a new one, and drawn(from, to, first) with the rows in
+ * the page and the first visible one. A row is as high as the min-height of body.
  */
 export class VirtualList {
   #scale = new Scale();
@@ -95,13 +92,13 @@ export class VirtualList {
   /** atTop says whether the first row is visible as a whole. */
   get atTop() { return this.#scale.offset < 2; }
 
-  /** insert takes added new rows at the top. What is visible stays, but at the top. */
+  /** insert takes new rows at the top. Away from it, what is visible stays. */
   insert(added) {
     if (!this.atTop) this.#added += added;
     this.draw();
   }
 
-  /** changed makes rows anew: those with the keys, or all. */
+  /** changed makes rows anew, by default all. */
   changed(keys) {
     for (const key of keys ?? this.#nodes.keys()) this.#stale.add(key);
     this.draw();
@@ -120,10 +117,8 @@ export class VirtualList {
     this.draw();
   }
 
-  /** pageRows is how many rows are visible as a whole, at least 1. */
   get pageRows() { return Math.max(1, Math.floor(this.#scale.viewport / this.rowHeight)); }
 
-  /** node returns the element of a row, if it is in the page. */
   node(key) { return this.#nodes.get(key); }
 
   close() {
