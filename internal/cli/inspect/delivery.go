@@ -294,7 +294,7 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 		j.Readmit = p.Call.CommandLine("events", "readmit", id)
 	}
 	if d.Verified != inbox.Yes {
-		j.Learn = p.Call.CommandLine("signature", "learn", "--pin", "learned")
+		j.Learn = p.learnCommand()
 	}
 	for i, t := range p.Targets {
 		line := func(words ...string) string {
@@ -312,6 +312,11 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 		})
 	}
 	return j
+}
+
+// learnCommand finds out how deliveries are signed and writes that to the configuration.
+func (p *Page) learnCommand() string {
+	return p.Call.CommandLine("signature", "learn", "--pin", "learned")
 }
 
 // targetHeaders returns the values of --target-header of this command line.

@@ -22,11 +22,7 @@ func (p *Page) newMasker() (masker, error) {
 	if err != nil {
 		return masker{}, err
 	}
-	if name := p.Call.Config.Webhook.Scheme; name != "" {
-		scheme, err := p.Call.Scheme(name)
-		if err != nil {
-			return masker{}, err
-		}
+	if scheme, err := p.Call.Scheme(p.Call.Config.Webhook.Scheme); err == nil {
 		secrets = scheme.InClear(secrets)
 	}
 	return masker{secrets, p.Call.SecretMasker()}, nil

@@ -126,7 +126,7 @@ func (x explainer) scheme() stepJSON {
 	if s.Kind == webhook.KindToken {
 		text = "the secret itself, in clear"
 	}
-	step := stepJSON{Step: "scheme", Text: fmt.Sprintf("Scheme %s: %s, at %s", x.name, text, s.Signature.From)}
+	step := stepJSON{Step: "scheme", Text: fmt.Sprintf("%s: %s, at %s", x.name, text, s.Signature.From)}
 	if s.Signature.Prefix != "" {
 		step.Text += fmt.Sprintf(" after %q", s.Signature.Prefix)
 	}
@@ -177,7 +177,7 @@ func (x explainer) timestamp() stepJSON {
 
 // signed shows the parts of what is signed, in order.
 func (x explainer) signed() stepJSON {
-	step := stepJSON{Step: "signed", Result: passed, Text: "What is signed: " + x.Scheme.Signed}
+	step := stepJSON{Step: "signed", Result: passed, Text: x.Scheme.Signed}
 	for _, part := range x.Parts {
 		var v valueJSON
 		switch {
@@ -250,7 +250,7 @@ func (x explainer) clock() stepJSON {
 		side = "after"
 	}
 	tolerance := x.Scheme.Timestamp.Tolerance
-	step := stepJSON{Step: "clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s are allowed", skew.Abs().Round(time.Millisecond), side, tolerance)}
+	step := stepJSON{Step: "clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s allowed", skew.Abs().Round(time.Millisecond), side, config.FormatDuration(tolerance))}
 	if skew.Abs() > tolerance {
 		step.Result = failed
 	}
@@ -303,7 +303,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	out := diagnosisJSON{Explanation: j}
 	if found.Scheme != nil {
 		out.FitsYAML = config.SchemeYAML(*found.Scheme)
-		out.Learn = p.deliveryCommands(d.Delivery).Learn
+		out.Learn = p.learnCommand()
 	}
 	return out, nil
 }

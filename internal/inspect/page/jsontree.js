@@ -7,6 +7,7 @@ const shownChildren = 100; // of a value at a time
 const shownString = 2000; // characters of a string or number
 const countedChildren = 1000; // of a value that is closed
 const openedValues = 150; // at first
+const openedChildren = 20; // of a value that is open at first
 const openedText = 2e6; // characters read to open them
 const maxLevels = 100; // what is deeper shows as text
 
@@ -122,8 +123,8 @@ export class Tree {
     let read = 0;
     for (let queue = [root]; queue.length > 0 && this.items < openedValues && read < openedText;) {
       const item = queue.shift();
-      if (!item.hasAttribute('aria-expanded')) continue;
       const value = this.values.get(item);
+      if (!value?.count || value.count > openedChildren && item !== root) continue;
       read += value.end - value.start;
       this.open(item);
       queue.push(...item.lastChild.children);
@@ -138,7 +139,7 @@ export class Tree {
     let kind = kinds[first] ?? '';
     let words = text;
     if ((first === '{' || first === '[') && value.level < maxLevels) {
-      const n = countChildren(value);
+      const n = value.count = countChildren(value);
       const amount = n === countedChildren ? `${n}+` : n || '';
       text = first === '{' ? `{${amount}}` : `[${amount}]`;
       words = `${amount || 'no'} ${first === '{' ? 'members' : 'elements'}`;
