@@ -23,6 +23,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/pgtest"
 )
 
 // sample is a body of the usual size.
@@ -36,8 +37,16 @@ func sample(n int64) string {
 // is the slowest range, each at the best of three times; ms-request the slowest request of a
 // search, s-search all of it.
 func BenchmarkDeliveries(b *testing.B) {
+	b.Run("file", func(b *testing.B) { benchDeliveries(b) })
+	if url, ok := pgtest.URL(b); ok {
+		b.Run("server", func(b *testing.B) { benchDeliveries(b, "WAYBILL_STORE="+url) })
+	}
+}
+
+func benchDeliveries(b *testing.B, env ...string) {
+	b.Helper()
 	const n = 100_000
-	p, db := newPage(b)
+	p, db := newPage(b, env...)
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range 64 {
@@ -91,7 +100,8 @@ func BenchmarkDeliveries(b *testing.B) {
 // BenchmarkListenerWithPage sends 1,000 deliveries a second to a listener: alone, with a
 // page that follows them and asks for what is visible every second, and with one that
 // searches all the time too; by turns, the best turn of each. x-p50 and x-p99 are how
-// long answers take, as a multiple of those alone; heap-MB is the most that was in use.
+// long answers take, as a multiple of those alone: those of control, which is alone too,
+// say how much that varies. heap-MB is the most that was in use.
 func BenchmarkListenerWithPage(b *testing.B) {
 	for range b.N {
 		l := newLoad(b)
@@ -100,7 +110,7 @@ func BenchmarkListenerWithPage(b *testing.B) {
 		sides := []struct {
 			name string
 			page func(context.Context)
-		}{{"alone", nil}, {"page", l.watch}, {"search", l.search}}
+		}{{"alone", nil}, {"page", l.watch}, {"search", l.search}, {"control", nil}}
 		for range 8 {
 			for _, side := range sides {
 				got, was := l.turn(2*time.Second, side.page), best[side.name]
@@ -117,7 +127,7 @@ func BenchmarkListenerWithPage(b *testing.B) {
 		b.ReportMetric(alone[0], "ms-p50")
 		b.ReportMetric(alone[1], "ms-p99")
 		b.ReportMetric(alone[2], "heap-MB")
-		for _, name := range []string{"page", "search"} {
+		for _, name := range []string{"page", "search", "control"} {
 			b.ReportMetric(best[name][0]/alone[0], "x-p50-"+name)
 			b.ReportMetric(best[name][1]/alone[1], "x-p99-"+name)
 			b.ReportMetric(best[name][2], "heap-MB-"+name)
