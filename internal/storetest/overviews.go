@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 		d, err := w.Delivery(w.Context(), o.Seq)
 		w.must(err)
 		body, kept := bodies[o.Seq]
-		if kept != (d.Body != nil) || string(body) != string(d.Body) || kept && o.Size != int64(len(d.Body)) || !kept && o.Size != -1 {
+		if kept != (d.Body != nil) || !bytes.Equal(body, d.Body) || kept && o.Size != int64(len(d.Body)) || !kept && o.Size != -1 {
 			w.Errorf("delivery %d of %d bytes: body %q, size %d", o.Seq, len(d.Body), body, o.Size)
 		}
 		d.Header, d.Body = nil, nil
@@ -128,17 +129,18 @@ func listsWhatWasForwarded(w *world) {
 	w.must(err)
 	var got []string
 	for _, o := range w.overviews(inbox.DeliveryRange{}) {
-		line := fmt.Sprint(o.Seq)
+		parts := []string{fmt.Sprint(o.Seq)}
 		for _, f := range o.Forwardings {
-			line += fmt.Sprintf(", read %v", f.Read)
+			part := fmt.Sprintf("read %v", f.Read)
 			switch {
 			case f.Waiting != nil:
-				line += fmt.Sprintf(" attempt %d, sending %v, given up %v", f.Waiting.Attempt, f.Waiting.Sending, !f.Waiting.GivenUpAt.IsZero())
+				part += fmt.Sprintf(" attempt %d, sending %v, given up %v", f.Waiting.Attempt, f.Waiting.Sending, !f.Waiting.GivenUpAt.IsZero())
 			case !f.SentAt.IsZero():
-				line += fmt.Sprintf(" sent after %d with %d", f.Attempts, f.Status)
+				part += fmt.Sprintf(" sent after %d with %d", f.Attempts, f.Status)
 			}
+			parts = append(parts, part)
 		}
-		got = append(got, line)
+		got = append(got, strings.Join(parts, ", "))
 	}
 	w.same("forwardings", got, []string{
 		"4, read true attempt 0, sending false, given up false, read false",

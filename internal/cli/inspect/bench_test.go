@@ -245,7 +245,7 @@ func (l *load) turn(d time.Duration, page func(context.Context)) [3]float64 {
 					return
 				}
 				began := time.Now()
-				resp, err := l.client.Post(l.url, "application/json", strings.NewReader(sample(l.sent.Add(1)))) //nolint:noctx // it ends by itself
+				resp, err := l.client.Post(l.url, "application/json", strings.NewReader(sample(l.sent.Add(1))))
 				if err != nil {
 					l.Error(err)
 					return

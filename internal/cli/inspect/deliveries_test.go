@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -71,7 +72,7 @@ func event(id, number, more string) string {
 
 func list(t testing.TB, p *Page, query string) listJSON {
 	t.Helper()
-	j, err := p.listDeliveries(httptest.NewRequest("GET", "/api/v1/deliveries?"+query, nil))
+	j, err := p.listDeliveries(httptest.NewRequest(http.MethodGet, "/api/v1/deliveries?"+query, nil))
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
@@ -124,7 +125,7 @@ func TestListsByNumber(t *testing.T) {
 		}
 	}
 	for _, query := range []string{"limit=x", "from=-1", "before=9999999999999999999", "filter=x", "filter=event%3Dx&refused=1"} {
-		_, err := p.listDeliveries(httptest.NewRequest("GET", "/api/v1/deliveries?"+query, nil))
+		_, err := p.listDeliveries(httptest.NewRequest(http.MethodGet, "/api/v1/deliveries?"+query, nil))
 		if code, hint := command.CodeAndHint(err); code != command.Usage || hint == "" {
 			t.Errorf("%q: error %v, code %v, hint %q; want a usage error with a hint", query, err, code, hint)
 		}
@@ -240,7 +241,7 @@ func follow(t *testing.T, p *Page, query string, after, last int64) (got []strin
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	done := errors.New("done")
-	err := p.stream(ctx, httptest.NewRequest("GET", "/api/v1/stream?"+query, nil), after, func(n int64, _ string, v any) error {
+	err := p.stream(ctx, httptest.NewRequest(http.MethodGet, "/api/v1/stream?"+query, nil), after, func(n int64, _ string, v any) error {
 		j, ok := v.(streamJSON)
 		if !ok || n != j.Last || n < id {
 			t.Errorf("message %d after %d: %+v", n, id, v)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -56,23 +57,13 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 	for len(all) > 0 && len(found) < limit {
 		some, _ := within(all, bodiesAtOnce)
 		all = all[len(some):]
-		r := inbox.DeliveryRange{Refused: refused}
-		for _, o := range some {
-			if _, known := m.judge(o); !known {
-				r.From, r.To = min(cmp.Or(r.From, o.Seq), o.Seq), max(r.To, o.Seq)
-			}
-		}
-		var bodies map[int64][]byte
-		if r.To > 0 {
-			var err error
-			if bodies, err = db.Overviews.Bodies(ctx, r); err != nil {
-				return nil, err
-			}
+		bodies, err := m.bodies(ctx, db, refused, some)
+		if err != nil {
+			return nil, err
 		}
 		for _, o := range some {
 			match, known := m.judge(o)
 			if !known {
-				var err error
 				if match, err = m.matchBody(ctx, db, o, bodies[o.Seq]); err != nil {
 					return nil, err
 				}
@@ -86,6 +77,20 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 		return found, nil
 	}
 	return complete(ctx, db, refused, found)
+}
+
+// bodies returns the bodies of deliveries, those at least that it takes to judge them.
+func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview) (map[int64][]byte, error) {
+	r := inbox.DeliveryRange{Refused: refused}
+	for _, o := range all {
+		if _, known := m.judge(o); !known {
+			r.From, r.To = min(cmp.Or(r.From, o.Seq), o.Seq), max(r.To, o.Seq)
+		}
+	}
+	if r.To == 0 {
+		return map[int64][]byte{}, nil
+	}
+	return db.Overviews.Bodies(ctx, r)
 }
 
 // complete returns bare overviews with all that a list shows.
@@ -134,14 +139,7 @@ func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview,
 	return false, nil
 }
 
-func (m matcher) matchAny(rows []inbox.Event) bool {
-	for _, e := range rows {
-		if m.filter.Match(e) {
-			return true
-		}
-	}
-	return false
-}
+func (m matcher) matchAny(rows []inbox.Event) bool { return slices.ContainsFunc(rows, m.filter.Match) }
 
 // newSearch returns a text as [contains] takes it.
 func newSearch(text string) []byte { return bytes.ToLower([]byte(text)) }
