@@ -65,8 +65,10 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 # time, and its own tests are the place to find its races. GORACE: at the end of a
 # process the detector waits, by default for a second, for more races; transcripts
 # run thousands of processes.
-race: ## run all tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
+# TestTorture...: they run processes of a program that is built without the detector,
+# so it would see only the tests themselves. The plain run of all tests has them.
+race: ## run the tests with the race detector (needs a C compiler)
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -skip '^TestTorture' -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run
