@@ -54,6 +54,7 @@ var browserTests = []struct {
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},
+	{"trackings", testTrackings},
 	{"report", testReport},
 	{"report for everybody", testReportForEverybody},
 }
