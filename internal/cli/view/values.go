@@ -22,12 +22,13 @@ func Number(n int64) string { return command.Number(n) }
 // Clock shows the time of day on this computer.
 func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
-// JSONOrNull returns a JSON literal, null for an empty string.
+// JSONOrNull returns a JSON literal, null for an empty string. A store cuts a very long
+// one, so that it is none any more: it becomes a string.
 func JSONOrNull(s string) json.RawMessage {
 	if s == "" {
 		return json.RawMessage("null")
 	}
-	return json.RawMessage(s)
+	return rawJSON([]byte(s))
 }
 
 // optional returns a JSON literal, left out for an empty string.
