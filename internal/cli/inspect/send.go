@@ -118,8 +118,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	return j, nil
 }
 
-// sendOne sends one delivery. Its error says why it was not tried, or that the client has
-// gone meanwhile.
+// sendOne sends one delivery. Its error says why it was not tried, or that ctx has ended.
 func (p *Page) sendOne(ctx context.Context, load func(context.Context, forward.Sending) (forward.Request, error)) (forward.Result, error) {
 	var result forward.Result
 	_, err := forward.Series{

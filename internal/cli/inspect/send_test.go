@@ -177,8 +177,8 @@ func TestSendToATargetThatFails(t *testing.T) {
 	k.wants(k.ask("/deliveries/1/send", `{"target":"3"}`), http.StatusForbidden, "--allow-target")
 }
 
-// The request ends with the client, and a dead entry stays as it was.
-func TestSendEndsWithTheClient(t *testing.T) {
+// The request to the target ends with the context, which the server ends.
+func TestSendEndsWithItsContext(t *testing.T) {
 	reached, left := make(chan struct{}), make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // then the server sees the client leave
@@ -199,7 +199,7 @@ func TestSendEndsWithTheClient(t *testing.T) {
 	<-reached
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v; want that the client has gone", err)
+		t.Errorf("error %v; want that it was cut off", err)
 	}
 	<-left
 }
