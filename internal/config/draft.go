@@ -130,10 +130,7 @@ func (d *Draft) replace(data []byte) error {
 		return err
 	}
 	defer unlock()
-	target, err := filepath.EvalSymlinks(d.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		target, err = d.Path, nil
-	}
+	target, err := disk.Resolve(d.Path)
 	if err != nil {
 		return err
 	}
