@@ -48,8 +48,7 @@ func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 	info, err := os.Stat(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
-		return &AtomicFile{f: f, path: target}, err
+		return createBeside(target)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -59,8 +58,7 @@ func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 		return nil, err
 	}
 	if info.Mode().IsRegular() {
-		f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
-		return &AtomicFile{f: f, path: target}, err
+		return createBeside(target)
 	}
 	f, err := term.Await(ctx, func() (*os.File, error) { return os.OpenFile(target, os.O_WRONLY, 0) })
 	if err != nil {
@@ -73,6 +71,16 @@ func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return &AtomicFile{f: f}, nil
+}
+
+// createBeside makes the file that will be target. Its error names the folder.
+func createBeside(target string) (*AtomicFile, error) {
+	folder := filepath.Dir(target)
+	f, err := os.CreateTemp(folder, "."+filepath.Base(target)+".*")
+	if fault, ok := errors.AsType[*fs.PathError](err); ok {
+		err = &fs.PathError{Op: fault.Op, Path: folder, Err: fault.Err}
+	}
+	return &AtomicFile{f: f, path: target}, err
 }
 
 // Write appends to what will be the file.

@@ -1,9 +1,12 @@
 package command
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -70,5 +73,14 @@ func TestAtomicFileLeavesDevicesInPlace(t *testing.T) {
 	whole(t, os.DevNull, "nothing", true)
 	if after, err := os.Stat(os.DevNull); err != nil || after.Mode() != before.Mode() || after.Mode().IsRegular() {
 		t.Errorf("%s was %v and is %v, %v", os.DevNull, before.Mode(), after, err)
+	}
+}
+
+// An error names what the user knows, not the file that is made meanwhile.
+func TestAtomicFileNamesTheFolderThatIsMissing(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "none")
+	_, err := NewAtomicFile(t.Context(), filepath.Join(folder, "out.csv"))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), ".out.csv.") || !strings.Contains(err.Error(), "open "+folder+":") {
+		t.Errorf("error %v; want one about %s", err, folder)
 	}
 }
