@@ -20,7 +20,7 @@ import (
 )
 
 // documentedRoute finds the routes of the page in its document.
-var documentedRoute = regexp.MustCompile("`(GET|POST) /api/v1(/[^ `]*)`")
+var documentedRoute = regexp.MustCompile("`(GET|POST) /api/v1(/[^ `?]*)[^ `]*`")
 
 // askPage opens the page of a command, and checks all that it answers: every documented
 // route, about everything that the store has.
