@@ -154,10 +154,12 @@ class Deliveries {
     this.anchor = null;
     const open = this.numberOf(this.params.id);
     this.active = this.rows.indexOf(open) >= 0 ? open : null;
+    this.showCounts(); // before scrolling: the line with them takes room
     this.list.changed();
-    this.list.scrollTo(this.active === null ? 0 : this.rows.indexOf(this.active));
+    const index = this.active === null ? 0 : this.rows.indexOf(this.active);
+    if (index > 0) this.list.scrollTo(Math.min(index + 5, this.rows.count - 1));
+    this.list.scrollTo(index);
     this.follow(answer.last);
-    this.showCounts();
     if (this.rows instanceof FoundRows) this.session.announce(this.statusText());
   }
 
