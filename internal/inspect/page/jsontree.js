@@ -1,7 +1,7 @@
 // jsontree.js shows JSON as a tree, as it was sent: with the literals of numbers, the
 // order of members and repeated names. A value is read when its parent is opened.
 
-import {el, append, replace, visible} from './dom.js';
+import {el, replace, visible} from './dom.js';
 
 const shownChildren = 100; // of a value at a time
 const shownString = 2000; // characters of a string or number
@@ -106,7 +106,7 @@ const kinds = {'"': 'string', t: 'word', f: 'word', n: 'word'};
 /** Tree shows a JSON text in node. session copies. */
 export class Tree {
   items = 0;
-  values = new WeakMap(); // of items
+  values = new WeakMap(); // of items, whose first child is the line with the role
   current = null; // the item that the keys act on
 
   constructor(text, label, session) {
@@ -134,26 +134,33 @@ export class Tree {
   item(value) {
     const first = value.text[value.start];
     const name = value.name === undefined ? '' : visible(value.name);
-    const item = el('li', {role: 'treeitem', tabindex: '-1', 'aria-level': value.level, 'aria-selected': 'false'});
     let text = shown(value);
     let kind = kinds[first] ?? '';
     let words = text;
+    let expanded;
     if ((first === '{' || first === '[') && value.level < maxLevels) {
       const n = value.count = countChildren(value);
       const amount = n === countedChildren ? `${n}+` : n || '';
       text = first === '{' ? `{${amount}}` : `[${amount}]`;
-      words = `${amount || 'no'} ${first === '{' ? 'members' : 'elements'}`;
+      words = `${amount || 'no'} ${first === '{' ? 'member' : 'element'}${n === 1 ? '' : 's'}`;
       kind = 'faint';
-      if (n > 0) item.setAttribute('aria-expanded', 'false');
+      if (n > 0) expanded = 'false';
     }
-    item.setAttribute('aria-label', visible(name === '' ? words : `${name}: ${words}`));
+    const item = this.row(value.level, {'aria-label': name === '' ? words : `${name}: ${words}`, 'aria-expanded': expanded},
+      value.name !== undefined && [el('span', {class: value.object ? 'name' : 'faint'}, name), ': '], el('span', {class: kind}, visible(text)));
     this.items++;
     this.values.set(item, value);
-    return append(item, el('span', {class: 'line'}, value.name !== undefined && [el('span', {class: value.object ? 'name' : 'faint'}, name), ': '], el('span', {class: kind}, visible(text))));
+    return item;
+  }
+
+  // row returns an item. Its line alone has the role: the name of a line is not that of
+  // what is below it.
+  row(level, attributes, ...content) {
+    return el('li', {role: 'none'}, el('span', {class: 'line', role: 'treeitem', tabindex: '-1', 'aria-level': level, 'aria-selected': 'false', ...attributes}, content));
   }
 
   open(item) {
-    item.setAttribute('aria-expanded', 'true');
+    item.firstChild.setAttribute('aria-expanded', 'true');
     if (item.lastChild.role === 'group') {
       item.lastChild.hidden = false;
       return;
@@ -170,8 +177,7 @@ export class Tree {
         item.lastChild.append(this.item(child));
         continue;
       }
-      const rest = el('li', {role: 'treeitem', tabindex: '-1', 'aria-level': child.level, 'aria-selected': 'false'},
-        el('span', {class: 'line'}, `… more, from ${child.index} on`));
+      const rest = this.row(child.level, {}, `… more, from ${child.index} on`);
       rest.act = () => {
         rest.remove();
         const last = item.lastChild.lastChild;
@@ -184,11 +190,11 @@ export class Tree {
   }
 
   toggle(item) {
-    const expanded = item.getAttribute('aria-expanded');
+    const expanded = item.firstChild.getAttribute('aria-expanded');
     if (item.act) item.act();
     else if (expanded === 'false') this.open(item);
     else if (expanded) {
-      item.setAttribute('aria-expanded', 'false');
+      item.firstChild.setAttribute('aria-expanded', 'false');
       item.lastChild.hidden = true;
     }
   }
@@ -196,30 +202,30 @@ export class Tree {
   select(item, focus = true) {
     if (!item) return;
     for (const [node, on] of [[this.current, false], [item, true]]) {
-      node?.setAttribute('tabindex', on ? '0' : '-1');
-      node?.setAttribute('aria-selected', String(on));
+      node?.firstChild.setAttribute('tabindex', on ? '0' : '-1');
+      node?.firstChild.setAttribute('aria-selected', String(on));
     }
     this.current = item;
     replace(this.path, visible(this.values.get(item)?.pointer));
-    if (focus) item.focus();
+    if (focus) item.firstChild.focus();
   }
 
   clicked(event) {
-    const item = event.target.closest('[role=treeitem]');
+    const item = event.target.closest('[role=treeitem]')?.parentElement;
     if (!item || String(document.getSelection())) return;
     this.select(item);
     this.toggle(item);
   }
 
   move(by) {
-    const all = [...this.list.querySelectorAll('[role=treeitem]')].filter((item) => !item.parentElement.closest('[hidden]'));
+    const all = [...this.list.querySelectorAll('li')].filter((item) => !item.parentElement.closest('[hidden]'));
     this.select(all[Math.max(0, Math.min(all.length - 1, all.indexOf(this.current) + by))]);
   }
 
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return false;
     const item = this.current;
-    const isOpen = item.getAttribute('aria-expanded') === 'true';
+    const isOpen = item.firstChild.getAttribute('aria-expanded') === 'true';
     switch (event.key) {
       case 'ArrowDown': this.move(1); break;
       case 'ArrowUp': this.move(-1); break;
@@ -227,7 +233,7 @@ export class Tree {
       case 'End': this.move(Infinity); break;
       case 'Enter': case ' ': this.toggle(item); break;
       case 'ArrowRight': if (isOpen) this.select(item.lastChild.firstChild); else this.toggle(item); break;
-      case 'ArrowLeft': if (isOpen) this.toggle(item); else this.select(item.parentElement.closest('[role=treeitem]')); break;
+      case 'ArrowLeft': if (isOpen) this.toggle(item); else this.select(item.parentElement.closest('li')); break;
       case 'c': case 'p': this.copy(event.key); break;
       default: return false;
     }
