@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"strings"
@@ -51,7 +52,7 @@ func (m masker) content(b []byte, maxText, maxHex int) contentJSON {
 		shown = []byte(m.text(string(b)))
 	}
 	j := newContent(shown, maxText, maxHex)
-	j.Bytes, j.Masked = len(b), string(shown) != string(b)
+	j.Bytes, j.Masked = len(b), !bytes.Equal(shown, b)
 	return j
 }
 

@@ -51,12 +51,12 @@ func TestSendAgain(t *testing.T) {
 		got.Get("X-Own") != "of-the-target" || got.Get(inbox.HeaderSynthetic) != "" {
 		t.Errorf("target got %+v", got)
 	}
-	stamp := strings.Split(got.Get("X-Signature"), ",")[0]
+	stamp, _, _ := strings.Cut(got.Get("X-Signature"), ",")
 
 	if j = k.sent("1", `{"target":"1","sign":true}`); !j.Signed {
 		t.Errorf("signed anew: %+v", j)
 	}
-	if got = <-e.got; got.body != body || strings.Split(got.Get("X-Signature"), ",")[0] == stamp {
+	if got = <-e.got; got.body != body || strings.HasPrefix(got.Get("X-Signature"), stamp+",") {
 		t.Errorf("signed anew: %+v", got)
 	}
 	verify(t, "timestamped-kv", got)
@@ -137,8 +137,18 @@ func TestSendRefusesBadRequests(t *testing.T) {
 		id, options string
 		status      int
 	}{
-		{"2", "", 400}, {"2", "{", 400}, {"2", "[]", 400}, {"2", "{}", 400}, {"2", `{"target":"2"}`, 400}, {"2", `{"target":"0"}`, 400}, {"2", `{"target":1}`, 400},
-		{"2", `{"target":"` + e.URL + `"}`, 400}, {"2", `{"target":"1","url":"http://x"}`, 400}, {"1", `{"target":"1"}`, 410}, {"3", `{"target":"1"}`, 404}, {"refused:1", `{"target":"1"}`, 404},
+		{"2", "", 400},
+		{"2", "{", 400},
+		{"2", "[]", 400},
+		{"2", "{}", 400},
+		{"2", `{"target":"2"}`, 400},
+		{"2", `{"target":"0"}`, 400},
+		{"2", `{"target":1}`, 400},
+		{"2", `{"target":"` + e.URL + `"}`, 400},
+		{"2", `{"target":"1","url":"http://x"}`, 400},
+		{"1", `{"target":"1"}`, 410},
+		{"3", `{"target":"1"}`, 404},
+		{"refused:1", `{"target":"1"}`, 404},
 	} {
 		a := k.ask("/deliveries/"+tt.id+"/send", tt.options)
 		k.wants(a, tt.status, `"hint":"`)
@@ -296,9 +306,9 @@ func TestCurl(t *testing.T) {
 	}, inEnforce...)
 	for i, b := range bodies {
 		j := k.curlOf("/deliveries/" + string(rune('1'+i)) + "/curl?target=1")
-		for _, clear := range []string{"Basic secret", "clear-key", "=clear", testSecret, "\x1b", "\xff"} {
-			if strings.Contains(j.Command, clear) {
-				t.Errorf("the command shows %q: %s", clear, j.Command)
+		for _, secret := range []string{"Basic secret", "clear-key", "=clear", testSecret, "\x1b", "\xff"} {
+			if strings.Contains(j.Command, secret) {
+				t.Errorf("the command shows %q: %s", secret, j.Command)
 			}
 		}
 		for _, part := range []string{"--request POST", "'X-Signature: abc123'", "'Authorization: ***'", "'X-Api-Key: ***'", "'X-Empty;'", "Accept:", "User-Agent:", "--globoff", "--path-as-is", "'http://127.0.0.1:3000/a/../b[1]?q=%20&token=***'"} {

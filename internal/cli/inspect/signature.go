@@ -64,7 +64,7 @@ const (
 )
 
 // signature says step by step how a delivery verifies.
-func (p *Page) signature(d found) (*signatureJSON, error) {
+func (p *Page) signature(d found) *signatureJSON {
 	j := &signatureJSON{Steps: []stepJSON{}}
 	name, scheme, err := signature.SchemeInForce(p.Call.Session, "")
 	var v *webhook.Verifier
@@ -74,7 +74,7 @@ func (p *Page) signature(d found) (*signatureJSON, error) {
 	if err != nil {
 		e := p.explain(err)
 		j.Problem, j.Hint = e.Message, e.Hint
-		return j, nil
+		return j
 	}
 	t := v.Trace(d.Request(), d.ReceivedAt)
 	verdict := signature.NewVerdict(d.ID(), name, d.Sample(), t.Verdict)
@@ -95,7 +95,7 @@ func (p *Page) signature(d found) (*signatureJSON, error) {
 	for i := range j.Steps {
 		j.Steps[i].Title = titles[j.Steps[i].Step]
 	}
-	return j, nil
+	return j
 }
 
 // explainer puts a trace into words.

@@ -99,9 +99,9 @@ func TestSignatureShowsWhatWasSignedWithoutCredentials(t *testing.T) {
 	if want := "***|id-\x01|/p/***|***|" + `{"token":"***"}`; shown != want {
 		t.Errorf("signed shows as %q; want %q", shown, want)
 	}
-	for _, clear := range []string{testSecret, "clear-token"} {
-		if strings.Contains(a.text, clear) {
-			t.Errorf("the answer shows %q: %s", clear, a.text)
+	for _, secret := range []string{testSecret, "clear-token"} {
+		if strings.Contains(a.text, secret) {
+			t.Errorf("the answer shows %q: %s", secret, a.text)
 		}
 	}
 }
