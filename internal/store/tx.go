@@ -1,0 +1,179 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"strings"
+)
+
+// tx is the transaction that a job is done in.
+type tx struct {
+	w    *writer
+	last *Last // with those that this transaction gave; nil until they are read
+
+	changed bool        // it did more than read
+	placed  []eventLine // the events that it added
+
+	putsOnly bool        // all that it does is to store arrivals
+	closing  bool        // nothing is read any more: what the database can take together is deferred
+	deferred []Statement // to its end
+
+	statuses map[statusKey]int64 // numbers that were read
+	verified map[string]bool     // see [tx.verifiedFrom]
+	sums     bool                // those of what was refused are those of the table
+	run      rowRun              // that [tx.runOf] read last
+	erased   *erasedNames        // see [tx.erasedNames]
+}
+
+// runInSavepoint does a job, and rolls it alone back if it fails. The first error
+// is the job's, the second that of the transaction.
+func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
+	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
+		return nil, err
+	}
+	failed = do(ctx, t)
+	if failed != nil {
+		if _, drop := t.w.engine.Connector.Judge(failed); drop {
+			return failed, failed
+		}
+	}
+	if failed != nil {
+		if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); err != nil {
+			return failed, err
+		}
+	}
+	_, lost = t.exec(ctx, "RELEASE SAVEPOINT job")
+	return failed, lost
+}
+
+// direct returns the connection of the transaction, to write what tx has no way for.
+func (t *tx) direct() *sql.Conn {
+	t.changed = true
+	return t.w.conn
+}
+
+// owner returns the name of this process's owner.
+func (t *tx) owner(ctx context.Context) (string, error) {
+	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
+	if err != nil {
+		return "", t.w.engine.Fail("lock", err)
+	}
+	return name, nil
+}
+
+// isAlive reports whether an owner's process is alive.
+func (t *tx) isAlive(ctx context.Context, name string) (bool, error) {
+	alive, err := t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
+	if err != nil {
+		return false, t.w.engine.Fail("lock", err)
+	}
+	return alive, nil
+}
+
+// fence reports whether an owner is dead, and then it stays so.
+func (t *tx) fence(ctx context.Context, name string) (bool, error) {
+	dead, err := t.w.engine.Owners.Fence(ctx, t.w.conn, name)
+	if err != nil {
+		return false, t.w.engine.Fail("lock", err)
+	}
+	t.changed = t.changed || dead
+	return dead, nil
+}
+
+// readLast reads the last numbers, once a transaction. With the same query it asks whether
+// anything was erased.
+func (t *tx) readLast(ctx context.Context) error {
+	if t.last != nil {
+		return nil
+	}
+	var last Last
+	known := false
+	if t.w.engine.Last != nil {
+		last, known = t.w.engine.Last()
+	}
+	if !known {
+		if _, err := t.row(ctx, []any{&last.Delivery, &last.Event, &last.Erased}, "SELECT "+LastNumbers); err != nil {
+			return err
+		}
+	}
+	t.last = &last
+	if !last.Erased && t.erased == nil {
+		t.erased = &erasedNames{}
+	}
+	return nil
+}
+
+// LastNumbers are the columns of [Last].
+const LastNumbers = `(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`
+
+// prepare returns the statement for a query.
+func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
+	t.changed = t.changed || !strings.HasPrefix(query, "SELECT")
+	if s, ok := t.w.stmts[query]; ok {
+		return s, nil
+	}
+	text := query
+	if t.w.engine.Rewrite != nil {
+		text = t.w.engine.Rewrite(query)
+	}
+	if t.w.engine.KeepsTexts {
+		t.w.stmts[query] = keptText{t.w.conn, text}
+		return t.w.stmts[query], nil
+	}
+	s, err := t.w.conn.PrepareContext(ctx, text)
+	if err == nil {
+		t.w.stmts[query] = s
+	}
+	return s, err
+}
+
+// exec runs a statement and returns how many rows it changed; 0 of one that is
+// deferred.
+func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	if kept, ok := s.(keptText); ok && t.closing {
+		t.deferred = append(t.deferred, Statement{kept.text, args})
+		return 0, nil
+	}
+	res, err := s.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+// execAll runs statements that have the same arguments.
+func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
+	for _, query := range queries {
+		if _, err := t.exec(ctx, query, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// row runs a query for one row and scans it into dest. It returns false if
+// there is none.
+func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return false, err
+	}
+	return found(s.QueryRowContext(ctx, args...).Scan(dest...))
+}
+
+// each runs a query and calls f for each of its rows. f may not use t.
+func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
+	s, err := t.prepare(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return scanRows(rows, f)
+}
