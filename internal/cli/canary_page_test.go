@@ -109,7 +109,11 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 		}
 		defer func() { _ = all.Wait() }() // it has no errors
 		for _, route := range documentedRoute.FindAllStringSubmatch(string(document), -1) {
-			for _, id := range []string{"1", "2", "3", "refused:1", "99"} {
+			ids, queries := []string{""}, []string{"", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?filter=" + url.QueryEscape("event=*"), "?search=delivered"}
+			if strings.Contains(route[2], "{id}") {
+				ids, queries = []string{"1", "2", "refused:1", "99"}, []string{"?target=1&from=0"}
+			}
+			for _, id := range ids {
 				address := base + "/api/v1" + strings.ReplaceAll(route[2], "{id}", id)
 				if route[1] == "POST" {
 					askLater("POST", address, `{"target":"1","sign":false}`)
@@ -117,11 +121,8 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 					askLater("POST", address, `{"target":"9"}`)
 					continue
 				}
-				for _, query := range []string{"", "?target=1", "?target=1&sign=1", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?filter=" + url.QueryEscape("event=*"), "?search=delivered"} {
+				for _, query := range queries {
 					askLater("GET", address+query, "")
-				}
-				if !strings.Contains(route[2], "{id}") {
-					break
 				}
 			}
 		}
