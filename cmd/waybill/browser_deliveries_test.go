@@ -335,7 +335,7 @@ func testKeyboard(t *testing.T, b *browser) {
 			Name    string
 			Visible bool
 		}](tb, `(() => {
-			const n = document.activeElement, s = getComputedStyle(n), b = n.getBoundingClientRect();
+			const n = document.activeElement, shows = document.getElementById(n.getAttribute("aria-activedescendant")) ?? n, s = getComputedStyle(shows), b = shows.getBoundingClientRect();
 			return {name: n === document.body ? "" : n.getAttribute("aria-label") || n.textContent,
 				visible: (s.outlineStyle !== "none" && parseFloat(s.outlineWidth) > 0 || s.boxShadow !== "none") && b.width > 0};
 		})()`)
