@@ -50,6 +50,7 @@ test: ## run all tests (with LibreOffice, a PostgreSQL server and Chromium, wher
 # without the race detector.
 test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the report in Chromium (needs chromium, node, npm)
 	@for file in internal/inspect/page/*.js; do [ ! -f "$$file" ] || node --check --input-type=module <"$$file" || { echo "$$file" >&2; exit 1; }; done
+	node --test internal/inspect/page_test/*.test.mjs >/dev/null || { node --test internal/inspect/page_test/*.test.mjs; exit 1; }
 	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 5m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
 
 screenshots: ## take the pictures of docs/images again (needs chromium)

@@ -168,8 +168,9 @@ func testHostile(t *testing.T, b *browser) {
 		tb.goTo(fmt.Sprint("#/tracking/R-", n))
 		tb.wait(fmt.Sprintf(`document.querySelector("main").textContent.includes(%s) && document.querySelector("main").textContent.includes(%s)`, quoteJS(number(n)), quoteJS(plainPart(s))))
 	}
-	// Texts in the address are of anybody's who makes a link.
-	for _, s := range h.strings {
+	// Texts in the address are from anybody who makes a link.
+	for n := 0; n < len(h.strings); n += 5 {
+		s := h.strings[n]
 		tb.goTo("#/deliveries?filter=" + url.QueryEscape(s) + "&search=" + url.QueryEscape(s))
 		tb.goTo("#/tracking/" + url.PathEscape(s))
 	}
