@@ -94,7 +94,8 @@ func (h *hostilePages) data(n int, s string) map[string]any {
 		"detail": map[string]any{"trackingNumber": number(n), "statusSummary": s, "trackingEvents": []any{
 			map[string]any{"eventType": s, "eventCity": s, "eventState": s, "eventZIPCode": s, "eventTimestamp": "2026-03-04T21:10:00", "GMTTimestamp": "2026-03-05T03:10:00Z", s: s},
 			map[string]any{"eventType": s, "eventCity": s, "eventState": s, "eventZIPCode": s, "eventTimestamp": s, "GMTTimestamp": s},
-			s, map[string]any{s: []any{s}},
+			s,
+			map[string]any{s: []any{s}},
 		}},
 	}
 }

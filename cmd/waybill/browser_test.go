@@ -268,7 +268,8 @@ func tryEval[T any](tb *tab, expression string) (T, error) {
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return v, fmt.Errorf("%s: %w", raw, err)
 	}
-	return v, json.Unmarshal([]byte(text), &v)
+	err = json.Unmarshal([]byte(text), &v)
+	return v, err
 }
 
 // wait waits until a JavaScript expression is true. What it refers to may be
