@@ -14,7 +14,7 @@ import (
 
 // makeWorkbook makes the file of `workbook FILE SHEET=CSV...`: an XLSX workbook with a sheet
 // for each CSV. A cell is text, but for n:NUMBER, n:NUMBER:FORMAT and f:FORMULA. A row
-// whose last cell is <hidden> is hidden. A sheet named -NAME is hidden.
+// whose last cell is <hidden> is hidden, and a column whose first cell ends in <hidden>. A sheet named -NAME is hidden.
 func makeWorkbook(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: workbook FILE SHEET=CSV...")
@@ -39,6 +39,10 @@ func makeWorkbook(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Check(f.SetRowVisible(name, n+1, false))
 			}
 			for c, text := range row {
+				text, hidden := strings.CutSuffix(text, "<hidden>")
+				if hidden {
+					ts.Check(f.SetColVisible(name, string(rune('A'+c)), false))
+				}
 				ts.Check(setCell(f, name, fmt.Sprintf("%c%d", 'A'+c, n+1), text))
 			}
 		}

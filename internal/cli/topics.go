@@ -61,7 +61,7 @@ WORKBOOKS
 Of an XLSX workbook, the sheet is read that has the columns. If several have them,
 --sheet NAME or --sheet N chooses one. The header may be below a title, and its
 cells may be merged. Problems are shown with the cell, such as Orders!B17. Hidden
-rows are read as well, with a warning.
+rows and columns are read as well, with a warning.
 
 Formulas have the values that were saved with them. Identifiers should be text: a
 number has lost zeros at its beginning, unless its format (00000) shows them. It is
@@ -130,6 +130,8 @@ wrong. With --strict they are errors. Nothing is changed or left out.
   several-in-cell  more than one number in a cell
   shared-number    one number under two orders
   spelling         the same number or order, written in two ways
+  hidden-row       the sheet does not show the row, which is read all the same
+  hidden-column    the same of a column in use
   exchanged        the two columns look exchanged
 
 Check digits are checked where the carrier publishes the rule: UPS 1Z, USPS IMpb,

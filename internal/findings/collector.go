@@ -65,6 +65,12 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 			return err
 		}
 	}
+	if rec.Hidden {
+		f := c.finding(Warning, HiddenRow, place{file: file, line: rec.Line, sheet: c.cols[file].ref.sheet}, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")
+		if err := c.report(f); err != nil {
+			return err
+		}
+	}
 	if !rec.Good() {
 		return nil
 	}

@@ -46,6 +46,8 @@ const (
 	Spelling       Kind = "spelling"         // the same number or order written in two ways
 	RepeatedRow    Kind = "repeated-row"     // the same row twice: sent once
 	SeveralNumbers Kind = "several-numbers"  // an order with several numbers
+	HiddenRow      Kind = "hidden-row"       // the sheet does not show the row
+	HiddenColumn   Kind = "hidden-column"    // the sheet does not show a column in use
 	Exchanged      Kind = "exchanged"        // the two columns look exchanged
 	UnusedColumn   Kind = "unused-column"    // not read
 	LeftOut        Kind = "carrier-left-out" // names of carriers that are not sent
@@ -140,7 +142,7 @@ func (c *Collector) finding(severity Severity, kind Kind, at place, value, messa
 		Severity: severity, Kind: kind, File: c.files[at.file], Line: at.line, Column: at.column, Sheet: at.sheet, Header: at.header,
 		Value: intake.Shorten(value), Message: message, Hint: hint,
 	}
-	if at.sheet != "" {
+	if at.sheet != "" && at.column > 0 {
 		f.Cell = xlsx.Address(at.column-1, at.line)
 	}
 	return f

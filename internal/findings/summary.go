@@ -2,6 +2,7 @@ package findings
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/intake"
@@ -17,15 +18,26 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 	report := func(severity Severity, kind Kind, header, message, hint string) error {
 		return c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
 	}
+	for _, column := range s.HiddenCols {
+		if slices.Contains(s.Ignored, column) {
+			continue
+		}
+		if err := report(Warning, HiddenColumn, column, "the column is hidden, and is read all the same", "map another column with --map if it is not meant, or unhide it"); err != nil {
+			return err
+		}
+	}
 	for _, column := range s.Ignored {
-		hint := ""
+		message, hint := "the column is not used", ""
+		if slices.Contains(s.HiddenCols, column) {
+			message = "the column is hidden, and is not used"
+		}
 		switch intake.SoundsLike(column) {
 		case tracking.FieldNumber:
 			hint = "if it has further numbers, give each a row of its own, with the same referId"
 		case intake.FieldCarrier:
 			hint = "if it has the service's carrier codes, add --map carrierCode=" + shell.Word(column)
 		}
-		if err := report(Note, UnusedColumn, column, "the column is not used", hint); err != nil {
+		if err := report(Note, UnusedColumn, column, message, hint); err != nil {
 			return err
 		}
 	}

@@ -87,6 +87,7 @@ type Record struct {
 	Line     int           // physical line on which it starts, 1-based
 	Item     tracking.Item // not to be sent unless the record is good
 	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
+	Hidden   bool          // it is a row of a sheet that does not show it
 	Problems []Problem
 
 	text  string      // the row in its own dialect, without line end and error column; empty if not kept
@@ -117,6 +118,7 @@ type Summary struct {
 	HiddenSheet bool      // it is hidden
 	HeaderRow   int       // its row with the header, 0 if there is none
 	HiddenRows  int64     // rows that are hidden; they are read all the same
+	HiddenCols  []string  // columns that are hidden, by their names as in the header
 	Filtered    bool      // a filter is set
 	AsNumbers   int64     // identifiers that are numbers there
 	Padded      int64     // those of them that a number format shows with zeros or text before, as they are read

@@ -129,7 +129,7 @@ func (t *table) empty() bool {
 
 // row converts the scanned record.
 func (t *table) row() Record {
-	rec := Record{File: t.file, Line: t.rec.line}
+	rec := Record{File: t.file, Line: t.rec.line, Hidden: t.sheet != nil && t.sheet.row.Hidden}
 	p, bad := t.checkCellCount()
 	if t.badShape = bad; bad {
 		rec.Problems = []Problem{p}

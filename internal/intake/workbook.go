@@ -270,6 +270,9 @@ func (t *table) summarizeColumns(s *Summary) {
 	s.ReferID, s.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
 	s.ReferColumn, s.NumColumn = t.cols.ref+1, t.cols.number+1
 	for i, name := range t.cols.header {
+		if t.sheet != nil && name != "" && t.sheet.rows.HiddenColumn(i) {
+			s.HiddenCols = append(s.HiddenCols, name)
+		}
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
 			s.Hidden = append(s.Hidden, name)
 		}

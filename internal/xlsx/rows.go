@@ -56,7 +56,8 @@ const maxMerges = MaxRows
 
 // Rows reads the rows of a sheet.
 type Rows struct {
-	Filtered bool // a filter is set
+	Filtered bool    // a filter is set
+	hidden   []Range // columns that are hidden, of all rows
 	book     *Workbook
 	part     string
 	r        io.ReadCloser
@@ -103,8 +104,9 @@ func (r *Rows) open() (err error) {
 // Close frees what is read from.
 func (r *Rows) Close() { _ = r.r.Close() } // only read from
 
-// findData passes over what stands before the rows.
+// findData reads what stands before the rows.
 func (r *Rows) findData() error {
+	r.hidden = nil
 	for {
 		t, err := r.scan.next()
 		switch {
@@ -115,10 +117,39 @@ func (r *Rows) findData() error {
 		case t != startTag:
 		case r.scan.depth == 1 && string(r.scan.name) != "worksheet":
 			return syntaxError("it is no worksheet")
+		case r.scan.depth == 3 && string(r.scan.name) == "col":
+			if err := r.addColumns(); err != nil {
+				return err
+			}
 		case r.scan.depth == 2 && string(r.scan.name) == "sheetData":
 			return nil
 		}
 	}
+}
+
+// addColumns keeps the columns of the element col at hand if they are hidden.
+func (r *Rows) addColumns() error {
+	first, errFirst := r.scan.attribute("min")
+	last, errLast := r.scan.attribute("max")
+	hidden, err := r.scan.attribute("hidden")
+	if err = errors.Join(errFirst, errLast, err); err != nil || !isTrue(hidden) {
+		return err
+	}
+	from, errFrom := strconv.Atoi(first)
+	to, errTo := strconv.Atoi(last)
+	if errFrom != nil || errTo != nil || from < 1 || len(r.hidden) == MaxColumns {
+		return syntaxError(fmt.Sprintf("bad columns %.20q to %.20q", first, last))
+	}
+	r.hidden = append(r.hidden, Range{FirstColumn: from - 1, LastColumn: to - 1})
+	return nil
+}
+
+// isTrue reports whether the value of an attribute says yes.
+func isTrue[T string | []byte](value T) bool { return string(value) == "1" || string(value) == "true" }
+
+// HiddenColumn reports whether a column of the sheet, 0-based, is hidden.
+func (r *Rows) HiddenColumn(column int) bool {
+	return slices.ContainsFunc(r.hidden, func(c Range) bool { return column >= c.FirstColumn && column <= c.LastColumn })
 }
 
 // readTail reads what stands behind the rows.
@@ -250,7 +281,7 @@ func (r *Rows) beginRow() error {
 			}
 			r.row.Number = n
 		case "hidden":
-			r.row.Hidden = string(value) == "1" || string(value) == "true"
+			r.row.Hidden = isTrue(value)
 		}
 	}
 	if r.last = r.row.Number; r.last > MaxRows {

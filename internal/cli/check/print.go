@@ -35,6 +35,8 @@ var titles = map[findings.Kind]string{
 	findings.Spelling:       "different spellings",
 	findings.RepeatedRow:    "repeated rows",
 	findings.SeveralNumbers: "orders with several numbers",
+	findings.HiddenRow:      "hidden rows",
+	findings.HiddenColumn:   "hidden columns",
 	findings.Exchanged:      "exchanged columns",
 	findings.UnusedColumn:   "columns not used",
 	findings.LeftOut:        "carrier names not sent",
@@ -115,7 +117,7 @@ func line(f findings.Finding) string { return input.ProblemLine(problem(f)) }
 
 // noted are the kinds that create says of every input.
 var noted = []findings.Kind{
-	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.Unusual, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
+	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.Unusual, findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
 // Warn prints the warnings of a report, and its notes in short, without what create

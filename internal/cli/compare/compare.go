@@ -154,6 +154,7 @@ func judge(ctx context.Context, call *command.Call, in *input.Input) (input.Judg
 	}
 	for _, s := range judged.Summaries {
 		input.NoteSheet(call.IO, s)
+		input.WarnHidden(call.IO, s)
 	}
 	return judged, refuseOrWarn(call, in, judged)
 }

@@ -25,6 +25,7 @@ func printNotes(io *term.IO, j input.Judgement) {
 
 func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	input.NoteSheet(io, s)
+	input.WarnHidden(io, s)
 	note := func(format string, args ...any) { io.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
 	if len(s.Hidden) > 0 {
 		note("invisible characters removed from column names: %s", input.QuotedList(s.Hidden))

@@ -57,6 +57,7 @@ func OpenRefs(ctx context.Context, c *command.Call, path, format, sheet string) 
 func noteMissing(c *command.Call, sums []SourceSummary) {
 	for _, s := range sums {
 		NoteSheet(c.IO, s)
+		WarnHidden(c.IO, s)
 		read := s.ReferID
 		if read == "" {
 			read = s.Number

@@ -2,6 +2,7 @@ package input
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -9,6 +10,7 @@ import (
 
 // NoteSheet says what is particular about the sheet that rows were read from: which
 // one it is where there are others, and what people don't see of it.
+// What is hidden and read all the same is up to [WarnHidden].
 func NoteSheet(io *term.IO, s SourceSummary) {
 	if s.Sheet == "" {
 		return
@@ -23,14 +25,7 @@ func NoteSheet(io *term.IO, s SourceSummary) {
 	if s.HeaderRow > 1 {
 		note("the header is in row %d; the rows above it are not read", s.HeaderRow)
 	}
-	if s.HiddenRows > 0 {
-		filter := ""
-		if s.Filtered {
-			filter = ", where a filter is set"
-		}
-		io.Warning("%s: hidden rows are read too: %s of sheet %s%s; delete them in the file if they are not meant",
-			s.Name, command.Plural(s.HiddenRows, "row"), command.Quoted(s.Sheet), filter)
-	} else if s.Filtered {
+	if s.Filtered && s.HiddenRows == 0 {
 		note("a filter is set, which hides no row")
 	}
 	if s.AsNumbers > 0 {
@@ -38,5 +33,26 @@ func NoteSheet(io *term.IO, s SourceSummary) {
 	}
 	if s.Padded > 0 {
 		note("%s read with the zeros or text that the number format shows", command.Plural(s.Padded, "identifier"))
+	}
+}
+
+// WarnHidden warns of what a sheet does not show, and is read all the same.
+func WarnHidden(io *term.IO, s SourceSummary) {
+	if s.HiddenRows > 0 {
+		filter := ""
+		if s.Filtered {
+			filter = ", where a filter is set"
+		}
+		io.Warning("%s: hidden rows are read too: %s of sheet %s%s; delete them in the file if they are not meant",
+			s.Name, command.Plural(s.HiddenRows, "row"), command.Quoted(s.Sheet), filter)
+	}
+	var used []string
+	for _, name := range s.HiddenCols {
+		if !slices.Contains(s.Ignored, name) {
+			used = append(used, name)
+		}
+	}
+	if len(used) > 0 {
+		io.Warning("%s: hidden columns are read too: %s of sheet %s; map others with --map if they are not meant", s.Name, QuotedList(used), command.Quoted(s.Sheet))
 	}
 }
