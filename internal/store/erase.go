@@ -48,29 +48,57 @@ func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query) (do
 	if err := d.indexNumbers(ctx, 0); err != nil {
 		return done, err
 	}
-	e := &erasure{d: d, account: -1, refs: map[string]bool{}, words: newWords(), routers: map[string]bool{}}
-	e.common = words{e.words.numbers, map[string]bool{}}
-	if e.account, err = d.accountID(ctx, account); err != nil {
+	e, err := d.rememberErased(ctx, account, qs)
+	if err != nil {
 		return done, err
 	}
-	for i, q := range qs {
-		some, err := e.find(ctx, account, q)
-		if err != nil {
-			return done, err
-		}
-		if !some {
-			e.done.Unknown = append(e.done.Unknown, i)
-		}
-	}
-	for _, step := range []func(context.Context) error{
-		e.narrow, e.findRouters, e.requireIdle, func(ctx context.Context) error { return e.remember(ctx, account) },
-		e.eraseDeliveries, e.eraseEvents, e.eraseRefused, e.eraseAnswers, e.eraseTexts, e.eraseShipments,
-	} {
+	for _, step := range []func(context.Context) error{e.eraseDeliveries, e.eraseEvents, e.eraseRefused, e.eraseAnswers, e.eraseTexts, e.eraseShipments} {
 		if err := step(ctx); err != nil {
 			return e.done, err
 		}
 	}
 	return e.done, nil
+}
+
+// rememberErased writes the hashes of what queries name, and returns it. Others store
+// nothing of a name after its hash, and may before: it searches again until the hashes
+// of all that it finds are there.
+func (d *DB) rememberErased(ctx context.Context, account string, qs []tracking.Query) (*erasure, error) {
+	for {
+		e, err := d.findErasure(ctx, account, qs)
+		if err != nil {
+			return nil, err
+		}
+		added, err := e.remember(ctx, account)
+		if err != nil || added == 0 {
+			return e, err
+		}
+	}
+}
+
+// findErasure finds what queries name.
+func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Query) (*erasure, error) {
+	e := &erasure{d: d, refs: map[string]bool{}, words: newWords(), routers: map[string]bool{}}
+	e.common = words{e.words.numbers, map[string]bool{}}
+	var err error
+	if e.account, err = d.accountID(ctx, account); err != nil {
+		return nil, err
+	}
+	for i, q := range qs {
+		some, err := e.find(ctx, account, q)
+		if err != nil {
+			return nil, err
+		}
+		if !some {
+			e.done.Unknown = append(e.done.Unknown, i)
+		}
+	}
+	for _, step := range []func(context.Context) error{e.narrow, e.findRouters, e.requireIdle} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
 }
 
 // find adds what is kept of a query. It reports whether there is anything, or was.
@@ -280,19 +308,19 @@ func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
 	return fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent)
 }
 
-// remember writes the hashes of what is erased.
-func (e *erasure) remember(ctx context.Context, account string) error {
+// remember writes the hashes of what is erased. It returns how many were not there.
+func (e *erasure) remember(ctx context.Context, account string) (int64, error) {
 	if len(e.all)+len(e.words.numbers)+len(e.refs) == 0 {
-		return nil
+		return 0, nil
 	}
-	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
+	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64, err error) {
 		id, err := t.accountID(ctx, account)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		var salt []byte
 		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
-			return err
+			return 0, err
 		}
 		t.erased = nil
 		var hashes [][]byte
@@ -308,11 +336,12 @@ func (e *erasure) remember(ctx context.Context, account string) error {
 			hashes = append(hashes, erasedHash(salt, erasedNumber, number))
 		}
 		for _, hash := range hashes {
-			if _, err := t.exec(ctx, "INSERT INTO erased (hash, account_id, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", hash, id, millis(time.Now())); err != nil {
-				return err
+			n, err := t.exec(ctx, "INSERT INTO erased (hash, account_id, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", hash, id, millis(time.Now()))
+			if added += n; err != nil {
+				return 0, err
 			}
 		}
-		return nil
+		return added, nil
 	})
 }
 
