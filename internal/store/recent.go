@@ -9,7 +9,7 @@ import (
 // Bounds of what is kept in memory of the events stored last. Both hold.
 const (
 	maxRecent      = 2048
-	maxRecentBytes = 4 << 20 // of their bodies
+	maxRecentBytes = 4 << 20 // of their bytes
 )
 
 // recent holds the events that this process stored last, with consecutive numbers: who
@@ -31,16 +31,19 @@ func (r *recent) add(lines []eventLine) {
 			r.events, r.bytes = nil, 0 // others stored some between
 		}
 		r.events = append(r.events, e)
-		r.bytes += e.Length
+		r.bytes += sizeOf(e)
 	}
 	drop := 0
 	for drop < len(r.events) && (len(r.events)-drop > maxRecent || r.bytes > maxRecentBytes) {
-		r.bytes -= r.events[drop].Length
+		r.bytes -= sizeOf(r.events[drop])
 		drop++
 	}
 	clear(r.events[:drop])
 	r.events = r.events[drop:]
 }
+
+// sizeOf returns how many bytes an event holds that a sender chose.
+func sizeOf(e inbox.Event) int { return len(e.Raw) + len(e.Data) }
 
 // after returns up to limit events behind the one with that number; none if the next one
 // is not here.

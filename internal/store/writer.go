@@ -254,6 +254,9 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	if err != nil {
 		return err
 	}
+	if w.engine.Last != nil {
+		_, _ = w.engine.Last() // the first job makes it old
+	}
 	for _, j := range jobs {
 		if err == nil {
 			t := &tx{w: w}
