@@ -89,6 +89,9 @@ func (t *table) findHeader() error {
 			return err
 		case failed == nil || !several && len(t.sheet.row.Cells) > 1:
 			failed, several = err, len(t.sheet.row.Cells) > 1
+			if cell := t.sheet.lost(); cell != "" {
+				wrong.reason += "; cell " + cell + " refers to a text that the workbook does not have"
+			}
 		}
 		above = spread(names, t.sheet.wide)
 	}
@@ -219,6 +222,17 @@ func (s *sheet) text(i int) string {
 		return string(s.row.Cells[i].Text)
 	}
 	return s.shown[i].Text
+}
+
+// lost returns the address of the first cell of the row at hand whose text the
+// workbook does not have, empty for none.
+func (s *sheet) lost() string {
+	for i, c := range s.row.Cells {
+		if s.shown[i].Loss == xlsx.Lost {
+			return xlsx.Address(c.Column, s.row.Number)
+		}
+	}
+	return ""
 }
 
 // spread gives a name that is over several columns to each of them.
@@ -381,6 +395,8 @@ func damage(s xlsx.Shown) (tracking.Problem, bool) {
 		return tracking.Problem{Message: "the formula failed", Hint: "correct the formula, or replace it by its value"}, true
 	case xlsx.Unsaved:
 		return tracking.Problem{Message: "the value of the formula is not in the file", Hint: "open the file in a spreadsheet and save it, which calculates it"}, true
+	case xlsx.Lost:
+		return tracking.Problem{Message: "the cell refers to a text that the workbook does not have", Hint: "open the file in a spreadsheet, enter the value again and save it"}, true
 	case xlsx.Malformed:
 	}
 	return tracking.Problem{Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"}, true

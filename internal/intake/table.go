@@ -113,7 +113,7 @@ func (t *table) empty() bool {
 			return false
 		}
 	}
-	if t.rec.fault != nil {
+	if t.rec.fault != nil || t.sheet != nil && t.sheet.lost() != "" {
 		return false
 	}
 	for i := range t.rec.cells {

@@ -24,6 +24,7 @@ const (
 	Failed          // the error of a formula, such as #N/A
 	Unsaved         // a formula without a saved value; empty
 	Malformed       // no number where one should be; as saved
+	Lost            // a text that the workbook does not have; empty
 )
 
 // Shown is what a cell shows.
@@ -252,6 +253,8 @@ func (b *Workbook) Shown(c Cell) Shown {
 		out.Loss = Date
 	case NoValue:
 		out.Loss = Unsaved
+	case LostText:
+		out.Loss = Lost
 	case Number:
 		out.Text, out.Loss = b.number(out.Text, f)
 	case Text:

@@ -16,7 +16,7 @@ func TestCells(t *testing.T) {
 	data := workbook(`
 		<row r="2" hidden="1"><c r="B2" t="s"><v>0</v></c><c r="D2" t="inlineStr"><is><t>in</t><r><rPr/><t>li</t></r><rPh><t>no</t></rPh><r><t>ne</t></r></is></c></row>
 		<row><c><v>7</v></c><c t="str"><f>A1</f><v>text</v></c><c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c><c><f>1+1</f></c><c s="1"/><c t="s"/><c t="s"><v> </v></c><c t="b"><v/></c></row>
-		<row r="9"><c r="AA9" t="s"><v>2</v></c><c r="AB9" t="d"><v>2026-11-20</v></c><c r="AC9" t="str"><f>""</f><v></v></c><c r="AD9"><v>x</v></c></row>`).
+		<row r="9"><c r="AA9" t="s"><v>2</v></c><c r="AB9" t="d"><v>2026-11-20</v></c><c r="AC9" t="str"><f>""</f><v></v></c><c r="AD9"><v>x</v></c><c r="AE9" t="s"><v>3</v></c><c r="AF9" t="s"><v>-1</v></c><c r="AG9" t="s"><v>x</v></c><c r="AH9"><v>7</v></c></row>`).
 		strings(`<t>a &amp; &lt;b&gt;&#x20AC;</t>`, `<t/>`, `<r><t xml:space="preserve"> _x000D_</t></r><r><t>_x005F_x0041__xD83D__xDE00__xD83D_</t></r><rPh><t>no</t></rPh>`).pack(t)
 	got, err := read(t, data, 0)
 	if err != nil {
@@ -25,6 +25,7 @@ func TestCells(t *testing.T) {
 	want := map[string]string{
 		"B2": "a & <b>€", "D2": "inline", "A3": "7", "B3": "text", "C3": "TRUE*7", "D3": "#N/A*8", "E3": "*9",
 		"AA9": " \r_x0041_😀_xD83D_", "AB9": "2026-11-20*6", "AD9": "x*10",
+		"AE9": "*11", "AF9": "*11", "AG9": "*11", "AH9": "7",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -149,7 +150,7 @@ func TestRefused(t *testing.T) {
 		"no workbook":       {without("_rels/.rels").pack(t), xlsx.Broken, "names no workbook"},
 		"no sheet":          {without("xl/worksheets/sheet1.xml").pack(t), xlsx.Broken, "sheet1.xml"},
 		"no strings":        {without("xl/sharedStrings.xml").pack(t), xlsx.Broken, "sharedStrings.xml"},
-		"missing string":    {workbook(`<row r="1"><c r="A1" t="s"><v>1</v></c></row>`).strings("<t>x</t>").pack(t), xlsx.Broken, "A1: the cell refers to"},
+		"no text at all":    {workbook(one).pack(t), xlsx.Broken, "A1: the cell refers to"},
 		"DOCTYPE":           {workbookOf(`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><sheetData/>`).pack(t), xlsx.Broken, "DOCTYPE"},
 		"entity":            {workbook(`<row r="1"><c r="A1" t="str"><v>&e;</v></c></row>`).pack(t), xlsx.Broken, "unknown reference"},
 		"depth":             {workbookOf(strings.Repeat("<a>", 100)).pack(t), xlsx.Broken, "deeper"},

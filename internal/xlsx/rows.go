@@ -21,6 +21,7 @@ const (
 	ErrorCell          // such as #N/A
 	ISODate            // a date written as text
 	NoValue            // a formula whose value was not saved
+	LostText           // a text that the workbook does not have
 )
 
 // Cell is a cell that is not empty.
@@ -405,6 +406,9 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
 	value := r.text[c.start:]
 	switch kind {
 	case "s":
+		if r.book.strings == nil && len(value) > 0 {
+			return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text, and the workbook has none", hint: hintSaveAgain}
+		}
 		if len(bytes.TrimSpace(value)) == 0 {
 			r.text = r.text[:c.start]
 			return nil // empty
@@ -417,13 +421,12 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
 				return err
 			}
 		}
-		if !ok {
-			return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text that the workbook does not have", hint: hintSaveAgain}
-		}
 		if len(r.text) > maxRow {
 			return syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
 		}
-		c.Kind = Text
+		if c.Kind = Text; !ok {
+			c.Kind = LostText
+		}
 	case "inlineStr", "str":
 		c.Kind = Text
 		r.text = r.text[:c.start+len(unescape(value))]
@@ -443,7 +446,7 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
 	default:
 		c.Kind = Number
 	}
-	if c.end = len(r.text); c.end == c.start {
+	if c.end = len(r.text); c.end == c.start && c.Kind != LostText {
 		if !c.Formula || found && c.Kind == Text {
 			return nil // empty
 		}
@@ -479,7 +482,7 @@ func parseRange(s string) (Range, bool) {
 // Value returns a cell as it can be written, with its number format. The days of a date
 // count from 1900.
 func (b *Workbook) Value(c Cell) Value {
-	if c.Kind == NoValue {
+	if c.Kind == NoValue || c.Kind == LostText {
 		return Value{}
 	}
 	f := b.formatOf(c)
