@@ -78,16 +78,19 @@ func Read(number string) Reading {
 }
 
 // lookalikes are letters that are read or typed for digits, and which.
-var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1")
+var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S", "5")
+
+// s10Length is how many characters an S10 number has.
+const s10Length = 13
 
 // Corrected returns the number with what is likely meant, if only so it has a form
-// whose check digit fits: digits for the letters O, Q, I and L, which look like
-// them, and 1Z where one of the two characters is another. It suits numbers with
+// whose check digit fits: digits for the letters O, Q, I, L and S, which look
+// like them, and 1Z where one of the two characters is another. It suits numbers with
 // letters alone: the check digit of one number of digits in ten fits by chance.
 func Corrected(number string) (string, bool) {
 	s := clean(number)
 	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') && (isLetter(s[1]) || s[1] == '2' && strings.ContainsFunc(s[2:], isLetter))
-	if !nearly1Z && !strings.ContainsAny(s, "OQIL") {
+	if !nearly1Z && !strings.ContainsAny(s, "OQILS") {
 		return "", false
 	}
 	if r := Read(s); r.Known() && !r.Wrong() {
@@ -97,8 +100,18 @@ func Corrected(number string) (string, bool) {
 		r := Read(fixed)
 		return fixed != s && r.Form.Checked && !r.Wrong()
 	}
-	// A prefix may have such letters itself: they stay.
+	// A prefix may have such letters itself: they stay, and so does the country of S10.
+	// Many prefixes of carriers without a rule have an S.
+	if len(s) == s10Length {
+		if fixed := s[:2] + lookalikes.Replace(s[2:11]) + s[11:]; fits(fixed) {
+			return fixed, true
+		}
+	}
+	first := strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' })
 	for keep := range min(len(s), 4) {
+		if keep < first && strings.Contains(s[keep:first], "S") {
+			continue
+		}
 		if fixed := s[:keep] + lookalikes.Replace(s[keep:]); fits(fixed) {
 			return fixed, true
 		}

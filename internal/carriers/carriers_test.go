@@ -104,6 +104,16 @@ func TestCorrectedReplacesWhatIsLikelyWrong(t *testing.T) {
 		"128024241427036167":     "",
 		"135R89390357567127":     "",
 		"CO1031500001879":        "",
+		"RBI23456785GB ":         "RB123456785GB",
+		"RB1234S6785GB":          "RB123456785GB",
+		"RB1234S6785IL":          "RB123456785IL", // letters of the country stay
+		"RBI23456785LT":          "RB123456785LT",
+		"SSI23456785NO":          "SS123456785NO",
+		"RB1234S6786GB":          "",
+		"986S78788855":           "986578788855",
+		"98657878885S":           "986578788855",
+		"S86578788855":           "", // it may begin with a letter
+		"1Z5R8939O357S67127":     "1Z5R89390357567127",
 	} {
 		got, ok := carriers.Corrected(number)
 		if got != want || ok != (want != "") {

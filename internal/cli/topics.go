@@ -124,7 +124,7 @@ WARNINGS
 wrong. With --strict they are errors. Nothing is changed or left out.
 
   check-digit      the check digit is wrong in every form that the number has
-  look-alike       Cyrillic, Greek or full-width letters; O for 0, I for 1, 2Z for 1Z
+  look-alike       Cyrillic, Greek or full-width letters; O for 0, I for 1, S for 5, 2Z for 1Z
   lost-zeros       shorter than nearly all others, and right with zeros before it
   markup, quotes   HTML entities, URL characters, quotes around a value
   several-in-cell  more than one number in a cell
