@@ -49,6 +49,10 @@ type Session struct {
 	// Command is its name, such as `runs resume`. Others who use the store see it.
 	Command string
 
+	// ReadOnly says that nothing is written to the store, not even to upgrade it: an
+	// older one is an error. It is set before the store is opened.
+	ReadOnly bool
+
 	// Gate is what every request of the command passes.
 	Gate *pace.Gate
 

@@ -103,12 +103,6 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// ReadOnlyStore is [Session.ExistingStore] for what must write nothing and print
-// nothing: an older store is an error. The session has no other store then.
-func (s *Session) ReadOnlyStore(ctx context.Context) (*Store, error) {
-	return s.open(ctx, store.Options{ReadOnly: true})
-}
-
 // Received returns the deliveries that were received, none if there is no store
 // yet.
 func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
@@ -125,6 +119,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if s.store != nil || s.unopened != nil {
 		return s.store, s.unopened
 	}
+	o.ReadOnly = s.ReadOnly
 	db, err := s.openDB(ctx, o)
 	if errors.Is(err, store.ErrUnreachable) {
 		s.unopened = err // whoever asks again does not wait again

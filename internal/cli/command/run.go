@@ -37,6 +37,9 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	if _, err := db.Queue.CountRows(ctx, n); err != nil {
 		return nil, 0, err
 	}
+	if s.ReadOnly {
+		return db, n, nil
+	}
 	if err := RecoverRows(ctx, s, db.Queue); err != nil {
 		s.IO.Warning("rows of processes that ended still have the state sending: %v", err)
 	}

@@ -147,7 +147,9 @@ func (l *line) offers(s string) bool {
 // session returns the settings of the line, nil if they can't be read.
 func (l *line) session() *app.Session {
 	if l.s == nil {
-		l.s, _ = l.app.Session(l.ctx, command.FlagsOf(l.cmd))
+		if l.s, _ = l.app.Session(l.ctx, command.FlagsOf(l.cmd)); l.s != nil {
+			l.s.ReadOnly = true
+		}
 	}
 	return l.s
 }
@@ -155,7 +157,7 @@ func (l *line) session() *app.Session {
 // open returns the store of the line, nil if there is none that can be read.
 func (l *line) open() *app.Store {
 	if s := l.session(); l.store == nil && s != nil && s.Config.Store != "" {
-		l.store, _ = s.ReadOnlyStore(l.ctx)
+		l.store, _ = s.ExistingStore(l.ctx)
 	}
 	return l.store
 }

@@ -243,7 +243,7 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 		}
 		rows = append(rows, e)
 	}
-	all, err := events.ShowEvents(ctx, p.Call, d.db, d.Delivery.Delivery, rows, !p.ReadOnly)
+	all, err := events.ShowEvents(ctx, p.Call, d.db, d.Delivery.Delivery, rows, !p.Call.ReadOnly)
 	if err != nil {
 		return j, err
 	}

@@ -71,11 +71,12 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	if err != nil {
 		return err
 	}
-	db, err := openStore(ctx, c, o.ReadOnly)
+	c.ReadOnly = o.ReadOnly
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	p, err := Open(ctx, o.Addr, Options{Call: c, Targets: targets, AllowTarget: o.AllowTarget, ReadOnly: o.ReadOnly})
+	p, err := Open(ctx, o.Addr, Options{Call: c, Targets: targets, AllowTarget: o.AllowTarget})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/redact"
-	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // How often streams look for something new.
@@ -30,9 +29,8 @@ type Options struct {
 	Call        *command.Call
 	Targets     []forward.Target // that deliveries may be sent to again
 	AllowTarget bool             // dial link-local addresses and metadata services too
-	ReadOnly    bool
-	Listener    string          // URL of the listener that shows the page; empty for none
-	Arrivals    <-chan struct{} // holds a value when there may be something new; nil for what a store says
+	Listener    string           // URL of the listener that shows the page; empty for none
+	Arrivals    <-chan struct{}  // holds a value when there may be something new; nil for what a store says
 }
 
 // Page is a page that is served. Its routes are methods.
@@ -67,7 +65,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 		Stream:   p.stream,
 		Explain:  p.explain,
 		Hide:     hider(o),
-		ReadOnly: o.ReadOnly,
+		ReadOnly: o.Call.ReadOnly,
 		Log:      func(text string) { o.Call.IO.Detail("%s", text) },
 	})
 	if err != nil {
@@ -111,20 +109,7 @@ func (p *Page) Run(ctx context.Context) error {
 
 // store returns the store; nil if there is none yet.
 func (p *Page) store(ctx context.Context) (*app.Store, error) {
-	return openStore(ctx, p.Call, p.ReadOnly)
-}
-
-// openStore returns the store; nil if there is none yet. Nothing is written through one
-// that is read-only, not even to update what is known of trackings.
-func openStore(ctx context.Context, c *command.Call, readOnly bool) (*app.Store, error) {
-	if !readOnly {
-		return c.ExistingStore(ctx)
-	}
-	db, err := c.ReadOnlyStore(ctx)
-	if errors.Is(err, store.ErrNotThere) {
-		return nil, nil //nolint:nilnil // no store is an answer, not a failure
-	}
-	return db, err
+	return p.Call.ExistingStore(ctx)
 }
 
 // changed returns a channel that is closed when there may be something new in the
@@ -197,7 +182,7 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 		return nil, err
 	}
 	j := sessionJSON{
-		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil, ReadOnly: p.ReadOnly, Token: token, Targets: []targetJSON{},
+		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil, ReadOnly: p.Call.ReadOnly, Token: token, Targets: []targetJSON{},
 	}
 	if p.Listener != "" {
 		j.Listener = &p.Listener

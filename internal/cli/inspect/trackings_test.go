@@ -73,6 +73,12 @@ func openShop(t *testing.T) *shop {
 func servePage(t *testing.T, env []string) (*command.Call, func(path string) (int, map[string]any)) {
 	t.Helper()
 	c, _, _ := clitest.Call(t, env...)
+	return c, serveCall(t, c)
+}
+
+// serveCall serves the page of a call, and returns how to ask it.
+func serveCall(t *testing.T, c *command.Call) func(path string) (int, map[string]any) {
+	t.Helper()
 	p, err := inspect.Open(t.Context(), "127.0.0.1:0", inspect.Options{Call: c})
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +111,7 @@ func servePage(t *testing.T, env []string) (*command.Call, func(path string) (in
 	}
 	ask(p.SecretURL())
 	base, _, _ := strings.Cut(p.SecretURL(), "?")
-	return c, func(path string) (int, map[string]any) {
+	return func(path string) (int, map[string]any) {
 		t.Helper()
 		status, body := ask(base + "api/v1" + path)
 		if bytes.ContainsAny(body, "<>") {

@@ -38,6 +38,9 @@ func catchUp(ctx context.Context, db *app.Store, begin func(events int64)) (unus
 	if err != nil || at >= last {
 		return nil, err
 	}
+	if unused := db.DB.Writable(); unused != nil {
+		return unused, nil
+	}
 	begin(last - at)
 	err = db.Follower().CatchUp(ctx)
 	if ctx.Err() == nil && inbox.IsTemporary(err) {
