@@ -55,7 +55,7 @@ type Erasure struct {
 	Events          int64 // in deliveries that hold others too, or not
 	Deliveries      int64 // whose bytes were dropped whole
 	Refused         int64 // refused deliveries
-	Texts           int64 // reasons, file names and the like that named one
+	Texts           int64 // reasons, names of files, paths of deliveries and the like that named one
 }
 
 // Add adds other to e.

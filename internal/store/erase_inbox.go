@@ -78,6 +78,9 @@ func (e *erasure) eraseDelivery(ctx context.Context, seq int64) error {
 		var body any // NULL: none
 		if one.body != nil {
 			body = one.body
+			if len(one.places) == 0 {
+				done.Texts++ // its path, query or header
+			}
 		} else {
 			done.Deliveries++
 		}

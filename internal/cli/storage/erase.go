@@ -62,7 +62,7 @@ type receiptJSON struct {
 	Events         int64 `json:"events"`
 	Deliveries     int64 `json:"deliveries"` // whose bytes were dropped
 	Refused        int64 `json:"refused"`
-	Texts          int64 `json:"texts"`         // reasons and names that held one
+	Texts          int64 `json:"texts"`         // reasons, names and paths that held one
 	SharedNumbers  int64 `json:"sharedNumbers"` // kept: another shipment has them
 
 	Left      []string     `json:"left"`            // files that may hold them, or commands to run
@@ -143,11 +143,7 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 		}
 		defer file.Discard()
 	}
-	err = e.erase(ctx)
-	if err != nil && e.done.Rows+e.done.Events == 0 {
-		return e.explain(err)
-	}
-	return errors.Join(e.report(file, err == nil), e.explain(err), e.outcome())
+	return e.run(ctx, file)
 }
 
 func (o *eraseOptions) check() error {
@@ -202,6 +198,15 @@ func (e *erasing) confirm(ctx context.Context) error {
 		err = command.Usagef("", "nothing was erased")
 	}
 	return err
+}
+
+// run erases and reports, also to file unless that is nil.
+func (e *erasing) run(ctx context.Context, file *command.AtomicFile) error {
+	err := e.erase(ctx)
+	if err != nil && removed(&e.done) == "" {
+		return e.explain(err)
+	}
+	return errors.Join(e.report(file, err == nil), e.explain(err), e.outcome())
 }
 
 // erase erases everything that was asked for, and then its traces in unused space.
@@ -362,11 +367,33 @@ func (e *erasing) report(file *command.AtomicFile, ended bool) error {
 	if config.IsServer(e.db.Path) {
 		c.IO.Note("The server's write-ahead log, its archive, replicas and backups hold what was erased until they are recycled")
 	}
-	if (d.Rows | d.Trackings | d.Responses | d.BatchResponses | d.Events | d.Refused | d.Texts) == 0 {
-		return c.Out.Result(j, "Already erased: %s", command.Plural(e.asked-e.unknown, "shipment"))
+	found := e.asked - e.unknown
+	if parts := removed(d); parts != "" {
+		return c.Out.Result(j, "Erased %s: %s of %s found", parts, command.Number(found), command.Plural(e.asked, "REF"))
 	}
-	return c.Out.Result(j, "Erased %s: %s, %s, %s, %s and %s", command.Plural(e.asked-e.unknown, "shipment"), command.Plural(d.Rows, "row"), command.Plural(d.Trackings, "tracking"),
-		command.Plural(d.Responses+d.BatchResponses, "response"), command.Plural(d.Events, "event"), command.Plural(d.Refused, "refused delivery"))
+	return c.Out.Result(j, "Already erased: %s", command.Plural(found, "REF"))
+}
+
+// removed returns what was removed, such as "1 row, 2 events"; empty if nothing was.
+func removed(d *ledger.Erasure) string {
+	var parts []string
+	for _, count := range []struct {
+		n    int64
+		noun string
+	}{
+		{d.Rows, "row"},
+		{d.Trackings, "tracking"},
+		{d.Responses + d.BatchResponses, "response"},
+		{d.Events, "event"},
+		{d.Deliveries, "delivery"},
+		{d.Refused, "refused delivery"},
+		{d.Texts, "text"},
+	} {
+		if count.n > 0 {
+			parts = append(parts, command.Plural(count.n, count.noun))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // userName returns who runs the command, empty if that is not known.
