@@ -132,7 +132,7 @@ var owners = map[string][]string{
 	"github.com/gofrs/flock":               {"internal/config", "internal/store/sqlite"},
 	"github.com/zalando/go-keyring":        {"internal/keyring"},
 	"github.com/jackc/pgx/v5":              {"internal/store/postgres", "internal/pgtest"},
-	"golang.org/x/text":                    {"internal/intake", "internal/webhook"},
+	"golang.org/x/text":                    {"internal/cli/track", "internal/intake", "internal/webhook"},
 	"golang.org/x/sync":                    {"internal/bulk", "internal/poll", "internal/listen", "internal/forward", "internal/store", "internal/cli/..."},
 	"github.com/rogpeppe/go-internal":      {tests},
 	"github.com/google/go-cmp":             {tests, "internal/storetest"},

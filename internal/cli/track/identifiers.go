@@ -6,14 +6,16 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// identifiers are the parts of names of statuses and carriers, folded as numbers are, and
-// whether the store has a reference or a number that is the same. Its zero value masks
-// nothing.
+// identifiers are the parts of names of statuses and carriers, as foldIdentifier folds
+// them, and whether the store has a reference or a number that is the same. Its zero
+// value masks nothing.
 type identifiers map[string]bool
 
 // maxWords is how many words of a name one identifier may have.
@@ -26,7 +28,7 @@ func (r *reporter) findIdentifiers(ctx context.Context) error {
 	for _, g := range r.groups {
 		for _, name := range []string{g.Status, g.StatusLabel, g.StatusTrack, g.Carrier} {
 			for _, p := range partsOf(name) {
-				r.identifiers[tracking.FoldNumber(name[p.start:p.end])] = false
+				r.identifiers[foldIdentifier(name[p.start:p.end])] = false
 			}
 		}
 	}
@@ -47,10 +49,21 @@ func (r *reporter) findIdentifiers(ctx context.Context) error {
 }
 
 func (ids identifiers) mark(name string) {
-	folded := tracking.FoldNumber(name)
+	folded := foldIdentifier(name)
 	if _, wanted := ids[folded]; wanted {
 		ids[folded] = true
 	}
+}
+
+// foldIdentifier returns the letters and digits of an identifier, in one case and without
+// accents, those of full width as the others: #ORD-100 is ord/100.
+func foldIdentifier(s string) string {
+	return tracking.FoldNumber(strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(s)))
 }
 
 // namePart is a part of a name: words that stand side by side.
@@ -90,7 +103,7 @@ func (ids identifiers) maskText(name string) string {
 	var b strings.Builder
 	at := 0
 	for _, p := range partsOf(name) {
-		if p.start < at || !ids[tracking.FoldNumber(name[p.start:p.end])] {
+		if p.start < at || !ids[foldIdentifier(name[p.start:p.end])] {
 			continue
 		}
 		b.WriteString(name[at:p.start] + redact.Mask)

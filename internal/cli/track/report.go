@@ -52,8 +52,8 @@ all of them as CSV.
 
 --mask leaves identifiers out: references, tracking numbers, texts of events and
 reasons, the account and the values of filters, also where a status or a carrier
-has one of the store's identifiers in its name. Names that may mean anything, such
-as 1001, stay in these.`, stuckAfter, view.Number(report.MaxRows)),
+has one of the store's identifiers in its name, with the same letters and digits.
+Names that may mean anything, such as 101, stay in these.`, stuckAfter, view.Number(report.MaxRows)),
 		Example: command.Example("waybill report --html report.html", "waybill report --html report.html --since 30d", "waybill report --html run12.html --run 12 --mask", "waybill report --html - > report.html"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

@@ -144,6 +144,27 @@ func TestMaskLeavesIdentifiersOut(t *testing.T) {
 	}
 }
 
+// An identifier is masked however it and the name of a status spell its letters and
+// digits: with other punctuation around and in it, in other case, width or form.
+func TestMaskFindsOtherSpellings(t *testing.T) {
+	for _, test := range []struct{ referID, label, want string }{
+		{"#ORD-100234", "RETURNED #ORD-100234", "1 returned #***"},
+		{"ORD-200345/", "HELD (ORD-200345/)", "1 held (***/)"},
+		{"(ORD)300456", "LOST_ord_300456", "1 lost ***"},
+		{"ORD/400567", "KEPT ORD 400567!", "1 kept ***!"},
+		{"ORD-500678", "KEPT ＯＲＤ－５００６７８", "1 kept ***"},
+		{"ＯＲＤ６００７８９", "KEPT ord 600789", "1 kept ***"},
+		{"ORDÉR-LETTERS", "KEPT orde\u0301r.letters", "1 kept ***"},
+		{"#A1", "KEPT A1", "1 kept a1"}, // may mean anything
+	} {
+		page := reporting(t, seen(test.referID, "N1", test.label, "ups", "", day)).render(t, true)
+		_, summary, _ := strings.Cut(page, "1 tracking: ")
+		if summary, _, _ = strings.Cut(summary, "<"); summary != test.want {
+			t.Errorf("%q in %q: %q; want %q", test.referID, test.label, summary, test.want)
+		}
+	}
+}
+
 // Rows are kept in bounded memory: what needs attention, then the latest.
 func TestReportRowsAreBounded(t *testing.T) {
 	var rows reportRows
