@@ -93,8 +93,11 @@ func runDoctor(ctx context.Context, x *examination) error {
 // run makes all checks at once.
 func (x *examination) run(ctx context.Context) ([]finding, error) {
 	parts := []part{{"configuration", x.configuration}}
-	if x.broken == nil {
-		parts = append(parts, part{"api-key", x.apiKey}, part{"connection", x.connection}, part{"access", x.access}, part{"store", x.store}, part{"webhooks", x.webhooks})
+	for _, p := range []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store}, {"webhooks", x.webhooks}} {
+		if x.broken != nil {
+			p = omitted(p)
+		}
+		parts = append(parts, p)
 	}
 	parts = append(parts, part{"version", x.version}, part{"terminal", x.terminal})
 	results := make([][]finding, len(parts))
@@ -115,6 +118,13 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 		}
 	}
 	return all, nil
+}
+
+// omitted returns the part of checks that need settings, without them.
+func omitted(p part) part {
+	f := found(settingsUnusable, "the configuration is not usable")
+	f.Check = p.check
+	return part{p.check, func(context.Context) []finding { return []finding{f} }}
 }
 
 // runPart makes the checks of a part. What takes too long is left behind.

@@ -248,7 +248,10 @@ var scenes = []struct {
 	{"a service", func(s *scene) { s.serve(jsonService(404)) }, []kind{configNotNeeded, valuesSet, keyFound, urlFound, connected, clockRight, keyAccepted}},
 	{"a file", func(s *scene) { s.write(".config/waybill/config.yaml", 0o600, "rate: 2\n") }, []kind{configFound, valuesSet}},
 	{"a file that others may read", func(s *scene) { s.write(".config/waybill/config.yaml", 0o644, "rate: 2\n") }, []kind{configFound, configReadable}},
-	{"a broken file", func(s *scene) { s.write(".config/waybill/config.yaml", 0o600, "ratte: 2\n") }, []kind{configBroken, versionKnown}},
+	{"a broken file", func(s *scene) { s.write(".config/waybill/config.yaml", 0o600, "ratte: 2\n") }, []kind{configBroken, settingsUnusable, versionKnown}},
+	{"a secret that others may read in a file", func(s *scene) {
+		s.write(".config/waybill/config.yaml", 0o644, "api_key: k1\n")
+	}, []kind{configBroken, settingsUnusable}},
 	{"a broken variable", func(s *scene) { s.set("WAYBILL_RATE", "x") }, []kind{configBroken}},
 	{"a variable that is none", func(s *scene) { s.set("WAYBILL_RATTE", "2") }, []kind{unknownVariable}},
 	{"no key in its file", func(s *scene) { s.set("WAYBILL_API_KEY_FILE", s.write("key", 0o600, "")) }, []kind{keyUnusable}},
@@ -422,6 +425,22 @@ func TestFindings(t *testing.T) {
 		if _, ok := info[k]; !ok || !met[k] {
 			t.Errorf("kind %d (%s %s): listed: %v, made by a test: %v", k, info[k].check, info[k].status, ok, met[k])
 		}
+	}
+}
+
+// Permissions that make a file unusable are one finding, which has the command.
+func TestAFileThatOthersMayReadIsOneFinding(t *testing.T) {
+	s := &scene{t: t, home: t.TempDir()}
+	path := s.write(".config/waybill/config.yaml", 0o644, "api_key: k1\n")
+	all, _, _ := s.examine()
+	var about []finding
+	for _, f := range all {
+		if f.Check == "configuration" {
+			about = append(about, f)
+		}
+	}
+	if len(about) != 1 || about[0].kind != configBroken || about[0].NextCommand != "chmod 600 "+path || about[0].Hint != "" {
+		t.Errorf("got %+v", about)
 	}
 }
 

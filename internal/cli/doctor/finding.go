@@ -113,13 +113,15 @@ const (
 	terminalKnown
 	terminalASCII
 	terminalNone
+	settingsUnusable
 	timedOut
 
 	kinds int = iota
 )
 
 // kindInfo is what all findings of a kind share. Its hint may be replaced by a nearer
-// one, and so may the check of timedOut.
+// one, and so may the check of
+// settingsUnusable and timedOut.
 type kindInfo struct {
 	check  string
 	status status
@@ -212,7 +214,8 @@ var info = map[kind]kindInfo{
 	terminalASCII: {"terminal", warning, "set LC_ALL to a UTF-8 locale, such as C.UTF-8: progress and charts use ASCII until then", ""},
 	terminalNone:  {"terminal", notChecked, "", ""},
 
-	timedOut: {"", notChecked, "run the command again; if it stays so, see the check with --debug", ""},
+	settingsUnusable: {"", notChecked, "correct it first, then run this command again", ""},
+	timedOut:         {"", notChecked, "run the command again; if it stays so, see the check with --debug", ""},
 }
 
 // found makes a finding of a kind.

@@ -27,7 +27,11 @@ func (x *examination) configuration(context.Context) []finding {
 		all = append(all, foundFile(paths.User))
 	}
 	if paths.UserExists {
-		if who, chmod := config.Exposed(paths.User); who != "" {
+		switch who, chmod := config.Exposed(paths.User); {
+		case who == "":
+		case err != nil && all[0].Hint == chmod: // the reason why it is not usable
+			all[0].Hint, all[0].NextCommand = "", chmod
+		default:
 			all = append(all, exposed(configReadable, paths.User, who, chmod))
 		}
 	}
