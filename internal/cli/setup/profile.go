@@ -94,7 +94,34 @@ chooses none.`,
 		Example: command.Example("waybill profile use test"),
 		Args:    command.Exactly(1, "one NAME"),
 		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {
+			if err := checkProfile(b, args[0]); err != nil {
+				return err
+			}
 			return changeConfig(b, config.Assignment{Key: "profile", Value: args[0]})
 		}),
 	}
+}
+
+// checkProfile refuses the name of a profile that the configuration file does not
+// have. A file that can't be read is for the change to report.
+func checkProfile(b *command.Bare, name string) error {
+	hint := "`waybill profile list` shows the profiles, `waybill init --profile NAME` adds one, `waybill config unset profile` chooses none"
+	if name == "" {
+		return command.Usagef(hint, "the NAME of the profile is empty")
+	}
+	list, err := config.ListProfiles(b.Sources)
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	var names []string
+	for _, p := range list.All {
+		names = append(names, p.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	if near := config.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return command.Usagef(hint, "no profile %s in %s", command.Quoted(name), list.File)
 }
