@@ -41,7 +41,7 @@ too.
 
 For scripts: --no-input asks nothing. The address is --base-url or WAYBILL_BASE_URL,
 the key is read from --api-key-file (- for standard input). A key in WAYBILL_API_KEY
-is used where it is, and not written. If the service can't be reached, nothing is
+is used where it is, and not written, and so is WAYBILL_WEBHOOK_SECRET. If the service can't be reached, nothing is
 written; --skip-check writes without a query.`,
 		Example: command.Example("waybill init", "waybill init --profile test",
 			"waybill init --no-input --base-url URL --api-key-file FILE"),
@@ -81,9 +81,9 @@ type initResult struct {
 	Path          string   `json:"path"`
 	Profile       string   `json:"profile"` // empty for the top of the file
 	BaseURL       string   `json:"baseUrl"`
-	Changed       []string `json:"changed"` // keys that were written or removed
-	APIKey        string   `json:"apiKey"`  // what sets it
-	WebhookSecret bool     `json:"webhookSecret"`
+	Changed       []string `json:"changed"`       // keys that were written or removed
+	APIKey        string   `json:"apiKey"`        // what sets it
+	WebhookSecret bool     `json:"webhookSecret"` // one is set, in the file or by the environment
 	Check         keyCheck `json:"check"`
 }
 
@@ -112,7 +112,7 @@ func runInit(ctx context.Context, c *command.Call, o initOptions) error {
 		return err
 	}
 	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(), Check: s.check}
-	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != ""
+	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != "" || s.webhookEnv() != ""
 	for _, change := range changes {
 		r.Changed = append(r.Changed, change.Key)
 	}
@@ -121,19 +121,22 @@ func runInit(ctx context.Context, c *command.Call, o initOptions) error {
 			return err
 		}
 	}
-	if err := printInit(c, r); err != nil {
+	if err := s.print(r); err != nil {
 		return err
 	}
 	s.printNext(changes)
 	return nil
 }
 
-func printInit(c *command.Call, r initResult) error {
+func (s *answers) print(r initResult) error {
+	c := s.c
 	if c.Out.Machine() {
 		return c.Out.Object(r)
 	}
 	webhook := "none"
-	if r.WebhookSecret {
+	if env := s.webhookEnv(); env != "" {
+		webhook = "set by " + env
+	} else if r.WebhookSecret {
 		webhook = "set"
 	}
 	written := r.Path

@@ -180,13 +180,24 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
+// webhookEnv names the variable of the environment that sets the webhook secret, which
+// init does not write; empty for none.
+func (s *answers) webhookEnv() string {
+	if o := s.c.Config.Origin("webhook.secret"); o.Level == config.FromEnv {
+		return o.String()
+	}
+	return ""
+}
+
 func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
 	switch {
 	case s.o.WebhookSecretFile != "":
 		s.webhook, err = readSecret(ctx, s.c.IO, s.o.WebhookSecretFile)
 	case !s.o.NoInput:
 		kept := "for none"
-		if s.current("webhook.secret") != "" {
+		if env := s.webhookEnv(); env != "" {
+			kept = "leaves it to " + env
+		} else if s.current("webhook.secret") != "" {
 			kept = "keeps the current one"
 		}
 		s.webhook, err = askOptionalSecret(ctx, s.c.IO, "Webhook secret (not shown; Enter "+kept+"):")
