@@ -91,6 +91,7 @@ type deliveryEventJSON struct {
 	StatusText  string           `json:"statusText"`
 	Tone        string           `json:"tone"`
 	Differences []differenceJSON `json:"differences"` // from the event with the same eventId that counts; null if they were not compared
+	TooLarge    bool             `json:"tooLargeToCompare,omitempty"`
 	More        bool             `json:"moreDifferences,omitempty"`
 }
 
@@ -273,12 +274,15 @@ func (j *deliveryEventJSON) compare(ctx context.Context, d found, e inbox.Event)
 	if err != nil || other.Raw == nil {
 		return err
 	}
+	if j.TooLarge = max(len(e.Raw), len(other.Raw)) > maxCompared; j.TooLarge {
+		return nil
+	}
 	was, is := d.mask.json(other.Raw), d.mask.json(e.Raw)
 	if e.Mark == inbox.Superseded { // it came before the other
 		was, is = is, was
 	}
-	j.Differences, j.More = differences(was, is)
-	return nil
+	j.Differences, j.More = differences(ctx, was, is)
+	return ctx.Err()
 }
 
 // deliveryCommands returns the commands for one delivery.

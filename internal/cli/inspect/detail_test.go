@@ -328,7 +328,7 @@ func TestDifferences(t *testing.T) {
 		{strings.Repeat("[", 100) + "1" + strings.Repeat("]", 100), strings.Repeat("[", 100) + "2" + strings.Repeat("]", 100), strings.Repeat("/0", 64) + ": " + strings.Repeat("[", 36) + "1" + strings.Repeat("]", 36) + " " + strings.Repeat("[", 36) + "2" + strings.Repeat("]", 36)},
 		{`"` + strings.Repeat("ü", 400) + `"`, `1`, `: "` + strings.Repeat("ü", 199) + `… 1`},
 	} {
-		all, more := differences([]byte(tt.was), []byte(tt.is))
+		all, more := differences(t.Context(), []byte(tt.was), []byte(tt.is))
 		var got []string
 		for _, d := range all {
 			got = append(got, d.Path+": "+show(d.Was)+" "+show(d.Is))
@@ -337,8 +337,37 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("%s and %s: %q; want %q", tt.was, tt.is, got, tt.want)
 		}
 	}
-	if all, more := differences([]byte("["+strings.Repeat("1,", 99)+"1]"), []byte("["+strings.Repeat("2,", 99)+"2]")); len(all) != maxDifferent || !more {
+	if all, more := differences(t.Context(), []byte("["+strings.Repeat("1,", 99)+"1]"), []byte("["+strings.Repeat("2,", 99)+"2]")); len(all) != maxDifferent || !more {
 		t.Errorf("%d of 100 differences, more %v", len(all), more)
+	}
+}
+
+// Large events are as cheap as others: what compares them has bounds.
+func TestLargeEventsAreNotCompared(t *testing.T) {
+	large := ",\"x\":[" + strings.Repeat("1,", 150_000)
+	k := newDesk(t, nil, func(db *store.DB) {
+		putAll(t, db, received("["+eventText("a", "N1", large+"1]")+"]"), received("["+eventText("a", "N1", large+"2]")+"]"))
+	})
+	a := k.ask("/deliveries/2")
+	if !strings.Contains(a.text, `"differences":null,"tooLargeToCompare":true`) {
+		t.Errorf("the events: %+v", k.show("2").Events)
+	}
+}
+
+func TestDifferencesOfLongArrays(t *testing.T) {
+	was := []byte("[" + strings.Repeat("1,", 50_000) + "1]")
+	is := []byte("[" + strings.Repeat("1,", 50_000) + "2]")
+	if allocations := testing.AllocsPerRun(1, func() {
+		if all, more := differences(t.Context(), was, is); len(all) != 1 || all[0].Path != "/50000" || more {
+			t.Errorf("differences %+v, more %v", all, more)
+		}
+	}); allocations > 100 {
+		t.Errorf("%.0f allocations; want no more for a longer array", allocations)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if all, _ := differences(ctx, was, is); len(all) > 0 {
+		t.Errorf("%+v were found after the request ended", all)
 	}
 }
 

@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -11,8 +13,9 @@ import (
 
 // Bounds of differences.
 const (
-	maxDifferenceValue = 400 // bytes of each value that are shown
-	maxDifferenceDepth = 64  // levels that are told apart; what is deeper differs as a whole
+	maxCompared        = 256 << 10 // bytes of an event
+	maxDifferenceValue = 400       // bytes of each value that are shown
+	maxDifferenceDepth = 64        // levels that are told apart; what is deeper differs as a whole
 )
 
 // differenceJSON is a value that two events do not share.
@@ -25,16 +28,18 @@ type differenceJSON struct {
 // differ finds differences.
 type differ struct {
 	found []differenceJSON
-	more  bool // there are further ones
+	more  bool         // there are further ones
+	ended func() error // of the request's context
 }
 
 // differences compares two JSON texts, value by value and as sent: 1 and 1.0 differ,
-// white space and the order of members do not. More is true beyond maxDifferent.
-func differences(was, is []byte) (found []differenceJSON, more bool) {
+// white space and the order of members do not. More is true beyond maxDifferent. It stops
+// when ctx ends.
+func differences(ctx context.Context, was, is []byte) (found []differenceJSON, more bool) {
 	if !json.Valid(was) || !json.Valid(is) {
 		return nil, false
 	}
-	d := differ{found: []differenceJSON{}}
+	d := differ{found: []differenceJSON{}, ended: ctx.Err}
 	d.values("", 0, jsonscan.Whole(was).Raw, jsonscan.Whole(is).Raw)
 	return d.found, d.more
 }
@@ -42,9 +47,13 @@ func differences(was, is []byte) (found []differenceJSON, more bool) {
 // values compares two values; nil is one that is not there.
 func (d *differ) values(path string, depth int, was, is []byte) {
 	switch {
-	case d.more || bytes.Equal(was, is):
+	case d.more || bytes.Equal(was, is) || d.ended() != nil:
 	case depth < maxDifferenceDepth && len(was) > 0 && len(is) > 0 && was[0] == is[0] && (was[0] == '{' || was[0] == '['):
-		d.members(path, depth+1, was, is)
+		compare := d.members
+		if was[0] == '[' {
+			compare = d.elements
+		}
+		compare(path, depth+1, was, is)
 	case len(d.found) == maxDifferent:
 		d.more = true
 	default:
@@ -52,8 +61,25 @@ func (d *differ) values(path string, depth int, was, is []byte) {
 	}
 }
 
-// members compares the members of two objects by name, those of one name in their order,
-// or the elements of two arrays by place.
+// elements compares the elements of two arrays by place.
+func (d *differ) elements(path string, depth int, was, is []byte) {
+	nextWas, stopWas := iter.Pull(jsonscan.Values(was, 0))
+	defer stopWas()
+	nextIs, stopIs := iter.Pull(jsonscan.Values(is, 0))
+	defer stopIs()
+	for place := 0; !d.more; place++ {
+		a, before := nextWas()
+		b, after := nextIs()
+		if !before && !after {
+			return
+		}
+		if !bytes.Equal(a.Raw, b.Raw) {
+			d.values(path+"/"+strconv.Itoa(place), depth, a.Raw, b.Raw)
+		}
+	}
+}
+
+// members compares the members of two objects by name, those of one name in their order.
 func (d *differ) members(path string, depth int, was, is []byte) {
 	before, names := children(was)
 	after, added := children(is)
@@ -72,20 +98,18 @@ func (d *differ) members(path string, depth int, was, is []byte) {
 			if i < len(b) {
 				two = b[i]
 			}
-			d.values(path+"/"+jsonscan.Escape(name), depth, one, two)
+			if !bytes.Equal(one, two) {
+				d.values(path+"/"+jsonscan.Escape(name), depth, one, two)
+			}
 		}
 	}
 }
 
-// children returns the values in an object or an array by name, and the names in order.
-func children(raw []byte) (byName map[string][][]byte, names []string) {
+// children returns the members of an object by name, and the names in order.
+func children(object []byte) (byName map[string][][]byte, names []string) {
 	byName = map[string][][]byte{}
-	place := 0
-	for v := range jsonscan.Values(raw, 0) {
-		name := strconv.Itoa(place)
-		if place++; v.Name != nil {
-			name, _ = jsonscan.Text(v.Name)
-		}
+	for v := range jsonscan.Values(object, 0) {
+		name, _ := jsonscan.Text(v.Name)
 		if _, ok := byName[name]; !ok {
 			names = append(names, name)
 		}

@@ -149,7 +149,7 @@ function eventCard(d, e, session) {
       ['What counts', e.current && ['event ', toDelivery(e.current, session)]],
       ['Same event ID', e.repeats.length > 0 && e.repeats.map((r, i) => [i > 0 && ', ', toDelivery(r.id, session), ` (${r.type})`])],
     ]),
-    e.differences && differences(e));
+    e.tooLargeToCompare ? hint('Too large to compare.') : e.differences && differences(e));
 }
 
 function differences(e) {
