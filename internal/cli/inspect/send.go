@@ -100,6 +100,9 @@ func (p *Page) send(r *http.Request) (any, error) {
 	} else if item.Entry != nil {
 		item.Attempt = max(item.Entry.Attempt, item.Entry.Failures, 1)
 	}
+	if o.Body == nil && d.Verified != inbox.Yes {
+		notes = append(notes, "not verified: delivery "+d.ID())
+	}
 	sender.Items = []replay.Item{item}
 	res, err := p.sendOne(r.Context(), load)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestSendAgain(t *testing.T) {
 
 	j := k.sent("1", `{"target":"1"}`)
 	got := <-e.got
-	if j.Type != "replay" || j.Delivery != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected || j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Settled || j.Target != e.URL+"/hook" {
+	if j.Type != "replay" || j.Delivery != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected || j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Settled || j.Target != e.URL+"/hook" || len(j.Notes) > 0 {
 		t.Errorf("result %+v", j)
 	}
 	if got.body != body || got.uri != "/hook?own=1&q=1" || got.Get("X-Kept") != "1" || got.Get("Authorization") != "" || got.Get("X-Secret-Copy") != "" || got.Get(forward.HeaderSeq) != "1" || got.Get(forward.HeaderAttempt) != "2" ||
@@ -260,7 +260,7 @@ func TestSendSettlesWhatWasGivenUp(t *testing.T) {
 	if j, got := k.sent("1", `{"target":"1"}`), <-e.got; !j.Settled || state("1", 0) != "sent" || got.Get(forward.HeaderAttempt) != "2" {
 		t.Errorf("%+v, %+v; want it settled", j, got)
 	}
-	if j, _ := k.sent("2", `{"target":"1"}`), <-e.got; j.Settled || state("2", 0) != "dead" {
+	if j, _ := k.sent("2", `{"target":"1"}`), <-e.got; j.Settled || state("2", 0) != "dead" || strings.Join(j.Notes, "; ") != "not verified: delivery 2" {
 		t.Errorf("an unverified delivery was settled: %+v", j)
 	}
 }
@@ -274,7 +274,7 @@ func TestSendRefusedDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if j, got := k.sent("refused:1", `{"target":"1"}`), <-e.got; j.Delivery != "refused:1" || got.body != "<html>" || got.Get(forward.HeaderSeq) != "" {
+	if j, got := k.sent("refused:1", `{"target":"1"}`), <-e.got; strings.Join(j.Notes, "; ") != "not verified: delivery refused:1" || j.Delivery != "refused:1" || got.body != "<html>" || got.Get(forward.HeaderSeq) != "" {
 		t.Errorf("%+v, %+v", j, got)
 	}
 }

@@ -61,6 +61,7 @@ export function openSend(delivery, session, {edit, sent}) {
   select.addEventListener('change', update);
   const ending = new AbortController();
   const form = el('form', {class: 'send', onsubmit: submit}, field,
+    delivery.verified !== 'yes' && hint('It is not verified.'),
     el('label', {}, sign, `Sign anew${canSign ? ` with ${visible(signature.scheme)}` : ''}`),
     editable && el('label', {}, change, 'Edit the body'), editor,
     el('div', {class: 'bar'}, submitter), hint('The same on the command line:'), command, outcome);
