@@ -63,12 +63,16 @@ type rowEventJSON struct {
 }
 
 // rows returns deliveries as a list shows them.
-func (p *Page) rows(all []inbox.Overview, refused bool) []rowJSON {
+func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
+	mask, err := p.newMasker()
+	if err != nil {
+		return nil, err
+	}
 	names := view.NewStatusNames(p.Call.Config.Statuses)
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
-			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: o.Path,
+			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.text(o.Path),
 			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
 			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount, Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}
@@ -89,7 +93,7 @@ func (p *Page) rows(all []inbox.Overview, refused bool) []rowJSON {
 		}
 		rows[i] = j
 	}
-	return rows
+	return rows, nil
 }
 
 // listJSON is an answer with a part of the list.
@@ -195,8 +199,9 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	if next > j.First {
 		j.Next = &next
 	}
-	j.Deliveries, j.Examined = p.rows(all, q.Refused), examined
-	return j, nil
+	j.Examined = examined
+	j.Deliveries, err = p.rows(all, q.Refused)
+	return j, err
 }
 
 // extent is how much there is to list.

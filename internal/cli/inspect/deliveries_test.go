@@ -234,6 +234,26 @@ func TestListsRefused(t *testing.T) {
 	}
 }
 
+// A token in the path shows neither in the list nor in the stream.
+func TestRowsMaskSecretsInPaths(t *testing.T) {
+	p, db := newPage(t, "WAYBILL_WEBHOOK_SECRET="+testSecret)
+	if _, err := db.Inbox.Put(t.Context(), inbox.Delivery{ReceivedAt: time.Now(), Path: "/hook/" + testSecret, Body: []byte("[]")}, nil); err != nil {
+		t.Fatal(err)
+	}
+	const want = "/hook/***"
+	if got := list(t, p, "").Deliveries[0].Path; got != want {
+		t.Errorf("the list has %q; want %q", got, want)
+	}
+	all, err := p.message(t.Context(), p.changed(), matcher{}, false, 0)
+	if err != nil || all.Rows[0].Path != want {
+		t.Errorf("the stream has %+v, %v; want %q", all.Rows, err, want)
+	}
+	found, err := p.message(t.Context(), p.changed(), matcher{text: newSearch("[")}, false, 0)
+	if err != nil || len(found.Rows) != 1 || found.Rows[0].Path != want {
+		t.Errorf("the stream of a search has %+v, %v; want %q", found.Rows, err, want)
+	}
+}
+
 // follow returns the IDs that a stream sends from a number on until it has sent all up to
 // last, oldest first, and the number to continue after. It wakes the stream each time.
 func follow(t *testing.T, p *Page, query string, after, last int64) (got []string, id int64, more bool) {

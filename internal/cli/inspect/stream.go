@@ -70,8 +70,8 @@ func (p *Page) message(ctx context.Context, wake <-chan struct{}, m matcher, ref
 		return j, err
 	}
 	j.Last, j.More = last, len(found) > maxSent
-	j.Rows = p.rows(found[:min(len(found), maxSent)], refused)
-	return j, nil
+	j.Rows, err = p.rows(found[:min(len(found), maxSent)], refused)
+	return j, err
 }
 
 // head is the newest part of the list. Streams share it: it is read once for all of them.
@@ -103,7 +103,9 @@ func (p *Page) head(ctx context.Context, wake <-chan struct{}, refused, rows boo
 		if err != nil {
 			return head{}, err
 		}
-		h.rows = p.rows(newest, refused)
+		if h.rows, err = p.rows(newest, refused); err != nil {
+			return head{}, err
+		}
 	}
 	p.heads[refused] = h
 	return h, nil
