@@ -4,6 +4,9 @@ import {el, replace, badge, dialog, visible} from './dom.js';
 import {get, post, url} from './api.js';
 import {button, copyable, hint, path, pre} from './delivery.js';
 
+/** withLineEnds gives edited text, which has LF, the original's CR LF if that has no other line ends. */
+export const withLineEnds = (text, original) => (/^[^\r\n]*(\r\n[^\r\n]*)+$/.test(original) ? text.replaceAll('\n', '\r\n') : text);
+
 const targetText = (t) => visible(t.filter ? `${t.filter}=>${t.url}` : t.url);
 
 function targetField(session) {
@@ -49,7 +52,7 @@ export function openSend(delivery, session, {edit, sent}) {
     event.preventDefault();
     submitter.disabled = true;
     try {
-      const result = await post(`${path(delivery.id)}/send`, {target: select.value, sign: sign.checked, ...(change.checked && {body: text.value})}, ending.signal);
+      const result = await post(`${path(delivery.id)}/send`, {target: select.value, sign: sign.checked, ...(change.checked && {body: withLineEnds(text.value, body.text)})}, ending.signal);
       outcome.prepend(el('li', {}, resultOf(result)));
       sent();
     } catch (error) {

@@ -4,6 +4,7 @@ import {load} from './page.mjs';
 
 const dom = await load('dom.js');
 const {parse, link} = await load('address.js');
+const {withLineEnds} = await load('send.js');
 const {verifiedWords, forwardingWords, isUnfinished, copyCells} = await load('deliveryrow.js');
 
 test('what controls, reorders or hides text is visible', () => {
@@ -45,4 +46,10 @@ test('words for a row', () => {
   assert.ok(isUnfinished({forwarding: [{state: 'sent'}, {state: 'unread'}]}));
   assert.ok(!isUnfinished({forwarding: [{state: 'sent'}, {state: 'dead'}, {state: 'notQueued'}]}));
   assert.equal(copyCells({id: '1', verified: 'yes', events: [{event: '=x', trackingNumber: '0012'}]})[3], '="0012"');
+});
+
+test('an edited body has the line ends of the original', () => {
+  for (const [original, edited, want] of [['[\r\n]\r\n', '[\n1\n]', '[\r\n1\r\n]'], ['\r\n', '\n', '\r\n'], ['[\n]', '[\n\n]', '[\n\n]'],
+    ['[\r\n\n]', '[\n\n]', '[\n\n]'], ['\n\r\n', '\n\n', '\n\n'], ['\r\r\n', '\n\n', '\n\n'], ['[]', '[\n]', '[\n]'], ['', '\n', '\n']]) assert.equal(withLineEnds(edited, original), want);
+  withLineEnds('\n', '\r\n'.repeat(300_000)); // the longest body, at once
 });
