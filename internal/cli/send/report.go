@@ -76,7 +76,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 // shownAnswers is how many trackings a synchronous create shows after it.
 const shownAnswers = 10_000
 
-// report prints the result and, if all went well, the next command.
+// report prints the result and, if all went well and there is one, the next command.
 func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
@@ -116,7 +116,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	if out.Machine() {
 		return out.Object(res)
 	}
-	if well && res.Processed == nil && k.Run.Plan.Mode == ledger.Async {
+	if well && res.Processed == nil && res.New+res.Already > 0 && k.Run.Plan.Mode == ledger.Async {
 		k.Call.IO.Next(k.Call.CommandLine("wait", "--run", res.Run))
 	}
 	return nil
