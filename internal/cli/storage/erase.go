@@ -352,11 +352,6 @@ func (e *erasing) report(file *command.AtomicFile, ended bool) error {
 		Events: d.Events, Deliveries: d.Deliveries, Refused: d.Refused, Texts: d.Texts, SharedNumbers: d.Shared,
 		Left: append([]string{}, e.left...), Removed: append([]string{}, e.removed...), Hashes: append([]string{}, e.hashes...), Shipments: e.names,
 	}
-	if file != nil {
-		if err := writeReceipt(file, j); err != nil {
-			return errors.Join(fmt.Errorf("the shipments are erased, and standard output has the receipt, which can't be written: %w", err), c.Out.Object(j))
-		}
-	}
 	if d.Unsettled > 0 {
 		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them", command.Plural(d.Unsettled, "row"))
 	}
@@ -366,6 +361,11 @@ func (e *erasing) report(file *command.AtomicFile, ended bool) error {
 	c.IO.Note("The service keeps its data, and so do backups of the store")
 	if config.IsServer(e.db.Path) {
 		c.IO.Note("The server's write-ahead log, its archive, replicas and backups hold what was erased until they are recycled")
+	}
+	if file != nil {
+		if err := writeReceipt(file, j); err != nil {
+			return errors.Join(fmt.Errorf("the receipt is on standard output, its file can't be written: %w", err), c.Out.Object(j))
+		}
 	}
 	found := e.asked - e.unknown
 	if parts := removed(d); parts != "" {

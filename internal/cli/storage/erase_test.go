@@ -28,11 +28,12 @@ func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]
 	return make([]ledger.ErasedName, len(qs)), nil
 }
 
-// erasingWith returns an erasure of one order, and what it prints on standard output.
-func erasingWith(t *testing.T, f fakeEraser) (*erasing, *bytes.Buffer) {
+// erasingWith returns an erasure of one order, and what it prints on standard output
+// and standard error.
+func erasingWith(t *testing.T, f fakeEraser) (e *erasing, stdout, stderr *bytes.Buffer) {
 	t.Helper()
-	c, stdout, _ := clitest.Call(t)
-	return &erasing{call: c, o: eraseOptions{ReferIDs: []string{"ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}, account: "a"}, stdout
+	c, stdout, stderr := clitest.Call(t)
+	return &erasing{call: c, o: eraseOptions{ReferIDs: []string{"ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}, account: "a"}, stdout, stderr
 }
 
 // Whatever was removed before an error is reported.
@@ -48,7 +49,7 @@ func TestErasureThatFailsReportsWhatItRemoved(t *testing.T) {
 		"1 text":               {Texts: 1},
 		"":                     {},
 	} {
-		e, stdout := erasingWith(t, fakeEraser{done, failed})
+		e, stdout, _ := erasingWith(t, fakeEraser{done, failed})
 		if err := e.run(t.Context(), nil); !errors.Is(err, failed) {
 			t.Errorf("%+v: %v; want %v", done, err, failed)
 		}
