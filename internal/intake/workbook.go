@@ -118,6 +118,28 @@ func startOf(r io.Reader) int64 {
 	return at
 }
 
+// Sheet is a sheet of a workbook that rows can be read from.
+type Sheet struct {
+	Name   string
+	Hidden bool
+}
+
+// Sheets returns the sheets of a workbook of size bytes, none for what is no workbook.
+func Sheets(at io.ReaderAt, size int64) []Sheet {
+	book, err := xlsx.Open(at, size, xlsx.Options{Temp: disk.Temp})
+	if err != nil {
+		return nil
+	}
+	defer book.Close()
+	var all []Sheet
+	for _, s := range book.Sheets {
+		if s.Table {
+			all = append(all, Sheet{s.Name, s.Hidden})
+		}
+	}
+	return all
+}
+
 // openWorkbook sets r up to read a sheet of a workbook.
 func openWorkbook(r *Reader, in io.Reader, start int64, win *window, o Options) error {
 	at, size, release, err := randomAccess(in, start, win)

@@ -2,6 +2,7 @@ package complete_test
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/xuri/excelize/v2"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli"
@@ -132,6 +135,34 @@ func TestCompletionShowsNoControlCharacters(t *testing.T) {
 		got, _ := completions(t, folder, args...)
 		if len(got) != 1 || strings.ContainsAny(strings.Join(got, ""), "\x1b\n") {
 			t.Errorf("%q: %q; want one value without control characters", args, got)
+		}
+	}
+}
+
+// --sheet offers the sheets of the workbooks that the line names.
+func TestCompletionOfSheets(t *testing.T) {
+	folder := t.TempDir()
+	f := excelize.NewFile()
+	err := f.SetSheetName("Sheet1", "Orders")
+	for _, name := range []string{"Old orders", "Notes"} {
+		_, added := f.NewSheet(name)
+		err = errors.Join(err, added)
+	}
+	path := filepath.Join(folder, "orders.xlsx")
+	if err = errors.Join(err, f.SetSheetVisible("Notes", false), f.SaveAs(path), os.WriteFile(filepath.Join(folder, "a.csv"), []byte("referId\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, want []string }{
+		{[]string{"create", path, "--sheet", ""}, []string{"Orders", "Old orders", "Notes"}},
+		{[]string{"check", path, "--sheet", "Ol"}, []string{"Old orders"}},
+		{[]string{"show", "--from", path, "--sheet", "N"}, []string{"Notes"}},
+		{[]string{"create", filepath.Join(folder, "a.csv"), "--sheet", ""}, nil},
+		{[]string{"create", filepath.Join(folder, "none.xlsx"), "--sheet", ""}, nil},
+		{[]string{"create", folder, "--sheet", ""}, nil},
+		{[]string{"create", ""}, []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"}},
+	} {
+		if got, _ := completions(t, folder, tt.args...); !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %q; want %q", tt.args, got, tt.want)
 		}
 	}
 }

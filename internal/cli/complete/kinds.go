@@ -11,7 +11,7 @@ import (
 )
 
 // Types of files.
-func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson"} }
+func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
 // flagKind returns what the value of a flag is, and false for a flag without one and
 // one of a kind that is not known here. The name of the flag decides, else the name of
@@ -66,6 +66,7 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"replay until":         {values: events},
 		"run":                  {values: runs},
 		"scheme":               scheme,
+		"sheet":                {values: sheets},
 		"send to":              {values: targets},
 		"send tracking-number": {values: numbers},
 		"stuck":                {},

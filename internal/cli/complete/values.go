@@ -257,27 +257,63 @@ func headers(l *line) (all []value) {
 		}
 		return all
 	}
-	files := l.args
-	if from := l.cmd.Flag("from"); from != nil && from.Changed {
-		files = []string{from.Value.String()}
-	}
-	for _, name := range files {
+	for _, name := range l.files() {
 		all = append(all, prefixed(field+"=", words(header(l, name)))...)
 	}
 	return all
 }
 
-// header returns the columns of a file.
-func header(l *line, name string) []string {
+// files are the inputs that the line names.
+func (l *line) files() []string {
+	if from := l.cmd.Flag("from"); from != nil && from.Changed {
+		return []string{from.Value.String()}
+	}
+	return l.args
+}
+
+// sheets are those of the workbooks that the line names.
+func sheets(l *line) (all []value) {
+	for _, name := range l.files() {
+		for _, sheet := range sheetsOf(name) {
+			about := ""
+			if sheet.Hidden {
+				about = "hidden"
+			}
+			all = append(all, value{sheet.Name, about})
+		}
+	}
+	return all
+}
+
+func sheetsOf(name string) []intake.Sheet {
+	f, size := openInput(name)
+	if f == nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	return intake.Sheets(f, size)
+}
+
+// openInput opens a file that can be read in no time, and returns its size; nil for
+// another one.
+func openInput(name string) (f *os.File, size int64) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil // reading of a pipe would take its rows away
+		return nil, 0 // reading of a pipe would take its rows away
 	}
 	if strings.EqualFold(filepath.Ext(name), ".xlsx") && info.Size() > maxWorkbook {
-		return nil // its header is known only once all of it is unpacked
+		return nil, 0 // its header is known only once all of it is unpacked
 	}
-	f, err := os.Open(name)
-	if err != nil {
+	if f, err = os.Open(name); err != nil {
+		return nil, 0
+	}
+	return f, info.Size()
+}
+
+// header returns the columns of a file.
+func header(l *line, name string) []string {
+	f, _ := openInput(name)
+	if f == nil {
 		return nil
 	}
 	defer func() { _ = f.Close() }() // nothing was written
