@@ -52,7 +52,7 @@ var rooms = map[string][]string{
 	"internal/probe":   {"internal/ledger", "internal/pace", "internal/query", "internal/tracking"},
 	"internal/poll":    {"internal/disk", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
-	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/tracking", "internal/webhook", "internal/pace"},
+	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/redact", "internal/tracking", "internal/webhook", "internal/pace"},
 	"internal/replay":  {"internal/inbox", "internal/webhook", "internal/forward"},
 	"internal/follow":  {"internal/inbox", "internal/ledger", "internal/observed", "internal/tracking", "internal/webhook"},
 	"internal/inspect": {},

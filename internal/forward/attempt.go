@@ -67,7 +67,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	return r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers))
+	return hideValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
 }
 
 // adjustPace releases pass with the result of a request. A late answer says

@@ -168,6 +168,28 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Fatalf("waited in vain for %s", what)
 }
 
+// A target that repeats its own headers does not make them show, nor be stored.
+func TestEchoedHeadersOfATargetAreHidden(t *testing.T) {
+	b := newBox(t)
+	echo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, "not "+r.Header.Get("X-App"))
+	}))
+	t.Cleanup(echo.Close)
+	target, err := forward.ParseTarget(echo.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Headers = []webhook.Field{{Name: "X-App", Value: "t0k3n-of-the-target"}}
+	r := b.forward(forward.Options{Targets: []forward.Target{target}})
+	b.put("N1", inbox.Yes)
+	r.Wake()
+	until(t, "an attempt", func() bool { return len(r.told()) > 0 })
+	if got := string(r.told()[0].Reply); got != "not ***" {
+		t.Errorf("reply %q", got)
+	}
+}
+
 func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
 	b, one, two := newBox(t), newApp(t), newApp(t)
 	b.put("old", inbox.Yes)

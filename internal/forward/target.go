@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -92,6 +93,27 @@ func isPort(text string) bool {
 // Key is what the target's sink is known by.
 func (t Target) Key() inbox.SinkKey {
 	return inbox.SinkKey{Name: SinkName, URL: t.URL.String(), Filter: t.Filter.String()}
+}
+
+// Redactor removes the values of headers, which may be secrets: each whole, and what
+// follows the name of an authorization scheme.
+func Redactor(headers []webhook.Field) *redact.Redactor {
+	var values []string
+	for _, h := range headers {
+		_, token, _ := strings.Cut(h.Value, " ")
+		values = append(values, h.Value, token)
+	}
+	return redact.New(values...)
+}
+
+// hideValues returns a function that removes the values of headers from an answer and its
+// error: a target may repeat what it got.
+func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
+	return func(a Answer, err error) (Answer, error) {
+		r := Redactor(headers)
+		a.Location, a.Reply = r.String(a.Location), r.Bytes(a.Reply)
+		return a, r.Error(err)
+	}
 }
 
 // Show returns the target's address for people, see [ShowURL].

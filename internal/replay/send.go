@@ -22,7 +22,7 @@ type Sender struct {
 // Load returns what a step of the series sends.
 func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Request, error) {
 	item := s.Items[step.Index]
-	parcel := forward.Request{URL: item.To}
+	parcel := forward.Request{URL: item.To, Own: s.Headers[item.To.String()]}
 	found, err := Find(ctx, s.Inbox, item.ID)
 	if err != nil {
 		return parcel, err
@@ -35,7 +35,7 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Reques
 		return parcel, err
 	}
 	signed, err := s.Sign(parcel.Message)
-	parcel.Message = forward.ReplaceHeaders(signed, s.Headers[item.To.String()])
+	parcel.Message = forward.ReplaceHeaders(signed, parcel.Own)
 	return parcel, err
 }
 

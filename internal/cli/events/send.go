@@ -227,7 +227,7 @@ func MarkMadeUp(d inbox.Delivery) inbox.Delivery {
 
 // request makes one delivery.
 func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {
-	r := forward.Request{URL: p.to}
+	r := forward.Request{URL: p.to, Own: p.headers}
 	d := inbox.Delivery{Method: "POST", Header: defaultHeader()}
 	if p.captured != nil {
 		g := p.captured[step.Index]

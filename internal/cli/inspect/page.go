@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
-	"github.com/waybill-cli/waybill/internal/redact"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // How often streams look for something new.
@@ -77,13 +77,11 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 // hider returns what removes the secrets of the session, and those of its targets, which
 // may be repeated by whatever answers them.
 func hider(o Options) func([]byte) []byte {
-	var values []string
+	var headers []webhook.Field
 	for _, t := range o.Targets {
-		for _, h := range t.Headers {
-			values = append(values, h.Value)
-		}
+		headers = append(headers, t.Headers...)
 	}
-	session, targets := o.Call.Redactor(), redact.New(values...)
+	session, targets := o.Call.Redactor(), forward.Redactor(headers)
 	return func(b []byte) []byte { return targets.Bytes(session.Bytes(b)) }
 }
 

@@ -153,7 +153,7 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 // edited returns a copy of a delivery with another body, marked as made up.
 func edited(d inbox.Delivery, body string, t forward.Target, withhold func(webhook.Field) bool, signer *events.Signer) (forward.Request, error) {
 	d.Seq, d.Body = 0, []byte(body) // it has no number: nothing of it is stored
-	req := forward.Request{URL: t.URL}
+	req := forward.Request{URL: t.URL, Own: t.Headers}
 	m, err := forward.BuildMessage(events.MarkMadeUp(d), t.URL, 0, withhold)
 	if err != nil {
 		return req, err
