@@ -20,7 +20,7 @@ const (
 
 // reportRow is a tracking that a report may show.
 type reportRow struct {
-	standing
+	*standing
 	stuck                                     bool
 	reference, number, carrier, event, latest string
 	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
@@ -29,7 +29,7 @@ type reportRow struct {
 func (r *reporter) newRow(st ledger.TrackingStatus, stuck bool) reportRow {
 	k := reportRow{
 		standing: r.standing(ledger.GroupOf(st).StatusCount), stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
-		carrier: shorten(r.maskText(st.Carrier()), maxName), event: st.Reason, moved: st.Sent,
+		carrier: st.Carrier(), event: st.Reason, moved: st.Sent,
 	}
 	if seen := st.Sighting; seen != nil {
 		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
@@ -133,7 +133,7 @@ func (r *reporter) shown(rows []reportRow) []report.Row {
 
 // row returns a tracking as the report shows it.
 func (r *reporter) row(k *reportRow) report.Row {
-	row := report.Row{Class: k.class, Carrier: k.carrier, Status: k.name, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated)}
+	row := report.Row{Class: k.class, Carrier: shorten(r.maskText(k.carrier), maxName), Status: k.name, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated)}
 	if k.stuck {
 		row.Stuck = view.Duration(r.now.Sub(k.moved))
 	}

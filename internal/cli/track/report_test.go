@@ -2,8 +2,10 @@ package track
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +87,51 @@ func TestReportOrder(t *testing.T) {
 	}
 }
 
+// meddler is a store in which something is written after each reading.
+type meddler struct {
+	ledger.Trackings
+	ledger.Statistics
+	write func()
+}
+
+func (m *meddler) Count(ctx context.Context, account string, f ledger.Filter) ([]ledger.Group, error) {
+	defer m.write()
+	return m.Statistics.Count(ctx, account, f)
+}
+
+func (m *meddler) Statuses(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
+	return func(yield func(ledger.TrackingStatus, error) bool) {
+		defer m.write()
+		m.Trackings.Statuses(ctx, account, f)(yield)
+	}
+}
+
+// All numbers of a report agree while others write to the store.
+func TestReportAgreesWithItself(t *testing.T) {
+	l := reporting(t, seen("A1", "N1", "DELIVERED", "ups", "Delivered", day), seen("A2", "N2", "IN_TRANSIT", "dhl", "Departed", 2*week))
+	if err := l.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	store := *l.db
+	m := &meddler{Trackings: l.db.Trackings, Statistics: l.db.Statistics, write: func() {
+		n++
+		s := seen(fmt.Sprint("B", n), fmt.Sprint("M", n), "IN_TRANSIT", "dhl", "Departed", 3*week)
+		if err := l.db.Trackings.Record(t.Context(), "acme-account", []ledger.RecordedAnswer{{ReferID: s.Key.ReferID, Asked: time.Now(), Seen: []ledger.Sighting{s}}}); err != nil {
+			t.Error(err)
+		}
+	}}
+	store.Trackings, store.Statistics = m, m
+	r := newReporter(&listing{call: l.call, db: &store, names: l.names}, true)
+	if err := r.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := r.page(t.Context())
+	if n == 0 || p.Counts != (report.Split{1, 1, 0, 0}) || p.Stuck != 1 || len(p.Rows) != 2 || p.Summary != "2 trackings: 1 delivered · 1 in transit" {
+		t.Errorf("%d written meanwhile: counts %v, %d stuck, %d rows, %s", n, p.Counts, p.Stuck, len(p.Rows), p.Summary)
+	}
+}
+
 // No identifier of the store is in a masked report, however it is spelled: neither in a
 // field of its own, nor in a name, nor in a text; nor is one of a tracking that the
 // filter leaves out.
@@ -144,7 +191,7 @@ func TestMaskFindsOtherSpellings(t *testing.T) {
 func TestReportRowsAreBounded(t *testing.T) {
 	var rows reportRows
 	for i := range 5 * report.MaxRows {
-		row := reportRow{reference: fmt.Sprint(i), standing: standing{class: report.Delivered}}
+		row := reportRow{reference: fmt.Sprint(i), standing: &standing{class: report.Delivered}}
 		switch {
 		case i%1000 == 7:
 			row.class = report.Problem
@@ -159,7 +206,7 @@ func TestReportRowsAreBounded(t *testing.T) {
 	if last := rows.byRank[rankDelivered]; last[len(last)-1].reference != fmt.Sprint(5*report.MaxRows-1) || len(last) != report.MaxRows-100 {
 		t.Errorf("%d delivered, the last is %s", len(last), last[len(last)-1].reference)
 	}
-	long := reportRow{event: strings.Repeat("x", 100_000)}
+	long := reportRow{standing: &standing{}, event: strings.Repeat("x", 100_000)}
 	for range 1000 {
 		rows.add(long)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -30,33 +31,29 @@ type reporter struct {
 	sums      *sums
 	stuck     int64
 	rows      reportRows
-	standings map[ledger.StatusCount]standing
+	standings map[ledger.StatusCount]*standing
 }
 
 // standing is how a report shows trackings of one status.
 type standing struct {
 	class report.Class
-	name  string
+	name  string // empty until all are read
 }
-
-// maxStandings bounds the statuses that a report remembers.
-const maxStandings = 4096
 
 func newReporter(l *listing, masked bool) *reporter {
-	return &reporter{listing: l, now: time.Now(), stuckSince: l.filter.StuckSince, masked: masked, standings: map[ledger.StatusCount]standing{}}
+	return &reporter{listing: l, now: time.Now(), stuckSince: l.filter.StuckSince, masked: masked, standings: map[ledger.StatusCount]*standing{}}
 }
 
-// read reads the trackings. Their sums are those of stats; of the rows it keeps as many
-// as a page has.
+// read reads the trackings once, so that all numbers agree while others write. Their sums
+// are those of stats; of the rows it keeps as many as a page has.
 func (r *reporter) read(ctx context.Context) (err error) {
-	account := r.call.Account(ctx)
 	if r.stuckSince.IsZero() {
 		if r.stuckSince, err = command.ParseSince("--stuck", stuckAfter); err != nil {
 			return err
 		}
 	}
 	if r.db != nil {
-		if r.groups, err = r.db.Statistics.Count(ctx, account, r.filter); err != nil {
+		if err := r.readTrackings(ctx, r.call.Account(ctx)); err != nil {
 			return err
 		}
 	}
@@ -70,33 +67,51 @@ func (r *reporter) read(ctx context.Context) (err error) {
 	for _, g := range r.groups {
 		r.summary.AddCount(r.maskStatus(g.StatusCount))
 	}
-	if r.db == nil {
-		return nil
+	for c, s := range r.standings {
+		s.name = r.summary.Name(r.maskStatus(c))
 	}
+	return nil
+}
+
+// readTrackings reads the trackings that match, as rows and as groups.
+func (r *reporter) readTrackings(ctx context.Context, account string) error {
+	counts := map[ledger.Group]int64{}
 	for st, err := range r.db.Trackings.Statuses(ctx, account, r.filter) {
 		if err != nil {
 			return err
 		}
+		g := ledger.GroupOf(st)
+		g.Trackings = 0
+		counts[g]++
 		stuck := st.StuckSince(r.stuckSince)
 		if stuck {
 			r.stuck++
 		}
 		r.rows.add(r.newRow(st, stuck))
 	}
+	runs, err := r.db.Statistics.LatestRuns(ctx, account, math.MaxInt32)
+	if err != nil {
+		return err
+	}
+	created := map[int64]time.Time{}
+	for _, run := range runs {
+		created[run.ID] = run.Created
+	}
+	for g, n := range counts {
+		g.Trackings, g.Created = n, created[g.Run]
+		r.groups = append(r.groups, g)
+	}
 	return nil
 }
 
 // standing returns how trackings of a status are shown.
-func (r *reporter) standing(c ledger.StatusCount) standing {
+func (r *reporter) standing(c ledger.StatusCount) *standing {
 	c.Trackings = 0
-	if s, known := r.standings[c]; known {
-		return s
+	s := r.standings[c]
+	if s == nil {
+		s = &standing{class: r.class(c)}
+		r.standings[c] = s
 	}
-	if len(r.standings) == maxStandings {
-		clear(r.standings)
-	}
-	s := standing{r.class(c), r.summary.Name(r.maskStatus(c))}
-	r.standings[c] = s
 	return s
 }
 
