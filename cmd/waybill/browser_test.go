@@ -54,6 +54,7 @@ var browserTests = []struct {
 	{"delivery", testDelivery},
 	{"looks", testLooks},
 	{"copy", testCopy},
+	{"send moved", testSendMoved},
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},

@@ -151,9 +151,8 @@ class Deliveries {
       this.rows.release();
     }
     this.unseen = 0;
-    this.anchor = null;
-    const open = this.numberOf(this.params.id);
-    this.active = this.rows.indexOf(open) >= 0 ? open : null;
+    this.active = null;
+    this.activateOpen();
     this.showCounts(); // before scrolling: the line with them takes room
     this.list.changed();
     const index = this.active === null ? 0 : this.rows.indexOf(this.active);
@@ -350,6 +349,14 @@ class Deliveries {
     this.renderSoon();
   }
 
+  // activateOpen makes the open delivery the one that keys act on.
+  activateOpen() {
+    const open = this.openNumber;
+    if (open !== null && open === this.active) return;
+    this.anchor = null;
+    this.active = this.rows?.indexOf(open) >= 0 ? open : null;
+  }
+
   move(rows, extend) {
     if (!this.rows?.count) return;
     const index = this.active === null ? -1 : this.rows.indexOf(this.active);
@@ -423,9 +430,11 @@ class Deliveries {
   get openNumber() { return this.numberOf(this.params.id); }
 
   async openPane(id) {
-    const hadFocus = this.pane.contains(document.activeElement);
-    this.detail?.close();
+    clearTimeout(this.opening);
+    this.detail?.close(); // its dialog too, which gives the focus back
     this.detail = null;
+    const hadFocus = this.pane.contains(document.activeElement);
+    if (id) this.activateOpen();
     this.pane.hidden = !id;
     this.root.classList.toggle('has-open', Boolean(id));
     this.list.draw();
@@ -460,7 +469,7 @@ class Deliveries {
   }
 
   sendAgain() {
-    if (this.detail) {
+    if (this.detail && (this.active ?? this.openNumber) === this.openNumber) {
       this.detail.send?.();
     } else if (this.active !== null) {
       this.sendWhenOpen = true;

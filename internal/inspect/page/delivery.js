@@ -55,6 +55,7 @@ export function show(root, params, session) {
     close() {
       ending.abort();
       clearTimeout(timer);
+      document.querySelector('dialog[open]')?.close();
     },
   };
 }
