@@ -2,7 +2,12 @@
 
 package main_test
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
 
 // testSendMoved sends again the delivery that the keys have just moved to, and has
 // no dialog of a delivery that is not open any more.
@@ -24,4 +29,43 @@ func testSendMoved(t *testing.T, b *browser) {
 	tb.wait(`document.querySelector(".pane").getAttribute("aria-label") == "Delivery 1" && !document.querySelector("dialog[open]")`)
 	tb.press("r")
 	tb.wait(`document.querySelector("dialog[open] h2").textContent == "Send delivery 1 again"`)
+}
+
+// setHidden does what a browser does when the reader leaves a tab or comes back.
+func (tb *tab) setHidden(hidden bool) {
+	tb.t.Helper()
+	eval[any](tb, fmt.Sprintf(`(Object.defineProperty(document, "hidden", {value: %t, configurable: true}), document.dispatchEvent(new Event("visibilitychange")), null)`, hidden))
+}
+
+// testManyPages opens more pages than a browser has connections to a server: those
+// that nobody sees have none, and show what they missed once they are visible.
+func testManyPages(t *testing.T, b *browser) {
+	const hidden = 6
+	i := newHome(t).inspects()
+	i.post("[" + event(1, 0) + "]")
+	first := b.open(t)
+	tabs := []*tab{first}
+	for len(tabs) < hidden+1 {
+		tabs = append(tabs, b.open(t, chromedp.WithExistingBrowserContext(chromedp.FromContext(first.ctx).BrowserContextID)))
+	}
+	for n, tb := range tabs {
+		i.list(tb, []string{"#/deliveries", "#/deliveries?filter=event%3Drouter.delivered"}[n%2])
+		tb.waitRows(1)
+		if n < hidden {
+			tb.setHidden(true)
+		}
+	}
+	for n := range 3 {
+		i.post("[" + event(2, n) + "]")
+	}
+	tabs[hidden].waitRows(4, 3, 2, 1)
+	for _, tb := range tabs[:2] {
+		tb.waitRows(1)
+		tb.setHidden(false)
+		tb.waitRows(4, 3, 2, 1)
+	}
+	i.post("[" + event(3, 1) + "]")
+	for _, tb := range tabs[:2] {
+		tb.waitRows(5, 4, 3, 2, 1)
+	}
 }

@@ -55,6 +55,7 @@ var browserTests = []struct {
 	{"looks", testLooks},
 	{"copy", testCopy},
 	{"send moved", testSendMoved},
+	{"many pages", testManyPages},
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},

@@ -60,7 +60,8 @@ const lostAfter = 7000; // ms without a connection from when on it counts as los
 /**
  * stream receives deliveries from number after on. It connects again by itself
  * and goes on behind the last number that came. params() is asked at each
- * connection. handlers: message(data); state(name) with "live", "reconnecting",
+ * connection. A hidden page has no connection: browsers
+ * allow six to a server. handlers: message(data); state(name) with "live", "reconnecting",
  * "lost" or "ended" (the session is not valid any more); problem(error) for what
  * the program says about the stream.
  */
@@ -68,6 +69,9 @@ export function stream(params, after, handlers) {
   let source, timer, pause = firstPause, last = after, downSince = 0, closed = false;
 
   function connect() {
+    clearTimeout(timer);
+    source?.close();
+    if (closed || document.hidden) return;
     source = new EventSource(url('/stream', {...params(), after: last}));
     source.onopen = () => {
       pause = firstPause;
@@ -92,7 +96,7 @@ export function stream(params, after, handlers) {
     handlers.state(Date.now() - downSince > lostAfter ? 'lost' : 'reconnecting');
     timer = setTimeout(async () => {
       const status = await get('/session').then(() => 200, (error) => error.status);
-      if (closed) return;
+      if (closed || document.hidden) return;
       if (status === 401) handlers.state('ended');
       else if (status === 0) retry();
       else connect();
@@ -100,12 +104,13 @@ export function stream(params, after, handlers) {
     pause = Math.min(pause * 2, longestPause);
   }
 
+  document.addEventListener('visibilitychange', connect);
   connect();
   return {
     close() {
       closed = true;
-      clearTimeout(timer);
-      source.close();
+      document.removeEventListener('visibilitychange', connect);
+      connect();
     },
   };
 }
