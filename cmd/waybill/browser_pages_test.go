@@ -4,6 +4,7 @@ package main_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -68,4 +69,50 @@ func testManyPages(t *testing.T, b *browser) {
 	for _, tb := range tabs[:2] {
 		tb.waitRows(5, 4, 3, 2, 1)
 	}
+}
+
+// changeAnswers lets a script change the answers of a route: j is the JSON, n how
+// many there were.
+func (tb *tab) changeAnswers(path, script string) {
+	tb.t.Helper()
+	eval[any](tb, fmt.Sprintf(`((fetch, n) => (globalThis.fetch = async (...asked) => {
+		const answer = await fetch(...asked);
+		if (!asked[0].startsWith(%s)) return answer;
+		const j = await answer.json();
+		n++;
+		%s;
+		return new Response(JSON.stringify(j));
+	}, null))(fetch, 0)`, quoteJS(path), script))
+}
+
+// testKeepsPlace has a section unfolded, and the focus, where a page changes.
+func testKeepsPlace(t *testing.T, b *browser) {
+	w := newWorld(t, "--processing", "0s")
+	w.env = append(w.env, "WAYBILL_STORE="+filepath.Join(w.home, "waybill.db"))
+	if code, _, said := w.run("create", orders(t, w.home, 3, func(n int) string { return fmt.Sprint("ORD-", n) }), "-q"); code != 0 {
+		t.Fatalf("create ended with %d: %s", code, said)
+	}
+	target := newApp(t)
+	i := w.inspects("--forward-to", target.URL)
+	i.post("[" + event(1, 1) + "]")
+	target.last(t, 1)
+	tb := b.open(t)
+	i.show(tb, "#/runs")
+	tb.wait(`document.querySelector(".runs tbody tr")`)
+	tb.changeAnswers("/api/v1/runs/1", `j.rows.forEach(r => r.count += n)`)
+	tb.goTo("#/runs/1")
+	tb.wait(`document.querySelector("summary")`)
+	eval[any](tb, `(document.querySelector("summary").focus(), document.querySelector("details").open = true, globalThis.before = document.querySelector("summary"), null)`)
+	tb.wait(`!before.isConnected`)
+	tb.wait(`document.querySelector("details").open && document.activeElement == document.querySelector("summary")`)
+	eval[any](tb, `(globalThis.before = document.querySelector(".command button"), before.focus(), null)`)
+	tb.wait(`!before.isConnected`)
+	tb.wait(`document.activeElement == document.querySelector(".command button")`)
+
+	tb.changeAnswers("/api/v1/deliveries/1", `j.forwarding.forEach(f => Object.assign(f, {state: "waiting", attempts: n, reply: "busy"}))`)
+	tb.goTo("#/deliveries/1")
+	tb.wait(`document.querySelector(".targets summary")`)
+	eval[any](tb, `(globalThis.before = document.querySelector(".targets summary"), before.focus(), before.click(), null)`)
+	tb.wait(`!before.isConnected`)
+	tb.wait(`document.querySelector(".targets details").open && document.activeElement == document.querySelector(".targets summary")`)
 }

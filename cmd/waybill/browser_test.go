@@ -56,6 +56,7 @@ var browserTests = []struct {
 	{"copy", testCopy},
 	{"send moved", testSendMoved},
 	{"many pages", testManyPages},
+	{"keeps place", testKeepsPlace},
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},

@@ -3,6 +3,7 @@
 import {el, replace, badge, time, bytes, count, visible, copyTable} from './dom.js';
 import {get, url} from './api.js';
 import {Tree} from './jsontree.js';
+import {keepPlace} from './watch.js';
 import {openSend, openCurl} from './send.js';
 
 const forwardingEvery = 2000; // ms between questions while a target has not got it
@@ -37,7 +38,7 @@ export function show(root, params, session) {
       delivery.forwarding = (await get(`${path(params.id)}/forwarding`, {}, ending.signal)).forwarding;
       const old = root.querySelector('.targets');
       const changed = forwardings(delivery);
-      if (old?.textContent !== changed.textContent) old?.replaceWith(changed);
+      if (old && old.textContent !== changed.textContent) keepPlace(root, () => old.replaceWith(changed));
     } catch (error) {
       if (ending.signal.aborted) return;
     }
@@ -72,7 +73,7 @@ function section(title, ...content) {
 const facts = (pairs) => el('dl', {class: 'facts'}, pairs.filter(([, value]) => value).map(([name, value]) => [el('dt', {}, name), el('dd', {}, value)]));
 
 export const hint = (...text) => el('p', {class: 'hint'}, text);
-export const pre = (text, kind) => el('pre', {class: kind, tabindex: '0'}, text);
+export const pre = (text, kind, key) => el('pre', {class: kind, tabindex: '0', 'data-key': key}, text);
 const mono = (text) => el('span', {class: 'mono'}, visible(text));
 const rowHead = (text) => el('th', {scope: 'row', class: 'mono'}, visible(text));
 const cell = (text) => el('td', {class: 'mono'}, visible(text));
@@ -163,10 +164,11 @@ function differences(e) {
 function forwardings(d) {
   const rows = d.forwarding.map((f) => {
     const waits = f.heldBy ? `held behind ${f.heldBy}: same number ${f.heldByNumber}` : f.noListener ? 'no running listener forwards to it' : '';
+    const key = `${f.filter} ${f.target}`;
     const ended = f.sentAt ?? f.givenUpAt;
     return [el('tr', {}, rowHead(f.filter ? `${f.filter}=>${f.target}` : f.target), el('td', {}, mark(f.state), waits && el('div', {class: 'faint'}, visible(waits))),
       cell(f.attempts || ''), el('td', {}, visible(f.problem || f.status || '')), el('td', {}, ended ? time(ended, true) : f.nextAttemptAt ? ['next ', time(f.nextAttemptAt, true)] : '')),
-    f.reply && el('tr', {}, el('td', {colspan: '5'}, el('details', {}, el('summary', {}, 'Start of the answer'), pre(f.reply))))];
+    f.reply && el('tr', {}, el('td', {colspan: '5'}, el('details', {}, el('summary', {'data-key': key}, 'Start of the answer'), pre(f.reply, null, `reply ${key}`))))];
   });
   return el('div', {class: 'targets'}, rows.length > 0 && section('Targets', table(['Target', 'State', 'Attempts', 'Last answer', 'When'], rows)));
 }

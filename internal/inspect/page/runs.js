@@ -15,8 +15,6 @@ export function show(root, params, session) {
 }
 
 class Runs {
-  open = new Set(); // names of what was unfolded
-
   constructor(root, params, session) {
     Object.assign(this, {root, session, params});
     this.title = params.id ? `Run ${params.id}` : 'Runs';
@@ -82,7 +80,7 @@ class Runs {
 
   state(r, {state, tone, count: all, rows}) {
     const head = [['Input', 'wide'], ['Reference', 'id key'], ['Number', 'id number'], ['Carrier', 'wide'], ['Reason', 'event']];
-    return this.folded(`${number(all)} ${state}`, ['rejected', 'unknown'].includes(state), `tone-${tone}`,
+    return folded(state, `${number(all)} ${state}`, ['rejected', 'unknown'].includes(state), `tone-${tone}`,
       copyTable(el('table', {class: 'list cards'}, el('thead', {}, el('tr', {}, head.map(([name, kind]) => el('th', {scope: 'col', class: kind.replace('id ', '')}, name)))),
         el('tbody', {}, rows.map((row) => el('tr', {}, [
           visible(`${row.file}:${row.line}`), el('a', {href: this.session.link('tracking', {referId: row.referId, trackingNumber: row.rawTrackingNumber}), 'data-key': `${state} ${row.file} ${row.line}`}, visible(row.referId || row.rawTrackingNumber)),
@@ -95,17 +93,10 @@ class Runs {
     const all = r.batchList ?? [];
     if (all.length === 0) return null;
     const head = ['Batch', 'State', 'Rows', 'HTTP', 'Sent', 'Took', 'Reason'];
-    return this.folded(count(all.length + r.earlierBatches, 'batch', 'batches'), false, '',
+    return folded('batches', count(all.length + r.earlierBatches, 'batch', 'batches'), false, '',
       r.earlierBatches > 0 && el('p', {class: 'faint'}, `The last ${all.length} of them`),
-      el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Batches'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, head.map((name) => el('th', {scope: 'col'}, name)))),
+      el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Batches', 'data-key': 'table of batches'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, head.map((name) => el('th', {scope: 'col'}, name)))),
         el('tbody', {}, all.map((b) => el('tr', {}, [b.number, b.state, b.rows, b.httpStatus ?? '', b.began ? time(b.began) : '', b.tookSeconds ? `${b.tookSeconds.toFixed(3)} s` : '', visible(b.reason ?? '')].map((cell) => el('td', {}, cell)))))))));
-  }
-
-  folded(name, preset, tone, ...children) {
-    const open = this.open.has(name) !== preset; // what was turned over is the other way round
-    const node = el('details', {open}, el('summary', {class: tone, 'data-key': name}, name), children);
-    node.addEventListener('toggle', () => { if (node.open === preset) this.open.delete(name); else this.open.add(name); });
-    return node;
   }
 
   key(event) {
@@ -118,6 +109,8 @@ class Runs {
 
   close() { this.watch.close(); }
 }
+
+const folded = (key, title, open, tone, ...children) => el('details', {open}, el('summary', {class: tone, 'data-key': key}, title), children);
 
 // bar draws the outcomes of a run to scale; the numbers stand beside it.
 function bar(r) {

@@ -14,7 +14,6 @@ const steps = [3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400]; // s fr
 class Tracking {
   title = 'Tracking';
   keys = [['j', 'next event'], ['k', 'previous event'], ['Enter', 'open the event\'s delivery'], ['o', 'oldest or newest first'], ['c', 'copy the command'], ['u', 'back to the list']];
-  open = new Set(); // names of what was unfolded
 
   constructor(root, params, session) {
     Object.assign(this, {root, session});
@@ -99,12 +98,11 @@ class Tracking {
   turn() { this.session.go('tracking', {...this.params, oldest: !this.params.oldest}, {replace: true}); }
 
   history(t, i) {
-    const name = `history ${i}`;
     const all = t.history.map((v) => el('li', {},
       el('p', {}, time(v.learntAt), ' ', v.id ? el('a', {href: this.session.link('deliveries', {id: v.id.split('.')[0]})}, visible(v.source)) : v.source, ' ', badge(v.statusText), v.older && el('span', {class: 'faint'}, ' older than what was known')),
       el('ul', {}, v.changes.map((change) => el('li', {}, visible(change))), v.more > 0 && el('li', {class: 'faint'}, `${v.more} more`))));
-    return el('details', {open: this.open.has(name), ontoggle: (event) => { if (event.target.open) this.open.add(name); else this.open.delete(name); }},
-      el('summary', {'data-key': name}, `What changed: ${count(t.history.length, 'version')}`), el('ol', {class: 'history'}, all));
+    return el('details', {},
+      el('summary', {'data-key': `history ${i}`}, `What changed: ${count(t.history.length, 'version')}`), el('ol', {class: 'history'}, all));
   }
 
   events(events, more) {
@@ -118,7 +116,7 @@ class Tracking {
       el('td', {}, e.statusText && badge(e.statusText, e.tone)),
       el('td', {class: e.verified === 'yes' ? 'faint' : 'tone-caution'}, visible(e.trust))));
     return el('section', {class: 'pad events', 'aria-label': 'Events'}, el('h2', {}, events.length === 0 ? 'No events' : count(events.length, 'event')),
-      events.length > 0 && el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of events'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, names.map((name) => el('th', {scope: 'col'}, name)))), el('tbody', {}, rows)))),
+      events.length > 0 && el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of events', 'data-key': 'table of events'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, names.map((name) => el('th', {scope: 'col'}, name)))), el('tbody', {}, rows)))),
       more && el('p', {class: 'faint'}, 'Earlier events are not shown; ', el('code', {}, 'waybill events list --number N'), ' lists all.'));
   }
 
