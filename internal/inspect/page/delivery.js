@@ -3,7 +3,7 @@
 import {el, replace, badge, time, bytes, count, visible, copyTable} from './dom.js';
 import {get, url} from './api.js';
 import {Tree} from './jsontree.js';
-import {keepPlace} from './watch.js';
+import {command, keepPlace} from './watch.js';
 import {openSend, openCurl} from './send.js';
 
 const forwardingEvery = 2000; // ms between questions while a target has not got it
@@ -80,9 +80,6 @@ const cell = (text) => el('td', {class: 'mono'}, visible(text));
 const table = (titles, rows) => el('div', {class: 'scroll-x'}, copyTable(el('table', {class: 'list'},
   el('thead', {}, el('tr', {}, titles.map((title) => el('th', {scope: 'col'}, title)))), el('tbody', {}, rows))));
 
-/** copyable shows a command with a button that copies it. */
-export const copyable = (text, session) => el('div', {class: 'command'}, el('code', {}, visible(text)), button('Copy', () => session.copy(text, 'Command copied')));
-
 export const button = (text, onclick, more) => el('button', {type: 'button', onclick, ...more}, text);
 
 function page(d, session, send, signal) {
@@ -99,7 +96,7 @@ function page(d, session, send, signal) {
     bodyPart(d, session),
     d.signature && signaturePart(d, session, signal),
     d.headers.length > 0 && section('Headers', table(['Name', 'Value'], d.headers.map((h) => el('tr', {}, rowHead(h.name), cell(h.value))))),
-    section('On the command line', ['show', 'raw', 'explain', 'readmit'].map((name) => d.commands[name] && copyable(d.commands[name], session))));
+    section('On the command line', ['show', 'raw', 'explain', 'readmit'].map((name) => d.commands[name] && command(session, d.commands[name]))));
 }
 
 function summary(d) {
@@ -220,7 +217,7 @@ function dump(hex) {
 
 function signaturePart(d, session, signal) {
   const s = d.signature;
-  if (s.problem) return section('Signature', el('p', {}, visible(s.problem)), s.hint && hint(visible(s.hint)), d.commands.learn && copyable(d.commands.learn, session));
+  if (s.problem) return section('Signature', el('p', {}, visible(s.problem)), s.hint && hint(visible(s.hint)), d.commands.learn && command(session, d.commands.learn));
   const steps = el('ol', {class: 'steps'}, s.steps.map((step) => el('li', {},
     el('p', {}, el('strong', {}, step.title), ' ', step.result && mark(step.result), ' ', visible(step.text)),
     step.values && (step.step === 'signed' ? signedBytes(step.values) : facts(step.values.map((v) => [visible(v.name), el('span', {class: 'mono'}, content(v))]))))));
@@ -235,7 +232,7 @@ function diagnosis(d, session, signal) {
   const node = el('div', {class: 'diagnosis', role: 'status'}, hint('Searching for the cause…'));
   get(`${path(d.id)}/diagnosis`, {}, signal).then((x) => {
     replace(node, el('p', {}, el('strong', {}, 'Why: '), visible(x.text)), x.hint && hint(visible(x.hint)),
-      x.fits && [el('p', {}, 'It verifies in this scheme:'), pre(x.fitsYAML)], x.learn && copyable(x.learn, session));
+      x.fits && [el('p', {}, 'It verifies in this scheme:'), pre(x.fitsYAML)], x.learn && command(session, x.learn));
   }, (error) => signal.aborted || replace(node, session.failed(error)));
   return node;
 }

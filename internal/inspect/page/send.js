@@ -2,7 +2,8 @@
 
 import {el, replace, badge, dialog, visible} from './dom.js';
 import {get, post, url} from './api.js';
-import {button, copyable, hint, path, pre} from './delivery.js';
+import {command} from './watch.js';
+import {button, hint, path, pre} from './delivery.js';
 
 /** withLineEnds gives edited text, which has LF, the original's CR LF if that has no other line ends. */
 export const withLineEnds = (text, original) => (/^[^\r\n]*(\r\n[^\r\n]*)+$/.test(original) ? text.replaceAll('\n', '\r\n') : text);
@@ -32,7 +33,7 @@ export function openSend(delivery, session, {edit, sent}) {
   const editor = el('div', {hidden: true}, text, problem, hint('An edited copy says that waybill made it up (Waybill-Synthetic).', body.masked && ' Secrets in it are masked.'));
   const submitter = button('Send', null, {type: 'submit', class: 'primary'});
   const outcome = el('ol', {class: 'outcomes', 'aria-live': 'polite'});
-  const command = el('div', {});
+  const line = el('div', {});
   text.value = body.text ?? '';
 
   function check() {
@@ -45,7 +46,7 @@ export function openSend(delivery, session, {edit, sent}) {
     editor.hidden = !change.checked;
     check();
     const lines = delivery.commands.send.find((c) => c.target === select.value);
-    replace(command, lines && copyable(change.checked ? lines.edited : sign.checked ? lines.resign : lines.replay, session));
+    replace(line, lines && command(session, change.checked ? lines.edited : sign.checked ? lines.resign : lines.replay));
   }
 
   async function submit(event) {
@@ -67,7 +68,7 @@ export function openSend(delivery, session, {edit, sent}) {
     delivery.verified !== 'yes' && hint('It is not verified.'),
     el('label', {}, sign, `Sign anew${canSign ? ` with ${visible(signature.scheme)}` : ''}`),
     editable && el('label', {}, change, 'Edit the body'), editor,
-    el('div', {class: 'bar'}, submitter), hint('The same on the command line:'), command, outcome);
+    el('div', {class: 'bar'}, submitter), hint('The same on the command line:'), line, outcome);
   const node = dialog(`Send delivery ${visible(delivery.id)} again`, form);
   node.addEventListener('close', () => ending.abort());
   if (!canSign) sign.disabled = true;

@@ -69,9 +69,8 @@ export class Watch {
 }
 
 /** command returns a command line with a button that copies it. */
-export function command(session, text, about) {
+export function command(session, text) {
   return el('div', {class: 'command'},
-    about && el('span', {class: 'faint'}, about),
     el('code', {}, visible(text)),
     el('button', {type: 'button', 'aria-label': `Copy: ${text}`, 'data-key': text, onclick: () => session.copy(text, 'Command copied')}, 'Copy'));
 }
