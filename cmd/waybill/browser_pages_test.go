@@ -116,3 +116,23 @@ func testKeepsPlace(t *testing.T, b *browser) {
 	tb.wait(`!before.isConnected`)
 	tb.wait(`document.querySelector(".targets details").open && document.activeElement == document.querySelector(".targets summary")`)
 }
+
+// testAddress leaves a list just after its filter was changed.
+func testAddress(t *testing.T, b *browser) {
+	w := newWorld(t, "--processing", "0s")
+	w.env = append(w.env, "WAYBILL_STORE="+filepath.Join(w.home, "waybill.db"))
+	if code, _, said := w.run("create", orders(t, w.home, 3, func(n int) string { return fmt.Sprint("ORD-", n) }), "-q"); code != 0 {
+		t.Fatalf("create ended with %d: %s", code, said)
+	}
+	tb := b.open(t)
+	w.inspects().show(tb, "#/trackings")
+	tb.wait(`document.querySelectorAll("tbody tr").length == 3`)
+	names := eval[[]string](tb, `[...document.querySelectorAll("tbody a")].map(a => a.textContent)`)
+	eval[any](tb, fmt.Sprintf(`(() => {
+		const input = document.querySelector("[name=refer-id]");
+		input.value = "ORD*";
+		input.dispatchEvent(new Event("change"));
+		location.hash = "#/tracking/%s";
+	})()`, names[0]))
+	tb.wait(fmt.Sprintf(`document.querySelector("h1").textContent.startsWith(%q)`, names[0]))
+}

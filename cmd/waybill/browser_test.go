@@ -57,6 +57,7 @@ var browserTests = []struct {
 	{"send moved", testSendMoved},
 	{"many pages", testManyPages},
 	{"keeps place", testKeepsPlace},
+	{"address", testAddress},
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},

@@ -34,10 +34,13 @@ let routing = 0; // counts changes of the address, so that a late module is left
 // What views may use of the frame, beside the values of GET /session.
 const frame = {
   link,
-  /** go shows a view; replace leaves no entry in the browser's history. */
+  /**
+   * go shows a view; replace leaves no entry in the browser's history. A timer of a
+   * view that the address has left replaces nothing.
+   */
   go(name, params, {replace: instead = false} = {}) {
     const hash = link(name, params);
-    if (hash === location.hash) return;
+    if (hash === location.hash || instead && parse(location.hash).name !== name) return;
     history[instead ? 'replaceState' : 'pushState'](null, '', hash);
     route();
   },
