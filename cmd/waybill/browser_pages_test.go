@@ -117,7 +117,8 @@ func testKeepsPlace(t *testing.T, b *browser) {
 	tb.wait(`document.querySelector(".targets details").open && document.activeElement == document.querySelector(".targets summary")`)
 }
 
-// testAddress leaves a list just after its filter was changed.
+// testAddress leaves a list just after its filter was changed, and goes from one
+// tracking to another.
 func testAddress(t *testing.T, b *browser) {
 	w := newWorld(t, "--processing", "0s")
 	w.env = append(w.env, "WAYBILL_STORE="+filepath.Join(w.home, "waybill.db"))
@@ -135,4 +136,7 @@ func testAddress(t *testing.T, b *browser) {
 		location.hash = "#/tracking/%s";
 	})()`, names[0]))
 	tb.wait(fmt.Sprintf(`document.querySelector("h1").textContent.startsWith(%q)`, names[0]))
+	tb.wait(fmt.Sprintf(`document.title.startsWith(%q)`, names[0]))
+	tb.goTo("#/tracking/" + names[1])
+	tb.wait(fmt.Sprintf(`document.title.startsWith(%q)`, names[1]))
 }

@@ -84,7 +84,10 @@ async function route() {
   const {name, params} = parse(location.hash);
   const turn = ++routing;
   mark(parents[name] ?? name);
-  if (current.name === name && current.view?.update && current.view.update(params) !== false) return;
+  if (current.name === name && current.view?.update && current.view.update(params) !== false) {
+    shown(name, current.view);
+    return;
+  }
   if (!views[name]) {
     shown(name, null);
     replace(main, el('p', {class: 'message'}, `There is no view "${visible(name)}". `, el('a', {href: '#/deliveries'}, 'Show deliveries')));
