@@ -401,31 +401,39 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 	}
 }
 
+// addShared puts the text with a number, as written, in its place. An empty number is
+// an empty cell, which gets no kind.
+func (r *Rows) addShared(c *Cell, value []byte) error {
+	value = bytes.TrimSpace(value)
+	number, err := strconv.Atoi(string(value))
+	ok := err == nil
+	r.text = r.text[:c.start]
+	switch {
+	case len(value) == 0:
+		return nil
+	case r.book.strings == nil:
+		return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text, and the workbook has none", hint: hintSaveAgain}
+	case ok:
+		if r.text, ok, err = r.book.strings.append(r.text, number); err != nil {
+			return err
+		}
+	}
+	if c.Kind = Text; !ok {
+		c.Kind = LostText
+	}
+	if len(r.text) > maxRow {
+		return syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
+	}
+	return nil
+}
+
 // addCell adds a cell whose value, as written, ends the row's text.
-func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
+func (r *Rows) addCell(c Cell, kind cellType, found bool) error {
 	value := r.text[c.start:]
 	switch kind {
 	case "s":
-		if r.book.strings == nil && len(value) > 0 {
-			return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text, and the workbook has none", hint: hintSaveAgain}
-		}
-		if len(bytes.TrimSpace(value)) == 0 {
-			r.text = r.text[:c.start]
-			return nil // empty
-		}
-		number, convErr := strconv.Atoi(string(bytes.TrimSpace(value)))
-		ok := convErr == nil
-		r.text = r.text[:c.start]
-		if ok {
-			if r.text, ok, err = r.book.strings.append(r.text, number); err != nil {
-				return err
-			}
-		}
-		if len(r.text) > maxRow {
-			return syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
-		}
-		if c.Kind = Text; !ok {
-			c.Kind = LostText
+		if err := r.addShared(&c, value); err != nil || c.Kind == 0 {
+			return err
 		}
 	case "inlineStr", "str":
 		c.Kind = Text
@@ -454,29 +462,6 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) (err error) {
 	}
 	r.row.Cells = append(r.row.Cells, c)
 	return nil
-}
-
-// parseAddress reads an address such as B17.
-func parseAddress(s string) (column, row int, ok bool) {
-	i := 0
-	for ; i < len(s) && s[i] >= 'A' && s[i] <= 'Z' && column <= MaxColumns; i++ {
-		column = column*26 + int(s[i]-'A') + 1
-	}
-	row, err := strconv.Atoi(s[i:])
-	return column - 1, row, i > 0 && err == nil && column <= MaxColumns && row > 0
-}
-
-// parseRange reads a range such as A1:B2, or one cell.
-func parseRange(s string) (Range, bool) {
-	first, last := s, s
-	for i := range len(s) {
-		if s[i] == ':' {
-			first, last = s[:i], s[i+1:]
-		}
-	}
-	c1, r1, ok1 := parseAddress(first)
-	c2, r2, ok2 := parseAddress(last)
-	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
 }
 
 // Value returns a cell as it can be written, with its number format. The days of a date

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 )
 
@@ -267,6 +268,29 @@ func Column(n int) string {
 		return string(rune('A' + n))
 	}
 	return Column(n/26-1) + string(rune('A'+n%26))
+}
+
+// parseAddress reads an address such as B17.
+func parseAddress(s string) (column, row int, ok bool) {
+	i := 0
+	for ; i < len(s) && s[i] >= 'A' && s[i] <= 'Z' && column <= MaxColumns; i++ {
+		column = column*26 + int(s[i]-'A') + 1
+	}
+	row, err := strconv.Atoi(s[i:])
+	return column - 1, row, i > 0 && err == nil && column <= MaxColumns && row > 0
+}
+
+// parseRange reads a range such as A1:B2, or one cell.
+func parseRange(s string) (Range, bool) {
+	first, last := s, s
+	for i := range len(s) {
+		if s[i] == ':' {
+			first, last = s[:i], s[i+1:]
+		}
+	}
+	c1, r1, ok1 := parseAddress(first)
+	c2, r2, ok2 := parseAddress(last)
+	return Range{r1, r2, c1, c2}, ok1 && ok2 && r1 <= r2 && c1 <= c2
 }
 
 // Address returns the address of a cell: such as B17 for column 1 of row 17.
