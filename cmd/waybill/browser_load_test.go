@@ -5,6 +5,7 @@ package main_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,6 +19,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
+
+// maxProgram is how much memory the program may have with a page open, in MB. It has about
+// 100 with deliveries of 1 kB and of 300 KiB alike; rows that had bodies would take more.
+const maxProgram = 200
 
 // testManyDeliveries scrolls through 100,000 deliveries: only what is visible is
 // in the page.
@@ -96,40 +101,71 @@ func (tb *tab) heap() int {
 	return 0
 }
 
-// testLoad keeps the page open while 1,000 deliveries a second arrive.
+// testLoad has the page open while 1,000 deliveries a second arrive, by turns with a
+// control without a page, and then while large ones arrive.
 func testLoad(t *testing.T, b *browser) {
-	const rate, seconds = 1000, 5
-	const maxTask = 400 // ms; 200 on a machine that does nothing else
+	const rate, turns, control, open = 1000, 4, 500, 1000
 	i := newHome(t).inspects()
-	requests := make([][]byte, rate*seconds)
-	for n := range requests {
-		requests[n] = signed("[" + event(1, n) + "]")
-	}
-	without := pacedLoad(t, i.addr, rate, requests[:rate])
 	tb := b.open(t)
-	i.list(tb, "#/deliveries")
-	eval[any](tb, `(() => {
-		globalThis.tasks = [];
-		new PerformanceObserver(list => tasks.push(...list.getEntries().map(e => Math.round(e.duration)))).observe({type: "longtask"});
-		return null;
-	})()`)
-	with := pacedLoad(t, i.addr, rate, requests[rate:])
-	tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", rate*seconds))
-	tasks := eval[[]int](tb, "tasks")
-	longest := 0
-	if len(tasks) > 0 {
-		longest = slices.Max(tasks)
+	var ratios []float64
+	var longest []int // task of each turn, in ms
+	for turn := range turns {
+		tb.visit("about:blank")
+		requests := make([][]byte, control+open)
+		for n := range requests {
+			requests[n] = signed("[" + event(1, turn*len(requests)+n) + "]")
+		}
+		without := pacedLoad(t, i.addr, rate, requests[:control])
+		i.list(tb, "#/deliveries")
+		eval[any](tb, `(() => {
+			globalThis.tasks = [0];
+			new PerformanceObserver(list => tasks.push(...list.getEntries().map(e => Math.round(e.duration)))).observe({type: "longtask"});
+			return null;
+		})()`)
+		with := pacedLoad(t, i.addr, rate, requests[control:])
+		tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", (turn+1)*len(requests)))
+		ratios = append(ratios, float64(with[open/2])/float64(without[control/2]))
+		longest = append(longest, slices.Max(eval[[]int](tb, "tasks")))
+		t.Logf("%d deliveries a second: answers median %v, p99 %v with the page open, %v and %v without; longest task %d ms",
+			rate, with[open/2], with[open*99/100], without[control/2], without[control*99/100], longest[turn])
 	}
-	t.Logf("%d deliveries a second: answers median %v, p99 %v with the page open, %v and %v without; longest task %d ms (of %d); the page has %.1f MB, the program %.0f",
-		rate, with[len(with)/2], with[len(with)*99/100], without[len(without)/2], without[len(without)*99/100], longest, len(tasks), float64(tb.heap())/(1<<20), memory(i.cmd.Process.Pid))
-	if longest > maxTask {
-		t.Errorf("a task of the page took %d ms; want at most %d", longest, maxTask)
+	checkLoad(t, ratios, longest)
+	const large, size = 100, 300 << 10
+	bodies := make([][]byte, large)
+	for n := range bodies {
+		bodies[n] = signed("[" + strings.Replace(event(2, n), `"data":{`, `"data":{"padding":"`+strings.Repeat("x", size)+`",`, 1) + "]")
+	}
+	small := memory(i.cmd.Process.Pid)
+	pacedLoad(t, i.addr, 50, bodies)
+	tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", turns*(control+open)+large))
+	t.Logf("the page has %.1f MB, the program %.0f, %.0f before %d deliveries of %d KiB", float64(tb.heap())/(1<<20), memory(i.cmd.Process.Pid), small, large, size>>10)
+	if mb := memory(i.cmd.Process.Pid); mb > maxProgram {
+		t.Errorf("the program had %.0f MB; want at most %d", mb, maxProgram)
 	}
 	if heap := tb.heap(); heap > 64<<20 {
 		t.Errorf("the page has %d MB; want at most 64", heap>>20)
 	}
 	if n := eval[int](tb, "rows.nodes().length"); n > 120 {
 		t.Errorf("%d rows are in the page", n)
+	}
+}
+
+// checkLoad fails the test if the page slows down what the program answers, or its own
+// scripts are slow, in each turn.
+//
+// A machine of its own has ratios up to 1.2 and tasks up to 200 ms. Here Chromium, the
+// program and other processes share two cores, and the kernel decides who waits, so that one
+// turn says little. What the code costs is in every turn: the quietest one decides. Its
+// bound is 3, as Chromium alone can double a median of a millisecond; a program that is
+// three times slower than it is now exceeds it.
+func checkLoad(t *testing.T, ratios []float64, longest []int) {
+	t.Helper()
+	const maxRatio, maxQuiet, maxTask = 3, 200, 400
+	if got := slices.Min(ratios); got > maxRatio {
+		t.Errorf("with the page open, the median of answers is at least %.1f times that without, of %.1f; want at most %d", got, ratios, maxRatio)
+	}
+	if slices.Min(longest) > maxQuiet || slices.Max(longest) > maxTask {
+		t.Errorf("the longest tasks of the page took %d ms; want at most %d, and %d in one of the turns", longest, maxTask, maxQuiet)
 	}
 }
 
