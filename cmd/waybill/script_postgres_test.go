@@ -28,6 +28,7 @@ import (
 // They run on files alone.
 var fileScripts = map[string]string{
 	"readonly":           "it takes away the right to write a file",
+	"out_spares_store":   "it is about files beside that of the store",
 	"store_backup":       "pg_dump backs a server up",
 	"store_check":        "it damages a file",
 	"store_copy":         "it copies to files; internal/store tests copies to and from servers",

@@ -51,6 +51,9 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
+		if err := spareReady(cmd, f.App.Sources(given)); err != nil {
+			return err
+		}
 		out, err := newOutput(cmd, f.App, s.Config.Output, runsUntilStopped(cmd))
 		if err != nil {
 			return err

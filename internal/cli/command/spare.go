@@ -3,40 +3,103 @@ package command
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
+// writing lists the flags of which each names a file that a command writes.
+var writing = []string{"out", "html", "ready-file", "ui-file", "rejects", "receipt"}
+
 // Spare returns an error if the file of a flag may not be written: what is there is read
-// by the command, is a configuration file, or a store.
+// by the command, is written for another flag, is a configuration file, or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
+
+// spareReady is [Call.Spare] for the files with the URL of a server or a page.
+func spareReady(cmd *cobra.Command, sources config.Sources) error {
+	for _, flag := range []string{"ready-file", "ui-file"} {
+		path := valueOf(cmd, flag)
+		if path == StdinName {
+			return Usagef(fmt.Sprintf("omit --%[1]s to have the URL printed only; --%[1]s ./- writes a file of that name", flag), "--%s - is not a file name", flag)
+		}
+		if path == "" {
+			continue
+		}
+		if err := spare(cmd, sources, flag, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
 	there, err := os.Stat(path)
-	if err != nil || !there.Mode().IsRegular() {
-		return nil //nolint:nilerr // nothing is lost
+	if err == nil && !there.Mode().IsRegular() {
+		return nil // nothing is lost
 	}
-	for _, name := range named(cmd, flag) {
-		if info, err := os.Stat(name); err == nil && os.SameFile(info, there) {
-			return Usagef("use another file name", "--%s %s is a file that the command line names elsewhere", flag, path)
+	for _, other := range writing {
+		if name := valueOf(cmd, other); other != flag && name != "" && isSame(name, path) {
+			return Usagef("use another file name", "--%s and --%s are the same file", flag, other)
 		}
 	}
-	if paths, err := config.Locate(sources); err == nil {
-		for _, name := range []string{paths.User, paths.Project} {
-			if info, err := os.Stat(name); err == nil && os.SameFile(info, there) {
-				return Usagef("use another file name", "--%s %s is the configuration", flag, path)
-			}
-		}
+	refuse := func(what string) error { return Usagef("use another file name", "--%s %s is %s", flag, path, what) }
+	if err == nil && slices.ContainsFunc(named(cmd, flag), func(name string) bool { return isSame(name, path) }) {
+		return refuse("a file that the command line names elsewhere")
 	}
-	if isDatabase(path) {
-		return Usagef("use another file name", "--%s %s is a database, such as a store", flag, path)
+	if paths, err := config.Locate(sources); err == nil && (isSame(paths.User, path) || isSame(paths.Project, path)) {
+		return refuse("the configuration")
+	}
+	own := ""
+	if c, err := config.Load(sources); err == nil {
+		own = c.Store
+	}
+	switch {
+	case isSame(own, path):
+		return refuse("the store")
+	case isDatabase(path):
+		return refuse("a database, such as a store")
 	}
 	return nil
+}
+
+// valueOf returns the value of a flag; empty if the command has none of that name.
+func valueOf(cmd *cobra.Command, flag string) string {
+	if f := cmd.Flags().Lookup(flag); f != nil {
+		return f.Value.String()
+	}
+	return ""
+}
+
+// isSame reports whether two names are of one file, which need not exist.
+func isSame(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	if errA == nil && errB == nil {
+		return os.SameFile(infoA, infoB)
+	}
+	return resolve(a) == resolve(b)
+}
+
+// resolve returns the absolute path of what a path names, or would name.
+func resolve(path string) string {
+	if target, err := disk.Resolve(path); err == nil {
+		path = target
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return path
 }
 
 // named returns all that a command line names but the value of one flag.

@@ -172,6 +172,9 @@ func (in *checkedInput) newRejects(ctx context.Context) (*input.RejectsFile, err
 			return nil, command.Usagef("use another file name", "--rejects %s is the input file", in.rejects)
 		}
 	}
+	if err := in.call.Spare("rejects", in.rejects); err != nil {
+		return nil, err
+	}
 	f, err := command.NewAtomicFile(ctx, in.rejects)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -81,9 +80,6 @@ func runReport(ctx context.Context, c *command.Call, o reportOptions) error {
 		c.Out.Whole()
 		_, err := l.writeReport(ctx, c.Out.Out(), o.Mask)
 		return err
-	}
-	if out, err := c.Cmd.Flags().GetString("out"); err == nil && out != "" && filepath.Clean(out) == filepath.Clean(o.HTML) {
-		return command.Usagef("use another file name", "--out and --html are the same file")
 	}
 	if err := c.Spare("html", o.HTML); err != nil {
 		return err
