@@ -212,8 +212,8 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
 	printing.Unlock()
 	if err != nil {
-		stopFollowing()
-		return errors.Join(err, l.Close(), g.Wait())
+		g.Go(func() error { return err }) // ends the others
+		return g.Wait()
 	}
 	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()), s.forwarding.printRemaining(until))
 }

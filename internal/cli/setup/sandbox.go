@@ -179,7 +179,8 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveUntil(serving, l, box, box.Close) })
 	if err := call.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
-		return errors.Join(err, l.Close(), g.Wait())
+		g.Go(func() error { return err }) // ends the other
+		return g.Wait()
 	}
 	return g.Wait()
 }
