@@ -58,8 +58,13 @@ type message struct {
 // arguments may be foreign: see [Writer.Printf].
 func (t *IO) Note(format string, args ...any) {
 	if !t.options.Quiet {
-		t.write(message{Type: "note", Message: uncolouredText(format, args)}, string(sprintf(format, args))+"\n")
+		t.Announce(format, args...)
 	}
+}
+
+// Announce is [IO.Note] for what the user asked for: it is never hidden.
+func (t *IO) Announce(format string, args ...any) {
+	t.write(message{Type: "note", Message: uncolouredText(format, args)}, string(sprintf(format, args))+"\n")
 }
 
 // Detail is [IO.Note] for those who asked for more.

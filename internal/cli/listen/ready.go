@@ -19,6 +19,7 @@ type readyJSON struct {
 	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
 	Store   string       `json:"store"`  // path of its file, or URL of its server
 	Targets []targetJSON `json:"targets"`
+	UI      string       `json:"ui,omitempty"` // URL that opens the page, with its token; left out without --ui
 }
 
 // targetJSON is a target of a listener.
@@ -34,7 +35,7 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 		if err := command.WriteReadyFile(ctx, s.page.SecretURL(), o.UI.File); err != nil {
 			return err
 		}
-		s.call.IO.Note("Inspector: %s", s.page.SecretURL())
+		s.call.IO.Announce("Inspector: %s", s.page.SecretURL())
 	}
 	if err := command.WriteReadyFile(ctx, url, o.ReadyFile); err != nil {
 		return err
@@ -45,6 +46,9 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 		j := readyJSON{Ready: command.Ready{Type: "ready", URL: url}, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}}
 		for _, t := range s.targets {
 			j.Targets = append(j.Targets, targetJSON{t.Show(), t.Filter.String()})
+		}
+		if s.page != nil {
+			j.UI = s.page.SecretURL()
 		}
 		return s.call.Out.Object(j)
 	}
