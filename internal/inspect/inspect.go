@@ -173,8 +173,8 @@ func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
 func (s *Server) SecretURL() string { return s.URL() + "?token=" + s.token }
 
 // Serve serves until ctx ends. Then streams and reading requests end at once, changes
-// under way within a few seconds, and it returns nil. Any other end is an error. It is
-// called once.
+// under way and answers to slow readers within a few seconds, and it returns nil. Any
+// other end is an error. It is called once.
 func (s *Server) Serve(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -199,8 +199,8 @@ func (s *Server) Serve(ctx context.Context) error {
 		_ = srv.Shutdown(ctx) // closes the listener; it does not wait, since ctx has ended
 		err = <-ended
 	}
-	late := time.AfterFunc(shutdownGrace, stopWork)
-	defer late.Stop()
+	defer time.AfterFunc(shutdownGrace, stopWork).Stop()
+	defer time.AfterFunc(shutdownGrace+time.Second, func() { _ = srv.Close() }).Stop() // slow readers get no more
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,6 +44,12 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 // openPipes starts a server in a bubble, and returns what connects to it, and the
 // header that has the session cookie.
 func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cookie string) {
+	dial, cookie, _ = servePipes(t, stream)
+	return dial, cookie
+}
+
+// servePipes is openPipes with what ends the server, and waits until it has ended.
+func servePipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cookie string, end func()) {
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	s, err := inspect.New(p, inspect.Options{
 		Session: func(context.Context, string) (any, error) { return nil, nil }, //nolint:nilnil // nobody reads it
@@ -60,12 +67,13 @@ func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cooki
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx) }()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(end)
 	dial = func() net.Conn {
 		here, there := net.Pipe()
 		p.conns <- there
@@ -83,7 +91,7 @@ func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cooki
 	_ = resp.Body.Close()
 	_ = conn.Close()
 	cookie, _, _ = strings.Cut(resp.Header.Get("Set-Cookie"), ";")
-	return dial, "Cookie: " + cookie + "\r\n"
+	return dial, "Cookie: " + cookie + "\r\n", end
 }
 
 // Who sends slowly is cut off: a header after five seconds, a body after fifteen.
@@ -180,6 +188,34 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 		}
 		if took := time.Since(began); read != 1<<20 || took < 100*time.Second {
 			t.Errorf("%d bytes in %s", read, took)
+		}
+	})
+}
+
+// A slow reader of an answer does not keep the server from ending.
+func TestSlowReaderAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, cookie, end := servePipes(t, nil)
+		conn := dial()
+		go func() {
+			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+		}()
+		if _, err := io.ReadFull(conn, make([]byte, 100<<10)); err != nil {
+			t.Fatal(err)
+		}
+		var reading sync.WaitGroup
+		defer reading.Wait()
+		reading.Go(func() {
+			for part := make([]byte, 16<<10); ; time.Sleep(2 * time.Second) {
+				if _, err := io.ReadFull(conn, part); err != nil {
+					return
+				}
+			}
+		})
+		began := time.Now()
+		end()
+		if took := time.Since(began); took > 6*time.Second {
+			t.Errorf("the server ended after %s", took)
 		}
 	})
 }
