@@ -93,8 +93,8 @@ type Options struct {
 	Stream Stream
 	// Explain says what an error of a route means. It is required.
 	Explain func(error) *Error
-	// Hide removes secrets from JSON, which is all that leaves but downloads. It is
-	// required.
+	// Hide removes secrets from JSON, which is all that leaves but downloads, and
+	// returns valid JSON. It is required.
 	Hide func([]byte) []byte
 	// ReadOnly refuses all routes that change something.
 	ReadOnly bool

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Mask is written in place of a secret.
@@ -81,6 +83,30 @@ func (r *Redactor) Bytes(b []byte) []byte {
 		}
 	}
 	return b
+}
+
+// JSON is [Redactor.Bytes] for valid JSON, which stays valid: secrets are removed from
+// strings, and neither from numbers nor from names of members.
+func (r *Redactor) JSON(b []byte) []byte {
+	if r == nil || len(r.forms) == 0 {
+		return b
+	}
+	var out []byte
+	for rest := b; ; {
+		begin := bytes.IndexByte(rest, '"')
+		if begin < 0 {
+			return append(out, rest...)
+		}
+		end := jsonscan.SkipString(rest, begin)
+		literal := rest[begin:end]
+		if next := jsonscan.SkipSpace(rest, end); next == len(rest) || rest[next] != ':' {
+			text, _ := jsonscan.Text(literal)
+			if hidden := r.String(text); hidden != text {
+				literal = []byte(`"` + inJSON(hidden, true) + `"`)
+			}
+		}
+		out, rest = append(append(out, rest[:begin]...), literal...), rest[end:]
+	}
 }
 
 // String is [Redactor.Bytes] for text.

@@ -53,3 +53,25 @@ func TestErrorsKeepTheirCauses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Hiding leaves JSON valid, and its numbers and the names of its members as they are.
+func TestJSON(t *testing.T) {
+	nested, err := json.Marshal(map[string]string{"body": `{"token":"q7\"canary <0123>"}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := redact.New("10000000", "verified", `q7"canary <0123>`, "21234567")
+	for text, want := range map[string]string{
+		`{"bytes":10000000,"to":"10000000"}`:           `{"bytes":10000000,"to":"***"}`,
+		`{"verified":"verified" , "verified" :[1, 2]}`: `{"verified":"***" , "verified" :[1, 2]}`,
+		`"\u000212345678 21234567 <\""`:                `"\u000212345678 *** \u003c\""`,
+		string(nested):                                 `{"body":"{\"token\":\"***\"}"}`,
+		`["verify",null,"a\\\"b"]`:                     `["verify",null,"a\\\"b"]`,
+		`"verified"`:                                   `"***"`,
+		`10000000`:                                     `10000000`,
+	} {
+		if got := string(r.JSON([]byte(text))); got != want || !json.Valid([]byte(got)) {
+			t.Errorf("%s: %s; want %s", text, got, want)
+		}
+	}
+}

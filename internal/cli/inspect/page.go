@@ -82,7 +82,7 @@ func hider(o Options) func([]byte) []byte {
 		headers = append(headers, t.Headers...)
 	}
 	session, targets := o.Call.Redactor(), forward.Redactor(headers)
-	return func(b []byte) []byte { return targets.Bytes(session.Bytes(b)) }
+	return func(b []byte) []byte { return targets.JSON(session.JSON(b)) }
 }
 
 // routes returns what the page may ask for.
