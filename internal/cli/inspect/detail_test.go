@@ -439,3 +439,19 @@ func TestDeliveryThatIsNotThere(t *testing.T) {
 	empty := newDesk(t, nil, func(*store.DB) {}, "WAYBILL_STORE="+filepath.Join(t.TempDir(), "none.db"))
 	k.wants(empty.ask("/deliveries/1"), http.StatusNotFound)
 }
+
+func TestQueriesAreMasked(t *testing.T) {
+	fill := func(db *store.DB) {
+		d := received("[]", "X-Auth", "clear", "X-Kept", "1")
+		d.RawQuery = "api_key=clear&X-Amz-Signature=clear&code=clear&sign=abc&q=1"
+		putAll(t, db, d)
+	}
+	k := newDesk(t, nil, fill)
+	j := k.show("1")
+	if j.Query != "api_key=***&X-Amz-Signature=***&code=***&sign=abc&q=1" || j.Headers[0].Value != "***" || j.Headers[1].Value != "1" {
+		t.Errorf("query %q, headers %v", j.Query, j.Headers)
+	}
+	if c := k.curlOf("/deliveries/1/curl"); strings.Contains(c.Command, "clear") {
+		t.Errorf("the command shows a credential: %s", c.Command)
+	}
+}

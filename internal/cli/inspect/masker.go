@@ -15,6 +15,8 @@ import (
 type masker struct {
 	secrets []webhook.Secret // in every form that a delivery may show
 	json    func(json.RawMessage) json.RawMessage
+
+	signature string // parameter of a query that has the signature; empty for none
 }
 
 // newMasker returns a masker of the secrets as they are now.
@@ -23,10 +25,14 @@ func (p *Page) newMasker() (masker, error) {
 	if err != nil {
 		return masker{}, err
 	}
+	m := masker{secrets: secrets, json: p.Call.SecretMasker()}
 	if scheme, err := p.Call.Scheme(p.Call.Config.Webhook.Scheme); err == nil {
-		secrets = scheme.InClear(secrets)
+		m.secrets = scheme.InClear(secrets)
+		if name, ok := strings.CutPrefix(scheme.WithDefaults().Signature.From, "query:"); ok && scheme.Kind != webhook.KindToken {
+			m.signature = name
+		}
 	}
-	return masker{secrets, p.Call.SecretMasker()}, nil
+	return m, nil
 }
 
 // text hides secrets in a text.
@@ -34,11 +40,12 @@ func (m masker) text(s string) string {
 	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets, false)[0].Value
 }
 
-// query hides the parameters of a query that hold secrets, or are named like a credential.
+// query hides the parameters of a query that hold secrets, or are named like a credential,
+// but for the signature of the scheme in force.
 func (m masker) query(query string) string {
 	pairs := strings.Split(view.MaskQuery(query, m.secrets, false), "&")
 	for i, pair := range pairs {
-		if name, value, _ := strings.Cut(pair, "="); value != "" && view.IsCredential(name) {
+		if name, value, _ := strings.Cut(pair, "="); value != "" && name != m.signature && view.IsCredentialParameter(name) {
 			pairs[i] = name + "=" + webhook.Mask
 		}
 	}

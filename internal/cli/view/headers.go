@@ -57,14 +57,35 @@ func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 }
 
 // IsCredential reports whether a header is named like one that holds a credential.
+// Hyphens and underscores do not count.
 func IsCredential(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "api-key", "apikey"} {
-		if strings.Contains(name, word) {
+	short := shortName(name)
+	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"} {
+		if strings.Contains(short, word) {
 			return true
 		}
 	}
-	return false
+	return hasLastWord(name, "auth", "pwd", "jwt", "bearer")
+}
+
+// IsCredentialParameter reports whether a parameter of a query, as it was sent, is named
+// like one that holds a credential or a signature.
+func IsCredentialParameter(name string) bool {
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	return IsCredential(name) || slices.Contains([]string{"code", "key", "session", "sessionid", "sid"}, shortName(name)) || hasLastWord(name, "sig", "signature", "credential")
+}
+
+// shortName returns a name in lower case without hyphens and underscores.
+func shortName(name string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
+}
+
+// hasLastWord reports whether a name is one of the words, or ends with one after a hyphen
+// or an underscore.
+func hasLastWord(name string, words ...string) bool {
+	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }
 
 // MaskHeaders hides what must not show: credentials of other kinds, and secrets.
