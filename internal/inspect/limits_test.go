@@ -217,7 +217,7 @@ func TestStreamContinuesByNumber(t *testing.T) {
 		t.Error(got)
 	}
 	for _, query := range []string{"?after=-1", "?after=x", "?after=99999999999999999999"} {
-		if status, _, body := s.do(s.request("GET", "api/v1/stream"+query, "")); status != 400 || !strings.Contains(body, "not the number of an event") {
+		if status, _, body := s.do(s.request("GET", "api/v1/stream"+query, "")); status != 400 || !strings.Contains(body, "not a number of the stream") {
 			t.Errorf("%s: %d %s", query, status, body)
 		}
 	}

@@ -55,7 +55,7 @@ func lastEvent(r *http.Request) (int64, error) {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("after %q is not the number of an event", text)
+		return 0, fmt.Errorf("after %q is not a number of the stream", text)
 	}
 	return n, nil
 }

@@ -114,14 +114,26 @@ type listQuery struct {
 	empty bool // the range has no numbers
 }
 
+func listParameters() []string {
+	return []string{"from", "to", "after", "before", "limit", "filter", "search", "refused"}
+}
+
 // parseListQuery reads the parameters of a list.
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
+	for name, values := range v {
+		if !slices.Contains(listParameters(), name) || len(values) > 1 {
+			return listQuery{}, command.Usagef("use "+command.Or(listParameters())+", each once", "unknown or repeated parameter %s", command.Quoted(name))
+		}
+	}
 	m, refused, err := p.parseMatcher(v)
 	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: refused}, matcher: m}
 	if err != nil {
 		return q, err
 	}
-	for _, name := range []string{"from", "to", "after", "before", "limit"} {
+	if q.Limit, err = parseLimit(v.Get("limit"), defaultRows, maxRows); err != nil {
+		return q, err
+	}
+	for _, name := range []string{"from", "to", "after", "before"} {
 		if v.Get(name) == "" {
 			continue
 		}
@@ -138,20 +150,21 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 			q.From = max(q.From, n+1)
 		case "before":
 			q.To = min(q.To, n-1)
-		case "limit":
-			q.Limit = int(min(n, maxRows))
 		}
 	}
 	if v.Get("from") != "" && v.Get("to") != "" && v.Get("limit") == "" {
 		q.Limit = maxRows
 	}
-	q.empty = q.To < q.From || q.Limit == 0
+	q.empty = q.To < q.From
 	return q, nil
 }
 
 // parseMatcher reads which deliveries are meant.
 func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 	m.text, refused = newSearch(v.Get("search")), v.Get("refused") == "1"
+	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
+		return m, refused, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
+	}
 	if text := v.Get("filter"); text != "" {
 		m.filtered = true
 		if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.Statuses), text); err != nil {

@@ -48,7 +48,11 @@ func (p *Page) run(r *http.Request) (any, error) {
 
 // limitOf reads the parameter limit.
 func limitOf(r *http.Request, preset, most int) (int, error) {
-	text := r.URL.Query().Get("limit")
+	return parseLimit(r.URL.Query().Get("limit"), preset, most)
+}
+
+// parseLimit reads how many rows are asked for; preset if nothing is said.
+func parseLimit(text string, preset, most int) (int, error) {
 	if text == "" {
 		return preset, nil
 	}

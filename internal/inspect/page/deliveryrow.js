@@ -69,26 +69,30 @@ export function copyCells(row) {
 
 const cell = (name, title, ...children) => el('div', {class: `cell ${name}`, role: 'gridcell', title}, children);
 
-// firstOf shows the first of several values, and how many more there are.
-function firstOf(values, hidden = 0) {
-  const more = values.length - 1 + hidden;
-  return [el('span', {class: 'cut'}, visible(values[0] ?? '')), more > 0 && el('span', {class: 'more'}, `+${more}`)];
+// firstOf shows the first of several values, and how many more there are; … where some are not known.
+function firstOf(values, partial) {
+  const more = (values.length > 1 ? `+${values.length - 1}` : '') + (partial ? '…' : '');
+  return [el('span', {class: 'cut'}, visible(values[0] ?? '')), more && el('span', {class: 'more'}, more)];
 }
 
+// isPartial says that a row holds only the first of its events.
+const isPartial = (row) => (row.eventCount ?? 0) > (row.events ?? []).length;
+
 function marks(row) {
+  const types = (row.events ?? []).map((e) => e.type);
   return [
     row.synthetic && badge('made up', 'faint', 'Sent by `waybill events send`'),
-    row.anomaly && badge('anomaly', 'caution', row.anomaly),
-    (row.events ?? []).some((e) => e.type === 'conflict') && badge('conflict', 'bad'),
-    (row.events ?? []).some((e) => e.type === 'duplicate') && badge('duplicate', 'faint'),
+    isPartial(row) && badge(`${row.eventCount} events`, 'faint'),
+    (row.anomaly || types.includes('anomaly')) && badge('anomaly', 'caution', row.anomaly || row.events.find((e) => e.anomaly)?.anomaly),
+    types.includes('conflict') && badge('conflict', 'bad'),
+    types.includes('duplicate') && badge('duplicate', 'faint'),
   ];
 }
 
 function kindsCell(row, text) {
   const kinds = distinct((row.events ?? []).map((e) => e.event));
-  const unseen = Math.max(0, (row.eventCount ?? 0) - (row.events ?? []).length);
   const empty = (row.eventCount ?? 0) === 0 && kinds.length === 0;
-  return cell('kinds', text.kinds, empty ? el('span', {class: 'faint'}, row.method && row.path ? visible(`${row.method} ${row.path}`) : 'no event') : firstOf(kinds, unseen), marks(row));
+  return cell('kinds', text.kinds, empty ? el('span', {class: 'faint'}, row.method && row.path ? visible(`${row.method} ${row.path}`) : 'no event') : firstOf(kinds), marks(row));
 }
 
 function statusCell(row, text) {
@@ -99,10 +103,10 @@ function statusCell(row, text) {
 function forwardedCell(row) {
   const shown = (row.forwarding ?? []).filter((f) => f.state !== 'notQueued');
   const title = (row.forwarding ?? []).map((f) => `${f.target}: ${forwardingWords(f)[0]}`).join('; ');
-  return cell('forwarded', title, shown.map((f) => {
-    const [words, tone] = forwardingWords(f);
-    return badge(words, tone, f.target);
-  }));
+  if (shown.length < 3) return cell('forwarded', title, shown.map((f) => badge(...forwardingWords(f), f.target)));
+  // More do not fit: how many targets are in which state; the title has each.
+  const counts = Map.groupBy(shown, (f) => f.state);
+  return cell('forwarded', title, [...counts.values()].map((fs) => badge(`${fs.length} ${fs[0].state}`, forwardingWords(fs[0])[1])));
 }
 
 /** makeRow returns the element of a row. row is undefined while it is loaded, null if there is none. */
@@ -119,7 +123,7 @@ export function makeRow(number, row, href) {
     cell('number', null, el('a', {href, tabindex: '-1', draggable: 'false'}, visible(row.id))),
     cell('received', null, time(row.receivedAt, true)),
     kindsCell(row, text),
-    cell('trackings', text.trackings, firstOf(distinct((row.events ?? []).map((e) => e.trackingNumber)))),
+    cell('trackings', text.trackings, firstOf(distinct((row.events ?? []).map((e) => e.trackingNumber)), isPartial(row))),
     statusCell(row, text),
     cell('verified', verified, badge(verified, tone)),
     forwardedCell(row),
