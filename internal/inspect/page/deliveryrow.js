@@ -100,9 +100,8 @@ function statusCell(row, text) {
   return cell('status', text.status, first && badge(first.statusText, first.tone));
 }
 
-function forwardedCell(row) {
+function forwardedCell(row, {forwarded: title}) {
   const shown = (row.forwarding ?? []).filter((f) => f.state !== 'notQueued');
-  const title = (row.forwarding ?? []).map((f) => `${f.target}: ${forwardingWords(f)[0]}`).join('; ');
   if (shown.length < 3) return cell('forwarded', title, shown.map((f) => badge(...forwardingWords(f), f.target)));
   // More do not fit: how many targets are in which state; the title has each.
   const counts = Map.groupBy(shown, (f) => f.state);
@@ -126,7 +125,7 @@ export function makeRow(number, row, href) {
     cell('trackings', text.trackings, firstOf(distinct((row.events ?? []).map((e) => e.trackingNumber)), isPartial(row))),
     statusCell(row, text),
     cell('verified', verified, badge(verified, tone)),
-    forwardedCell(row),
+    forwardedCell(row, text),
     cell('latest', text.latest, el('span', {class: 'cut'}, visible(text.latest))));
   return node;
 }
