@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
 // writing lists the flags of which each names a file that a command writes.
@@ -42,7 +42,8 @@ func spareReady(cmd *cobra.Command, sources config.Sources) error {
 
 func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
 	there, err := os.Stat(path)
-	if err == nil && !there.Mode().IsRegular() {
+	exists := err == nil
+	if exists && !there.Mode().IsRegular() {
 		return nil // nothing is lost
 	}
 	for _, other := range writing {
@@ -51,7 +52,7 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 		}
 	}
 	refuse := func(what string) error { return Usagef("use another file name", "--%s %s is %s", flag, path, what) }
-	if err == nil && slices.ContainsFunc(named(cmd, flag), func(name string) bool { return isSame(name, path) }) {
+	if exists && slices.ContainsFunc(named(cmd, flag), func(name string) bool { return isSame(name, path) }) {
 		return refuse("a file that the command line names elsewhere")
 	}
 	if paths, err := config.Locate(sources); err == nil && (isSame(paths.User, path) || isSame(paths.Project, path)) {
@@ -61,10 +62,13 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	if c, err := config.Load(sources); err == nil {
 		own = c.Store
 	}
+	if base := sqlite.Beside(resolve(path)); base != "" && (exists || isSame(own, base) || sqlite.IsDatabase(base)) {
+		return Usagef("use another file name", "--%s %s belongs to the database %s", flag, path, filepath.Base(base))
+	}
 	switch {
 	case isSame(own, path):
 		return refuse("the store")
-	case isDatabase(path):
+	case sqlite.IsDatabase(path):
 		return refuse("a database, such as a store")
 	}
 	return nil
@@ -115,18 +119,6 @@ func named(cmd *cobra.Command, flag string) []string {
 		}
 	})
 	return names
-}
-
-// isDatabase reports whether a file is one of SQLite's.
-func isDatabase(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close() //nolint:errcheck // only read
-	head := make([]byte, 16)
-	_, err = f.Read(head)
-	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00"))
 }
 
 // RefuseExisting returns an error if there is something at the path.
