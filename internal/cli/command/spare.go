@@ -3,10 +3,12 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -71,6 +73,9 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	case sqlite.IsDatabase(path):
 		return refuse("a database, such as a store")
 	}
+	if flag == "html" && exists && !isPage(path) {
+		return Usagef("use another file name, or remove that file", "--html %s is a file that is not HTML", path)
+	}
 	return nil
 }
 
@@ -119,6 +124,18 @@ func named(cmd *cobra.Command, flag string) []string {
 		}
 	})
 	return names
+}
+
+// isPage reports whether a file is empty or begins as an HTML page does.
+func isPage(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	head, err := io.ReadAll(io.LimitReader(f, 512))
+	text := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(string(head), "\ufeff")))
+	return err == nil && (text == "" || strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html"))
 }
 
 // RefuseExisting returns an error if there is something at the path.

@@ -41,7 +41,8 @@ carriers, transit times, and a table that sorts and filters. The numbers are tho
 "waybill stats". report does not query the service; "waybill list --refresh" does.
 
 The page needs no other file and no network, and prints on A4 and Letter. It is for
-you alone (mode 0600) until you send it. Each tracking is counted on the day on which
+you alone (mode 0600) until you send it. It replaces an HTML page, and no other
+file. Each tracking is counted on the day on which
 its first run created it, by the status that it has now. Stuck trackings are those
 of --stuck, %s without another age.
 
