@@ -68,6 +68,21 @@ func sameURL(text string, u *url.URL) bool {
 	return err == nil && other.String() == u.String()
 }
 
+// TargetHeadersOf returns the values of the flag for a command with that target alone.
+func TargetHeadersOf(t forward.Target, values []string) []string {
+	var own []string
+	for _, value := range values {
+		to, field, hasURL := strings.Cut(value, "=>")
+		switch {
+		case !hasURL:
+			own = append(own, value)
+		case sameURL(to, t.URL):
+			own = append(own, field)
+		}
+	}
+	return own
+}
+
 // ShowTargetHeader is a value of the flag without what may be a token.
 func ShowTargetHeader(value string) string {
 	if to, field, ok := strings.Cut(value, "=>"); ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -300,12 +301,12 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	}
 	for i, t := range p.Targets {
 		line := func(words ...string) string {
-			words = append(words, "--to", t.Show())
+			words = append(words, "--to", forward.ShowAddress(t.URL.String()))
 			if p.AllowTarget {
 				words = append(words, "--allow-target")
 			}
-			for _, value := range p.targetHeaders() {
-				words = append(words, "--target-header", events.ShowTargetHeader(value))
+			for _, value := range events.TargetHeadersOf(t, p.targetHeaders()) {
+				words = append(words, "--target-header", value)
 			}
 			return p.Call.CommandLine(words...)
 		}

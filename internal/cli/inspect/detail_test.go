@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
+	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/inspect"
@@ -453,5 +454,20 @@ func TestQueriesAreMasked(t *testing.T) {
 	}
 	if c := k.curlOf("/deliveries/1/curl"); strings.Contains(c.Command, "clear") {
 		t.Errorf("the command shows a credential: %s", c.Command)
+	}
+}
+
+// A command for one target has the headers of that target, and shows that a query is masked.
+func TestSendCommandsAreOfTheirTarget(t *testing.T) {
+	one, two := "http://127.0.0.1:3001/slow?tok=abc", "http://127.0.0.1:3002/in"
+	k := newDesk(t, []string{one, two}, func(db *store.DB) { putAll(t, db, received("[]")) })
+	var headers []string
+	events.TargetHeaderFlag(k.page.Call.Cmd, &headers)
+	if err := k.page.Call.Cmd.Flags().Set("target-header", one+"=>X-One=env:ONE"); err != nil {
+		t.Fatal(err)
+	}
+	c := k.show("1").Commands.Send
+	if !strings.Contains(c[0].Replay, "slow?***") || !strings.Contains(c[0].Replay, "--target-header X-One=env:ONE") || strings.Contains(c[0].Replay, "abc") || strings.Contains(c[1].Replay, "X-One") {
+		t.Errorf("commands %+v", c)
 	}
 }
