@@ -36,6 +36,9 @@ func setHeaders(h http.Header) {
 // ServeHTTP is part of [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.beginRequest() {
+		setHeaders(w.Header())
+		closeConnection(w)
+		s.fail(w, &Error{http.StatusServiceUnavailable, "the program ends", "start it again", "ending"})
 		return
 	}
 	defer s.requests.Done()

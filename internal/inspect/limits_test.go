@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -321,5 +322,10 @@ func TestEndOfServer(t *testing.T) {
 	err := <-s.ended
 	if s.ended <- err; err != nil || time.Since(began) > 3*time.Second {
 		t.Errorf("the server ended after %s: %v", time.Since(began), err)
+	}
+	late := httptest.NewRecorder()
+	s.ServeHTTP(late, s.request("GET", "api/v1/slow", ""))
+	if late.Code != http.StatusServiceUnavailable || !strings.Contains(late.Body.String(), `"ending"`) || late.Header().Get("Content-Security-Policy") == "" {
+		t.Errorf("a request after the end: %d %v %s", late.Code, late.Header(), late.Body)
 	}
 }

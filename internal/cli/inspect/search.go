@@ -93,7 +93,8 @@ func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []
 	return db.Overviews.Bodies(ctx, r)
 }
 
-// complete returns bare overviews with all that a list shows.
+// complete returns bare overviews with all that a list shows; one that was removed
+// meanwhile stays as it was.
 func complete(ctx context.Context, db *app.Store, refused bool, bare []inbox.Overview) ([]inbox.Overview, error) {
 	first, last := bare[0].Seq, bare[len(bare)-1].Seq
 	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: min(first, last), To: max(first, last), Refused: refused})
@@ -102,7 +103,9 @@ func complete(ctx context.Context, db *app.Store, refused bool, bare []inbox.Ove
 		whole[o.Seq] = o
 	}
 	for i := range bare {
-		bare[i] = whole[bare[i].Seq]
+		if o, ok := whole[bare[i].Seq]; ok {
+			bare[i] = o
+		}
 	}
 	return bare, err
 }
