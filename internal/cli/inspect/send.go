@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
@@ -90,7 +92,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	load := sender.Load
 	if o.Body != nil {
 		kind, load = "send", func(context.Context, forward.Sending) (forward.Request, error) {
-			return edited(d.Delivery.Delivery, *o.Body, t, withhold, signer)
+			return p.edited(d.Delivery.Delivery, *o.Body, t, withhold, signer)
 		}
 		if !json.Valid([]byte(*o.Body)) {
 			notes = append(notes, "the body is not JSON, and was sent as it is")
@@ -151,7 +153,10 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 }
 
 // edited returns a copy of a delivery with another body, marked as made up.
-func edited(d inbox.Delivery, body string, t forward.Target, withhold func(webhook.Field) bool, signer *events.Signer) (forward.Request, error) {
+func (p *Page) edited(d inbox.Delivery, body string, t forward.Target, withhold func(webhook.Field) bool, signer *events.Signer) (forward.Request, error) {
+	if signer == nil {
+		d = p.withoutSignature(d)
+	}
 	d.Seq, d.Body = 0, []byte(body) // it has no number: nothing of it is stored
 	req := forward.Request{URL: t.URL, Own: t.Headers}
 	m, err := forward.BuildMessage(events.MarkMadeUp(d), t.URL, 0, withhold)
@@ -161,6 +166,33 @@ func edited(d inbox.Delivery, body string, t forward.Target, withhold func(webho
 	m, err = signer.Sign(m)
 	req.Message = forward.ReplaceHeaders(m, t.Headers)
 	return req, err
+}
+
+// withoutSignature returns d without the signature of the scheme in force or of the one
+// that it was judged by, and without digests: they are of other bytes than an edited copy's.
+func (p *Page) withoutSignature(d inbox.Delivery) inbox.Delivery {
+	headers, parameters := []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"}, []string{}
+	for _, name := range []string{p.Call.Config.Webhook.Scheme, d.Scheme} {
+		scheme, err := p.Call.Scheme(name)
+		if err != nil {
+			continue // there is none of that name: no header is known to be its signature
+		}
+		switch kind, at, _ := strings.Cut(scheme.WithDefaults().Signature.From, ":"); kind {
+		case "header":
+			headers = append(headers, at)
+		case "query":
+			parameters = append(parameters, at)
+		}
+	}
+	d.Header = slices.DeleteFunc(slices.Clone(d.Header), func(f webhook.Field) bool {
+		return slices.ContainsFunc(headers, func(name string) bool { return strings.EqualFold(name, f.Name) })
+	})
+	d.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(d.RawQuery, "&"), func(pair string) bool {
+		key, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		return err == nil && slices.Contains(parameters, name)
+	}), "&")
+	return d
 }
 
 // deadEntry returns the entry by which a verified delivery was given up at a target, which

@@ -8,7 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -114,14 +116,44 @@ func TestSendEdited(t *testing.T) {
 			verify(t, "hmac-body-hex", got)
 		}
 	}
-	if j, got := k.sent("1", `{"target":"1","sign":false,"body":"[]"}`), <-e.got; j.Signed || got.Get("X-Signature") == "" {
+	if j, got := k.sent("1", `{"target":"1","sign":false,"body":"[]"}`), <-e.got; j.Signed || got.Get("X-Signature") != "" || got.Get("X-Kept") != "1" {
 		t.Errorf("not signed: %+v, %+v", j, got)
 	}
 	unset := newDesk(t, []string{e.URL}, fill)
-	if j, got := unset.sent("1", `{"target":"1","body":"[]"}`), <-e.got; j.Signed || len(j.Notes) != 1 || !strings.Contains(j.Notes[0], "no signature scheme") || got.body != "[]" {
+	if j, got := unset.sent("1", `{"target":"1","body":"[]"}`), <-e.got; j.Signed || len(j.Notes) != 1 || !strings.Contains(j.Notes[0], "no signature scheme") || got.body != "[]" || got.Get("X-Signature") != "" {
 		t.Errorf("without a scheme: %+v, %+v", j, got)
 	}
 	unset.wants(unset.ask("/deliveries/1/send", `{"target":"1","sign":true}`), http.StatusBadRequest, "no signature scheme", "hint")
+}
+
+// An edited copy that is not signed has no signature or digest of the original's bytes. What
+// the target is to get stays.
+func TestSendEditedDropsWhatIsOfOtherBytes(t *testing.T) {
+	e := newEndpoint(t, http.StatusOK, "")
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("webhook: {schemes: {in-query: {kind: hmac, signature: {from: \"query:sig\"}}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := newDesk(t, []string{e.URL + "/hook?sig=own"}, func(db *store.DB) {
+		d := received("[]", "Digest", "SHA-256=a", "content-digest", "sha-256=:a:", "Repr-Digest", "sha-256=:a:", "Content-MD5", "a", "X-Signature", "b", "X-Kept", "1")
+		d.RawQuery = "a=%20&s%69g=abc&signature=1"
+		putAll(t, db, d)
+	}, "WAYBILL_CONFIG="+config, "WAYBILL_WEBHOOK_SECRET="+testSecret, "WAYBILL_WEBHOOK_SCHEME=in-query")
+	k.page.Targets[0].Headers = []webhook.Field{{Name: "Digest", Value: "of-the-target"}}
+	k.sent("1", `{"target":"1","sign":false,"body":"[1]"}`)
+	got := <-e.got
+	if got.uri != "/hook?sig=own&a=%20&signature=1" || got.Get("Digest") != "of-the-target" || got.Get("X-Signature") != "b" || got.Get("X-Kept") != "1" {
+		t.Errorf("target got %+v", got)
+	}
+	for _, name := range []string{"Content-Digest", "Repr-Digest", "Content-MD5"} {
+		if got.Get(name) != "" {
+			t.Errorf("target got %s: %s", name, got.Get(name))
+		}
+	}
+	k.sent("1", `{"target":"1","sign":false}`)
+	if got = <-e.got; got.uri != "/hook?sig=own&a=%20&s%69g=abc&signature=1" || got.Get("Content-Digest") == "" {
+		t.Errorf("the delivery itself: target got %+v", got)
+	}
 }
 
 func TestSendRefusesBadRequests(t *testing.T) {
