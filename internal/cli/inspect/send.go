@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -31,9 +33,43 @@ func (p *Page) sendRoutes() []inspect.Route {
 
 // sendOptions are what a request to send says.
 type sendOptions struct {
-	Target string  `json:"target"` // ID of a target that the command line named
-	Sign   *bool   `json:"sign"`   // sign again; null for edited bodies if that is possible, for others not
-	Body   *string `json:"body"`   // sent instead of the delivery's own; null for that
+	Target string  // ID of a target that the command line named
+	Sign   *bool   // sign again; null for edited bodies if that is possible, for others not
+	Body   *string // sent instead of the delivery's own; null for that
+}
+
+// readOptions reads the body of a request to send: one object, each member known and once.
+func readOptions(r *http.Request) (o sendOptions, err error) {
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		return o, err
+	}
+	bad := func(problem string) error {
+		return &inspect.Error{Status: http.StatusBadRequest, Message: problem, Hint: `send an object such as {"target":"1","sign":false}`, Code: command.Usage.Word()}
+	}
+	start := jsonscan.SkipSpace(b, 0)
+	switch {
+	case !json.Valid(b):
+		return o, bad("the request is not JSON")
+	case b[start] != '{':
+		return o, bad("the request is not a JSON object")
+	}
+	into := map[string]any{"target": &o.Target, "sign": &o.Sign, "body": &o.Body}
+	kinds := map[string]string{"target": "a text", "sign": "true or false", "body": "a text"}
+	seen := map[string]bool{}
+	for v := range jsonscan.Values(b, start) {
+		name, _ := jsonscan.Text(v.Name)
+		switch {
+		case into[name] == nil:
+			return o, bad(fmt.Sprintf("unknown member %q", name))
+		case seen[name]:
+			return o, bad(name + " is there twice")
+		case json.Unmarshal(v.Raw, into[name]) != nil:
+			return o, bad(name + " is not " + kinds[name])
+		}
+		seen[name] = true
+	}
+	return o, nil
 }
 
 // sentJSON is what came of sending a delivery, as `events replay -o json` has it.
@@ -65,11 +101,9 @@ func (p *Page) target(id string) (forward.Target, error) {
 // send sends a delivery, or an edited copy of it, to a target, by the means of `events
 // replay` and `events send`.
 func (p *Page) send(r *http.Request) (any, error) {
-	var o sendOptions
-	in := json.NewDecoder(r.Body)
-	in.DisallowUnknownFields()
-	if err := in.Decode(&o); err != nil {
-		return nil, &inspect.Error{Status: http.StatusBadRequest, Message: "the request is not understood: " + err.Error(), Hint: `such as {"target": "1", "sign": false}`, Code: command.Usage.Word()}
+	o, err := readOptions(r)
+	if err != nil {
+		return nil, err
 	}
 	t, err := p.target(o.Target)
 	if err != nil {
