@@ -4,8 +4,8 @@ import (
 	"database/sql"
 	"errors"
 	"net/http"
-	"strings"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
@@ -18,7 +18,7 @@ func TestReadOnlyPageWritesNothing(t *testing.T) {
 	s := openShop(t)
 	s.receive(inbox.Yes, "e1", "N1", "MOVED")
 	dir := strings.TrimSuffix(s.call.Config.Store, "s.db")
-	env := slices.Concat(s.env[:2], []string{"WAYBILL_STORE="+dir+"later.db"})
+	env := slices.Concat(s.env[:2], []string{"WAYBILL_STORE=" + dir + "later.db"})
 	reader, _, stderr := clitest.Call(t, env...)
 	reader.ReadOnly = true
 	get := serveCall(t, reader)
