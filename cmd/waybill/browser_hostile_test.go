@@ -72,7 +72,8 @@ func newHostilePages(t *testing.T) *hostilePages {
 	return h
 }
 
-func number(n int) string { return fmt.Sprintf("94001%017d", n) }
+// number ends in no zeros: those would be damage that a spreadsheet did.
+func number(n int) string { return fmt.Sprintf("94001%016d7", n) }
 
 // serveService answers as the service, with hostile texts wherever it has any.
 func (h *hostilePages) serveService(w http.ResponseWriter, r *http.Request) {
