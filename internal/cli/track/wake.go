@@ -28,13 +28,7 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 		tick := time.NewTicker(eventPause)
 		defer tick.Stop()
 		for w := (eventWatch{call: c}); ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-w.changes(ctx):
-			case <-tick.C:
-			}
-			some, err := w.read(ctx)
+			some, err := w.read(ctx) // at once, so that the store's hints count from the beginning
 			if err != nil && ctx.Err() == nil {
 				c.IO.Detail("Received events not read: %v", err) // the service is asked all the same
 			}
@@ -44,7 +38,13 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 				default:
 				}
 			}
-			_ = pace.Sleep(ctx, hintRest) // its end is noticed above
+			_ = pace.Sleep(ctx, hintRest) // its end is noticed below
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.hints:
+			case <-tick.C:
+			}
 		}
 	})
 	return signal, func() {
@@ -56,18 +56,9 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 // eventWatch follows what any process receives.
 type eventWatch struct {
 	call  *command.Call
-	db    *app.Store // nil until there is one
-	hints <-chan struct{}
-	last  int64 // number of the last event that was followed
-}
-
-// changes returns the store's hints at what any process receives; nil if there are
-// none yet.
-func (w *eventWatch) changes(ctx context.Context) <-chan struct{} {
-	if w.db != nil && w.hints == nil {
-		w.hints = w.db.Changes.Watch(ctx)
-	}
-	return w.hints
+	db    *app.Store      // nil until there is one
+	hints <-chan struct{} // of db at what any process receives; nil if there are none
+	last  int64           // number of the last event that was followed
 }
 
 // read takes in what was received since, and reports whether there was any.
@@ -77,6 +68,7 @@ func (w *eventWatch) read(ctx context.Context) (bool, error) {
 		if w.db, err = w.call.StoreIfAny(ctx); err != nil || w.db == nil {
 			return false, err
 		}
+		w.hints = w.db.Changes.Watch(ctx)
 	}
 	_, last, err := w.db.Events.Followed(ctx)
 	if err != nil || last == w.last {
