@@ -23,10 +23,10 @@ const (
 // workers.
 type Feed struct {
 	ended chan struct{} // closed once run and err are final
-	run   ledger.Run
 	err   error
 
 	mu      sync.Mutex
+	run     ledger.Run
 	full    []ledger.Batch // that nobody took
 	held    int            // rows in them
 	changed chan struct{}  // closed, and replaced, when full changes
@@ -56,7 +56,9 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 		a.added = added
 		run, err := stage(hard, staging, a, src, v)
 		if f.err = err; err == nil {
+			f.mu.Lock()
 			f.run = run
+			f.mu.Unlock()
 		}
 	}()
 	select {
@@ -158,7 +160,11 @@ func (f *Feed) awaitFull(ctx context.Context) (bool, error) {
 }
 
 // Run returns the run, with its tally once its input is staged.
-func (f *Feed) Run() ledger.Run { return f.run }
+func (f *Feed) Run() ledger.Run {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.run
+}
 
 // Wait waits for the end of the feed. Its error says why the input was not staged
 // to its end; what was staged until then stays.
