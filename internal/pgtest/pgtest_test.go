@@ -179,7 +179,33 @@ func TestProxy(t *testing.T) {
 	}
 	p.Heal()
 
+	conn = pgtest.Connect(t, url)
+	must("CREATE TABLE public.cut (pid int)")
+	if _, err := exec(conn, "INSERT INTO public.cut VALUES (pg_backend_pid())", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	direct := pgtest.Connect(t, s.NewURL(t))
+	ask := func(query string) (yes bool) {
+		t.Helper()
+		if err := direct.QueryRow(t.Context(), query).Scan(&yes); err != nil {
+			t.Fatal(err)
+		}
+		return yes
+	}
+	slept := make(chan error, 1)
+	go func() {
+		_, err := exec(conn, "SELECT pg_sleep(0.5)", time.Minute)
+		slept <- err
+	}()
+	for !ask("SELECT EXISTS (SELECT 1 FROM pg_stat_activity JOIN public.cut USING (pid) WHERE wait_event = 'PgSleep') FROM pg_sleep(0.01)") {
+	}
 	p.Refuse()
+	if ask("SELECT EXISTS (SELECT 1 FROM pg_stat_activity JOIN public.cut USING (pid))") {
+		t.Error("the server still works for a refused connection")
+	}
+	if err := <-slept; err == nil {
+		t.Error("a refused connection goes on")
+	}
 	if _, err := pgx.Connect(t.Context(), url); err == nil {
 		t.Error("a refusing network connects")
 	}

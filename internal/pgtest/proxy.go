@@ -2,7 +2,7 @@ package pgtest
 
 import (
 	"bytes"
-	"context"
+	"io"
 	"net"
 	"path/filepath"
 	"slices"
@@ -69,10 +69,16 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Refuse resets every connection, and each new one at once, until [Proxy.Heal].
+// Refuse resets every connection, and each new one at once, until [Proxy.Heal]. It
+// returns when the server has ended its side of them: until then a connection's last
+// statement may be done, and the server holds its locks.
 func (p *Proxy) Refuse() {
 	p.change(func(s *networkState) { s.refused = true })
+	cut := p.all()
 	p.Cut()
+	for _, l := range cut {
+		<-l.gone
+	}
 }
 
 // RefuseNew resets each new connection at once, until [Proxy.Heal].
@@ -137,6 +143,9 @@ func (p *Proxy) close() {
 	p.change(func(s *networkState) { s.closed = true })
 	p.listener.Close()
 	p.Cut()
+	for _, l := range p.all() {
+		l.server.Close() // without waiting for the server's end
+	}
 	p.tasks.Wait()
 }
 
@@ -151,13 +160,14 @@ func (p *Proxy) accept() {
 }
 
 func (p *Proxy) serve(program net.Conn) {
-	l := &link{proxy: p, program: program, ended: make(chan struct{})}
+	l := &link{proxy: p, program: program, ended: make(chan struct{}), gone: make(chan struct{})}
+	defer close(l.gone)
 	defer l.reset()
-	var dialer net.Dialer
-	server, err := dialer.DialContext(context.Background(), "unix", p.server)
+	server, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: p.server, Net: "unix"})
 	if err != nil {
 		return
 	}
+	l.server = server
 	defer server.Close()
 	p.mu.Lock()
 	refused := p.state.refused || p.state.closed
@@ -175,15 +185,18 @@ func (p *Proxy) serve(program net.Conn) {
 	ways.Go(func() { l.pass(program, server, l.isCut) })
 	ways.Go(func() { l.pass(server, program, func([]byte) bool { return l.answerIsCut() }) })
 	<-l.ended
-	server.Close()
+	server.CloseWrite() //nolint:errcheck // the server may have ended it
 	ways.Wait()
+	io.Copy(io.Discard, server) //nolint:errcheck // the server's process keeps it open until it has ended
 }
 
 // link is a connection of a program, and the one of the proxy that belongs to it.
 type link struct {
 	proxy   *Proxy
 	program net.Conn
-	ended   chan struct{}
+	server  *net.UnixConn
+	ended   chan struct{} // closed when the proxy ends both connections
+	gone    chan struct{} // closed when the server has ended its own
 	end     sync.Once
 
 	mu        sync.Mutex
