@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -49,15 +50,8 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 // mayContain reports whether JSON may hold a secret: it does in clear, or something
 // is escaped.
 func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
-	if m.matches(string(raw), now) || bytes.IndexByte(raw, '\\') >= 0 {
-		return true
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, text := range m.texts { // those that are too short to be looked for inside of values
-		if bytes.Contains(raw, []byte(`"`+text+`"`)) {
-			return true
-		}
-	}
-	return false
+	m.refresh(now)
+	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.inJSON, func(text []byte) bool { return bytes.Contains(raw, text) })
 }

@@ -48,6 +48,7 @@ type secretMatcher struct {
 
 	mu       sync.Mutex
 	texts    []string
+	inJSON   [][]byte  // what JSON with one of them holds: a short one with its quotes
 	reloadAt time.Time // when they are read again
 }
 
@@ -57,17 +58,26 @@ func (m *secretMatcher) reload(now time.Time) error {
 	for _, one := range secrets {
 		if text := string(one.Value); text != "" && !slices.Contains(m.texts, text) {
 			m.texts = append(m.texts, text)
+			if len(text) < minSecretLength {
+				text = `"` + text + `"`
+			}
+			m.inJSON = append(m.inJSON, []byte(text))
 		}
 	}
 	return err
 }
 
-func (m *secretMatcher) matches(value string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// refresh reads the secrets again if it is time to.
+func (m *secretMatcher) refresh(now time.Time) {
 	if !now.Before(m.reloadAt) {
 		_ = m.reload(now) // the verifier says what is wrong with them
 	}
+}
+
+func (m *secretMatcher) matches(value string, now time.Time) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refresh(now)
 	return slices.ContainsFunc(m.texts, func(text string) bool {
 		return value == text || len(text) >= minSecretLength && strings.Contains(value, text)
 	})
