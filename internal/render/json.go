@@ -22,12 +22,19 @@ func (p *Printer) JSON(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
+	return p.Encoded(ctx, encoded)
+}
+
+// Encoded is [Printer.JSON] for a value as [term.AppendJSON] returns it. It may
+// change the bytes behind it.
+func (p *Printer) Encoded(ctx context.Context, encoded []byte) error {
 	s := sink{out: p.out}
+	var err error
 	switch {
 	case p.query != nil:
 		err = p.filter(ctx, &s, encoded)
 	case p.format == JSONL:
-		s.buf = append(append(s.buf, encoded...), '\n')
+		s.buf = append(encoded, '\n')
 	default:
 		s.buf = append(indented(s.buf, encoded, ""), '\n')
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
+// maxKeptBuffer is how large a buffer is kept for the next event.
+const maxKeptBuffer = 256 << 10 // bytes
+
 // eventPrinter prints what was received, one line each.
 type eventPrinter struct {
 	out     *command.Output
@@ -30,6 +33,8 @@ type eventPrinter struct {
 	lastIndex    int
 	genuine      int64 // deliveries that were not made up
 	summary      summaryJSON
+
+	buf []byte // of the event before, to be used again
 }
 
 // newEventPrinter returns a printer of what is received from now on.
@@ -53,13 +58,6 @@ type summaryJSON struct {
 	WouldHaveRefused int64  `json:"wouldHaveRefused"`    // of deliveries that were not made up, when observing
 	Received         int64  `json:"received"`            // of them, by this listener; other processes received the rest
 	Forwarded        *int64 `json:"forwarded,omitempty"` // by this listener, counted by target; null if it has none
-}
-
-// receivedJSON is an event as `listen` prints it.
-type receivedJSON struct {
-	view.Event
-	WouldHaveRefused int64 `json:"wouldHaveRefused,omitempty"` // deliveries so far, this one included
-	Of               int64 `json:"of,omitempty"`               // of so many that were not made up
 }
 
 func (p *eventPrinter) print(n listen.Notification) error {
@@ -120,17 +118,32 @@ func (p *eventPrinter) printNotification(n listen.Notification, repeated bool) e
 	case p.out.Machine() && n.Type == listen.Refused:
 		return p.out.Object(view.NewRefused(n.Refused))
 	case p.out.Machine():
-		j := receivedJSON{Event: view.NewEvent(view.MaskEvent(n.Event, p.hide))}
-		j.Type = string(n.Type)
-		if p.wouldRefuse(n.Event) {
-			j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.genuine
-		}
-		return p.out.Object(j)
+		return p.printObject(n)
 	case n.Type == listen.Refused:
 		return p.printRefused(n.Refused)
 	default:
 		return p.printEvent(n, repeated)
 	}
+}
+
+// printObject prints one event as JSON.
+func (p *eventPrinter) printObject(n listen.Notification) error {
+	e := n.Event
+	e.Data = p.hide(e.Data)
+	j := view.NewEvent(e)
+	j.Type = string(n.Type)
+	if p.wouldRefuse(n.Event) {
+		j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.genuine
+	}
+	encoded, err := view.AppendEvent(p.buf[:0], j)
+	if err != nil {
+		return fmt.Errorf("encode event %s: %w", j.ID, err)
+	}
+	p.buf = encoded[:0]
+	if cap(p.buf) > maxKeptBuffer {
+		p.buf = nil
+	}
+	return p.out.Encoded(encoded)
 }
 
 // printEvent prints one event: time, number, tracking number, kind, status, whether it
