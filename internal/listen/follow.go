@@ -25,6 +25,7 @@ type Notification struct {
 	Event      inbox.Event    // of all types but Refused
 	Refused    inbox.Delivery // of Refused: without Header and Body; Seq is 0 if no evidence was kept
 	Unreported int64          // of Refused: how many refusals before this one were not reported, because fn was too slow
+	More       bool           // others follow at once
 }
 
 // Follow calls fn for every row of the inbox behind the one numbered after, in
@@ -38,15 +39,16 @@ type Notification struct {
 // the inbox, unless that is one that goes away by itself.
 //
 // fn is called by one goroutine and may take its time: rows wait in the inbox.
-// Follow rests as long as fn has worked, and then reads up to 128 rows at once:
-// when many come, they are answered first.
+// Follow rests as long as fn has worked, and then reads up to 512 rows, or 1 MiB
+// of them, at once: when many come, they are answered first.
 // Refusals wait in memory; beyond 256 of them they are counted only.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
+	page := make([]inbox.Event, pageSize)
 	for {
 		last, from, began := ctx.Err() != nil, after, time.Now()
-		err := r.readNew(context.WithoutCancel(ctx), &after, last, fn)
+		err := r.readNew(context.WithoutCancel(ctx), page, &after, last, fn)
 		if err != nil && (last || !inbox.IsTemporary(err)) {
 			return err
 		}
@@ -81,24 +83,27 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 }
 
 // readNew calls fn for the rows behind *after and moves it on with each. It
-// reads one page, so that a slow fn does not keep the inbox reading, or page by
-// page to the end.
-func (r *Receiver) readNew(ctx context.Context, after *int64, toEnd bool, fn func(Notification) error) error {
+// reads one page into the memory of page, so that a slow fn does not keep the
+// inbox reading, or page by page to the end.
+func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
-		rows := make([]inbox.Event, 0, pageSize)
+		rows, size := page[:0], 0
 		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize, AsStored: !toEnd}) {
 			if err != nil {
 				return err
 			}
 			rows = append(rows, row)
+			if size += len(row.Raw); size >= pageBytes {
+				break
+			}
 		}
-		for _, row := range rows {
-			if err := fn(Notification{Type: notificationType(row.Mark), Event: row}); err != nil {
+		for i, row := range rows {
+			if err := fn(Notification{Type: notificationType(row.Mark), Event: row, More: i+1 < len(rows)}); err != nil {
 				return err
 			}
 			*after = row.Seq
 		}
-		if !toEnd || len(rows) < pageSize {
+		if !toEnd || len(rows) < pageSize && size < pageBytes {
 			return nil
 		}
 	}

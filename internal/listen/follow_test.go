@@ -79,6 +79,38 @@ func TestFollowTellsWhatArrives(t *testing.T) {
 	})
 }
 
+// Pages are bounded by bytes too, and fn knows which row ends one.
+func TestFollowReadsPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			rows, bytes int // bytes of a row
+			want        []int
+		}{{600, 100, []int{512, 88}}, {5, 600_000, []int{2, 2, 1}}, {2, 2 << 20, []int{1, 1}}} {
+			r := receiver(t, listen.Options{Store: &memory{}})
+			for i := range tt.rows {
+				send(t, r.Handler(), fmt.Sprintf(`[{"eventId":"%d","data":%q}]`, i, strings.Repeat("x", tt.bytes)), "")
+			}
+			for _, last := range []bool{false, true} {
+				pages := []int{0}
+				f := follow(t, r, 0, func(n listen.Notification) error {
+					pages[len(pages)-1]++
+					if !n.More {
+						pages = append(pages, 0)
+					}
+					return nil
+				})
+				if !last {
+					time.Sleep(10 * time.Second)
+				}
+				f.end(t)
+				if got := pages[:len(pages)-1]; !slices.Equal(got, tt.want) {
+					t.Errorf("%d rows of %d bytes: pages of %v; want %v", tt.rows, tt.bytes, got, tt.want)
+				}
+			}
+		}
+	})
+}
+
 // What another process stored is told at once where the store hints at it, else soon.
 func TestFollowTellsWhatOthersStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

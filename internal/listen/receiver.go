@@ -35,7 +35,8 @@ const (
 	retryAfter        = "5"                   // seconds until a sender should try again
 	maxRefusalQueue   = 256                   // refusals that wait to be reported
 	maxQueue          = 8192                  // deliveries that are being stored, or wait for that
-	pageSize          = 128                   // rows read at once by a follower
+	pageSize          = 512                   // rows read at once by a follower
+	pageBytes         = 1 << 20               // and bytes of them, unless the first has more
 	minRest           = 10 * time.Millisecond // of a follower that read something, at least
 	maxRest           = 200 * time.Millisecond
 	pollInterval      = time.Second / 2 // after which a follower checks what other processes stored

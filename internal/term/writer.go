@@ -35,8 +35,13 @@ type Writer struct {
 	terminal bool
 	movable  bool // the cursor may be moved
 	color    bool
-	width    int // columns if the terminal does not tell, 0 if not known either
+	width    int    // columns if the terminal does not tell, 0 if not known either
+	holding  bool   // see Hold
+	held     []byte // what waits for Release
 }
+
+// maxWaiting is how many bytes wait for [Writer.Release] at most.
+const maxWaiting = 64 << 10
 
 // Plain returns a Writer for w, which is not a terminal and has no colour,
 // such as a file.
@@ -98,9 +103,37 @@ func (w *Writer) Printf(format string, args ...any) error {
 	return err
 }
 
+// Hold lets what is written from now on wait until [Writer.Release], 64 KiB of it at
+// most, so that many short lines are one write. A terminal gets each at once.
+func (w *Writer) Hold() {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	w.holding = !w.terminal
+}
+
+// Release ends [Writer.Hold] and writes what waits.
+func (w *Writer) Release() error {
+	w.screen.mu.Lock()
+	defer w.screen.mu.Unlock()
+	w.holding = false
+	return w.writeHeld()
+}
+
+// writeHeld writes what waits. The screen is locked.
+func (w *Writer) writeHeld() error {
+	if len(w.held) > 0 && w.err == nil {
+		_, w.err = w.write(w.held)
+	}
+	w.held = w.held[:0]
+	return w.err
+}
+
 func (w *Writer) flush() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
+	if err := w.writeHeld(); err != nil {
+		return err
+	}
 	_, err := w.put(w.filter.flush(nil))
 	return err
 }
@@ -110,8 +143,22 @@ func (w *Writer) put(p []byte) (int, error) {
 	if w.err != nil || len(p) == 0 {
 		return 0, w.err
 	}
-	var n int
-	var err error
+	if !w.holding || len(w.held)+len(p) > maxWaiting {
+		if err := w.writeHeld(); err != nil {
+			return 0, err
+		}
+	}
+	if w.holding && len(p) <= maxWaiting {
+		w.held = append(w.held, p...)
+		return len(p), nil
+	}
+	n, err := w.write(p)
+	w.err = err
+	return n, err
+}
+
+// write writes p now, or returns why it can't be written.
+func (w *Writer) write(p []byte) (n int, err error) {
 	if w.terminal {
 		n, err = w.screen.put(w.w, p)
 	} else {
@@ -120,8 +167,7 @@ func (w *Writer) put(p []byte) (int, error) {
 	if err == nil && n < len(p) {
 		err = io.ErrShortWrite
 	}
-	w.err = closedError(err)
-	return n, w.err
+	return n, closedError(err)
 }
 
 // closedError returns err as [ErrClosed] if that is what it means.

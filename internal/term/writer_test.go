@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -138,5 +139,73 @@ func TestWritesOfSeveralGoroutinesStayWhole(t *testing.T) {
 		if line != "a line with words\n" {
 			t.Fatalf("line %q", line)
 		}
+	}
+}
+
+// writes collects what is written, a write each.
+type writes []string
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
+func TestHold(t *testing.T) {
+	line, long := strings.Repeat("x", maxWaiting/4), strings.Repeat("y", maxWaiting+1)
+	var out writes
+	w := Plain(&out)
+	write := func(texts ...string) {
+		t.Helper()
+		for _, s := range texts {
+			if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
+				t.Errorf("Write of %d bytes: %d, %v", len(s), n, err)
+			}
+		}
+	}
+	w.Hold()
+	write("a", "b")
+	w.Hold()
+	write(line, line, line, line, "c", long, "d")
+	if err := w.Release(); err != nil {
+		t.Error(err)
+	}
+	write("e")
+	if err := w.Release(); err != nil {
+		t.Error(err)
+	}
+	if want := (writes{"ab" + line + line + line, line + "c", long, "d", "e"}); !slices.Equal(out, want) {
+		t.Errorf("%d writes; want %d", len(out), len(want))
+	}
+	// A terminal gets all at once, and Close writes what waits.
+	for terminal, want := range map[bool]writes{true: {"a", "b"}, false: {"ab"}} {
+		var out writes
+		io := New(nil, &out, &out, Facts{OutTerminal: terminal})
+		io.Out.Hold()
+		for _, s := range []string{"a", "b"} {
+			if err := io.Out.Printf("%s", s); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := io.Close(); err != nil || !slices.Equal(out, want) {
+			t.Errorf("terminal %v: %q, %v; want %q", terminal, out, err, want)
+		}
+	}
+}
+
+func TestHoldReportsAFailedWrite(t *testing.T) {
+	r, pipe := io.Pipe()
+	_ = r.Close()
+	w := Plain(pipe)
+	w.Hold()
+	if _, err := w.Write([]byte("a")); err != nil {
+		t.Errorf("held: %v", err)
+	}
+	for range 2 {
+		if err := w.Release(); !errors.Is(err, ErrClosed) {
+			t.Errorf("Release: %v; want ErrClosed", err)
+		}
+	}
+	if _, err := w.Write([]byte("b")); !errors.Is(err, ErrClosed) {
+		t.Errorf("after it: %v; want ErrClosed", err)
 	}
 }

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -62,7 +63,14 @@ type summaryJSON struct {
 
 func (p *eventPrinter) print(n listen.Notification) error {
 	repeated := !p.count(n)
-	if err := p.printNotification(n, repeated); err != nil {
+	if n.More {
+		p.out.Out().Hold()
+	}
+	err := p.printNotification(n, repeated)
+	if err != nil || !n.More {
+		err = cmp.Or(err, p.out.Out().Release())
+	}
+	if err != nil {
 		return err
 	}
 	if p.exitAfter > 0 && p.summary.Events >= p.exitAfter {
