@@ -281,10 +281,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	c.appendBatch()
 	rows := c.ofKind(kindNew, c.order)
 	c.tally.New += int64(len(rows))
-	added, err := c.insert(ctx, t, rows)
-	if err == nil && added != int64(len(rows)) {
-		return errNotNew
-	}
+	err = c.insert(ctx, t, rows)
 	if err == nil {
 		err = c.forgetErased(ctx, t, rows)
 	}
@@ -302,18 +299,24 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	return err
 }
 
-// insert inserts rows, and returns how many of them were new.
-func (c *chunk) insert(ctx context.Context, t *tx, rows []int) (added int64, err error) {
-	all := func(args []any, n int) []any {
+// insert inserts rows. The error is errNotNew if one of them is known.
+func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
+	values := func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
 		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
 	}
-	if t.w.engine.Arrays {
-		return c.s.d.sql.rows.exec(ctx, t, len(rows), all)
+	if t.w.engine.Load != nil && len(rows) > 0 {
+		columns := []string{"id", "account_id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
+		err := t.w.engine.Load(ctx, t.direct(), "rows", columns, len(rows), values)
+		if errors.Is(err, ErrDuplicate) {
+			err = errNotNew
+		}
+		return err
 	}
+	added := int64(0)
 	args := make([]any, 0, widths[0]*8)
-	err = inWidths(len(rows), func(from, to, w int) error {
+	err := inWidths(len(rows), func(from, to, w int) error {
 		query, part := c.s.d.sql.rows.query[w], rows[from:to]
 		args = args[:0]
 		if c.consecutive(part) {
@@ -326,14 +329,17 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) (added int64, err
 			}
 		} else {
 			for n := range part {
-				args = all(args, from+n)
+				args = values(args, from+n)
 			}
 		}
 		n, err := t.exec(ctx, query, args...)
 		added += n
 		return err
 	})
-	return added, err
+	if err == nil && added != int64(len(rows)) {
+		err = errNotNew
+	}
+	return err
 }
 
 // consecutive reports whether rows follow each other line by line in one file, and

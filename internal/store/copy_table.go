@@ -160,10 +160,11 @@ func (c *tableCopy) write(ctx context.Context, at span, rows [][]any, replace bo
 				}
 			}
 		}
-		if load := c.to.engine.Upkeep.Load; load != nil && len(rows) > 0 {
-			return load(ctx, t.direct(), c.name, c.names(), rows)
+		fill := func(args []any, i int) []any { return append(args, rows[i]...) }
+		if load := c.to.engine.Load; load != nil && len(rows) > 0 {
+			return load(ctx, t.direct(), c.name, c.names(), len(rows), fill)
 		}
-		_, err := c.insert.exec(ctx, t, len(rows), func(args []any, i int) []any { return append(args, rows[i]...) })
+		_, err := c.insert.exec(ctx, t, len(rows), fill)
 		return err
 	})
 }

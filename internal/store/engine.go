@@ -37,6 +37,11 @@ type Engine struct {
 	// Arrays says that statements take arrays, so that one adds any number of rows.
 	Arrays bool
 
+	// Load adds n new rows to a table in the transaction of conn; fill appends the values
+	// of one of them. The error is [ErrDuplicate] if a key is there already: the
+	// transaction is then rolled back. Nil where INSERT is as fast.
+	Load func(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error
+
 	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
 	// called again. Nil for a database that only calls it.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error

@@ -50,6 +50,9 @@ func (claimError) Is(target error) bool {
 	return target == ledger.ErrNotClaimed || target == inbox.ErrNotClaimed
 }
 
+// ErrDuplicate is the error of [Engine.Load] for a key that is there already.
+var ErrDuplicate = errors.New("a row with the same key is there")
+
 var errClosed = errors.New("store is closed")
 
 // Error is a failure that the store's file or its disk is the cause of. It

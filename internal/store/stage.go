@@ -77,6 +77,7 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	}
 	s := &staging{d: d, owner: owner, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
 	s.run.Plan.Files = slices.Clone(plan.Files)
+	s.expectKnown = d.engine.Load != nil // first: a key that is there is an error in the server's log
 	d.mu.Lock()
 	d.stagings[s] = true
 	d.mu.Unlock()

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
 )
 
 // Upkeep is what the commands about the store itself need of a database, in ways of
@@ -47,9 +46,6 @@ type Upkeep struct {
 
 	// Tables lists those that a name stands for, where it is not that of a table.
 	Tables map[string][]string
-
-	// Load adds rows to a table in the transaction of conn. Nil where INSERT is as fast.
-	Load func(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error
 }
 
 // LastNumber is the last number that a database gave to a column.

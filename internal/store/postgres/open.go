@@ -80,6 +80,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Last:        e.writer.takeLast,
 		KeepsTexts:  true,
 		Arrays:      true,
+		Load:        load,
 	}), nil
 }
 

@@ -20,7 +20,7 @@ import (
 func (e *engine) upkeep(writable bool) store.Upkeep {
 	u := store.Upkeep{
 		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
-		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber, Load: e.load,
+		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber,
 		BeginCopy: beginCopy, FinishCopy: finishCopy, Unfinished: e.unfinished,
 		Tables: map[string][]string{"deliveries": {"delivery_bytes", "delivery_records"}},
 	}
@@ -245,16 +245,17 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return err
 }
 
-// load is for [store.Upkeep].
-func (e *engine) load(ctx context.Context, conn *sql.Conn, table string, columns []string, rows [][]any) error {
+// load is for [store.Engine].
+func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
 	return conn.Raw(func(c any) error {
 		pg := c.(*stdlib.Conn).Conn() //nolint:forcetypeassert // of our driver
 		if table != "deliveries" {
-			return loadTable(ctx, pg, table, columns, rows)
+			return loadTable(ctx, pg, table, columns, n, fill)
 		}
 		header, body := slices.Index(columns, "header"), slices.Index(columns, "body")
 		var records, bytes [][]any
-		for _, row := range rows {
+		for i := range n {
+			row := fill(nil, i)
 			record := append(slices.Clone(row), nil)
 			if body, ok := row[body].([]byte); ok {
 				header, _ := row[header].([]byte)
@@ -264,11 +265,16 @@ func (e *engine) load(ctx context.Context, conn *sql.Conn, table string, columns
 			records = append(records, without(record, header, body))
 		}
 		names := without(append(slices.Clone(columns), "bytes"), header, body)
-		if err := loadTable(ctx, pg, "delivery_records", names, records); err != nil {
+		if err := loadTable(ctx, pg, "delivery_records", names, len(records), of(records)); err != nil {
 			return err
 		}
-		return loadTable(ctx, pg, "delivery_bytes", []string{"seq", "header", "body"}, bytes)
+		return loadTable(ctx, pg, "delivery_bytes", []string{"seq", "header", "body"}, len(bytes), of(bytes))
 	})
+}
+
+// of returns what appends the values of one of the rows.
+func of(rows [][]any) func([]any, int) []any {
+	return func(args []any, i int) []any { return append(args, rows[i]...) }
 }
 
 // without returns all but the elements at two places.
@@ -286,13 +292,20 @@ func without[T any](all []T, a, b int) []T {
 var partitioned = map[string]string{"batch_answers": "batch_id", "answer_versions": "id", "delivery_bytes": "seq"}
 
 // loadTable adds rows, which are in the order of their numbers.
-func loadTable(ctx context.Context, pg *pgx.Conn, table string, columns []string, rows [][]any) error {
-	if number := partitioned[table]; number != "" && len(rows) > 0 {
-		last := rows[len(rows)-1][slices.Index(columns, number)]
+func loadTable(ctx context.Context, pg *pgx.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
+	if number := partitioned[table]; number != "" && n > 0 {
+		last := fill(nil, n-1)[slices.Index(columns, number)]
 		if _, err := pg.Exec(ctx, "SELECT add_partitions($1, $2)", table, last); err != nil {
 			return err
 		}
 	}
-	_, err := pg.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromRows(rows))
+	args := make([]any, 0, len(columns))
+	_, err := pg.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+		args = fill(args[:0], i)
+		return args, nil
+	}))
+	if sqlState(err) == "23505" { // unique_violation
+		err = store.ErrDuplicate
+	}
 	return err
 }
