@@ -3,8 +3,8 @@
 // encoding/json folds the names of members, keeps the last of two with one
 // name, and replaces what is not UTF-8.
 //
-// Except for [ParsePointer] and [Escape], functions may panic if their text is
-// not valid JSON: check it with [json.Valid] first.
+// Except for [Valid], [ParsePointer] and [Escape], functions may panic if their text is
+// not valid JSON: check it with [Valid] first.
 package jsonscan
 
 import (

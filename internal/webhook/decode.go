@@ -47,7 +47,7 @@ func Decode(body []byte) Batch {
 	if len(body) == 0 {
 		return unreadable(body, "the body is empty")
 	}
-	if !json.Valid(body) {
+	if !jsonscan.Valid(body) {
 		return unreadable(body, syntax(body))
 	}
 	start := jsonscan.SkipSpace(body, 0)
@@ -55,17 +55,20 @@ func Decode(body []byte) Batch {
 	switch body[start] {
 	case '{':
 		b.Single = true
-		b.add(jsonscan.Whole(body), 0)
+		b.add(body, start, 0)
 	case '[':
 		n := 0
-		for e := range jsonscan.Values(body, start) {
+		end := jsonscan.Each(body, start, func(_ []byte, _, at int) int {
 			if n == maxElements(len(body)) {
-				return unreadable(body, fmt.Sprintf("more than %d elements", n))
+				return -1
 			}
-			b.add(e, n)
 			n++
-		}
-		if n == 0 {
+			return b.add(body, at, n-1)
+		})
+		switch {
+		case end < 0:
+			return unreadable(body, fmt.Sprintf("more than %d elements", n))
+		case n == 0:
 			return unreadable(body, "the array is empty")
 		}
 	default:
@@ -78,21 +81,22 @@ func unreadable(body []byte, why string) Batch {
 	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
 }
 
-// add adds e as an event, or as a fragment if it is not one.
-func (b *Batch) add(e jsonscan.Value, index int) {
-	odd := Fragment{Index: index, Offset: e.At, Length: len(e.Raw)}
-	switch {
-	case e.Raw[0] != '{':
-		odd.Anomaly = notObject
-	case e.Depth > MaxDepth:
-		odd.Anomaly = fmt.Sprintf("nested deeper than %d levels", MaxDepth)
-	default:
-		ev := decodeEvent(e.Raw)
-		ev.Index, ev.Offset = index, e.At
-		b.Events = append(b.Events, ev)
-		return
+// add adds the value that begins at i as an event, or as a fragment if it is not
+// one, and returns the offset behind it.
+func (b *Batch) add(body []byte, i, index int) (end int) {
+	if body[i] != '{' {
+		end, _ := jsonscan.SkipValue(body, i)
+		b.Fragments = append(b.Fragments, Fragment{Index: index, Offset: i, Length: end - i, Anomaly: notObject})
+		return end
 	}
-	b.Fragments = append(b.Fragments, odd)
+	e, depth := decodeEvent(body, i)
+	e.Index = index
+	if depth > MaxDepth {
+		b.Fragments = append(b.Fragments, Fragment{Index: index, Offset: i, Length: e.Length, Anomaly: fmt.Sprintf("nested deeper than %d levels", MaxDepth)})
+	} else {
+		b.Events = append(b.Events, e)
+	}
+	return i + e.Length
 }
 
 // syntax returns why body is not JSON.

@@ -78,6 +78,52 @@ func uuid(s string) ([]byte, bool) {
 	return key, err == nil
 }
 
+// member is a member of an object that is wanted.
+type member struct {
+	name    string
+	raw     []byte   // its first value; nil if there is none
+	torn    bool     // it has another value too
+	members []member // that are wanted of it if it is an object
+}
+
+// readMembers reads the wanted members of the object that begins at i. Each byte
+// is read once. It returns the offset behind the object, and its depth.
+func readMembers(b []byte, i int, wanted []member) (end, depth int) {
+	end = jsonscan.Each(b, i, func(name []byte, _, at int) int {
+		var m *member
+		for k := range wanted {
+			if (jsonscan.Value{Name: name}).Named(wanted[k].name) {
+				m = &wanted[k]
+				break
+			}
+		}
+		var end, below int
+		if m != nil && m.members != nil && b[at] == '{' {
+			end, below = readMembers(b, at, m.members)
+		} else {
+			end, below = jsonscan.SkipValue(b, at)
+		}
+		depth = max(depth, below)
+		switch raw := b[at:end:end]; {
+		case m == nil:
+		case m.raw == nil:
+			m.raw = raw
+		case !bytes.Equal(m.raw, raw):
+			m.torn = true
+		}
+		return end
+	})
+	return end, depth + 1
+}
+
+// forget makes all that was read absent.
+func (m *member) forget() {
+	m.raw, m.torn = nil, false
+	for i := range m.members {
+		m.members[i].forget()
+	}
+}
+
 // fieldReader reads fields of objects and collects anomalies.
 type fieldReader struct {
 	anomalies []string
@@ -85,33 +131,15 @@ type fieldReader struct {
 
 func (r *fieldReader) note(words string) { r.anomalies = append(r.anomalies, words) }
 
-// pick returns the values of those members of an object, nil where there is
-// none. A name with two different values counts as absent, as either could be
+// noteTorn makes members absent that have two different values: either could be
 // the right one.
-func (r *fieldReader) pick(obj []byte, names ...string) [][]byte {
-	values := make([][]byte, len(names))
-	if len(obj) == 0 || obj[0] != '{' {
-		return values
-	}
-	var torn uint64 // bit i: names[i] contradicts itself
-	for m := range jsonscan.Values(obj, 0) {
-		for i, want := range names {
-			switch {
-			case !m.Named(want):
-			case values[i] == nil:
-				values[i] = m.Raw
-			case !bytes.Equal(values[i], m.Raw):
-				torn |= 1 << i
-			}
+func (r *fieldReader) noteTorn(members []member) {
+	for i := range members {
+		if m := &members[i]; m.torn {
+			m.forget()
+			r.note(m.name + " appears twice with different values")
 		}
 	}
-	for i, name := range names {
-		if torn&(1<<i) != 0 {
-			values[i] = nil
-			r.note(name + " appears twice with different values")
-		}
-	}
-	return values
 }
 
 // text returns the text of a scalar member, empty if it is absent or null.
@@ -162,39 +190,51 @@ func (r *fieldReader) literal(name string, raw []byte) string {
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {
 	start := jsonscan.SkipSpace(raw, 0)
-	if start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
+	if start == len(raw) || raw[start] != '{' || !jsonscan.Valid(raw) {
 		return Event{Length: len(raw), Raw: raw, Anomaly: notObject}
 	}
-	return decodeEvent(raw[start:])
+	raw = raw[start:]
+	e, _ := decodeEvent(raw, 0)
+	e.Raw, e.Length = raw, len(raw)
+	return e
 }
 
-// decodeEvent reads an object that is known to be valid and begins raw.
-func decodeEvent(raw []byte) Event {
-	var r fieldReader
-	top := r.pick(raw, "eventId", "event", "eventTime", "data")
-	id, data := top[0], top[3]
-	e := Event{
-		Length: len(raw),
-		Raw:    raw,
-		ID:     r.id(id),
-		Kind:   r.text("event", top[1]),
-		Time:   r.text("eventTime", top[2]),
-		Data:   data,
+// decodeEvent reads the object that begins at i in valid JSON. It returns its
+// depth too.
+func decodeEvent(b []byte, i int) (e Event, depth int) {
+	detail := [...]member{{name: "trackingNumber"}}
+	summary := [...]member{{name: "trackingNumber"}, {name: "status"}, {name: "statusLabel"}, {name: "latestEvent"}}
+	data := [...]member{
+		{name: "trackingNumber"}, {name: "status"}, {name: "statusTrack"}, {name: "routerId"},
+		{name: "summary", members: summary[:]}, {name: "detail", members: detail[:]},
 	}
-	if data != nil && data[0] != '{' && data[0] != 'n' {
+	top := [...]member{{name: "eventId"}, {name: "event"}, {name: "eventTime"}, {name: "data", members: data[:]}}
+	end, depth := readMembers(b, i, top[:])
+	var r fieldReader
+	r.noteTorn(top[:])
+	e = Event{
+		Offset: i,
+		Length: end - i,
+		Raw:    b[i:end:end],
+		ID:     r.id(top[0].raw),
+		Kind:   r.text("event", top[1].raw),
+		Time:   r.text("eventTime", top[2].raw),
+		Data:   top[3].raw,
+	}
+	if e.Data != nil && e.Data[0] != '{' && e.Data[0] != 'n' {
 		r.note("data is not an object")
 	}
-	own := r.pick(data, "trackingNumber", "status", "statusTrack", "routerId", "summary", "detail")
-	summary := r.pick(own[4], "trackingNumber", "status", "statusLabel", "latestEvent")
-	detail := r.pick(own[5], "trackingNumber")
-	e.TrackingNumber = r.text("trackingNumber", first(own[0], summary[0], detail[0]))
-	e.Status = r.literal("status", first(own[1], summary[1]))
-	e.StatusTrack = r.text("statusTrack", own[2])
-	e.RouterID = r.text("routerId", own[3])
-	e.StatusLabel = r.text("statusLabel", summary[2])
-	e.LatestEvent = r.text("latestEvent", summary[3])
+	r.noteTorn(data[:])
+	r.noteTorn(summary[:])
+	r.noteTorn(detail[:])
+	e.TrackingNumber = r.text("trackingNumber", first(data[0].raw, summary[0].raw, detail[0].raw))
+	e.Status = r.literal("status", first(data[1].raw, summary[1].raw))
+	e.StatusTrack = r.text("statusTrack", data[2].raw)
+	e.RouterID = r.text("routerId", data[3].raw)
+	e.StatusLabel = r.text("statusLabel", summary[2].raw)
+	e.LatestEvent = r.text("latestEvent", summary[3].raw)
 	e.Anomaly = strings.Join(r.anomalies, "; ")
-	return e
+	return e, depth
 }
 
 // first returns the first value that is there and not null.
