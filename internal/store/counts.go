@@ -88,10 +88,12 @@ type trackingCount struct {
 func (l *lister) readCounts(ctx context.Context) (err error) {
 	query := "SELECT run_id, status_id, carrier, transit_days, trackings, seen FROM tracking_counts WHERE account_id = $1 AND trackings > 0"
 	var all, taken int64
+	l.onlyRows = true
 	err = l.d.each(ctx, func(s scanner) error {
 		c := trackingCount{countKey: countKey{account: l.account}}
 		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &c.seen)
 		all += c.trackings
+		l.onlyRows = l.onlyRows && c.run != 0
 		if l.mayTake(c) {
 			l.counts = append(l.counts, c)
 			taken += c.trackings

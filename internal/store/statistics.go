@@ -155,39 +155,67 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == l.f.Run }); i >= 0 {
 		low, high = l.runs[i].first, min(high, l.runs[i].last)
 	}
-	type present struct {
-		run                  int64
-		carrier, state, kind string
+	spans, err := l.unacceptedSpans(ctx, low, high)
+	if err == nil {
+		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
+			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), l.account, low, high)
 	}
-	counts := map[present]int64{}
-	err := l.d.each(ctx, func(s scanner) error {
-		var p present
-		var row int64
-		err := s.Scan(&row, &p.carrier, &p.state, &p.kind)
-		if r := l.runAt(row); r != nil {
-			p.run = r.id
-		}
-		counts[p]++
-		return err
-	}, `SELECT r.id, r.carrier, r.present, CASE r.present WHEN 'rejected' THEN `+rejection+` ELSE '' END FROM
-		(SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
-			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')
-		UNION ALL SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state FROM batches b
-			CROSS JOIN rows r WHERE r.id BETWEEN b.first_row AND b.last_row AND +r.batch_id = b.id
-			AND b.state <> 'accepted' AND b.first_row <= $3 AND b.last_row >= $2 AND r.state IS NULL) AS r
-		WHERE +r.account_id = $1 AND +r.id BETWEEN $2 AND $3 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id)`, l.account, low, high)
-	for p, n := range counts {
-		if !l.mayTake(trackingCount{countKey: countKey{carrier: p.carrier}}) {
-			continue
-		}
-		g := l.group(p.run, 0, p.carrier, ledger.UnknownTransit)
-		g.State = ledger.Accepted
-		groups.add(g, -n)
-		if g.State, g.Superseded, g.Dismissed = ledger.State(p.state), p.kind == "superseded", p.kind == "dismissed"; !l.f.Unreported {
-			groups.add(g, n)
+	for _, s := range spans {
+		if err == nil {
+			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state AS present FROM rows r CROSS JOIN batches b
+				WHERE r.id BETWEEN $2 AND $3 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), l.account, s.first, s.last)
 		}
 	}
 	return err
+}
+
+// countByState returns the query that counts those of rows $2 to $3 of account $1 of which
+// nothing is known, by the first row of their run, carrier and state.
+func countByState(rows string) string {
+	return "SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present, CASE r.present WHEN 'rejected' THEN " + rejection + " ELSE '' END, COUNT(*) FROM (" + rows + `) AS r
+		WHERE +r.account_id = $1 AND +r.id BETWEEN $2 AND $3 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
+}
+
+// moveToState returns what reads a line of countByState.
+func (l *lister) moveToState(groups groupCounts) func(scanner) error {
+	return func(s scanner) error {
+		var first, run, n int64
+		var carrier, state, kind string
+		err := s.Scan(&first, &carrier, &state, &kind, &n)
+		if r := l.runAt(first); r != nil {
+			run = r.id
+		}
+		if err != nil || !l.mayTake(trackingCount{countKey: countKey{carrier: carrier}}) {
+			return err
+		}
+		g := l.group(run, 0, carrier, ledger.UnknownTransit)
+		g.State = ledger.Accepted
+		groups.add(g, -n)
+		if g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"; !l.f.Unreported {
+			groups.add(g, n)
+		}
+		return nil
+	}
+}
+
+// spanGap is how many rows between two ranges are read rather than asking twice.
+const spanGap = 10_000
+
+// unacceptedSpans returns the ranges between two rows in which those of batches that are not
+// accepted are. Within numbers that it knows, the planner reads these rows alone.
+func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []rowRun, err error) {
+	err = l.d.each(ctx, func(s scanner) error {
+		var next rowRun
+		err := s.Scan(&next.first, &next.last)
+		next.first, next.last = max(next.first, low), min(next.last, high)
+		if end := len(spans) - 1; end >= 0 && next.first <= spans[end].last+spanGap {
+			spans[end].last = max(spans[end].last, next.last)
+		} else {
+			spans = append(spans, next)
+		}
+		return err
+	}, "SELECT first_row, last_row FROM batches WHERE state <> 'accepted' AND rows > 0 AND first_row <= $2 AND last_row >= $1 ORDER BY first_row", low, high)
+	return spans, err
 }
 
 // CountByStatus counts trackings, see [ledger.Statistics].

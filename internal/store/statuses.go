@@ -142,6 +142,7 @@ type lister struct {
 	final    []int64                      // those of what was delivered
 	counts   []trackingCount              // those that the filter may take
 	dense    bool                         // the filter takes many trackings by their status
+	onlyRows bool                         // of the account nothing is known but of its rows
 }
 
 // rowRun is the range of the rows of a run.
@@ -374,6 +375,9 @@ func (l *lister) whereUnheld() string {
 	}
 	if l.f.ReferIDs != nil {
 		condition += " AND " + l.referIDs("s.refer_id")
+	}
+	if l.onlyRows {
+		return condition + " AND " + unheldOfRows(account)
 	}
 	return condition + " AND " + unheld(account)
 }

@@ -160,10 +160,16 @@ const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 // number that the account does not hold: neither as a row, nor as what was learnt
 // of the number, or its routerId, since.
 func unheld(account string) string {
+	return unheldNumber(account, "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = "+account+" AND o.folded = s.folded AND o.refer_id <> '') AND")
+}
+
+// unheldOfRows is unheld for an account of which nothing is known but of its rows.
+func unheldOfRows(account string) string { return unheldNumber(account, "") }
+
+func unheldNumber(account, alsoSeen string) string {
 	return `NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
 		(s.refer_id <> '' OR
-		NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND
-		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = ` + account + ` AND o.folded = s.folded AND o.refer_id <> '') AND
+		NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND ` + alsoSeen + `
 		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
 }
 
