@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,9 @@ the first command that writes creates it.`,
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			sql, err := postgres.SchemaSQL(schema, role)
+			if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
+				return command.Usagef(refused.Hint, "--schema: %v", refused)
+			}
 			if err != nil {
 				return err
 			}

@@ -149,6 +149,8 @@ func TestServersThatRefuse(t *testing.T) {
 	wantKind(t, err, store.ErrEncoding, "LATIN1")
 	_, err = connectTo(t, at+"/missing", &access{})
 	wantKind(t, err, store.ErrNoDatabase, `"missing"`)
+	_, err = connectTo(t, at+"/template0", &access{})
+	wantKind(t, err, store.ErrUnreachable, "not currently accepting connections")
 
 	if err := s.WriteFile("pg_hba.conf", []byte("local all all trust\nhost waybill waybill 127.0.0.1/32 scram-sha-256\n")); err != nil {
 		t.Fatal(err)

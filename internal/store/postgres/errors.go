@@ -70,16 +70,17 @@ func sqlState(err error) string {
 
 // kindOf returns the kind of err, nil if it is not about the server.
 func kindOf(err error) error {
+	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	if code := sqlState(err); len(code) == 5 {
-		if k, ok := kinds[code]; ok {
-			return k
+		k := cmp.Or(kinds[code], kinds[code[:2]])
+		if k == nil && isConnecting {
+			k = store.ErrUnreachable // the server lets nobody in
 		}
-		return kinds[code[:2]]
+		return k
 	}
 	if r, ok := errors.AsType[refusal](err); ok {
 		return r.kind
 	}
-	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	switch {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrStandbyConnection):
 		return store.ErrReadOnly

@@ -158,8 +158,11 @@ func migrationText(schema string, steps []string, version int) string {
 
 // SchemaSQL returns the SQL that makes the store's tables in a schema, for whoever
 // administers the database, and that lets role use them. An empty role gets no
-// rights.
+// rights. The error for a schema that a target can't name is a [*TargetError].
 func SchemaSQL(schema, role string) (string, error) {
+	if !isSchemaName(schema) {
+		return "", errSchemaName
+	}
 	steps, err := migrations()
 	if err != nil {
 		return "", err

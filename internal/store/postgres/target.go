@@ -38,6 +38,11 @@ type TargetError struct {
 	Hint    string
 }
 
+var errSchemaName = &TargetError{
+	"the schema's name is not allowed",
+	"use at most 63 small letters, digits and underscores, a letter first, such as waybill; not pg_ at the beginning",
+}
+
 func (e *TargetError) Error() string { return e.Message }
 
 // parameters lists what a URL may set, besides its user, hosts and database, in
@@ -152,9 +157,17 @@ func optionValue(text, name, variable string) (value, setter string) {
 	return os.Getenv(variable), variable
 }
 
-// wrongOption says which option or variable has a value that the driver does not take;
-// empty if none has.
+// wrongOption says which parameter is not supported, or which option or variable has a
+// value that the driver does not take; empty for none. A word without a value may be a
+// part of a password.
 func wrongOption(text string) string {
+	if u, err := url.Parse(text); err == nil {
+		for name, values := range u.Query() {
+			if !slices.Contains(parameters, name) && values[0] != "" {
+				return fmt.Sprintf("parameter %q of the URL is not supported", name)
+			}
+		}
+	}
 	for _, o := range options {
 		value, setter := optionValue(text, o.name, o.variable)
 		if value != "" && o.pattern != "" && !regexp.MustCompile("^("+o.pattern+")$").MatchString(value) {
@@ -245,7 +258,7 @@ func (t *Target) takeParameters() error {
 	}
 	t.config.RuntimeParams = sent
 	if !isSchemaName(t.schema) {
-		return &TargetError{"the schema's name is not allowed", "use small letters, digits and underscores, such as schema=waybill"}
+		return errSchemaName
 	}
 	return nil
 }

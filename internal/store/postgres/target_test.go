@@ -46,6 +46,8 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"", "", "service=team", "no such service: stat " + filepath.Join(home, ".pg_service.conf") + ": "},
 		{"", "", "postgres:///d?sslmode=always", `sslmode is "always", and takes disable, `},
 		{"", "", "postgres://db.example/?sslmode=verify-full&sslrootcert=" + gone, "sslrootcert: open " + gone + ": "},
+		{"", "", "postgres:///d?search_path=a", `parameter "search_path" of the URL is not supported`},
+		{"", "", "postgres:///d?schema=Upper", "the schema's name is not allowed"},
 		{"", "", "postgres:///d?connect_timeout=x", `connect_timeout is "x", and takes a number of seconds`},
 	} {
 		t.Run(tt.want, func(t *testing.T) {
