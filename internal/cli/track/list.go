@@ -298,11 +298,14 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
 // explainEmpty says that nothing matches, and what there is.
 func (l *listing) explainEmpty(ctx context.Context) error {
 	why, next, err := l.whyEmpty(ctx)
-	if err == nil {
-		l.call.IO.Note("%s", why)
+	if err != nil {
+		return err
+	}
+	l.call.IO.Note("%s", why)
+	if next != "" {
 		l.call.IO.Next(next)
 	}
-	return err
+	return nil
 }
 
 // whyEmpty returns why nothing matches, with what there is, and the command that shows
