@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -29,9 +28,6 @@ func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(),
 func spareReady(cmd *cobra.Command, sources config.Sources) error {
 	for _, flag := range []string{"ready-file", "ui-file"} {
 		path := valueOf(cmd, flag)
-		if path == StdinName {
-			return Usagef(fmt.Sprintf("omit --%[1]s to have the URL printed only; --%[1]s ./- writes a file of that name", flag), "--%s - is not a file name", flag)
-		}
 		if path == "" {
 			continue
 		}
@@ -43,6 +39,9 @@ func spareReady(cmd *cobra.Command, sources config.Sources) error {
 }
 
 func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
+	if path == StdinName {
+		return NoFile("--" + flag + " ")
+	}
 	there, err := os.Stat(path)
 	exists := err == nil
 	if exists && !there.Mode().IsRegular() {
@@ -77,6 +76,12 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 		return Usagef("use another file name, or remove that file", "--html %s is a file that is not HTML", path)
 	}
 	return nil
+}
+
+// NoFile says that "-", after the flag that has it, names no file and is not standard
+// output there.
+func NoFile(flag string) error {
+	return Usagef("use the name of a file; "+flag+"./- is one", "%s%s is not a file name", flag, StdinName)
 }
 
 // valueOf returns the value of a flag; empty if the command has none of that name.

@@ -52,6 +52,9 @@ status 2.`,
 }
 
 func runBackup(ctx context.Context, c *command.Call, file string, force bool) error {
+	if file == command.StdinName {
+		return command.NoFile("")
+	}
 	place, isServer, err := c.StorePlace()
 	if err != nil {
 		return err

@@ -156,6 +156,9 @@ func (o *eraseOptions) check() error {
 	case strings.Join(append(o.ReferIDs, o.Numbers...), "") == "" && n > 0:
 		return command.Usagef("remove the empty value; an unset shell variable may be the cause", "a name is empty")
 	}
+	if o.Receipt == command.StdinName {
+		return command.NoFile("--receipt ")
+	}
 	if o.Receipt != "" {
 		if _, err := os.Lstat(o.Receipt); !errors.Is(err, fs.ErrNotExist) {
 			return command.Usagef("use another file", "%s exists", o.Receipt)
