@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 )
 
@@ -19,6 +20,13 @@ func TestFailoverIsNoted(t *testing.T) {
 		notes = nil
 		d, err := openAt(t, url, Options{Note: func(text string) { notes = append(notes, text) }})
 		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := d.Stage(t.Context(), ledger.Plan{Account: "https://api.example.test", Files: []string{"-"}, Mode: ledger.Async, BatchSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Discard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.TrustKey(t.Context(), "https://api.example.test", "key"); err != nil {

@@ -46,7 +46,6 @@ type writer struct {
 
 	newest      int  // version of the schema that this program can write
 	isFirst     bool // the next transaction is the first one of its connection
-	isNewOwner  bool // or that of an owner
 	predecessor string
 	identity    string      // of the store; empty until it was read
 	owner       string      // of the transaction under way
@@ -104,12 +103,10 @@ func (w *writer) pooled() error {
 
 // begin begins a transaction. The error is errFenced if this process had no row any more.
 func (w *writer) begin(ctx context.Context, c *pgconn.PgConn) error {
-	had, _ := w.engine.owners.own()
 	name, err := w.engine.owners.register(ctx, c)
 	if err != nil {
 		return err
 	}
-	w.isNewOwner = w.isNewOwner || name != had
 	sent := uptime()
 	results, err := ask(ctx, c, w.beginning(name))
 	if err == nil {
@@ -151,7 +148,7 @@ func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result
 		return w.lost
 	}
 	w.engine.clock.observe(sent, uptime(), shown)
-	w.owner, w.number, w.isFirst, w.isNewOwner = name, number, false, false
+	w.owner, w.number, w.isFirst = name, number, false
 	return nil
 }
 
@@ -174,7 +171,7 @@ func (w *writer) beginning(name string) string {
 			"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '" + name + "'), -1), " +
 			thisBackend + "; COMMIT; "
 	}
-	if w.isNewOwner {
+	if name != w.lastOwner {
 		once = "UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline + "; " + fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d); ",
 			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce)
 	}
