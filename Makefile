@@ -78,13 +78,17 @@ lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 fmt: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## format the sources
 	$(BIN)/golangci-lint fmt
 
+# A package's targets share one binary: to link it takes longer than most of them.
 fuzz: ## run every fuzz target for FUZZTIME (30s)
-	@list=$$(go test -list '^Fuzz' ./...) || { echo "$$list"; exit 1; }; \
-	targets=$$(echo "$$list" | awk '/^Fuzz/ { name[n++] = $$1 } /^ok/ { for (i = 0; i < n; i++) print $$2, name[i]; n = 0 }'); \
-	[ -n "$$targets" ] || { echo "make fuzz: no fuzz target found" >&2; exit 1; }; \
-	echo "$$targets" | while read -r package target; do \
-		echo "== $$package $$target"; \
-		go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" </dev/null || exit 1; \
+	@packages=$$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal | xargs -r -n 1 dirname | sort -u); \
+	[ -n "$$packages" ] || { echo "make fuzz: no fuzz target found" >&2; exit 1; }; \
+	binary=$$(mktemp) cache=$$(go env GOCACHE)/fuzz; trap 'rm -f "$$binary"' EXIT; \
+	for package in $$packages; do \
+		go test -c -fuzz . -o "$$binary" "./$$package" && targets=$$(cd "$$package" && "$$binary" -test.list '^Fuzz') || exit 1; \
+		for target in $${targets:?}; do \
+			echo "== $$package $$target"; \
+			(cd "$$package" && "$$binary" -test.run '^$$' -test.fuzz "^$$target\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$cache/$$package") || exit 1; \
+		done; \
 	done
 
 torture: ## kill, cut, lie, fill the disk, and count (hours; needs strace, and root for a small disk)
