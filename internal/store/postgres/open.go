@@ -6,12 +6,16 @@ import (
 	"errors"
 	"net"
 	"os"
+	"time"
 
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/store"
 )
+
+// noticed is how long it may take to connect before the user learns what for.
+const noticed = 2 * time.Second
 
 // Options says how a store on a server is opened.
 type Options struct {
@@ -139,6 +143,10 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 // connect connects for the first time, and tries again after an error for which again is
 // true and that may pass.
 func (e *engine) connect(ctx context.Context, again func(error) bool) error {
+	if e.note != nil {
+		slow := time.AfterFunc(noticed, func() { e.note("Waiting for the server of the store: " + e.place) })
+		defer slow.Stop()
+	}
 	return e.read(ctx, func() (bool, error) {
 		conn, err := e.readers.Conn(ctx)
 		if err != nil {

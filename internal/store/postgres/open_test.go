@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,30 @@ func openAt(t *testing.T, url string, o Options) (*store.DB, error) {
 		})
 	}
 	return db, err
+}
+
+// Whoever waits for a server that does not answer is told so.
+func TestOpenSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	target, err := Parse("postgres://ops@"+silent.Addr().String()+"/d", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var notes []string
+	_, err = Open(ctx, target, Options{Connections: 4, Note: func(text string) {
+		notes = append(notes, text)
+		cancel()
+	}})
+	if err == nil || len(notes) != 1 || notes[0] != "Waiting for the server of the store: "+target.Place() {
+		t.Errorf("notes %q, %v", notes, err)
+	}
 }
 
 func TestOpen(t *testing.T) {
