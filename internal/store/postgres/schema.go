@@ -174,6 +174,7 @@ func SchemaSQL(schema, role string) (string, error) {
 		schema, role = pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 		fmt.Fprintf(&b, "\nGRANT USAGE ON SCHEMA %s TO %s;\n", schema, role)
 		fmt.Fprintf(&b, "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %s TO %s;\n", schema, role)
+		fmt.Fprintf(&b, "GRANT SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA %s TO %s;\n", schema, role)
 	}
 	b.WriteString("COMMIT;\n")
 	return b.String(), nil

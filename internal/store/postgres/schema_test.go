@@ -217,6 +217,39 @@ func TestSchemaSQLForARole(t *testing.T) {
 	}
 }
 
+// A store is copied with the last numbers that it gave, or not at all: a role that may
+// not read them gets an error from every version.
+func TestLastNumbersForARole(t *testing.T) {
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	at := server.NewURL(t)
+	admin, schema := connectSchema(t, at)
+	if err := server.Ask(t.Context(), "CREATE ROLE app LOGIN", nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := SchemaSQL(schema, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.PgConn().Exec(t.Context(), text).ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, strings.Replace(at, "waybill@", "app@", 1))
+	defer d.Close()
+	if err := finishCopy(t.Context(), d.engine.readers, []store.LastNumber{{Table: "sinks", Column: "id", Last: 7}}); err != nil {
+		t.Error(err)
+	}
+	if n, err := d.engine.lastNumber(t.Context(), "sinks", "id"); n != 7 || err != nil {
+		t.Errorf("last number %d, %v; want 7", n, err)
+	}
+	exec(t, admin, "REVOKE ALL ON ALL SEQUENCES IN SCHEMA "+schema+" FROM app")
+	if n, err := d.engine.lastNumber(t.Context(), "sinks", "id"); !errors.Is(kindOf(err), store.ErrNoRight) {
+		t.Errorf("last number %d, %v; want %v", n, err, store.ErrNoRight)
+	}
+}
+
 // addDeliveries adds deliveries with 6 bytes each; those with an odd number did not verify.
 func addDeliveries(t *testing.T, conn *pgx.Conn, seqs ...int64) {
 	t.Helper()

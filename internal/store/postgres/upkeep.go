@@ -212,11 +212,17 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	}, nil
 }
 
-// lastNumber is for [store.Upkeep].
+// lastNumber is for [store.Upkeep]. From version 17, a sequence that the role may not
+// read has no last value instead of an error.
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
+	var readable bool
 	err = e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, "SELECT COALESCE(pg_sequence_last_value(CAST(pg_get_serial_sequence($1, $2) AS regclass)), 0)", table, column).Scan(&n)
+		return true, e.readers.QueryRowContext(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
+			FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence, has_sequence_privilege(sequence, 'SELECT') AS readable`, table, column).Scan(&readable, &n)
 	})
+	if err == nil && !readable {
+		err = refusal{store.ErrNoRight, "permission denied for the sequence of " + table + "." + column}
+	}
 	return n, err
 }
 
