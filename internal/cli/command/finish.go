@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -67,12 +68,18 @@ func placeOf(err error) *term.Issue {
 	return nil
 }
 
-// messageOf returns the text of an error.
+// messageOf returns the text of an error, and of joined ones each text once.
 func messageOf(err error) string {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil { // nil if there is no such address
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}
-	return err.Error()
+	var lines []string
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // nextOf returns the command to run next, if the error has one.
