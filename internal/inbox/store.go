@@ -205,6 +205,9 @@ type Query struct {
 	// than are yielded, but for none if none is. Beside it only After and Limit are read.
 	// It spares who reads on asking the database.
 	AsStored bool
+	// Own, beside AsStored, allows rows to be left out that other processes stored: who
+	// has read all that this process stored does not ask the database either.
+	Own bool
 
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below

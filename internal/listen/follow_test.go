@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -107,6 +108,62 @@ func TestFollowReadsPages(t *testing.T) {
 					t.Errorf("%d rows of %d bytes: pages of %v; want %v", tt.rows, tt.bytes, got, tt.want)
 				}
 			}
+		}
+	})
+}
+
+// queried is a store that knows what it was asked.
+type queried struct {
+	*memory
+
+	own []bool // of each query
+}
+
+func (q *queried) Events(ctx context.Context, query inbox.Query) iter.Seq2[inbox.Event, error] {
+	q.own = append(q.own, query.Own)
+	return q.memory.Events(ctx, query)
+}
+
+// After a delivery of its own a receiver reads what this process stored, which asks no
+// database; after a signal or half a second, and after a failure, all.
+func TestFollowReadsItsOwnFromMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &queried{memory: &memory{}}
+		r := receiver(t, listen.Options{Store: box})
+		fails := false
+		box.before = func(_ context.Context, method string) error {
+			if fails && method == "Events" {
+				return inbox.ErrLocked
+			}
+			return nil
+		}
+		f := follow(t, r, 0, nil)
+		synctest.Wait()
+		check := func(what string, want ...bool) {
+			t.Helper()
+			time.Sleep(50 * time.Millisecond)
+			synctest.Wait()
+			if !slices.Equal(box.own, want) {
+				t.Errorf("%s: of its own %v; want %v", what, box.own, want)
+			}
+			box.own = nil
+		}
+		check("first", false)
+		send(t, r.Handler(), `[{"eventId":"a"}]`, "")
+		check("delivery", true, true)
+		r.Wake()
+		check("signal", false)
+		time.Sleep(time.Second / 2)
+		check("poll", false)
+		fails = true
+		send(t, r.Handler(), `[{"eventId":"b"}]`, "")
+		check("failure", true)
+		send(t, r.Handler(), `[{"eventId":"c"}]`, "")
+		check("after it", false)
+		fails = false
+		f.end(t)
+		if len(f.told) != 3 {
+			t.Errorf("told %q; want three", f.told)
 		}
 	})
 }

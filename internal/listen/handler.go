@@ -132,7 +132,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 	default:
 		r.stored.Add(1)
 		r.storeAlert.recovered()
-		r.Wake()
+		r.signal()
 		r.answerStored(w, req, receipt.Delivery)
 	}
 }

@@ -85,6 +85,7 @@ type Receiver struct {
 	storeAlert    storeAlert             // of deliveries
 	evidenceAlert storeAlert             // of evidence
 	unreadable    atomic.Bool            // Follow can't read the store for now
+	changed       atomic.Bool            // others may have stored something since Follow read
 	skew          skewDetector
 	quota         *quota // nil for none
 
@@ -146,6 +147,12 @@ func (r *Receiver) Subscribe() <-chan struct{} {
 // Wake tells all subscribers that there may be something new, perhaps by another
 // process. It never blocks.
 func (r *Receiver) Wake() {
+	r.changed.Store(true)
+	r.signal()
+}
+
+// signal is Wake after this receiver stored a delivery.
+func (r *Receiver) signal() {
 	for _, c := range r.subscribers {
 		select {
 		case c <- struct{}{}:

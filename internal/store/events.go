@@ -137,7 +137,7 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 			left = math.MaxInt
 		}
 		if q.AsStored {
-			if events := d.writer.recent.after(q.After, left); events != nil {
+			if events, atEnd := d.writer.recent.after(q.After, left); events != nil || atEnd && q.Own {
 				yieldAll(events, yield)
 				return
 			}

@@ -46,16 +46,16 @@ func (r *recent) add(lines []eventLine) {
 func sizeOf(e inbox.Event) int { return len(e.Raw) + len(e.Data) }
 
 // after returns up to limit events behind the one with that number; none if the next one
-// is not here.
-func (r *recent) after(seq int64, limit int) []inbox.Event {
+// is not here. atEnd is true if that one is the last here.
+func (r *recent) after(seq int64, limit int) (events []inbox.Event, atEnd bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.events) == 0 {
-		return nil
+		return nil, false
 	}
 	from := seq + 1 - r.events[0].Seq
-	if from < 0 || from >= int64(len(r.events)) {
-		return nil
+	if n := int64(len(r.events)); from < 0 || from >= n {
+		return nil, from == n
 	}
-	return append([]inbox.Event(nil), r.events[from:from+min(int64(limit), int64(len(r.events))-from)]...)
+	return append([]inbox.Event(nil), r.events[from:from+min(int64(limit), int64(len(r.events))-from)]...), false
 }

@@ -23,8 +23,8 @@ func TestRecentIsBounded(t *testing.T) {
 		a.receipt = inbox.Receipt{Delivery: i + 1, Rows: []inbox.Placement{{Seq: i + 1}}}
 		r.add([]eventLine{{a, 0, new(inbox.Mark)}})
 	}
-	if n := len(r.after(0, 1000)); n != 200 {
-		t.Errorf("%d of 200 events are kept", n)
+	if got, _ := r.after(0, 1000); len(got) != 200 {
+		t.Errorf("%d of 200 events are kept", len(got))
 	}
 	if got := heap() - before; got > 8<<20 {
 		t.Errorf("%d bytes are kept", got)
@@ -42,12 +42,20 @@ func TestRecentIsBounded(t *testing.T) {
 		a.receipt = inbox.Receipt{Delivery: i + 1, Rows: []inbox.Placement{{Seq: i + 1}}}
 		full.add([]eventLine{{a, 0, new(inbox.Mark)}})
 	}
-	kept := full.after(97, 1000)
+	kept, _ := full.after(97, 1000)
 	if full.bytes > maxRecentBytes || len(full.events) == 0 || len(kept) == 0 || kept[0].Seq != 98 {
 		t.Errorf("%d events of %d bytes are kept", len(full.events), full.bytes)
 	}
-	if full.after(10, 1000) != nil {
+	if got, atEnd := full.after(10, 1000); got != nil || atEnd {
 		t.Error("an old event is kept")
+	}
+	for after, want := range map[int64]bool{99: false, 100: true, 101: false} {
+		if got, atEnd := full.after(after, 1000); atEnd != want || (got != nil) != (after == 99) {
+			t.Errorf("behind %d: %d events, at the end: %v", after, len(got), atEnd)
+		}
+	}
+	if _, atEnd := new(recent).after(0, 1); atEnd {
+		t.Error("what was never read is at the end")
 	}
 }
 

@@ -172,6 +172,10 @@ func readsOnAsStored(w *world) {
 			}
 		}
 		w.same("rows", got, want)
+		own := func() int {
+			return len(collect(w, in.Events(w.Context(), inbox.Query{After: int64(len(want)), Limit: 7, AsStored: true, Own: true})))
+		}
+		w.same("behind the last of its own", own(), 0)
 		w.same("behind the last", len(collect(w, in.Events(w.Context(), inbox.Query{After: int64(len(want)), Limit: 7, AsStored: true}))), 0)
 	}
 }
