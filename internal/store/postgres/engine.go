@@ -140,8 +140,8 @@ func (e *engine) trouble(kind, cause error) error {
 }
 
 // native calls use with the connection below conn.
-func native(conn *sql.Conn, use func(*pgconn.PgConn) error) error {
-	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn().PgConn()) }) //nolint:forcetypeassert // of our driver
+func native(conn *sql.Conn, use func(*pgx.Conn) error) error {
+	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn()) }) //nolint:forcetypeassert // of our driver
 }
 
 // ask runs statements in one round trip, and returns the rows of each as texts.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 )
 
 // stagingPoll is how often a process tries again that waits for another to end staging.
@@ -71,7 +71,8 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
 	var taken bool
-	err = native(conn, func(c *pgconn.PgConn) error {
+	err = native(conn, func(on *pgx.Conn) error {
+		c := on.PgConn()
 		if own, err = e.owners.register(ctx, c); err != nil {
 			return err
 		}

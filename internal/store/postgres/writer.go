@@ -12,7 +12,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -84,10 +83,10 @@ func (w *writer) Begin(ctx context.Context, conn *sql.Conn) error {
 	if err := cmp.Or(w.lost, w.pooled()); err != nil {
 		return err
 	}
-	return native(conn, func(c *pgconn.PgConn) error {
-		err := w.begin(ctx, c)
+	return native(conn, func(on *pgx.Conn) error {
+		err := w.begin(ctx, on)
 		if errors.Is(err, errFenced) {
-			err = w.begin(ctx, c) // as another owner
+			err = w.begin(ctx, on) // as another owner
 		}
 		return err
 	})
@@ -102,53 +101,62 @@ func (w *writer) pooled() error {
 }
 
 // begin begins a transaction. The error is errFenced if this process had no row any more.
-func (w *writer) begin(ctx context.Context, c *pgconn.PgConn) error {
-	name, err := w.engine.owners.register(ctx, c)
+func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
+	name, err := w.engine.owners.register(ctx, on.PgConn())
 	if err != nil {
 		return err
 	}
-	sent := uptime()
-	results, err := ask(ctx, c, w.beginning(name))
-	if err == nil {
-		err = w.begun(name, sent, results)
+	if w.isFirst {
+		err = w.checkServer(ctx, on.PgConn(), name)
 	}
-	if err != nil && !c.IsClosed() && c.TxStatus() != 'I' {
-		_, e := ask(ctx, c, "ROLLBACK")
+	if err == nil {
+		err = w.count(ctx, on, name)
+	}
+	if err != nil && !on.IsClosed() && on.PgConn().TxStatus() != 'I' {
+		_, e := ask(ctx, on.PgConn(), "ROLLBACK")
 		err = errors.Join(err, e)
 	}
 	return err
 }
 
-// begun reads what the server said to [writer.beginning], which was sent at that uptime.
-func (w *writer) begun(name string, sent time.Duration, results []*pgconn.Result) error {
-	if w.isFirst {
-		if err := w.checkServer(name, results); err != nil {
-			return err
+// count begins a transaction of that owner and gives it its number, in one round trip.
+func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
+	var batch pgx.Batch
+	for _, text := range w.beginning(name) {
+		batch.Queue(text)
+	}
+	const counted = `WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
+		UPDATE owner_commits SET number = count.value FROM count WHERE owner = $1 RETURNING number, ` + clockMillis + `, (SELECT version FROM meta), ` + store.LastNumbers
+	batch.Queue(counted, name)
+	sent := uptime()
+	results := on.SendBatch(ctx, &batch)
+	var err error
+	for range batch.Len() - 1 {
+		if _, err = results.Exec(); err != nil {
+			break
 		}
 	}
-	counted := results[len(results)-1].Rows
-	if len(counted) == 0 {
+	var number, shown int64
+	var version int
+	var last store.Last
+	if err == nil {
+		err = results.QueryRow().Scan(&number, &shown, &version, &last.Delivery, &last.Event, &last.Erased)
+	}
+	err = cmp.Or(err, results.Close())
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
 		w.engine.owners.fenced(name)
 		return errFenced
-	}
-	number, e1 := strconv.ParseInt(string(counted[0][0]), 10, 64)
-	shown, e2 := strconv.ParseInt(string(counted[0][1]), 10, 64)
-	version, e3 := strconv.Atoi(string(counted[0][2]))
-	delivery, e4 := strconv.ParseInt(string(counted[0][3]), 10, 64)
-	event, e5 := strconv.ParseInt(string(counted[0][4]), 10, 64)
-	if err := errors.Join(e1, e2, e3, e4, e5); err != nil {
+	case err != nil:
 		return err
-	}
-	w.last = &store.Last{Delivery: delivery, Event: event, Erased: string(counted[0][5]) == "t"}
-	if version > w.newest {
+	case version > w.newest:
 		return w.engine.trouble(store.ErrTooNew, beyondNewest(version, w.newest))
-	}
-	if number <= w.committed {
+	case number <= w.committed:
 		w.lost = w.engine.trouble(store.ErrLost, nil)
 		return w.lost
 	}
 	w.engine.clock.observe(sent, uptime(), shown)
-	w.owner, w.number, w.isFirst = name, number, false
+	w.last, w.owner, w.number = &last, name, number
 	return nil
 }
 
@@ -162,22 +170,18 @@ func (w *writer) takeLast() (store.Last, bool) {
 	return last, true
 }
 
-// beginning returns the statements that begin a transaction of that owner.
-func (w *writer) beginning(name string) string {
-	var first, once string
-	if w.isFirst {
-		// Before the server has counted the rows of a new store, it would read whole tables.
-		first = fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds()) + w.endPredecessor() +
-			"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '" + name + "'), -1), " +
-			thisBackend + "; COMMIT; "
-	}
+// clockMillis is the time of the server.
+const clockMillis = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
+
+// beginning returns the statements that begin a transaction, before it is counted.
+func (w *writer) beginning(name string) []string {
+	all := []string{"BEGIN", w.engine.writeLock()}
 	if name != w.lastOwner {
-		once = "UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline + "; " + fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d); ",
-			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce)
+		all = append(all, "UPDATE meta SET timeline = "+timeline+" WHERE timeline <> "+timeline,
+			fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
+				interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
 	}
-	return first + "BEGIN; " + w.engine.writeLock() + "; " + once +
-		`WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE owner_commits SET number = count.value FROM count WHERE owner = '` + name + `' RETURNING number, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, (SELECT version FROM meta), ` + store.LastNumbers
+	return all
 }
 
 // writeLock returns a statement that waits for the lock of whoever writes.
@@ -200,22 +204,25 @@ func (w *writer) endPredecessor() string {
 	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backendName + " = '" + w.predecessor + "'; "
 }
 
-// checkServer compares what a new connection leads to with what this process knows.
-func (w *writer) checkServer(name string, results []*pgconn.Result) error {
-	var row [][]byte
-	for _, r := range results[:len(results)-1] { // the last one is that of counting
-		if len(r.Rows) == 1 && len(r.Rows[0]) == 3 {
-			row = r.Rows[0]
-		}
+// checkServer prepares a new connection, and compares what it leads to with what this
+// process knows. Before the server has counted the rows of a new store, it would read whole
+// tables.
+func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
+	results, err := ask(ctx, c, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds())+w.endPredecessor()+
+		"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT")
+	if err != nil {
+		return err
 	}
-	if row == nil {
+	rows := results[len(results)-2].Rows
+	if len(rows) == 0 {
 		return errors.New("the server does not list this connection")
 	}
-	if w.identity != "" && w.identity != string(row[0]) {
+	identity, predecessor := string(rows[0][0]), string(rows[0][2])
+	if w.identity != "" && w.identity != identity {
 		w.lost = w.engine.trouble(store.ErrGone, errors.New("replaced by another store"))
 		return w.lost
 	}
-	own, err := strconv.ParseInt(string(row[1]), 10, 64)
+	own, err := strconv.ParseInt(string(rows[0][1]), 10, 64)
 	if err != nil {
 		return err
 	}
@@ -223,7 +230,7 @@ func (w *writer) checkServer(name string, results []*pgconn.Result) error {
 		w.lost = w.engine.trouble(store.ErrLost, nil)
 		return w.lost
 	}
-	w.identity, w.predecessor = string(row[0]), string(row[2])
+	w.identity, w.predecessor, w.isFirst = identity, predecessor, false
 	w.engine.backends.setWriter(w.predecessor)
 	return w.pooled()
 }
@@ -231,8 +238,7 @@ func (w *writer) checkServer(name string, results []*pgconn.Result) error {
 // Commit is for [store.Connector].
 func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statement) error {
 	var alive bool
-	err := conn.Raw(func(c any) error {
-		on := c.(*stdlib.Conn).Conn() //nolint:forcetypeassert // of our driver
+	err := native(conn, func(on *pgx.Conn) error {
 		tag, err := commitAfter(ctx, on, last)
 		if err == nil && tag.String() != "COMMIT" {
 			err = errRolledBack
@@ -304,8 +310,8 @@ func (w *writer) askNumber(ctx context.Context, query string) (number int64, fou
 		return 0, false, err
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
-	err = native(conn, func(c *pgconn.PgConn) error {
-		results, err := ask(ctx, c, query)
+	err = native(conn, func(on *pgx.Conn) error {
+		results, err := ask(ctx, on.PgConn(), query)
 		if err != nil {
 			return err
 		}
