@@ -195,6 +195,10 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*s
 			}
 		}
 	}
+	if t.unseen {
+		t.keys = keys
+		return current, nil
+	}
 	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
 		var key []byte
 		var k eventKey

@@ -159,6 +159,7 @@ func tuples(n, params int, constants ...string) string {
 type multiInsert struct {
 	query  [len(widths)]string
 	arrays string
+	unseen string // arrays for [tx.unseen]; empty where nothing is added so
 	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
@@ -215,6 +216,9 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 				return 0, err
 			}
 		}
+	}
+	if t.unseen {
+		return t.exec(ctx, in.unseen, columns...)
 	}
 	return t.exec(ctx, in.arrays, columns...)
 }

@@ -14,6 +14,8 @@ type tx struct {
 	changed bool        // it did more than read
 	placed  []eventLine // the events that it added
 
+	unseen   bool        // it stores arrivals without a look at what is stored, see [Engine.PutNew]
+	keys     [][]byte    // of its events, if unseen
 	putsOnly bool        // all that it does is to store arrivals
 	closing  bool        // nothing is read any more: what the database can take together is deferred
 	deferred []Statement // to its end
@@ -96,7 +98,7 @@ func (t *tx) readLast(ctx context.Context) error {
 			return err
 		}
 	}
-	t.last = &last
+	t.last, t.w.erased = &last, last.Erased
 	if !last.Erased && t.erased == nil {
 		t.erased = &erasedNames{}
 	}

@@ -32,6 +32,7 @@ type writer struct {
 	conn    *sql.Conn
 	stmts   map[string]statement
 	refused refusedSums
+	erased  bool // something was erased
 	closed  bool
 }
 
@@ -94,6 +95,9 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 		return
 	default:
 	}
+	if w.putNew(context.WithoutCancel(ctx)) {
+		return
+	}
 	err := w.begin(ctx)
 	if err != nil && ctx.Err() != nil && w.dequeue(j) {
 		j.err = ctx.Err() // the others have contexts of their own
@@ -107,6 +111,11 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	if err == nil {
 		err = w.runJobs(context.WithoutCancel(ctx), jobs)
 	}
+	w.end(jobs, err)
+}
+
+// end ends jobs with an error, but for those that have one of their own.
+func (w *writer) end(jobs []*job, err error) {
 	for _, j := range jobs {
 		if j.err == nil {
 			j.err = err

@@ -82,6 +82,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Fail:        e.fail,
 		Close:       e.close,
 		Last:        e.writer.takeLast,
+		PutNew:      e.writer.putNew,
 		KeepsTexts:  true,
 		Arrays:      true,
 		Load:        load,

@@ -50,6 +50,7 @@ type writer struct {
 	owner       string      // of the transaction under way
 	number      int64       // of the same
 	last        *store.Last // as of its beginning; nil once it was taken
+	known       int64       // the last number of a delivery that it saw
 	committed   int64       // the last one that is known to be committed
 	lastOwner   string      // that committed it
 	lost        error       // why this process can't go on with the server
@@ -156,7 +157,7 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 		return w.lost
 	}
 	w.engine.clock.observe(sent, uptime(), shown)
-	w.last, w.owner, w.number = &last, name, number
+	w.last, w.owner, w.number, w.known = &last, name, number, last.Delivery
 	return nil
 }
 
@@ -253,7 +254,8 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statem
 	case alive && !breaks(err): // the server says that it did not commit
 		return err
 	}
-	return w.findOutcome(ctx, conn, err)
+	_, err = w.findOutcome(ctx, conn, err)
+	return err
 }
 
 // commitAfter does statements and commits, in one round trip. If one of them fails the
@@ -282,32 +284,42 @@ func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgc
 	return tag, errors.Join(err, sent.Close())
 }
 
-// findOutcome finds out whether the transaction was committed whose connection was lost.
-func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
+// outcome is what the server says after a connection was lost.
+type outcome struct {
+	number          int64 // of this process's last committed transaction
+	delivery, event int64 // the first ones that it stored; 0 for none
+}
+
+// findOutcome finds out whether the transaction was committed whose connection was lost. The
+// error is nil if it was.
+func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) (outcome, error) {
 	w.Drop(conn)
-	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() +
-		"; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
+	// A row keeps the number of the server's transaction that wrote it in xmin.
+	query := fmt.Sprintf(`%sBEGIN; %s; WITH own AS (SELECT number, xmin AS wrote FROM owner_commits WHERE owner = '%s'),
+		stored AS (SELECT MIN(d.seq) AS first FROM delivery_records d JOIN own ON d.xmin = own.wrote WHERE d.seq > %d)
+		SELECT own.number, COALESCE(stored.first, 0), COALESCE((SELECT MIN(e.seq) FROM events e WHERE e.delivery >= stored.first), 0) FROM own CROSS JOIN stored; ROLLBACK`,
+		w.endPredecessor(), w.engine.writeLock(), w.owner, w.known)
 	for deadline := time.Now().Add(2 * w.engine.spans.patience); ; {
-		number, found, err := w.askNumber(ctx, query)
+		o, found, err := w.askOutcome(ctx, query)
 		switch {
-		case err == nil && found && number == w.number:
-			w.committed, w.lastOwner = w.number, w.owner
-			return nil
-		case err == nil && found && number < w.number:
-			return fmt.Errorf("%w: %w", errNotCommitted, cause)
+		case err == nil && found && o.number > w.committed:
+			w.committed, w.lastOwner = o.number, w.owner
+			return o, nil
+		case err == nil && found:
+			return outcome{}, fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
-			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
+			return outcome{}, w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
 		case time.Now().After(deadline), !w.engine.isPassing(err), !w.engine.outage.wait(ctx):
-			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
+			return outcome{}, w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
 		}
 	}
 }
 
-// askNumber returns the number of this process's last committed transaction.
-func (w *writer) askNumber(ctx context.Context, query string) (number int64, found bool, err error) {
+// askOutcome asks with that query. found is false if this process has no row any more.
+func (w *writer) askOutcome(ctx context.Context, query string) (o outcome, found bool, err error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
-		return 0, false, err
+		return outcome{}, false, err
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
 	err = native(conn, func(on *pgx.Conn) error {
@@ -317,14 +329,24 @@ func (w *writer) askNumber(ctx context.Context, query string) (number int64, fou
 		}
 		rows := results[len(results)-2].Rows
 		if found = len(rows) > 0; found {
-			number, err = strconv.ParseInt(string(rows[0][0]), 10, 64)
+			return readNumbers(rows[0], &o.number, &o.delivery, &o.event)
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		w.Drop(conn)
 	}
-	return number, found, err
+	return o, found, err
+}
+
+// readNumbers reads the first columns of a row.
+func readNumbers(row [][]byte, dest ...*int64) (err error) {
+	for i, d := range dest {
+		if *d, err = strconv.ParseInt(string(row[i]), 10, 64); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Judge is for [store.Connector].
