@@ -86,12 +86,18 @@ type trackingCount struct {
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := "SELECT run_id, status_id, carrier, transit_days, trackings, seen FROM tracking_counts WHERE account_id = $1 AND trackings > 0"
+	query := "SELECT account_id, run_id, status_id, carrier, transit_days, trackings, seen FROM tracking_counts WHERE account_id IN (0, $1) AND trackings > 0"
 	var all, taken int64
 	l.onlyRows = true
 	err = l.d.each(ctx, func(s scanner) error {
-		c := trackingCount{countKey: countKey{account: l.account}}
-		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &c.seen)
+		var c trackingCount
+		err := s.Scan(&c.account, &c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &c.seen)
+		if strings.EqualFold(c.carrier, l.f.Carrier) && !slices.Contains(l.carriers, c.carrier) {
+			l.carriers = append(l.carriers, c.carrier)
+		}
+		if c.account != l.account { // of a number alone
+			return err
+		}
 		all += c.trackings
 		l.onlyRows = l.onlyRows && c.run != 0
 		if l.mayTake(c) {
@@ -123,15 +129,4 @@ func (l *lister) countedRuns() map[int64]bool {
 		runs[c.run] = true
 	}
 	return runs
-}
-
-// carriers are the codes that the filter takes, as they are kept.
-func (l *lister) carriers() []string {
-	var codes []string
-	for _, c := range l.counts {
-		if !slices.Contains(codes, c.carrier) {
-			codes = append(codes, c.carrier)
-		}
-	}
-	return codes
 }

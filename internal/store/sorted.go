@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -15,64 +16,150 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// sortKey returns what an order compares: of a row r with its sighting s and its
-// answer a, and of a sighting s without a row. NULL is last.
-func sortKey(o ledger.Order) (row, unheld string) {
+// sortKey is what an order compares: of a row r with its sighting s and its answer a, and
+// of a sighting s without a row. Where known does not hold, it comes last.
+type sortKey struct {
+	table             string // is read for the first of a list, where all rows are numbered
+	row, known        string
+	unheld, unheldToo string // the same without a row
+}
+
+func sortKeyOf(o ledger.Order) sortKey {
+	ofSighting := func(key, known string) sortKey { return sortKey{"sightings s", key, known, key, known} }
 	const status = "LOWER(COALESCE(NULLIF(s.status_label, ''), NULLIF(s.status_track, ''), NULLIF(s.status, '')))"
 	switch o {
 	case ledger.ByAsked:
-		return "COALESCE(a.asked, 0)", "COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0)"
+		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", "COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0)", "1 = 1"}
 	case ledger.ByUpdated:
-		return "NULLIF(s.seen, 0)", "NULLIF(s.seen, 0)"
+		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
-		return "NULLIF(s.checkpoint, 0)", "NULLIF(s.checkpoint, 0)"
+		return ofSighting("s.checkpoint", "s.checkpoint > 0")
 	case ledger.ByReference:
-		return "r.refer_id", "NULLIF(s.refer_id, '')"
+		return sortKey{"rows r", "r.refer_id", "1 = 1", "s.refer_id", "s.refer_id <> ''"}
 	case ledger.ByNumber:
-		return folded, "NULLIF(s.folded, '')"
+		return sortKey{"numbers n", "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
 	case ledger.ByStatus:
-		return status, status
+		return ofSighting(status, status+" IS NOT NULL")
 	case ledger.ByCarrier:
-		return "LOWER(COALESCE(NULLIF(s.carrier, ''), NULLIF(r.carrier, '')))", "LOWER(NULLIF(s.carrier, ''))"
+		const carrier = "LOWER(COALESCE(NULLIF(s.carrier, ''), NULLIF(r.carrier, '')))"
+		return sortKey{"rows r", carrier, carrier + " IS NOT NULL", "LOWER(s.carrier)", "s.carrier <> ''"}
 	default:
-		return "r.id", "NULL"
+		return sortKey{"rows r", "r.id", "1 = 1", "s.id", "1 = 0"}
 	}
 }
 
-// sorted returns the list in the order of the filter.
-func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
-	key, unheldKey := sortKey(l.f.Order)
-	query, ofBatch := "SELECT r.id AS id, "+key+" AS k FROM rows r ", ""
+// sortedQuery returns the query for the ids of a list in the order of the filter.
+func (l *lister) sortedQuery(key sortKey) string {
+	if l.f.Order == ledger.ByNumber {
+		key.row = folded
+	}
+	row := "CASE WHEN " + key.known + " THEN " + key.row + " END"
+	query, ofBatch := "SELECT r.id AS id, "+row+" AS k FROM rows r ", ""
 	condition := l.where()
 	if strings.Contains(condition, "b.") {
 		query, ofBatch = query+"CROSS JOIN batches b ", " AND b.id = r.batch_id"
 	}
-	if strings.Contains(condition+key, "s.") {
+	if strings.Contains(condition+row, "s.") {
 		query += "LEFT JOIN sightings s ON s.id = " + sightingID
 	}
-	if l.f.Order == ledger.ByAsked {
-		query += "LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
-	}
+	query += l.joinAsked()
 	if l.f.ReferIDs != nil {
 		query += "WHERE r.account_id = $1" + ofBatch + " AND " + l.referIDs("r.refer_id") + visible
 	} else {
 		query += "WHERE +r.account_id = $1" + ofBatch + visible
 	}
-	if l.f.Run != 0 {
-		query += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
-	}
-	query += " AND (r.id > " + numbered + " OR " + condition + ")"
+	query += " AND (r.id > " + numbered + " OR " + condition + ")" + l.inRun()
 	if l.withoutRow() {
-		query += " UNION ALL SELECT s.id, " + unheldKey + " FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
+		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
-	direction := ""
+	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
+}
+
+// firstQuery returns the query for the first of a list whose rows are all numbered, as far
+// as their key is known. It reads them in their order where there is an index, else
+// one table.
+func (l *lister) firstQuery(key sortKey) string {
+	id, account := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table], "+r.account_id"
+	switch {
+	case l.f.Order == ledger.ByReference:
+		account = "r.account_id"
+	case key.table == "numbers n":
+		account = "n.account_id"
+	case key.table == "sightings s":
+		account = "s.id > 0 AND +s.account_id"
+	}
+	from, condition := key.table, account+" = $1 AND "+key.known+" AND "+l.where()+l.inRun()
+	if l.f.ReferIDs != nil {
+		condition += " AND " + l.referIDs("r.refer_id")
+	}
+	if key.table != "rows r" && strings.Contains(condition, "r.") {
+		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+id
+	}
+	if strings.Contains(condition, "b.") {
+		from, condition = from+" CROSS JOIN batches b", condition+" AND b.id = r.batch_id"
+	}
+	if key.table != "sightings s" && strings.Contains(condition+key.row, "s.") {
+		from += " LEFT JOIN sightings s ON s.id = " + id
+	}
+	first := func(query, id string, limit int) string {
+		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
+	}
+	parts := []string{first("SELECT "+id+" AS id, "+key.row+" AS k FROM "+from+l.joinAsked()+" WHERE "+condition, id, l.f.Limit)}
+	accounts := []string{"0", "$1"}
+	switch {
+	case !l.withoutRow():
+		accounts = nil
+	case l.onlyRows:
+		accounts = accounts[:1]
+	}
+	for _, account := range accounts { // whether one is held is looked up in their order
+		seen := first("SELECT s.id, s.account_id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND s.account_id = "+account+
+			" AND "+key.unheldToo+" AND "+l.whereSeen(), "s.id", math.MaxInt64)
+		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+l.isUnheld(), "s.id", l.f.Limit))
+	}
+	return "SELECT id FROM (SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
+}
+
+func (l *lister) direction() string {
 	if l.f.Descending {
-		direction = " DESC"
+		return " DESC"
 	}
-	query = "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + direction + ", id < 0, ABS(id)"
+	return ""
+}
+
+// joinAsked joins the answer about a row, where the order needs it.
+func (l *lister) joinAsked() string {
+	if l.f.Order != ledger.ByAsked {
+		return ""
+	}
+	return " LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
+}
+
+// inRun is the condition on a row r that it is in the input of the filter's run.
+func (l *lister) inRun() string {
+	if l.f.Run == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
+}
+
+// sorted returns the list in the order of the filter.
+func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
+	key := sortKeyOf(l.f.Order)
+	query, limit := l.sortedQuery(key), ""
 	if l.f.Limit > 0 && l.takesAllOfTheQuery(ctx) {
-		query += fmt.Sprint(" LIMIT ", l.f.Limit)
+		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
+		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
+		if err != nil || first.left == l.f.Limit {
+			return first, err
+		}
+		_ = first.Close() // what is not known comes after these
 	}
+	return l.sortedBy(ctx, query+limit)
+}
+
+// sortedBy returns the list of the ids that a query finds.
+func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error) {
 	file, err := disk.Temp()
 	if err != nil {
 		return nil, err

@@ -141,6 +141,7 @@ type lister struct {
 	statuses []int64                      // those that the filter takes
 	final    []int64                      // those of what was delivered
 	counts   []trackingCount              // those that the filter may take
+	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
 	onlyRows bool                         // of the account nothing is known but of its rows
 }
@@ -299,7 +300,7 @@ func (l *lister) where() string {
 			millis(l.f.StuckSince), idList(l.final)))
 	}
 	if l.f.Carrier != "" {
-		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers()))
+		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
 	}
 	if l.f.Unreported {
 		all = append(all, "s.id IS NULL AND "+inStates("('accepted')"))
@@ -338,11 +339,14 @@ func idList(ids []int64) string {
 	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",") + ")"
 }
 
-// textList returns "(”,'a','b')", with a text that is no name.
+// textList returns "('a','b')", and of no texts a list that nothing is in.
 func textList(texts []string) string {
-	list := []string{"''"}
-	for _, text := range texts {
-		list = append(list, quoted(text))
+	if len(texts) == 0 {
+		return "(NULL)"
+	}
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = quoted(text)
 	}
 	return "(" + strings.Join(list, ",") + ")"
 }
@@ -361,11 +365,24 @@ func (l *lister) unheld() *queriedList {
 }
 
 // whereUnheld returns the condition of the filter on a sighting s without a row.
-func (l *lister) whereUnheld() string {
-	account := fmt.Sprint(l.account)
-	condition := "+s.account_id IN (0, " + account + ")"
+func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnheld() }
+
+// isUnheld returns the part of whereUnheld that looks elsewhere.
+func (l *lister) isUnheld() string {
+	if l.onlyRows {
+		return unheldOfRows(fmt.Sprint(l.account))
+	}
+	return unheld(fmt.Sprint(l.account))
+}
+
+// whereSeen returns the part of whereUnheld about the sighting itself.
+func (l *lister) whereSeen() string {
+	condition := fmt.Sprintf("+s.account_id IN (0, %d)", l.account)
 	if l.f.Status != "" {
 		condition += " AND +s.status_id IN " + idList(l.statuses)
+	}
+	if l.f.Carrier != "" {
+		condition += " AND s.carrier IN " + textList(l.carriers)
 	}
 	if !l.f.SeenSince.IsZero() {
 		condition += fmt.Sprint(" AND s.seen >= ", millis(l.f.SeenSince))
@@ -376,10 +393,7 @@ func (l *lister) whereUnheld() string {
 	if l.f.ReferIDs != nil {
 		condition += " AND " + l.referIDs("s.refer_id")
 	}
-	if l.onlyRows {
-		return condition + " AND " + unheldOfRows(account)
-	}
-	return condition + " AND " + unheld(account)
+	return condition
 }
 
 // queriedList is a list of rows, or of sightings, by their ids.

@@ -166,10 +166,10 @@ func unheld(account string) string {
 // unheldOfRows is unheld for an account of which nothing is known but of its rows.
 func unheldOfRows(account string) string { return unheldNumber(account, "") }
 
+// unheldNumber has an OFFSET, with which PostgreSQL looks each row up rather than read all.
 func unheldNumber(account, alsoSeen string) string {
-	return `NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `) AND
-		(s.refer_id <> '' OR
-		NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND ` + alsoSeen + `
+	return `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `LIMIT 1 OFFSET 0) OR
+		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND ` + alsoSeen + `
 		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
 }
 

@@ -217,6 +217,9 @@ func (c *counted) compareOne(f ledger.Filter, want []ledger.TrackingStatus) {
 			return cmp.Or(-cmp.Compare(min(len(x), 1), min(len(y), 1)), direction*strings.Compare(x, y))
 		})
 		c.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(sorted))
+		f.Limit = 1 + c.rng.IntN(8)
+		c.same(fmt.Sprintf("first %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(sorted[:min(f.Limit, len(sorted))]))
+		f.Limit = 0
 	}
 }
 
