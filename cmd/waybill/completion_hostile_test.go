@@ -41,6 +41,7 @@ var shells = []struct {
 // A TAB runs nothing of what the store holds or the line has, in any shell, and values
 // are inserted as the shell reads them.
 func TestCompletionRunsNothing(t *testing.T) {
+	t.Parallel()
 	w := newHome(t)
 	ready := filepath.Join(t.TempDir(), "url")
 	listen := w.command("listen", "--addr", "127.0.0.1:0", "--ready-file", ready, "--timeout", "60s", "--exit-after", "1", "-q")

@@ -204,6 +204,7 @@ func TestPipeBesideTerminal(t *testing.T) {
 }
 
 func TestTerminalsThatOnlyPrint(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, "--latency", "300ms", "--processing", "0s")
 	file := orders(t, w.home, 500, ascending)
 	commands := [][]string{

@@ -55,6 +55,7 @@ var typed = regexp.MustCompile("(?m)^    (waybill [^\n]*)$|`(waybill [^`\n]*)`")
 // with its flags: one that is not there is an error, and one of a group shows
 // the group's help instead.
 func TestPagesNameCommands(t *testing.T) {
+	t.Parallel()
 	for page, least := range map[string]int{"README.md": 10, "docs/trackings.md": 20, "docs/webhooks.md": 8} {
 		text, err := os.ReadFile("../../" + page)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // killCopies copies a store and kills the copy again and again, each time a little
@@ -26,8 +27,8 @@ func killCopies(t *testing.T, w *world, from, to string) int {
 			t.Fatal(err)
 		}
 		switch {
-		case code == 0:
-			return kills
+		case code == 0, kills > 0 && code == 10 && strings.Contains(fmt.Sprint(cmd.Stderr), store.ErrNotEmpty.Error()):
+			return kills // the last one was killed after it had finished: that is compared like others
 		case code != -1:
 			t.Fatalf("ended with %d after %d kills: %s", code, kills, cmd.Stderr)
 		}
@@ -50,6 +51,7 @@ func wantSameStore(t *testing.T, w *world, a, b string) {
 }
 
 func TestStoreCopyIsKilled(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	input := orders(t, w.home, 8_000, func(n int) string { return fmt.Sprintf("ORDER-%d", n) })
 	if code, r := w.create(input, "--store", "from.db"); code != 0 {
