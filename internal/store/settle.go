@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -25,12 +27,20 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		if err != nil {
 			return err
 		}
-		for i, s := range outcomes {
-			if err := t.settle(ctx, s, answers[i], me); err != nil {
+		if err := t.addAnswers(ctx, outcomes, answers); err != nil {
+			return err
+		}
+		sent := map[int64][]time.Time{}
+		for _, s := range outcomes {
+			run, err := t.settle(ctx, s, me)
+			if err != nil {
 				return fmt.Errorf("record batch %d: %w", s.Batch, err)
 			}
+			if s.WasSent() {
+				sent[run] = append(sent[run], s.Began)
+			}
 		}
-		return nil
+		return t.countRequests(ctx, sent)
 	})
 	if err == nil {
 		d.salvage.forget(outcomes)
@@ -45,39 +55,50 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	return errors.Join(&kept, err)
 }
 
-func (t *tx) settle(ctx context.Context, s ledger.Settlement, answer []byte, me string) error {
-	var run int64
-	ok, err := t.row(ctx, []any{&run}, "SELECT run_id FROM batches WHERE id = $1 AND state = 'sending' AND owner = $2", s.Batch, me)
+// addAnswers stores the answers to batches, before one of them may be removed.
+func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packed [][]byte) error {
+	var answered []int
+	for i := range outcomes {
+		if packed[i] != nil {
+			answered = append(answered, i)
+		}
+	}
+	_, err := t.w.sql.batchAnswers.exec(ctx, t, len(answered), func(args []any, n int) []any {
+		s := &outcomes[answered[n]]
+		return append(args, s.Batch, flag(s.AnswerCut), packed[answered[n]])
+	})
+	return err
+}
+
+// settle records what became of a batch, and returns its run.
+func (t *tx) settle(ctx context.Context, s ledger.Settlement, me string) (run int64, err error) {
+	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, assumption = $6
+		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), string(s.Assumption), s.Batch, me)
 	if err == nil && !ok {
 		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
 	}
-	if err != nil {
-		return err
-	}
-	if err := t.settleRows(ctx, s, run); err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, assumption = $6 WHERE id = $7`,
-		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), string(s.Assumption), s.Batch); err != nil {
-		return err
-	}
-	if answer != nil {
-		if _, err := t.exec(ctx, `INSERT INTO batch_answers (batch_id, cut, raw) VALUES ($1, $2, $3)
-			ON CONFLICT (batch_id) DO UPDATE SET cut = excluded.cut, raw = excluded.raw`, s.Batch, flag(s.AnswerCut), answer); err != nil {
-			return err
-		}
-	}
-	if s.WasSent() {
-		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + 1,
-			last_sent = CASE WHEN last_sent > $1 THEN last_sent ELSE $1 END WHERE id = $2`, millis(s.Began), run); err != nil {
-			return err
-		}
+	if err == nil {
+		err = t.settleRows(ctx, s, run)
 	}
 	switch {
+	case err != nil:
 	case s.Halve:
-		return t.halve(ctx, s.Batch, run)
+		err = t.halve(ctx, s.Batch, run)
 	case s.State == ledger.Pending && len(s.Rows) > 0:
-		return t.cleanUpBatch(ctx, s.Batch)
+		err = t.cleanUpBatch(ctx, s.Batch)
+	}
+	return run, err
+}
+
+// countRequests counts requests that were sent, by run the times when they began.
+func (t *tx) countRequests(ctx context.Context, sent map[int64][]time.Time) error {
+	for run, began := range sent {
+		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + $1,
+			last_sent = CASE WHEN last_sent > $2 THEN last_sent ELSE $2 END WHERE id = $3`,
+			len(began), millis(slices.MaxFunc(began, time.Time.Compare)), run); err != nil {
+			return err
+		}
 	}
 	return nil
 }

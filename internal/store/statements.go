@@ -8,9 +8,9 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
-	keyLookup                                                                                                                           keyLookup
-	find                                                                                                                                findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, batchAnswers, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
+	keyLookup                                                                                                                                         keyLookup
+	find                                                                                                                                              findQueries
 
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
@@ -31,6 +31,8 @@ func newStatements() *statements {
 		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", "iiiii", " ON CONFLICT DO NOTHING"),
 		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
+		batchAnswers: newMultiInsert("INSERT INTO batch_answers (batch_id, cut, raw)", "iib",
+			" ON CONFLICT (batch_id) DO UPDATE SET cut = excluded.cut, raw = excluded.raw"),
 		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
 			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit)`, "iiittttttttttittiiiiii", ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
