@@ -288,6 +288,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
+	t.closing = true
 	batches := &c.s.d.sql.batches
 	if c.s.run.Plan.CheckFirst {
 		batches = &c.s.d.sql.uncheckedBatches

@@ -127,6 +127,7 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 	for i, b := range next {
 		ids[i] = b.id
 	}
+	t.closing = true
 	return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 }
 

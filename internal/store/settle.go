@@ -27,20 +27,25 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		if err != nil {
 			return err
 		}
+		runs := make([]int64, len(outcomes))
+		for i, s := range outcomes {
+			if runs[i], err = t.settle(ctx, s, me); err != nil {
+				return fmt.Errorf("record batch %d: %w", s.Batch, err)
+			}
+		}
+		t.closing = !slices.ContainsFunc(outcomes, rearranges)
 		if err := t.addAnswers(ctx, outcomes, answers); err != nil {
 			return err
 		}
-		sent := map[int64][]time.Time{}
-		for _, s := range outcomes {
-			run, err := t.settle(ctx, s, me)
-			if err != nil {
+		if err := t.countRequests(ctx, outcomes, runs); err != nil {
+			return err
+		}
+		for i, s := range outcomes {
+			if err := t.rearrange(ctx, s, runs[i]); err != nil {
 				return fmt.Errorf("record batch %d: %w", s.Batch, err)
 			}
-			if s.WasSent() {
-				sent[run] = append(sent[run], s.Began)
-			}
 		}
-		return t.countRequests(ctx, sent)
+		return nil
 	})
 	if err == nil {
 		d.salvage.forget(outcomes)
@@ -55,7 +60,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 	return errors.Join(&kept, err)
 }
 
-// addAnswers stores the answers to batches, before one of them may be removed.
+// addAnswers stores the answers to batches.
 func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packed [][]byte) error {
 	var answered []int
 	for i := range outcomes {
@@ -81,18 +86,33 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, me string) (run in
 	if err == nil {
 		err = t.settleRows(ctx, s, run)
 	}
-	switch {
-	case err != nil:
-	case s.Halve:
-		err = t.halve(ctx, s.Batch, run)
-	case s.State == ledger.Pending && len(s.Rows) > 0:
-		err = t.cleanUpBatch(ctx, s.Batch)
-	}
 	return run, err
 }
 
-// countRequests counts requests that were sent, by run the times when they began.
-func (t *tx) countRequests(ctx context.Context, sent map[int64][]time.Time) error {
+// rearranges reports whether [tx.rearrange] has something to do.
+func rearranges(s ledger.Settlement) bool {
+	return s.Halve || s.State == ledger.Pending && len(s.Rows) > 0
+}
+
+// rearrange halves a batch, or removes it if no row is left in it. Its answer is stored.
+func (t *tx) rearrange(ctx context.Context, s ledger.Settlement, run int64) error {
+	switch {
+	case s.Halve:
+		return t.halve(ctx, s.Batch, run)
+	case rearranges(s):
+		return t.cleanUpBatch(ctx, s.Batch)
+	}
+	return nil
+}
+
+// countRequests counts the requests that were sent for runs.
+func (t *tx) countRequests(ctx context.Context, outcomes []ledger.Settlement, runs []int64) error {
+	sent := map[int64][]time.Time{}
+	for i, s := range outcomes {
+		if s.WasSent() {
+			sent[runs[i]] = append(sent[runs[i]], s.Began)
+		}
+	}
 	for run, began := range sent {
 		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + $1,
 			last_sent = CASE WHEN last_sent > $2 THEN last_sent ELSE $2 END WHERE id = $3`,

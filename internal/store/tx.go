@@ -17,8 +17,8 @@ type tx struct {
 	unseen   bool        // it stores arrivals without a look at what is stored, see [Engine.PutNew]
 	keys     [][]byte    // of its events, if unseen
 	putsOnly bool        // all that it does is to store arrivals
-	closing  bool        // nothing is read any more: what the database can take together is deferred
-	deferred []Statement // to its end
+	closing  bool        // the job reads nothing any more: what the database can take together is deferred
+	deferred []Statement // to its end, or the next job
 
 	statuses map[statusKey]int64 // numbers that were read
 	verified map[string]bool     // see [tx.verifiedFrom]
@@ -34,6 +34,9 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 		return nil, err
 	}
 	failed = do(ctx, t)
+	if failed == nil {
+		failed = t.flush(ctx)
+	}
 	if failed != nil {
 		if _, drop := t.w.engine.Connector.Judge(failed); drop {
 			return failed, failed
@@ -46,6 +49,18 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	}
 	_, lost = t.exec(ctx, "RELEASE SAVEPOINT job")
 	return failed, lost
+}
+
+// flush does what a job deferred.
+func (t *tx) flush(ctx context.Context) error {
+	deferred := t.deferred
+	t.closing, t.deferred = false, nil
+	for _, s := range deferred {
+		if _, err := t.w.conn.ExecContext(ctx, s.Text, s.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // direct returns the connection of the transaction, to write what tx has no way for.

@@ -249,6 +249,9 @@ func (t *tx) doAll(ctx context.Context, jobs []*job) error {
 	}
 	for _, j := range others {
 		if err == nil {
+			err = t.flush(ctx)
+		}
+		if err == nil {
 			err = j.do(ctx, t)
 		}
 	}
