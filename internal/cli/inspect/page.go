@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -75,14 +76,14 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 }
 
 // hider returns what removes the secrets of the session, and those of its targets, which
-// may be repeated by whatever answers them.
+// may be repeated by whatever answers them, and escapes what could control a terminal.
 func hider(o Options) func([]byte) []byte {
 	var headers []webhook.Field
 	for _, t := range o.Targets {
 		headers = append(headers, t.Headers...)
 	}
 	session, targets := o.Call.Redactor(), forward.Redactor(headers)
-	return func(b []byte) []byte { return targets.JSON(session.JSON(b)) }
+	return func(b []byte) []byte { return term.EscapeJSON(nil, targets.JSON(session.JSON(b))) }
 }
 
 // routes returns what the page may ask for.
