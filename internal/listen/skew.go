@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -53,5 +52,5 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 		side = "behind"
 	}
 	c.log.Warn(fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is %v %s this computer's; set the one that is wrong",
-		skew.Abs().Round(time.Second), side))
+		webhook.FormatSkew(skew), side))
 }

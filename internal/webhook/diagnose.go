@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -106,10 +107,20 @@ func (x *diagnoser) time(d *Diagnosis) bool {
 		}
 		d.Cause = CauseTime
 		d.Text = fmt.Sprintf("the signature is correct, but was made %s %s the delivery was received; %s are allowed",
-			v.Skew.Abs().Round(time.Second), side, span(x.scheme.Timestamp.Tolerance))
+			FormatSkew(v.Skew), side, span(x.scheme.Timestamp.Tolerance))
 		d.Hint = "check this computer's clock; if it is right, the delivery was late or was replayed"
 	}
 	return true
+}
+
+// FormatSkew returns how far two clocks are apart, whichever is ahead: from two days on in
+// days, else to the second.
+func FormatSkew(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d = d.Abs(); d >= 2*day {
+		return strconv.FormatInt(int64(d.Round(day)/day), 10) + " days"
+	}
+	return d.Round(time.Second).String()
 }
 
 // span is a duration without empty seconds.

@@ -105,3 +105,16 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("bad scheme: %v", err)
 	}
 }
+
+func TestFormatSkew(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		90*time.Second + time.Millisecond: "1m30s",
+		-47 * time.Hour:                   "47h0m0s",
+		26496 * time.Hour:                 "1104 days",
+		-(50 * time.Hour):                 "2 days",
+	} {
+		if got := webhook.FormatSkew(d); got != want {
+			t.Errorf("FormatSkew(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

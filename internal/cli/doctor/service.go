@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 const (
@@ -66,7 +67,7 @@ func contactFindings(c api.Contact) []finding {
 		if c.Skew > 0 {
 			side = "behind"
 		}
-		return append(all, found(clockWrong, "this computer's clock is %s %s the service's", c.Skew.Abs().Round(time.Second), side))
+		return append(all, found(clockWrong, "this computer's clock is %s %s the service's", webhook.FormatSkew(c.Skew), side))
 	}
 	return append(all, found(clockRight, "within %s of the service's", (c.Skew.Abs()+time.Second).Truncate(time.Second)))
 }
