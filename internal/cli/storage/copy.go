@@ -43,6 +43,9 @@ rows would be sent twice.`,
 }
 
 func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (err error) {
+	if fromPlace == "" || toPlace == "" {
+		return command.Usagef("name two stores; an unset shell variable may be the cause", "the name of a store is empty")
+	}
 	from, err := c.StoreAt(ctx, fromPlace, store.Options{MustExist: true})
 	if err != nil {
 		return err
