@@ -72,6 +72,9 @@ func runReport(ctx context.Context, c *command.Call, o reportOptions) error {
 	if o.HTML == "" {
 		return command.Usagef("give it the name of a file, such as --html report.html", "report needs --html FILE")
 	}
+	if c.Out.IsCSV() {
+		return command.Usagef("`waybill list -o csv` writes the trackings; -o json says what the page has", "report has no CSV")
+	}
 	_, filter, err := o.filter(ctx, c)
 	if err != nil {
 		return err
