@@ -18,25 +18,33 @@ const pageRows = 1000
 // querier runs a query, inside or outside of a transaction.
 type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
-// countRows counts the distinct rows of a run's input in each state, but for
+// countRows counts the distinct rows of each run's input in each state, but for
 // those in batches of the run except. It adds up whole batches and corrects that
 // by the rows with states of their own.
-func countRows(ctx context.Context, ask querier, run, except int64) (ledger.Counts, error) {
-	var c ledger.Counts
+func countRows(ctx context.Context, ask querier, except int64, runs ...int64) (map[int64]ledger.Counts, error) {
+	counts := make(map[int64]ledger.Counts, len(runs))
 	err := ask(ctx, func(s scanner) error {
+		var run, n int64
 		var state string
-		var n int64
-		err := s.Scan(&state, &n)
+		err := s.Scan(&run, &state, &n)
+		c := counts[run]
 		c.Add(ledger.State(state), n)
+		counts[run] = c
 		return err
-	}, `WITH touched AS (SELECT p.batch_id, p.rows, b.state FROM run_batches p JOIN batches b ON b.id = p.batch_id
-			WHERE p.run_id = $1 AND b.run_id <> $2),
-		apart AS (SELECT t.state AS batch_state, r.state AS row_state FROM touched t
-			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = $1 WHERE `+inInput+`)
-		SELECT state, SUM(rows) FROM touched GROUP BY state
-		UNION ALL SELECT batch_state, -COUNT(*) FROM apart GROUP BY batch_state
-		UNION ALL SELECT row_state, COUNT(*) FROM apart GROUP BY row_state`, run, except)
-	return c, err
+	}, `WITH touched AS (SELECT p.run_id, p.batch_id, p.rows, b.state FROM run_batches p JOIN batches b ON b.id = p.batch_id
+			WHERE p.run_id IN `+idList(runs)+` AND b.run_id <> $1),
+		apart AS (SELECT t.run_id, t.state AS batch_state, r.state AS row_state FROM touched t
+			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = t.run_id WHERE `+inInput+`)
+		SELECT run_id, state, SUM(rows) FROM touched GROUP BY run_id, state
+		UNION ALL SELECT run_id, batch_state, -COUNT(*) FROM apart GROUP BY run_id, batch_state
+		UNION ALL SELECT run_id, row_state, COUNT(*) FROM apart GROUP BY run_id, row_state`, except)
+	return counts, err
+}
+
+// countRowsOf is countRows for one run.
+func countRowsOf(ctx context.Context, ask querier, except, run int64) (ledger.Counts, error) {
+	counts, err := countRows(ctx, ask, except, run)
+	return counts[run], err
 }
 
 // CountRows counts the rows of a run's input, see [ledger.Queue].
@@ -44,7 +52,7 @@ func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 	if err := d.requireRun(ctx, run); err != nil {
 		return ledger.Counts{}, err
 	}
-	return countRows(ctx, d.each, run, 0)
+	return countRowsOf(ctx, d.each, 0, run)
 }
 
 // requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
@@ -77,22 +85,51 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	return sum, owner, err
 }
 
-// addCounts adds what is not in the run's own line of the table.
-func (d *DB) addCounts(ctx context.Context, sum *ledger.RunSummary, owner string) error {
-	var err error
-	if sum.Counts, err = countRows(ctx, d.each, sum.ID, 0); err != nil {
-		return err
+// runLine is a run as its line of the table has it.
+type runLine struct {
+	ledger.RunSummary
+
+	owner string
+}
+
+// addCounts adds what is not in the runs' own lines of the table, of all at once.
+func (d *DB) addCounts(ctx context.Context, lines []runLine) error {
+	var all, rejected []int64
+	owners, at := map[int64][]string{}, map[int64]*ledger.RunSummary{}
+	for i := range lines {
+		run := lines[i].ID
+		all, owners[run], at[run] = append(all, run), []string{lines[i].owner}, &lines[i].RunSummary
 	}
-	if err := d.countSettled(ctx, sum); err != nil {
-		return err
-	}
-	owners, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE run_id = $1 AND state = 'sending'", sum.ID)
+	counts, err := countRows(ctx, d.each, 0, all...)
 	if err != nil {
 		return err
 	}
-	for _, o := range append(owners, owner) {
-		if sum.Live, err = d.isAlive(ctx, o); sum.Live || err != nil {
-			return err
+	for run, c := range counts {
+		if at[run].Counts = c; c.Rejected > 0 {
+			rejected = append(rejected, run)
+		}
+	}
+	if err := d.countSettled(ctx, rejected, at); err != nil {
+		return err
+	}
+	if err := d.each(ctx, func(s scanner) error {
+		var run int64
+		var owner string
+		err := s.Scan(&run, &owner)
+		owners[run] = append(owners[run], owner)
+		return err
+	}, "SELECT DISTINCT run_id, owner FROM batches WHERE run_id IN "+idList(all)+" AND state = 'sending'"); err != nil {
+		return err
+	}
+	alive := map[string]bool{"": false}
+	for run, names := range owners {
+		for _, name := range names {
+			if _, ok := alive[name]; !ok {
+				if alive[name], err = d.isAlive(ctx, name); err != nil {
+					return err
+				}
+			}
+			at[run].Live = at[run].Live || alive[name]
 		}
 	}
 	return nil
@@ -116,24 +153,21 @@ func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
 // runs yields what a query with runColumns finds.
 func (d *DB) runs(ctx context.Context, query string, args ...any) iter.Seq2[ledger.RunSummary, error] {
 	return func(yield func(ledger.RunSummary, error) bool) {
-		type line struct {
-			sum   ledger.RunSummary
-			owner string
-		}
-		lines, err := list(ctx, d.each, func(s scanner) (l line, err error) {
-			l.sum, l.owner, err = scanRun(s)
+		lines, err := list(ctx, d.each, func(s scanner) (l runLine, err error) {
+			l.RunSummary, l.owner, err = scanRun(s)
 			return l, err
 		}, query, args...)
-		for _, l := range lines {
-			if err != nil {
-				break
-			}
-			if err = d.addCounts(ctx, &l.sum, l.owner); err == nil && !yield(l.sum, nil) {
-				return
-			}
+		if err == nil && len(lines) > 0 {
+			err = d.addCounts(ctx, lines)
 		}
 		if err != nil {
 			yield(ledger.RunSummary{}, err)
+			return
+		}
+		for _, l := range lines {
+			if !yield(l.RunSummary, nil) {
+				return
+			}
 		}
 	}
 }
@@ -249,7 +283,7 @@ func (d *DB) Pending(ctx context.Context, account string, except int64) (int64, 
 		WHERE n.account_id = (SELECT id FROM accounts WHERE name = $1) AND n.state = 'open'`, account); err != nil {
 		return 0, err
 	}
-	own, err := countRows(ctx, d.each, except, 0)
+	own, err := countRowsOf(ctx, d.each, 0, except)
 	return max(0, all-own.Pending), err
 }
 

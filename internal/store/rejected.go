@@ -21,13 +21,15 @@ func ofRef(arg string) string {
 	return "(r.refer_id = " + arg + " OR fold_number(r.number) = fold_number(" + arg + "))"
 }
 
-// rejectedRows are the rejected rows r of the input of run $1.
-const rejectedRows = `(SELECT r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
+// rejectedRows are the rejected rows r of the input of a list of runs.
+func rejectedRows(runs string) string {
+	return `(SELECT p.run_id, r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
 		JOIN runs n ON n.id = p.run_id JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
-		WHERE p.run_id = $1 AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
-	UNION ALL SELECT r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
+		WHERE p.run_id IN ` + runs + ` AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
+	UNION ALL SELECT p.run_id, r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
 		JOIN rows r ON r.batch_id = p.batch_id AND r.state IS NOT NULL
-		WHERE p.run_id = $1 AND r.state = 'rejected' AND ` + inInput + `) AS r`
+		WHERE p.run_id IN ` + runs + ` AND r.state = 'rejected' AND ` + inInput + `) AS r`
+}
 
 // Dismiss marks rejected rows as settled, see [ledger.UnknownRows].
 func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) {
@@ -35,26 +37,26 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		return 0, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		return t.exec(ctx, "INSERT INTO dismissals (row_id, dismissed) SELECT r.id, $3 FROM "+rejectedRows+
+		return t.exec(ctx, "INSERT INTO dismissals (row_id, dismissed) SELECT r.id, $3 FROM "+rejectedRows("($1)")+
 			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END ON CONFLICT (row_id) DO NOTHING", run, ref, millis(time.Now()))
 	})
 }
 
-// countSettled counts the rejected rows of the run's input that are not open.
-func (d *DB) countSettled(ctx context.Context, sum *ledger.RunSummary) error {
-	if sum.Counts.Rejected == 0 {
+// countSettled counts the rejected rows of the runs' inputs that are not open.
+func (d *DB) countSettled(ctx context.Context, runs []int64, at map[int64]*ledger.RunSummary) error {
+	if len(runs) == 0 {
 		return nil
 	}
 	return d.each(ctx, func(s scanner) error {
 		var kind string
-		var n int64
-		err := s.Scan(&kind, &n)
+		var run, n int64
+		err := s.Scan(&run, &kind, &n)
 		switch kind {
 		case "superseded":
-			sum.Superseded = n
+			at[run].Superseded = n
 		case "dismissed":
-			sum.Dismissed = n
+			at[run].Dismissed = n
 		}
 		return err
-	}, "SELECT kind, COUNT(*) FROM (SELECT "+rejection+" AS kind FROM "+rejectedRows+") AS k GROUP BY kind", sum.ID)
+	}, "SELECT run_id, kind, COUNT(*) FROM (SELECT r.run_id, "+rejection+" AS kind FROM "+rejectedRows(idList(runs))+") AS k GROUP BY run_id, kind")
 }

@@ -269,7 +269,7 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	}
 	whole := s.progress
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		known, err := countRows(ctx, t.each, s.run.ID, s.run.ID)
+		known, err := countRowsOf(ctx, t.each, s.run.ID, s.run.ID)
 		if err != nil {
 			return err
 		}
