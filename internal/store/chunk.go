@@ -293,7 +293,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	if c.s.run.Plan.CheckFirst {
 		batches = &c.s.d.sql.uncheckedBatches
 	}
-	_, err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
+	err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
 		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
@@ -417,7 +417,7 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 		c.tally.Known++
 		c.rowsByBatch[c.classified[i].batch]++
 	}
-	_, err := c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
+	return c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
 		var carrier any
 		if k.carrier != nil {
@@ -425,7 +425,6 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 		}
 		return append(args, c.s.run.ID, k.pos, k.row, k.rows, k.file, k.line, k.step, carrier)
 	})
-	return err
 }
 
 // knownRange is rows of earlier runs that follow each other in this input as
@@ -455,7 +454,7 @@ func (k *knownRange) extend(next knownRange) bool {
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	all := c.inInputOrder()
 	rows := c.ofKind(kindRepeat, all)
-	_, err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
+	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
 		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, c.entries[i].Line)
 	})
@@ -473,8 +472,7 @@ func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	_, err := c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
+	return c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
 		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})
-	return err
 }

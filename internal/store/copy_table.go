@@ -164,8 +164,7 @@ func (c *tableCopy) write(ctx context.Context, at span, rows [][]any, replace bo
 		if load := c.to.engine.Load; load != nil && len(rows) > 0 {
 			return load(ctx, t.direct(), c.name, c.names(), len(rows), fill)
 		}
-		_, err := c.insert.exec(ctx, t, len(rows), fill)
-		return err
+		return c.insert.exec(ctx, t, len(rows), fill)
 	})
 }
 

@@ -61,7 +61,7 @@ func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) err
 	for k := range counts {
 		keys = append(keys, k)
 	}
-	_, err := d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+	err := d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
 		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k].n, counts[k].seen)
 	})

@@ -78,7 +78,7 @@ func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) e
 	}
 	admitted := observed.Admit(known, met)
 	slices.SortFunc(admitted, func(a, b observed.Entry) int { return a.Compare(b.Key) }) // writers in one order
-	_, err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
+	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
 		return append(args, account, string(e.Kind), clean(e.Name), e.Count, millis(e.First), millis(e.Last), clean(e.Sample), flag(e.Documented))
 	})

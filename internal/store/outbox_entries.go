@@ -45,7 +45,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, n
 			held[n] = true
 		}
 	}
-	if _, err := t.w.sql.outbox.entries.exec(ctx, t, len(added), func(args []any, n int) []any {
+	if err := t.w.sql.outbox.entries.exec(ctx, t, len(added), func(args []any, n int) []any {
 		return append(args, sink, added[n].delivery, now, now, blocked[n])
 	}); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (t *tx) addNumbers(ctx context.Context, sink int64, added []passedDelivery)
 	if err != nil {
 		return err
 	}
-	_, err = t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
+	err = t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
 		return append(args, sink, numbers[n], entries[of[n]])
 	})
 	return err

@@ -152,14 +152,14 @@ func (t *tx) removeSent(ctx context.Context, sink int64, all []settledEntry) err
 			unverified = append(unverified, e.delivery)
 		}
 	}
-	if _, err := t.w.sql.outbox.forwarded.exec(ctx, t, len(all), func(args []any, n int) []any {
+	if err := t.w.sql.outbox.forwarded.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		// What was given up is sent by an attempt that nobody has counted yet.
 		return append(args, e.delivery, sink, e.attempts+flag(e.dead), millis(e.Now), e.Status)
 	}); err != nil {
 		return err
 	}
-	if _, err := t.w.sql.outbox.sentUnverified.exec(ctx, t, len(unverified), func(args []any, n int) []any {
+	if err := t.w.sql.outbox.sentUnverified.exec(ctx, t, len(unverified), func(args []any, n int) []any {
 		return append(args, sink, unverified[n])
 	}); err != nil {
 		return err

@@ -88,7 +88,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
 			size += len(all[to].delivery.Body)
 		}
-		if _, err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
+		if err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
 			a := all[from+n]
 			return append(append(args, a.receipt.Delivery), a.values()...)
 		}); err != nil {
@@ -154,7 +154,7 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 // addEvents adds events that were placed.
 func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
 	t.placed = append(t.placed, lines...)
-	_, err := t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
+	err := t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
 	return err
 }
 

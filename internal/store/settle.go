@@ -68,11 +68,10 @@ func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packe
 			answered = append(answered, i)
 		}
 	}
-	_, err := t.w.sql.batchAnswers.exec(ctx, t, len(answered), func(args []any, n int) []any {
+	return t.w.sql.batchAnswers.exec(ctx, t, len(answered), func(args []any, n int) []any {
 		s := &outcomes[answered[n]]
 		return append(args, s.Batch, flag(s.AnswerCut), packed[answered[n]])
 	})
-	return err
 }
 
 // settle records what became of a batch, and returns its run.

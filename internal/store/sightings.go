@@ -90,7 +90,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ownedSighting) e
 		}
 		counts.move(key, before, statuses[i], s)
 	}
-	if _, err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
+	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		return append(append(args, ids[n], statuses[n]), sightingValues(&kept[n])...)
 	}); err != nil {
 		return err

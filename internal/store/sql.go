@@ -181,28 +181,25 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	return in
 }
 
-// exec adds n rows, and returns how many it added or changed. fill appends the values of
-// one of them.
-func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (changed int64, err error) {
+// exec adds n rows. fill appends the values of one of them.
+func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
 	if t.w.engine.Arrays {
 		return in.execArrays(ctx, t, n, fill)
 	}
 	args := make([]any, 0, min(n, widths[0])*len(in.types))
-	err = inWidths(n, func(from, to, w int) error {
+	return inWidths(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		some, err := t.exec(ctx, in.query[w], args...)
-		changed += some
+		_, err := t.exec(ctx, in.query[w], args...)
 		return err
 	})
-	return changed, err
 }
 
-func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) (int64, error) {
+func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
 	if n == 0 {
-		return 0, nil
+		return nil
 	}
 	columns, set := make([]any, len(in.types)), make([]func(row int, value any) error, len(in.types))
 	for i, kind := range in.types {
@@ -213,14 +210,16 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 		args = fill(args[:0], row)
 		for i, value := range args {
 			if err := set[i](row, value); err != nil {
-				return 0, err
+				return err
 			}
 		}
 	}
+	query := in.arrays
 	if t.unseen {
-		return t.exec(ctx, in.unseen, columns...)
+		query = in.unseen
 	}
-	return t.exec(ctx, in.arrays, columns...)
+	_, err := t.exec(ctx, query, columns...)
+	return err
 }
 
 // newColumn returns an array for a column, and what sets the value of one row.

@@ -103,7 +103,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 			refs[all[once].ref] = true
 			once++
 		}
-		if _, err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
+		if err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
 			n := all[i].n
 			asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
 			return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])
