@@ -24,14 +24,19 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if err == nil {
 		return OK
 	}
+	message := messageOf(err)
 	if cause := context.Cause(ctx); cause != nil && errors.Is(err, context.Canceled) && !As[*SignalError](err) {
-		err = errors.Join(cause, err)
+		whole := errors.Join(cause, err)
+		if message = messageOf(whole); As[*SignalError](cause) && isOnlyCanceled(err) {
+			message = cause.Error()
+		}
+		err = whole
 	}
 	code, hint := CodeAndHint(err)
 	if errors.Is(err, term.ErrClosed) && code == Failed {
 		return OK // the reader went away, and nothing else is wrong
 	}
-	failure := term.Failure{Code: code.Word(), Message: messageOf(err), Hint: hint, Next: nextOf(err), Place: placeOf(err)}
+	failure := term.Failure{Code: code.Word(), Message: message, Hint: hint, Next: nextOf(err), Place: placeOf(err)}
 	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
 		failure.Label, failure.Message = "Timed out:", rest
 	}
@@ -66,6 +71,17 @@ func placeOf(err error) *term.Issue {
 		return &term.Issue{File: e.File, Message: e.Error(), Hint: e.Hint()}
 	}
 	return nil
+}
+
+// isOnlyCanceled reports whether err says no more than where the end of its context came.
+func isOnlyCanceled(err error) bool {
+	if many, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !isOnlyCanceled(e) })
+	}
+	if next := errors.Unwrap(err); next != nil {
+		return isOnlyCanceled(next)
+	}
+	return errors.Is(err, context.Canceled)
 }
 
 // messageOf returns the text of an error, and of joined ones each text once.
