@@ -34,7 +34,7 @@ func (p *Printer) Encoded(ctx context.Context, encoded []byte) error {
 	case p.query != nil:
 		err = p.filter(ctx, &s, encoded)
 	case p.format == JSONL:
-		s.buf = append(encoded, '\n')
+		_, err = p.out.Write(append(encoded, '\n'))
 	default:
 		s.buf = append(indented(s.buf, encoded, ""), '\n')
 	}

@@ -205,8 +205,12 @@ func decodeEvent(b []byte, i int) (e Event, depth int) {
 	detail := [...]member{{name: "trackingNumber"}}
 	summary := [...]member{{name: "trackingNumber"}, {name: "status"}, {name: "statusLabel"}, {name: "latestEvent"}}
 	data := [...]member{
-		{name: "trackingNumber"}, {name: "status"}, {name: "statusTrack"}, {name: "routerId"},
-		{name: "summary", members: summary[:]}, {name: "detail", members: detail[:]},
+		{name: "trackingNumber"},
+		{name: "status"},
+		{name: "statusTrack"},
+		{name: "routerId"},
+		{name: "summary", members: summary[:]},
+		{name: "detail", members: detail[:]},
 	}
 	top := [...]member{{name: "eventId"}, {name: "event"}, {name: "eventTime"}, {name: "data", members: data[:]}}
 	end, depth := readMembers(b, i, top[:])

@@ -33,7 +33,7 @@ func TestAppendEvent(t *testing.T) {
 	}
 	blank := func() Event { return Event{Status: JSONOrNull(""), Data: JSONOrNull("")} }
 	fields := reflect.TypeFor[Event]().NumField()
-	for n := range len(texts) {
+	for n := range texts {
 		all := blank()
 		for i := range fields {
 			one := blank()
