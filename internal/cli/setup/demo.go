@@ -274,7 +274,7 @@ func (d *demonstration) count(change func()) {
 	}
 }
 
-// until waits for enough output of the listener.
+// until waits for enough output of the listener, as long as there is some now and then.
 func (d *demonstration) until(ctx context.Context, what string, enough func() bool) error {
 	limit := time.NewTimer(demoPatience)
 	defer limit.Stop()
@@ -287,6 +287,7 @@ func (d *demonstration) until(ctx context.Context, what string, enough func() bo
 		}
 		select {
 		case <-d.received:
+			limit.Reset(demoPatience)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit.C:
