@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -116,11 +117,23 @@ func TestFollowReadsPages(t *testing.T) {
 type queried struct {
 	*memory
 
+	mu  sync.Mutex
 	own []bool // of each query
 }
 
+// asked returns what was asked since the last call.
+func (q *queried) asked() []bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own := q.own
+	q.own = nil
+	return own
+}
+
 func (q *queried) Events(ctx context.Context, query inbox.Query) iter.Seq2[inbox.Event, error] {
+	q.mu.Lock()
 	q.own = append(q.own, query.Own)
+	q.mu.Unlock()
 	return q.memory.Events(ctx, query)
 }
 
@@ -130,9 +143,9 @@ func TestFollowReadsItsOwnFromMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &queried{memory: &memory{}}
 		r := receiver(t, listen.Options{Store: box})
-		fails := false
+		var fails atomic.Bool
 		box.before = func(_ context.Context, method string) error {
-			if fails && method == "Events" {
+			if fails.Load() && method == "Events" {
 				return inbox.ErrLocked
 			}
 			return nil
@@ -143,10 +156,9 @@ func TestFollowReadsItsOwnFromMemory(t *testing.T) {
 			t.Helper()
 			time.Sleep(50 * time.Millisecond)
 			synctest.Wait()
-			if !slices.Equal(box.own, want) {
-				t.Errorf("%s: of its own %v; want %v", what, box.own, want)
+			if got := box.asked(); !slices.Equal(got, want) {
+				t.Errorf("%s: of its own %v; want %v", what, got, want)
 			}
-			box.own = nil
 		}
 		check("first", false)
 		send(t, r.Handler(), `[{"eventId":"a"}]`, "")
@@ -155,12 +167,12 @@ func TestFollowReadsItsOwnFromMemory(t *testing.T) {
 		check("signal", false)
 		time.Sleep(time.Second / 2)
 		check("poll", false)
-		fails = true
+		fails.Store(true)
 		send(t, r.Handler(), `[{"eventId":"b"}]`, "")
 		check("failure", true)
 		send(t, r.Handler(), `[{"eventId":"c"}]`, "")
 		check("after it", false)
-		fails = false
+		fails.Store(false)
 		f.end(t)
 		if len(f.told) != 3 {
 			t.Errorf("told %q; want three", f.told)
