@@ -67,7 +67,9 @@ INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phas
 INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier,
 		seen, source, router_id, as_of, event, shared, checkpoint, updated)
 	SELECT -i, 0, '', 'LX' || lpad(i::text, 9, '0') || 'DE', 'LX' || lpad(i::text, 9, '0') || 'DE', 6, 'processed', '1', 'DELIVERED', 'delivered', 'Delivered, front door', '2026-03-05T03:10:00Z', '',
-		:now - 1000 * ((i * 7919) % 2592000), 'event', '', :now, 4 * :rows::bigint + i, 0, :now - 3600000, :now FROM generate_series(1::bigint, :rows - 50, 50) i;
+		:now - 1000 * ((i * 7919) % 2592000), 'event', md5(i::text), :now, 4 * :rows::bigint + i, 0, :now - 3600000, :now FROM generate_series(1::bigint, :rows - 50, 50) i;
+INSERT INTO answers (account_id, refer_id, seen, raw, first_seen, asked)
+	SELECT 1, refer_id, :now, (SELECT string_agg(sha256(int8send(id * 100 + g)), '') FROM generate_series(1, 19) g), :now, :now FROM rows WHERE account_id = 1 AND id % 5 = 0;
 INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings, seen)
 	SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), CASE COALESCE(s.transit, 0) WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END,
 		COUNT(*), COALESCE(MAX(s.seen), 0)
@@ -132,7 +134,8 @@ func BenchmarkServerList(b *testing.B) {
 		"list --limit 20 --run 1", fmt.Sprint("list --limit 20 --run ", runAgain), fmt.Sprint("list --limit 20 --run ", runScattered),
 		"list --limit 20 --since 1h", "list --limit 20 --since 29d", "list --limit 20 --stale 48h", "list --limit 20 --stale 29d",
 		"list --limit 20 --state rejected", "list --limit 20 --state pending", "list --limit 20 --account " + smallAccount,
-		"list --limit 20 --sort -updated", "list --limit 20 --refer-id ORD-00010*", "list --limit 20 --not-checked", "list --limit 20 --stuck",
+		"list --limit 20 --sort -updated", "list --limit 20 --sort reference", "list --limit 20 --sort number", "list --limit 20 --sort status",
+		"list --limit 20 --refer-id ORD-00010*", "list --limit 20 --not-checked", "list --limit 20 --stuck",
 		"list --summary", "list --summary --run 1", "list --summary --carrier dhl", "stats", "events list --limit 20", "runs list",
 	} {
 		b.Run(strings.ReplaceAll(command, " ", "_"), func(b *testing.B) {

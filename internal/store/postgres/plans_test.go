@@ -1,0 +1,127 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// recorder records queries. It is a [pgx.QueryTracer].
+type recorder struct {
+	mu  sync.Mutex
+	all []pgx.TraceQueryStartData
+}
+
+func (r *recorder) TraceQueryStart(ctx context.Context, _ *pgx.Conn, q pgx.TraceQueryStartData) context.Context {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, q)
+	return ctx
+}
+
+func (r *recorder) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+// take returns what was recorded since the last call.
+func (r *recorder) take() []pgx.TraceQueryStartData {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := r.all
+	r.all = nil
+	return all
+}
+
+// plannedSQL makes 50,000 rows in 50 batches, of which 10 are pending and some rows
+// rejected, with sightings of most of them and 1,000 of other numbers.
+const plannedSQL = `
+INSERT INTO accounts (id, name, salt) VALUES (1, 'a', '');
+INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
+	SELECT i, 1, 'open', '', 1, '["a.csv"]', 'v2', 1000, i * 10000 - 9999, i * 10000, 10000, 0, 0, 0, 0, 0, 10, 1 FROM generate_series(1, 5) i;
+INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
+	SELECT i, (i + 9) / 10, CASE WHEN i <= 40 THEN 'accepted' ELSE 'pending' END, 1000, i * 1000 - 999, i * 1000, 0, 1, 1, 200, '' FROM generate_series(1, 50) i;
+INSERT INTO run_batches (run_id, batch_id, rows) SELECT run_id, id, rows FROM batches;
+INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line, state, reason)
+	SELECT i, 1, 'R' || lpad(i::text, 6, '0'), 'N' || i, '', (i + 999) / 1000, 0, i, CASE i % 500 WHEN 7 THEN 'rejected' END, CASE i % 500 WHEN 7 THEN 'bad' END FROM generate_series(1, 50000) i;
+INSERT INTO numbers (account_id, folded, row_id) SELECT 1, number, id FROM rows;
+INSERT INTO statuses (id, account_id, phase, status, status_label, status_track) VALUES (1, 1, 'processed', '1', 'A', 'a'), (2, 0, 'processed', '1', 'A', 'a');
+INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)
+	SELECT i, (i > 0)::int, CASE WHEN i > 0 THEN 'R' || lpad(i::text, 6, '0') ELSE '' END, 'N' || i, 'N' || i, 1 + (i < 0)::int, 'processed', '1', 'A', 'a', repeat('x', 200), '', 'ups', 50000 + i % 1000, 'event', 'r' || i, 1, 0, 0, 1, 1
+	FROM generate_series(-1000, 40000) i WHERE i <> 0 AND i % 500 <> 7;
+INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings, seen)
+	SELECT 1, i, CASE WHEN i < 5 THEN 1 ELSE 0 END, 'ups', -1, 10000, 1 FROM generate_series(1, 5) i;
+UPDATE counters SET value = CASE name WHEN 'run' THEN 5 ELSE 50000 END WHERE name IN ('run', 'row', 'numbered');`
+
+func TestPlansOfReads(t *testing.T) {
+	t.Parallel()
+	url, ok := pgtest.URL(t)
+	if !ok {
+		return
+	}
+	target, queries := parsed(t, url), &recorder{}
+	target.config.Tracer = queries
+	d, err := Open(t.Context(), target, Options{Connections: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	conn := pgtest.Connect(t, url)
+	for _, query := range []string{plannedSQL, "VACUUM ANALYZE"} {
+		if _, err := conn.PgConn().Exec(t.Context(), query).ReadAll(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sort := func(o ledger.Order) func(*store.DB) error {
+		return func(d *store.DB) error {
+			for _, err := range d.Statuses(t.Context(), "a", ledger.Filter{Order: o, Descending: true, Limit: 20}) {
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	}
+	for name, c := range map[string]struct {
+		read  func(*store.DB) error
+		never []string // tables of which no query may read all
+	}{
+		"sums": {func(d *store.DB) error {
+			_, err := d.Count(t.Context(), "a", ledger.Filter{})
+			return err
+		}, []string{"rows"}},
+		"by reference": {sort(ledger.ByReference), []string{"rows", "numbers", "sightings"}},
+		"by number":    {sort(ledger.ByNumber), []string{"rows", "numbers", "sightings"}},
+		"newest":       {sort(ledger.ByCreation), []string{"rows", "numbers", "sightings"}},
+		"by update":    {sort(ledger.ByUpdated), []string{"rows", "numbers"}},
+		"by status":    {sort(ledger.ByStatus), []string{"rows", "numbers"}},
+	} {
+		queries.take()
+		if err := c.read(d); err != nil {
+			t.Fatal(name, err)
+		}
+		for _, q := range queries.take() {
+			if !strings.HasPrefix(q.SQL, "SELECT") || strings.Contains(q.SQL, "FROM (VALUES") { // of so few rows, 250 by their ids take as long as all
+				continue
+			}
+			lines, err := conn.Query(t.Context(), "EXPLAIN "+q.SQL, q.Args...)
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			all, err := pgx.CollectRows(lines, pgx.RowTo[string])
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			plan := strings.Join(all, "\n")
+			for _, table := range c.never {
+				if strings.Contains(plan, "Seq Scan on "+table+" ") {
+					t.Errorf("%s reads all of %s:\n%s\n%s", name, table, q.SQL, plan)
+				}
+			}
+		}
+	}
+}
