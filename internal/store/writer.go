@@ -16,9 +16,15 @@ const (
 	lockPoll = 3 * time.Millisecond
 )
 
+// Bounds of waiting for others to write too.
+const (
+	maxGather   = 2 * time.Millisecond
+	maxGathered = 32 // jobs; a larger transaction costs each of them hardly less
+)
+
 // writer is the connection that writes, and its queue. The holder of the token
 // uses the connection and does all jobs that were queued meanwhile in one
-// transaction. So jobs share a commit, and none waits for others to come.
+// transaction. So jobs share a commit.
 type writer struct {
 	engine *Engine
 	sql    *statements
@@ -27,10 +33,14 @@ type writer struct {
 
 	mu    sync.Mutex
 	queue []*job
+	quota int           // of jobs that the holder of the token waits for; 0: it does not wait
+	full  chan struct{} // closed when they are there
 
 	// The rest belongs to the holder of the token.
 	conn    *sql.Conn
 	stmts   map[string]statement
+	senders int           // of arrivals: in the last transaction, and those that waited for its end
+	took    time.Duration // that one
 	refused refusedSums
 	erased  bool // something was erased
 	closed  bool
@@ -73,6 +83,10 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 	j.done = make(chan struct{})
 	w.mu.Lock()
 	w.queue = append(w.queue, j)
+	if w.quota > 0 && len(w.queue) >= w.quota {
+		w.quota = 0
+		close(w.full)
+	}
 	w.mu.Unlock()
 	select {
 	case w.token <- struct{}{}:
@@ -95,6 +109,9 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 		return
 	default:
 	}
+	w.gather(ctx)
+	began := time.Now()
+	defer func() { w.took = time.Since(began) }()
 	if w.putNew(context.WithoutCancel(ctx)) {
 		return
 	}
@@ -114,6 +131,34 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	w.end(jobs, err)
 }
 
+// gather waits until as many senders of arrivals have come as there were around the last
+// transaction, but no longer than that one took. Those that it answered send their next ones
+// at about the same time: without it half of them would always wait for the other half, in
+// two transactions instead of one.
+func (w *writer) gather(ctx context.Context) {
+	enough := min(w.senders, maxGathered)
+	w.mu.Lock()
+	if len(w.queue) >= enough || slices.ContainsFunc(w.queue, isNoPut) {
+		w.mu.Unlock()
+		return
+	}
+	w.quota, w.full = enough, make(chan struct{})
+	w.mu.Unlock()
+	timer := time.NewTimer(min(w.took, maxGather))
+	defer timer.Stop()
+	select {
+	case <-w.full:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	w.mu.Lock()
+	w.quota = 0
+	w.mu.Unlock()
+}
+
+// isNoPut reports whether a job does more than to store an arrival.
+func isNoPut(j *job) bool { return j.put == nil }
+
 // end ends jobs with an error, but for those that have one of their own.
 func (w *writer) end(jobs []*job, err error) {
 	for _, j := range jobs {
@@ -121,6 +166,14 @@ func (w *writer) end(jobs []*job, err error) {
 			j.err = err
 		}
 		close(j.done)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.senders = 0
+	for _, j := range slices.Concat(jobs, w.queue) {
+		if !isNoPut(j) {
+			w.senders++
+		}
 	}
 }
 
@@ -195,7 +248,7 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 
 // runOnce is runJobs in one transaction, or two.
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
-	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, func(j *job) bool { return j.put == nil })}
+	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, isNoPut)}
 	if len(jobs) == 1 {
 		return t.end(ctx, jobs[0].do(ctx, t))
 	}
