@@ -19,8 +19,9 @@ import (
 )
 
 // bareHook is the minimal receiver: it reads, compares the MAC and answers,
-// and keeps nothing. It prints its address and serves until stdin ends.
-func bareHook() error {
+// and has the body kept, if that is not nil. It prints its address and serves until
+// stdin ends.
+func bareHook(keep func(body []byte) error) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -38,6 +39,12 @@ func bareHook() error {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
+		if keep != nil {
+			if err := keep(body); err != nil {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+		}
 		w.WriteHeader(http.StatusOK)
 	})}
 	go func() {
@@ -54,7 +61,12 @@ func bareHook() error {
 // that ends it and returns how many seconds of the processor it took.
 func barehook(b *testing.B) (string, func() float64) {
 	b.Helper()
-	cmd := peer("barehook")
+	return receiver(b, peer("barehook"))
+}
+
+// receiver starts a receiver that is a peer.
+func receiver(b *testing.B, cmd *exec.Cmd) (string, func() float64) {
+	b.Helper()
 	cmd.Stdout = nil
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -32,7 +32,8 @@ func peers() map[string]func() {
 	return map[string]func(){
 		"barepost":   func() { leave(barePost(os.Args[1], os.Args[2], os.Args[3], os.Args[4])) },
 		"bareledger": func() { leave(bareLedger(os.Args[1], os.Args[2])) },
-		"barehook":   func() { leave(bareHook()) },
+		"barehook":   func() { leave(bareHook(nil)) },
+		"inserthook": func() { leave(insertHook(os.Args[1], os.Args[2])) },
 		"barelist":   func() { leave(bareList(os.Args[1], os.Args[2])) },
 		"bareshow":   func() { leave(bareShow(os.Args[1], os.Args[2], os.Args[3])) },
 	}
