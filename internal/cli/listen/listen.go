@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -116,17 +117,12 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err := warnScheme(c.Session); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	until, stop := context.WithCancel(ctx)
-	defer stop()
-	if limit := c.Config.Timeout; limit > 0 && c.Config.Origin("timeout").Level >= config.FromEnv {
-		var cancel context.CancelFunc
-		until, cancel = context.WithTimeoutCause(until, limit, command.ErrTimeUp)
-		defer cancel()
-	}
-	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, stop), warnings: warnings}
+	until, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }), warnings: warnings, end: end}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
 	if err == nil {
-		err = s.warnOthers(until)
+		err = s.warnOthers(ctx)
 	}
 	if err == nil {
 		s.page, err = o.UI.open(ctx, &s, o.Forward.AllowTarget, listenerURL(l.Addr()))
@@ -154,12 +150,13 @@ type server struct {
 	page       *inspect.Page // nil for none
 	printer    *eventPrinter
 	warnings   *storeWarnings
-	verify     string // how it verifies, see [app.Session.VerifyPrint]
+	end        context.CancelCauseFunc // of what serve serves until
+	verify     string                  // how it verifies, see [app.Session.VerifyPrint]
 }
 
-// serve receives until until ends. If that is because there were enough events,
-// it waits for the targets, but no longer than ctx lives. What is printed begins
-// after lastEvent.
+// serve receives until until ends, which it does when the time limit is over, counted
+// from the announcement. If that is because there were enough events, it waits for the
+// targets, but no longer than ctx lives. What is printed begins after lastEvent.
 func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
 	var printing sync.Mutex
@@ -189,7 +186,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		return nil
 	})
 	url := listenerURL(l.Addr())
-	if err := s.register(until, url); err != nil {
+	if err := s.register(ctx, url); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
 	}
 	g.Go(func() error {
@@ -209,11 +206,14 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		})
 	}
 	printing.Lock()
-	err := s.announce(until, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
+	err := s.announce(ctx, command.ServerURL(shownAddr(s.call.Config.Listen.Addr, l.Addr()), ""), o)
 	printing.Unlock()
 	if err != nil {
 		g.Go(func() error { return err }) // ends the others
 		return g.Wait()
+	}
+	if limit := s.call.Config.Timeout; limit > 0 && s.call.Config.Origin("timeout").Level >= config.FromEnv {
+		defer time.AfterFunc(limit, func() { s.end(command.ErrTimeUp) }).Stop()
 	}
 	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()), s.forwarding.printRemaining(until))
 }
