@@ -89,6 +89,9 @@ func (l *lister) firstQuery(key sortKey) string {
 		account = "s.id > 0 AND +s.account_id"
 	}
 	from, condition := key.table, account+" = $1 AND "+key.known+" AND "+l.where()+l.inRun()
+	if key.table == "rows r" { // also has those that are being staged
+		condition += visible
+	}
 	if l.f.ReferIDs != nil {
 		condition += " AND " + l.referIDs("r.refer_id")
 	}

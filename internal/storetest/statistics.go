@@ -267,10 +267,11 @@ func timeKey(t time.Time) string {
 }
 
 var statisticsTests = map[string]func(*world){
-	"Groups":     groupsAlike,
-	"References": referencesByPrefix,
-	"Seen":       seenStatuses,
-	"Runs":       latestRuns,
+	"Groups":            groupsAlike,
+	"References":        referencesByPrefix,
+	"ListsNoStagedRows": listsNoStagedRows,
+	"Seen":              seenStatuses,
+	"Runs":              latestRuns,
 }
 
 func groupsAlike(w *world) {
@@ -379,4 +380,16 @@ func referencesByPrefix(w *world) {
 	got, err = w.References(w.Context(), account, "staged", 5)
 	w.must(err)
 	w.same("of a staged run", len(got), 0)
+}
+
+// Rows that are being staged are in no list, also where only its first ones are asked for.
+func listsNoStagedRows(w *world) {
+	w.run(plan(), entries(5, 8)...)
+	w.begin(w.Store, plan(), entries(1, 4)...)
+	for order := range sortKeys {
+		f := ledger.Filter{Order: order, Limit: 3}
+		w.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(w, w.Statuses(w.Context(), account, f))), keysOf(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 3}))))
+	}
+	latest := keysOf(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Descending: true, Limit: 1})))
+	w.same("the latest one", latest, []tracking.Key{item(8).Key()})
 }
