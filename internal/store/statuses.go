@@ -266,7 +266,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 			lists = append(lists, l.list(quick, statusAlone, s.first-1, min(s.last, l.numbered)))
 		}
 		if s.last > l.numbered {
-			lists = append(lists, l.list(slow, statusWidth, max(s.first-1, l.numbered), s.last))
+			lists = append(lists, &spanList{l.list(slow, statusWidth, max(s.first-1, l.numbered), s.last)})
 		}
 	}
 	return lists, nil
@@ -417,6 +417,18 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 		return err
 	}, l.query, l.after, l.to, size)
 	return page, len(page) == size, err
+}
+
+// spanList is a list of rows whose pages are ranges of ids. PostgreSQL, which does not know
+// how many rows follow, might join and sort all of them for a page of the first.
+type spanList struct{ *queriedList }
+
+func (l *spanList) next(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error) {
+	part := *l.queriedList
+	part.to = min(l.to, l.after+int64(size))
+	page, _, err := part.next(ctx, size)
+	l.after = part.to
+	return page, l.after < l.to, err
 }
 
 // runOf returns the run that brought a row in, 0 if it was pruned.
