@@ -169,17 +169,10 @@ func TestPutNewWhoseConnectionIsLost(t *testing.T) {
 // New deliveries take one round trip; the numbers are those of the server, also while other
 // processes store some.
 func TestNewDeliveriesTakeOneRoundTrip(t *testing.T) {
-	s, ok := pgtest.Start(t)
+	p, d, other, ok := twoProcesses(t)
 	if !ok {
 		return
 	}
-	url := s.NewURL(t)
-	p := s.NewProxy(t)
-	behind, err := p.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, other := open(t, behind), open(t, url)
 	defer d.Close()
 	defer other.Close()
 	const oneWay = 200 * time.Millisecond
@@ -216,17 +209,10 @@ func TestNewDeliveriesTakeOneRoundTrip(t *testing.T) {
 // Who finds out that deliveries were stored finds their numbers too, whatever others stored
 // and changed since.
 func TestNumbersOfDeliveriesWhoseAnswerIsLost(t *testing.T) {
-	s, ok := pgtest.Start(t)
+	p, d, other, ok := twoProcesses(t)
 	if !ok {
 		return
 	}
-	url := s.NewURL(t)
-	p := s.NewProxy(t)
-	behind, err := p.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, other := open(t, behind), open(t, url)
 	defer d.Close()
 	defer other.Close()
 	put := func(at *killable, verified inbox.Verified, ids ...string) inbox.Receipt {
@@ -254,6 +240,23 @@ func TestNumbersOfDeliveriesWhoseAnswerIsLost(t *testing.T) {
 	if receipt = put(d, inbox.No); receipt.Delivery != 6 || receipt.Rows[0].Seq != 10 {
 		t.Errorf("after that: %+v", receipt)
 	}
+}
+
+// twoProcesses returns two that have one store: the network of the first is a proxy's. ok is
+// false without PostgreSQL.
+func twoProcesses(t *testing.T) (p *pgtest.Proxy, d, other *killable, ok bool) {
+	t.Helper()
+	s, ok := pgtest.Start(t)
+	if !ok {
+		return nil, nil, nil, false
+	}
+	url := s.NewURL(t)
+	p = s.NewProxy(t)
+	behind, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, open(t, behind), open(t, url), true
 }
 
 // one is many for one verified event.
