@@ -88,18 +88,21 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 		close(w.full)
 	}
 	w.mu.Unlock()
-	select {
-	case w.token <- struct{}{}:
-		w.runQueue(ctx, j)
-		<-w.token
-	case <-ctx.Done():
-		if w.dequeue(j) {
-			return ctx.Err()
+	for ended := ctx.Done(); ; {
+		select {
+		case w.token <- struct{}{}:
+			w.runQueue(ctx, j)
+			<-w.token
+			return j.err
+		case <-ended:
+			if w.dequeue(j) {
+				return ctx.Err()
+			}
+			ended = nil // the holder of the token has begun with it, but may put it back
+		case <-j.done:
+			return j.err
 		}
-	case <-j.done:
 	}
-	<-j.done // the holder of the token has begun with it
-	return j.err
 }
 
 // runQueue does all queued jobs, unless j was done meanwhile.
