@@ -76,6 +76,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		case <-poll.C:
 			r.changed.Store(true)
 		case d := <-r.refusals:
+			r.changed.Store(true) // poll begins anew
 			if err := r.reportRefusal(d, fn); err != nil {
 				return err
 			}

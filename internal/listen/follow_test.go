@@ -180,6 +180,26 @@ func TestFollowReadsItsOwnFromMemory(t *testing.T) {
 	})
 }
 
+// Refusals that come one after the other do not keep a receiver from what others stored.
+func TestFollowReadsWhatOthersStoredBetweenRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &queried{memory: &memory{}}
+		r := receiver(t, listen.Options{Store: box, Verify: signing(t), Enforce: true})
+		f := follow(t, r, 0, nil)
+		synctest.Wait()
+		box.asked()
+		for range 10 {
+			send(t, r.Handler(), delivered, "forged")
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if !slices.Contains(box.asked(), false) {
+			t.Error("in a second, the store was not asked what others stored")
+		}
+		f.end(t)
+	})
+}
+
 // What another process stored is told at once where the store hints at it, else soon.
 func TestFollowTellsWhatOthersStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
