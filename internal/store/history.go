@@ -23,6 +23,10 @@ type querier func(ctx context.Context, f func(scanner) error, query string, args
 // by the rows with states of their own.
 func countRows(ctx context.Context, ask querier, except int64, runs ...int64) (map[int64]ledger.Counts, error) {
 	counts := make(map[int64]ledger.Counts, len(runs))
+	inRuns, args := idList(runs), []any{except}
+	if len(runs) == 1 { // a transaction keeps each text
+		inRuns, args = "($2)", append(args, runs[0])
+	}
 	err := ask(ctx, func(s scanner) error {
 		var run, n int64
 		var state string
@@ -32,12 +36,12 @@ func countRows(ctx context.Context, ask querier, except int64, runs ...int64) (m
 		counts[run] = c
 		return err
 	}, `WITH touched AS (SELECT p.run_id, p.batch_id, p.rows, b.state FROM run_batches p JOIN batches b ON b.id = p.batch_id
-			WHERE p.run_id IN `+idList(runs)+` AND b.run_id <> $1),
+			WHERE p.run_id IN `+inRuns+` AND b.run_id <> $1),
 		apart AS (SELECT t.run_id, t.state AS batch_state, r.state AS row_state FROM touched t
 			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = t.run_id WHERE `+inInput+`)
 		SELECT run_id, state, SUM(rows) FROM touched GROUP BY run_id, state
 		UNION ALL SELECT run_id, batch_state, -COUNT(*) FROM apart GROUP BY run_id, batch_state
-		UNION ALL SELECT run_id, row_state, COUNT(*) FROM apart GROUP BY run_id, row_state`, except)
+		UNION ALL SELECT run_id, row_state, COUNT(*) FROM apart GROUP BY run_id, row_state`, args...)
 	return counts, err
 }
 
