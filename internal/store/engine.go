@@ -116,9 +116,8 @@ type Last struct {
 // NewArrivals are deliveries and events to be stored if all of them are new. Statements read
 // the settings below, and number what they add from 1.
 type NewArrivals struct {
-	Deliveries, Events int64 // how many
-	Keys               [][]byte
-	Statements         []Statement
+	Keys       [][]byte
+	Statements []Statement
 }
 
 // Settings of a transaction that [Engine.PutNew] does: the last numbers before it, and

@@ -14,7 +14,7 @@ type tx struct {
 	changed bool        // it did more than read
 	placed  []eventLine // the events that it added
 
-	unseen   bool        // it stores arrivals without a look at what is stored, see [Engine.PutNew]
+	unseen   bool        // it stores arrivals without reading what is stored, see [Engine.PutNew]
 	keys     [][]byte    // of its events, if unseen
 	putsOnly bool        // all that it does is to store arrivals
 	closing  bool        // the job reads nothing any more: what the database can take together is deferred

@@ -17,7 +17,7 @@ const newMark = "INSERT INTO keyprints (account_id, print) SELECT $1 + CAST(curr
 // putMark stores the mark as a new delivery with an event of these keys.
 func putMark(t *testing.T, e *engine, x transaction, mark int64, keys ...string) (before store.Last, stored bool, err error) {
 	t.Helper()
-	n := store.NewArrivals{Deliveries: 1, Events: 1, Statements: []store.Statement{{Text: newMark, Args: []any{mark}}}}
+	n := store.NewArrivals{Statements: []store.Statement{{Text: newMark, Args: []any{mark}}}}
 	for _, key := range keys {
 		n.Keys = append(n.Keys, []byte(key))
 	}
