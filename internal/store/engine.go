@@ -116,6 +116,7 @@ type Last struct {
 // NewArrivals are deliveries and events to be stored if all of them are new. Statements read
 // the settings below, and number what they add from 1.
 type NewArrivals struct {
+	Deliveries int64 // how many
 	Keys       [][]byte
 	Statements []Statement
 }

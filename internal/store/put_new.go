@@ -77,7 +77,7 @@ func (w *writer) putBack(jobs []*job) {
 
 // commitNew has the deferred statements done, and gives arrivals the numbers that they got.
 func (t *tx) commitNew(ctx context.Context, all []*arrival) (stored bool, err error) {
-	before, stored, err := t.w.engine.PutNew(ctx, t.w.conn, NewArrivals{t.keys, t.deferred})
+	before, stored, err := t.w.engine.PutNew(ctx, t.w.conn, NewArrivals{t.last.Delivery, t.keys, t.deferred})
 	if !stored || err != nil {
 		return false, err
 	}

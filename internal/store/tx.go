@@ -172,10 +172,18 @@ func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
 	return nil
 }
 
+// prepareRead is prepare for a query that returns rows, which may read what was deferred.
+func (t *tx) prepareRead(ctx context.Context, query string) (statement, error) {
+	if err := t.flush(ctx); err != nil {
+		return nil, err
+	}
+	return t.prepare(ctx, query)
+}
+
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
-	s, err := t.prepare(ctx, query)
+	s, err := t.prepareRead(ctx, query)
 	if err != nil {
 		return false, err
 	}
@@ -184,7 +192,7 @@ func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bo
 
 // each runs a query and calls f for each of its rows. f may not use t.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	s, err := t.prepare(ctx, query)
+	s, err := t.prepareRead(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -52,8 +52,11 @@ func (w *writer) putNew(ctx context.Context, conn *sql.Conn, n store.NewArrivals
 	}
 	w.owner = name
 	o, err := w.findOutcome(ctx, conn, err)
-	if err != nil {
+	switch {
+	case err != nil:
 		return store.Last{}, false, err
+	case o.stored != n.Deliveries: // which numbers they got is not certain
+		return store.Last{}, false, w.engine.trouble(store.ErrUnreachable, errUnknown)
 	}
 	return store.Last{Delivery: o.delivery - 1, Event: max(0, o.event-1)}, true, nil
 }

@@ -14,10 +14,14 @@ import (
 // newMark is what a new delivery stores: mark with its number.
 const newMark = "INSERT INTO keyprints (account_id, print) SELECT $1 + CAST(current_setting('" + store.LastDeliverySetting + "') AS BIGINT), '' WHERE CAST(current_setting('" + store.StoresSetting + "') AS BOOLEAN)"
 
-// putMark stores the mark as a new delivery with an event of these keys.
+// newDelivery is the delivery.
+const newDelivery = `INSERT INTO delivery_records (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly)
+	SELECT 1 + CAST(current_setting('` + store.LastDeliverySetting + `') AS BIGINT), 1, '', '', '', '', 'yes', '', '', '', 1, 0, '' WHERE CAST(current_setting('` + store.StoresSetting + `') AS BOOLEAN)`
+
+// putMark stores the mark and a new delivery with an event of these keys.
 func putMark(t *testing.T, e *engine, x transaction, mark int64, keys ...string) (before store.Last, stored bool, err error) {
 	t.Helper()
-	n := store.NewArrivals{Statements: []store.Statement{{Text: newMark, Args: []any{mark}}}}
+	n := store.NewArrivals{Deliveries: 1, Statements: []store.Statement{{Text: newDelivery}, {Text: newMark, Args: []any{mark}}}}
 	for _, key := range keys {
 		n.Keys = append(n.Keys, []byte(key))
 	}
@@ -120,16 +124,17 @@ func TestPutNewWhoseConnectionIsLost(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		cut       func(*pgtest.Proxy)
-		meanwhile bool // others write before it is found out what happened
+		meanwhile string // others do this before it is found out what happened
 		marks     int
 		stored    bool
 		again     bool
 	}{
-		"before it arrives":                            {cut: func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, marks: 0, again: true},
-		"while its answer returns":                     {cut: func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, marks: 1, stored: true},
-		"while its answer returns, and others go on":   {cut: func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, meanwhile: true, marks: 1, stored: true},
-		"before it arrives, and others have gone on":   {cut: func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, meanwhile: true, marks: 0, again: true},
-		"and nothing is wrong with it, for comparison": {cut: func(*pgtest.Proxy) {}, marks: 1, stored: true},
+		"before it arrives":                              {cut: func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, marks: 0, again: true},
+		"while its answer returns":                       {cut: func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, marks: 1, stored: true},
+		"while its answer returns, and others go on":     {cut: func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, meanwhile: "SELECT 1", marks: 1, stored: true},
+		"while its answer returns, and others change it": {cut: func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, meanwhile: "UPDATE delivery_records SET single = 1 WHERE seq = 2", marks: 1},
+		"before it arrives, and others have gone on":     {cut: func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, meanwhile: "SELECT 1", marks: 0, again: true},
+		"and nothing is wrong with it, for comparison":   {cut: func(*pgtest.Proxy) {}, marks: 1, stored: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := s.NewURL(t)
@@ -141,10 +146,12 @@ func TestPutNewWhoseConnectionIsLost(t *testing.T) {
 				t.Fatal(stored, err)
 			}
 			c.cut(p)
-			if c.meanwhile {
+			if c.meanwhile != "" {
 				p.RefuseNew()
 				time.AfterFunc(300*time.Millisecond, func() {
-					if err := begun(t, other).end(t); err != nil {
+					y := begun(t, other)
+					y.exec(t, c.meanwhile)
+					if err := y.end(t); err != nil {
 						t.Error(err)
 					}
 					p.Heal()

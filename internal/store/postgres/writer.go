@@ -287,7 +287,8 @@ func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgc
 // outcome is what the server says after a connection was lost.
 type outcome struct {
 	number          int64 // of this process's last committed transaction
-	delivery, event int64 // the first ones that it stored; 0 for none
+	stored          int64 // deliveries in it, but for those that were changed since
+	delivery, event int64 // the first ones of these; 0 for none
 }
 
 // findOutcome finds out whether the transaction was committed whose connection was lost. The
@@ -296,8 +297,8 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) (
 	w.Drop(conn)
 	// A row keeps the number of the server's transaction that wrote it in xmin.
 	query := fmt.Sprintf(`%sBEGIN; %s; WITH own AS (SELECT number, xmin AS wrote FROM owner_commits WHERE owner = '%s'),
-		stored AS (SELECT MIN(d.seq) AS first FROM delivery_records d JOIN own ON d.xmin = own.wrote WHERE d.seq > %d)
-		SELECT own.number, COALESCE(stored.first, 0), COALESCE((SELECT MIN(e.seq) FROM events e WHERE e.delivery >= stored.first), 0) FROM own CROSS JOIN stored; ROLLBACK`,
+		stored AS (SELECT COUNT(*) AS n, MIN(d.seq) AS first FROM delivery_records d JOIN own ON d.xmin = own.wrote WHERE d.seq > %d)
+		SELECT own.number, stored.n, COALESCE(stored.first, 0), COALESCE((SELECT MIN(e.seq) FROM events e WHERE e.delivery >= stored.first), 0) FROM own CROSS JOIN stored; ROLLBACK`,
 		w.endPredecessor(), w.engine.writeLock(), w.owner, w.known)
 	for deadline := time.Now().Add(2 * w.engine.spans.patience); ; {
 		o, found, err := w.askOutcome(ctx, query)
@@ -329,7 +330,7 @@ func (w *writer) askOutcome(ctx context.Context, query string) (o outcome, found
 		}
 		rows := results[len(results)-2].Rows
 		if found = len(rows) > 0; found {
-			return readNumbers(rows[0], &o.number, &o.delivery, &o.event)
+			return readNumbers(rows[0], &o.number, &o.stored, &o.delivery, &o.event)
 		}
 		return nil
 	})
