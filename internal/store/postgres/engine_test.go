@@ -423,6 +423,40 @@ func fence(t *testing.T, e *engine, name string) bool {
 }
 
 // A machine whose network is cut keeps its lock on the server. Its lease ends.
+// A network that falls silent before there was a heartbeat, which finds it out otherwise.
+func TestSilentNetworkBeforeTheFirstHeartbeat(t *testing.T) {
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	p := s.NewProxy(t)
+	e := viaProxy(t, p, url+"&connect_timeout=1")
+	e.spans.silence, e.spans.patience = 500*time.Millisecond, 500*time.Millisecond
+	conn, err := e.writer.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.RefuseNew()
+	if err := e.writer.Begin(t.Context(), conn); err != nil {
+		t.Fatal(err)
+	}
+	p.Heal()
+	p.Stall()
+	defer p.Heal()
+	ended := make(chan error)
+	go func() { ended <- e.writer.Commit(context.WithoutCancel(t.Context()), conn, nil) }()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, store.ErrUnreachable) {
+			t.Errorf("commit: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("a commit waits for a silent network without end")
+		p.Heal()
+		<-ended
+	}
+}
+
 func TestLockThatHangsOn(t *testing.T) {
 	s, url, ok := started(t)
 	if !ok {

@@ -95,10 +95,20 @@ func (s *session) announce() {
 // run connects until ctx ends.
 func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
-	pause := firstReconnect
+	pause, heard := firstReconnect, time.Now()
 	for ctx.Err() == nil {
-		if s.serve(ctx) {
-			pause = firstReconnect
+		conn, err := pgx.ConnectConfig(ctx, s.engine.config)
+		if ctx.Err() == nil {
+			s.engine.outage.record(err)
+		}
+		switch {
+		case err == nil:
+			s.serve(ctx, conn)
+			pause, heard = firstReconnect, time.Now()
+		case !isTimeout(err):
+			heard = time.Now()
+		case time.Since(heard) > s.engine.spans.silence: // no heartbeat can tell
+			s.engine.links.cut()
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -110,32 +120,21 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// serve connects and serves until the connection is lost or ctx ends. It reports whether
-// it got a connection.
-func (s *session) serve(ctx context.Context) bool {
-	conn, err := pgx.ConnectConfig(ctx, s.engine.config)
-	if ctx.Err() != nil {
-		return false
-	}
-	s.engine.outage.record(err)
-	if err != nil {
-		return false
-	}
+// serve serves until the connection is lost or ctx ends.
+func (s *session) serve(ctx context.Context, conn *pgx.Conn) {
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
-	if err := s.listen(ctx, conn.PgConn()); err != nil {
-		s.cutIfSilent(err)
-		return true
+	err := s.listen(ctx, conn.PgConn())
+	if err == nil {
+		s.announce()
 	}
-	s.announce()
 	b := beats{session: s, conn: conn.PgConn()}
-	for {
-		if err := b.beat(ctx); err != nil {
-			s.cutIfSilent(err)
-			return true
+	for err == nil {
+		if err = b.beat(ctx); err == nil && s.wait(ctx, conn) != nil {
+			return
 		}
-		if err := s.wait(ctx, conn); err != nil {
-			return true
-		}
+	}
+	if isTimeout(err) { // the server did not answer in time
+		s.engine.links.cut()
 	}
 }
 
@@ -150,12 +149,7 @@ func (s *session) listen(ctx context.Context, conn *pgconn.PgConn) error {
 	return err
 }
 
-// cutIfSilent closes all connections if err says that the server did not answer in time.
-func (s *session) cutIfSilent(err error) {
-	if errors.Is(err, context.DeadlineExceeded) {
-		s.engine.links.cut()
-	}
-}
+func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
 // wait passes hints on until the next heartbeat is due.
 func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
