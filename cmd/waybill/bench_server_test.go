@@ -111,7 +111,7 @@ func insertHook(of, conns string) error {
 	db.SetMaxOpenConns(n)
 	db.SetMaxIdleConns(n)
 	return bareHook(func(body []byte) error {
-		_, err := db.Exec("INSERT INTO peer (received, body) VALUES ($1, $2)", time.Now().UnixMilli(), string(body)) //nolint:noctx // it ends with its program
+		_, err := db.Exec("INSERT INTO peer (received, body) VALUES ($1, $2)", time.Now().UnixMilli(), string(body))
 		return err
 	})
 }

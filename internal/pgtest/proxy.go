@@ -185,7 +185,7 @@ func (p *Proxy) serve(program net.Conn) {
 	ways.Go(func() { l.pass(program, server, l.isCut) })
 	ways.Go(func() { l.pass(server, program, func([]byte) bool { return l.answerIsCut() }) })
 	<-l.ended
-	server.CloseWrite() //nolint:errcheck // the server may have ended it
+	server.CloseWrite() // the server may have ended it
 	ways.Wait()
 	io.Copy(io.Discard, server) //nolint:errcheck // the server's process keeps it open until it has ended
 }
