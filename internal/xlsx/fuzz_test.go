@@ -14,6 +14,7 @@ import (
 func FuzzSheet(f *testing.F) {
 	f.Add(`<row r="1"><c r="A1" t="inlineStr"><is><t>a &amp; b</t></is></c><c t="str"><v>_x000D_</v></c></row>`)
 	f.Add(`<row><c t="s"><v>0</v></c><c s="1"><v>1E5</v></c><!-- --><c t="d"><v><![CDATA[x]]></v></c></row></sheetData><mergeCells><mergeCell ref="A1:B2"/></mergeCells><sheetData>`)
+	f.Add(`<row><c t="inlineStr"><is><t>0</t></is><v>0</v></c></row>`)
 	f.Fuzz(func(t *testing.T, rows string) {
 		p := workbook(rows).strings("<t>shared</t>").styles("00000")
 		cells, err := read(t, p.pack(t), 0)

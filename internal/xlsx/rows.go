@@ -383,9 +383,10 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 		case t == startTag && s.depth == 5 && string(s.name) == "f":
 			c.Formula = true
 			err = s.skipElement()
-		case t == startTag && s.depth == 5 && string(s.name) == "v":
-			found = true
-		case t == startTag && s.depth == 5 && string(s.name) == "is":
+		case t == startTag && s.depth == 5 && (string(s.name) == "v" || string(s.name) == "is"):
+			if len(r.text) > c.start { // together they would be a text that stands nowhere
+				err = &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell has two values", hint: hintSaveAgain}
+			}
 			found = true
 		case t == startTag && (string(s.name) == "t" || string(s.name) == "r"):
 		case t == startTag:
