@@ -10,17 +10,16 @@ import (
 // with the last numbers of its first columns.
 func newArrivalInsert(begin, types string, numbers ...string) multiInsert {
 	in := newMultiInsert(begin, types, "")
-	var names, values, arrays []string
-	for i, t := range types {
+	var names, values []string
+	for i := range types {
 		name := "c" + strconv.Itoa(i)
 		names = append(names, name)
 		if i < len(numbers) {
 			name += " + CAST(current_setting('" + numbers[i] + "') AS BIGINT)"
 		}
 		values = append(values, name)
-		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
 	}
-	in.unseen = begin + " SELECT " + strings.Join(values, ", ") + " FROM unnest(" + strings.Join(arrays, ", ") + ") given (" + strings.Join(names, ", ") +
+	in.unseen = begin + " SELECT " + strings.Join(values, ", ") + " FROM " + unnest(types) + " given (" + strings.Join(names, ", ") +
 		") WHERE CAST(current_setting('" + StoresSetting + "') AS BOOLEAN)"
 	return in
 }
@@ -59,7 +58,7 @@ func (w *writer) takeArrivals() (jobs []*job, all []*arrival) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, j := range w.queue {
-		if j.put == nil {
+		if isNoPut(j) {
 			return nil, nil
 		}
 		all = append(all, j.put)

@@ -173,12 +173,17 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	for i, w := range widths {
 		in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
 	}
+	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM " + unnest(types) + " given" + end
+	return in
+}
+
+// unnest returns the rows of columns of these types, each a parameter.
+func unnest(types string) string {
 	var arrays []string
 	for _, t := range types {
 		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
 	}
-	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
-	return in
+	return "unnest(" + strings.Join(arrays, ", ") + ")"
 }
 
 // exec adds n rows. fill appends the values of one of them.

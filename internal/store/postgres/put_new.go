@@ -34,12 +34,8 @@ func (w *writer) putNew(ctx context.Context, conn *sql.Conn, n store.NewArrivals
 	var alive bool
 	sent := uptime()
 	err = native(conn, func(on *pgx.Conn) error {
-		err := w.sendNew(ctx, on, name, n, &number, &shown, &before)
-		alive = !on.IsClosed()
-		if err != nil && alive && on.PgConn().TxStatus() != 'I' {
-			_, e := ask(ctx, on.PgConn(), "ROLLBACK")
-			alive = alive && e == nil
-		}
+		err := rollBackAfter(ctx, on, w.sendNew(ctx, on, name, n, &number, &shown, &before))
+		alive = !on.IsClosed() && on.PgConn().TxStatus() == 'I'
 		return err
 	})
 	switch {
@@ -67,21 +63,20 @@ func (w *writer) sendNew(ctx context.Context, on *pgx.Conn, name string, n store
 	for _, text := range w.beginning(name) {
 		batch.Queue(text)
 	}
-	begun := batch.Len()
+	begins := batch.Len()
 	batch.Queue(countNew, name, w.committed, w.newest, n.Keys)
 	for _, s := range n.Statements {
 		batch.Queue(s.Text, s.Args...)
 	}
 	batch.Queue("COMMIT")
 	results := on.SendBatch(ctx, &batch)
-	var err error
+	_, err := readTags(results, begins)
+	if err == nil {
+		err = results.QueryRow().Scan(number, shown, &before.Delivery, &before.Event, nil, nil, nil)
+	}
 	var tag pgconn.CommandTag
-	for i := 0; i < batch.Len() && err == nil; i++ {
-		if i == begun {
-			err = results.QueryRow().Scan(number, shown, &before.Delivery, &before.Event, nil, nil, nil)
-			continue
-		}
-		tag, err = results.Exec()
+	if err == nil {
+		tag, err = readTags(results, len(n.Statements)+1)
 	}
 	if err = cmp.Or(err, results.Close()); err == nil && tag.String() != "COMMIT" {
 		err = errRolledBack

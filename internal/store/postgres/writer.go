@@ -113,11 +113,16 @@ func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
 	if err == nil {
 		err = w.count(ctx, on, name)
 	}
-	if err != nil && !on.IsClosed() && on.PgConn().TxStatus() != 'I' {
-		_, e := ask(ctx, on.PgConn(), "ROLLBACK")
-		err = errors.Join(err, e)
+	return rollBackAfter(ctx, on, err)
+}
+
+// rollBackAfter ends a transaction that is still open after an error, and returns that one.
+func rollBackAfter(ctx context.Context, on *pgx.Conn, err error) error {
+	if err == nil || on.IsClosed() || on.PgConn().TxStatus() == 'I' {
+		return err
 	}
-	return err
+	_, e := ask(ctx, on.PgConn(), "ROLLBACK")
+	return errors.Join(err, e)
 }
 
 // count begins a transaction of that owner and gives it its number, in one round trip.
@@ -131,12 +136,7 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	batch.Queue(counted, name)
 	sent := uptime()
 	results := on.SendBatch(ctx, &batch)
-	var err error
-	for range batch.Len() - 1 {
-		if _, err = results.Exec(); err != nil {
-			break
-		}
-	}
+	_, err := readTags(results, batch.Len()-1)
 	var number, shown int64
 	var version int
 	var last store.Last
@@ -273,15 +273,20 @@ func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgc
 		batch.Queue(s.Text, s.Args...)
 	}
 	batch.Queue("COMMIT")
-	sent := on.SendBatch(ctx, &batch)
-	var tag pgconn.CommandTag
-	var err error
-	for range batch.Len() {
-		if tag, err = sent.Exec(); err != nil {
+	results := on.SendBatch(ctx, &batch)
+	tag, err := readTags(results, batch.Len())
+	return tag, errors.Join(err, results.Close())
+}
+
+// readTags reads what the server says to the next n statements, up to an error, and returns
+// what it said last.
+func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error) {
+	for range n {
+		if tag, err = results.Exec(); err != nil {
 			break
 		}
 	}
-	return tag, errors.Join(err, sent.Close())
+	return tag, err
 }
 
 // outcome is what the server says after a connection was lost.
