@@ -140,6 +140,7 @@ var hints = map[error]string{
 	ErrNoDatabase:    "create the database with createdb, or use another one with --store",
 	ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
 	ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
+	ErrServer:        "look the error up in the log of the server, and run `waybill store check`; then re-run the same command",
 }
 
 // Hint returns what the reader can do about it, in one line.

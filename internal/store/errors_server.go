@@ -20,4 +20,5 @@ var (
 	ErrNoDatabase    = errors.New("there is no such database")
 	ErrNoRight       = errors.New("no right to do this in the database")
 	ErrTimedOut      = errors.New("server took too long")
+	ErrServer        = errors.New("server reports an error")
 )

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -72,11 +71,11 @@ func sqlState(err error) string {
 func kindOf(err error) error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	if code := sqlState(err); len(code) == 5 {
-		k := cmp.Or(kinds[code], kinds[code[:2]])
-		if k == nil && isConnecting {
-			k = store.ErrUnreachable // the server lets nobody in
+		other := store.ErrServer
+		if isConnecting {
+			other = store.ErrUnreachable // the server lets nobody in
 		}
-		return k
+		return cmp.Or(kinds[code], kinds[code[:2]], other)
 	}
 	if r, ok := errors.AsType[refusal](err); ok {
 		return r.kind
@@ -159,9 +158,6 @@ func fail(place, op string, err error) error {
 	}
 	if k := kindOf(err); k != nil {
 		return &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
-	}
-	if sqlState(err) != "" {
-		return fmt.Errorf("%s %s: %w", op, place, err)
 	}
 	return err
 }
