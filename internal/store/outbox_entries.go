@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -103,27 +104,53 @@ func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 	return l, err
 }
 
+// entryClaims is what a process knows of its claims of a sink's entries.
+type entryClaims struct {
+	mu      sync.Mutex    // of the call that claims
+	backlog bool          // more were due than were claimed last
+	unsure  []*settlement // returns what may be claimed by calls that failed: nobody sends it
+}
+
+// claimsOf returns what this process knows of its claims of that sink's entries.
+func (d *DB) claimsOf(sink int64) *entryClaims {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.claims[sink] == nil {
+		d.claims[sink] = &entryClaims{}
+	}
+	return d.claims[sink]
+}
+
 // ClaimEntries returns entries that are due, see [inbox.Outbox].
 func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
+	claims := d.claimsOf(sink)
+	claims.mu.Lock()
+	defer claims.mu.Unlock()
+	backlog := claims.backlog
+	claims.backlog = false
 	var entries []inbox.OutboxEntry
 	var next int64
 	// A transaction that begins anyway may free entries.
-	if _, backlog := d.backlogs.LoadAndDelete(sink); !backlog && d.settling.Load() == 0 {
+	if !backlog && d.settling.Load() == 0 {
 		some, next, err := d.mayClaim(ctx, sink, now)
 		if err != nil || !some {
 			return nil, instant(next), err
 		}
 	}
-	err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-		entries, next, err = t.claimEntries(ctx, sink, n, now)
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+		err := t.settleAll(ctx, claims.unsure)
+		if err == nil {
+			entries, next, err = t.claimEntries(ctx, sink, n, now)
+		}
 		return err
 	})
 	if err != nil {
+		for _, e := range entries {
+			claims.unsure = append(claims.unsure, &settlement{inbox.Settlement{Disposition: inbox.Unbegun}, e.ID})
+		}
 		return nil, time.Time{}, err
 	}
-	if next != 0 && next <= millis(now) {
-		d.backlogs.Store(sink, true)
-	}
+	claims.backlog, claims.unsure = next != 0 && next <= millis(now), nil
 	return entries, instant(next), nil
 }
 

@@ -68,15 +68,15 @@ type DB struct {
 
 	mu       sync.Mutex
 	stagings map[*staging]bool // that have not ended; there are several only for a moment
+	claims   map[int64]*entryClaims
 
-	backlogs sync.Map     // sinks of whose entries more were due than were claimed last
 	settling atomic.Int64 // results of entries that are being recorded
 }
 
 // New returns the store of a database that is up to date.
 func New(e Engine) *DB {
 	s := newStatements()
-	return &DB{engine: e, writer: newWriter(&e, s), sql: s, stagings: map[*staging]bool{}}
+	return &DB{engine: e, writer: newWriter(&e, s), sql: s, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
 }
 
 // New reports whether opening made this store.

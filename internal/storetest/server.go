@@ -46,6 +46,7 @@ func Server(t *testing.T, h ServerHarness) {
 	for name, test := range map[string]func(*serverWorld){
 		"LostCommitsAreDoneAgain":        lostCommitsAreDoneAgain,
 		"UnknownCommitsAreNamed":         unknownCommitsAreNamed,
+		"UnknownClaimsAreGivenBack":      unknownClaimsAreGivenBack,
 		"ServerRestarts":                 serverRestarts,
 		"ConnectionsAreTerminated":       connectionsAreTerminated,
 		"NoDeliveryIsLostOrTwice":        noDeliveryIsLostOrTwice,
@@ -199,6 +200,26 @@ func unknownCommitsAreNamed(w *serverWorld) {
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Current})
 	w.put(event(uuid(2), ""), inbox.Yes) // whoever sent it sends it again
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current, inbox.Current, inbox.Duplicate})
+}
+
+// Entries whose claim was stored, without this process knowing it, are claimed again: it
+// lives, so nobody else gets them.
+func unknownClaimsAreGivenBack(w *serverWorld) {
+	n := w.behind()
+	want := []int64{w.deliver("A"), w.deliver("B")}
+	sink := w.sink(&inbox.StartPosition{})
+	w.advance(sink, all)
+	n.CutAfter()
+	n.RefuseNew()
+	_, _, err := w.ClaimEntries(w.Context(), sink, 9, time.Now())
+	w.is("claim", err, inbox.ErrUnreachable)
+	n.Heal()
+	of, entries := w.claimEntries(sink)
+	w.same("claimed again", of, want)
+	for _, e := range entries {
+		w.same("attempt", e.Attempt, 1)
+	}
+	w.same("claimed while they are sent", firstOf(w.claimEntries(sink)), []int64(nil))
 }
 
 func serverRestarts(w *serverWorld) {
