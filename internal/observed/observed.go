@@ -112,7 +112,8 @@ type Store interface {
 
 // Admit returns those of met that a register takes which has the entries of known:
 // all that are known, and new ones up to [MaxEntries] of a kind. The others are counted
-// by an entry without a name. Statuses have the names of both.
+// by an entry without a name. Statuses have the names of both. There is one entry of each
+// key.
 func Admit(known, met []Entry) []Entry {
 	there := make(map[Key]Entry, len(known))
 	count := map[Kind]int{}
@@ -123,25 +124,28 @@ func Admit(known, met []Entry) []Entry {
 		}
 	}
 	admitted := make([]Entry, 0, len(met))
-	beyond := map[Kind]Entry{}
+	at := map[Key]int{} // in admitted
 	for _, e := range met {
 		old, ok := there[e.Key]
+		_, again := at[e.Key]
 		switch {
+		case again:
 		case ok && e.Kind == Status:
 			e.Sample = joinNames(old.Sample, e.Sample)
 			e.Documented = documentedStatus(e.Name, e.Sample)
 		case ok:
 			e.Sample = cmp.Or(old.Sample, e.Sample)
 		case e.Name == "" || count[e.Kind] >= MaxEntries:
-			beyond[e.Kind] = beyond[e.Kind].plus(Entry{Key: Key{Kind: e.Kind}, Count: e.Count, First: e.First, Last: e.Last})
-			continue
+			e = Entry{Key: Key{Kind: e.Kind}, Count: e.Count, First: e.First, Last: e.Last}
 		default:
 			count[e.Kind]++
 		}
-		admitted = append(admitted, e)
-	}
-	for _, e := range beyond {
-		admitted = append(admitted, e)
+		if i, again := at[e.Key]; again {
+			admitted[i] = admitted[i].plus(e)
+		} else {
+			at[e.Key] = len(admitted)
+			admitted = append(admitted, e)
+		}
 	}
 	return admitted
 }

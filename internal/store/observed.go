@@ -76,11 +76,15 @@ func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) e
 	if err != nil {
 		return err
 	}
+	met = slices.Clone(met)
+	for i := range met {
+		met[i].Name, met[i].Sample = clean(met[i].Name), clean(met[i].Sample)
+	}
 	admitted := observed.Admit(known, met)
 	slices.SortFunc(admitted, func(a, b observed.Entry) int { return a.Compare(b.Key) }) // writers in one order
 	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
-		return append(args, account, string(e.Kind), clean(e.Name), e.Count, millis(e.First), millis(e.Last), clean(e.Sample), flag(e.Documented))
+		return append(args, account, string(e.Kind), e.Name, e.Count, millis(e.First), millis(e.Last), e.Sample, flag(e.Documented))
 	})
 	return err
 }

@@ -66,9 +66,11 @@ func observationsAreBounded(w *world) {
 	for range 2 {
 		w.must(w.Observed.Observe(ctx, account, append(slices.Clone(all), met(observed.Error, "query e", 1, ""))))
 	}
+	// What was not kept before counts together with what is not kept now.
+	w.must(w.Observed.Observe(ctx, account, []observed.Entry{met(observed.Field, "", 1, ""), met(observed.Field, "query new", 1, "")}))
 	lines := w.register(observed.Origin{Account: account})
 	w.same("entries", len(lines), observed.MaxEntries+2)
-	w.same("beyond", lines[1], `field : 20, 1-1, "" false false`)
+	w.same("beyond", lines[1], `field : 22, 1-1, "" false false`)
 }
 
 // Two processes that meet the same at once count it twice.
@@ -120,4 +122,7 @@ func eventsAreObservedOnce(w *world) {
 func oddObservationsAreCleaned(w *world) {
 	w.must(w.Observed.Observe(w.Context(), account, []observed.Entry{met(observed.Field, "query \xff\x00", 1, "\x00")}))
 	w.same("entries", w.register(observed.Origin{Account: account}), []string{`field query ` + "\ufffd\ufffd" + `: 1, 1-1, "` + "\ufffd" + `" false false`})
+	other := met(observed.Field, "query \ufffd\ufffd", 2, "x")
+	w.must(w.Observed.Observe(w.Context(), account, []observed.Entry{met(observed.Field, "query \xff\x00", 1, ""), other}))
+	w.same("entries", w.register(observed.Origin{Account: account}), []string{`field query ` + "\ufffd\ufffd" + `: 3, 1-2, "` + "\ufffd" + `" false false`})
 }
