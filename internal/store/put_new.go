@@ -30,8 +30,8 @@ func (w *writer) putNew(ctx context.Context) bool {
 	if w.engine.PutNew == nil || w.conn == nil || w.erased {
 		return false
 	}
-	jobs, all := w.takeArrivals()
-	if len(jobs) == 0 {
+	all := w.takeArrivals()
+	if len(all) == 0 {
 		return false
 	}
 	t := &tx{w: w, unseen: true, putsOnly: true, last: &Last{}, erased: &erasedNames{}}
@@ -46,32 +46,32 @@ func (w *writer) putNew(ctx context.Context) bool {
 		again, _ = w.engine.Connector.Judge(err)
 	}
 	if again || err == nil && !stored {
-		w.putBack(jobs)
+		w.putBack()
 		return false
 	}
-	w.end(jobs, err)
+	w.end(err)
 	return true
 }
 
 // takeArrivals empties the queue if all its jobs store arrivals.
-func (w *writer) takeArrivals() (jobs []*job, all []*arrival) {
+func (w *writer) takeArrivals() (all []*arrival) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, j := range w.queue {
 		if isNoPut(j) {
-			return nil, nil
+			return nil
 		}
 		all = append(all, j.put)
 	}
-	jobs, w.queue = w.queue, nil
-	return jobs, all
+	w.begun, w.queue = w.queue, nil
+	return all
 }
 
 // putBack is the reverse of takeArrivals.
-func (w *writer) putBack(jobs []*job) {
+func (w *writer) putBack() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue = append(jobs, w.queue...)
+	w.begun, w.queue = nil, append(w.begun, w.queue...)
 }
 
 // commitNew has the deferred statements done, and gives arrivals the numbers that they got.

@@ -39,8 +39,9 @@ func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error)
 	return all, err
 }
 
-// scanRows calls f for each row and closes rows.
+// scanRows calls f for each row and closes rows, also if f panics.
 func scanRows(rows *sql.Rows, f func(scanner) error) error {
+	defer rows.Close() //nolint:errcheck // its error is returned already
 	for rows.Next() {
 		if err := f(rows); err != nil {
 			return errors.Join(err, rows.Close())

@@ -39,6 +39,7 @@ type writer struct {
 	// The rest belongs to the holder of the token.
 	conn    *sql.Conn
 	stmts   map[string]statement
+	begun   []*job        // taken out of the queue
 	senders int           // of arrivals: in the last transaction, and those that waited for its end
 	took    time.Duration // that one
 	refused refusedSums
@@ -92,7 +93,6 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 		select {
 		case w.token <- struct{}{}:
 			w.runQueue(ctx, j)
-			<-w.token
 			return j.err
 		case <-ended:
 			if w.dequeue(j) {
@@ -105,8 +105,26 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 	}
 }
 
-// runQueue does all queued jobs, unless j was done meanwhile.
+// errPanicked is the error of jobs whose transaction ended in a panic.
+var errPanicked = errors.New("the program panicked in the transaction")
+
+// runQueue does all queued jobs, unless j was done meanwhile, and gives the token back.
 func (w *writer) runQueue(ctx context.Context, j *job) {
+	panics := true
+	defer func() {
+		if panics { // an HTTP server recovers from it, and others write on
+			w.dequeue(j)
+			w.drop()
+			w.end(errPanicked)
+		}
+		<-w.token
+	}()
+	w.runQueued(ctx, j)
+	panics = false
+}
+
+// runQueued is runQueue but for the token.
+func (w *writer) runQueued(ctx context.Context, j *job) {
 	select {
 	case <-j.done:
 		return
@@ -125,13 +143,12 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 		return
 	}
 	w.mu.Lock()
-	jobs := w.queue
-	w.queue = nil
+	w.begun, w.queue = w.queue, nil
 	w.mu.Unlock()
 	if err == nil {
-		err = w.runJobs(context.WithoutCancel(ctx), jobs)
+		err = w.runJobs(context.WithoutCancel(ctx), w.begun)
 	}
-	w.end(jobs, err)
+	w.end(err)
 }
 
 // gather waits until as many senders of arrivals have come as there were around the last
@@ -162,9 +179,9 @@ func (w *writer) gather(ctx context.Context) {
 // isNoPut reports whether a job does more than to store an arrival.
 func isNoPut(j *job) bool { return j.put == nil }
 
-// end ends jobs with an error, but for those that have one of their own.
-func (w *writer) end(jobs []*job, err error) {
-	for _, j := range jobs {
+// end ends the jobs that were begun with an error, but for those that have one of their own.
+func (w *writer) end(err error) {
+	for _, j := range w.begun {
 		if j.err == nil {
 			j.err = err
 		}
@@ -173,11 +190,12 @@ func (w *writer) end(jobs []*job, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.senders = 0
-	for _, j := range slices.Concat(jobs, w.queue) {
+	for _, j := range slices.Concat(w.begun, w.queue) {
 		if !isNoPut(j) {
 			w.senders++
 		}
 	}
+	w.begun = nil
 }
 
 // dequeue takes j out of the queue. It returns false if it was begun.

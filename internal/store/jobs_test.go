@@ -1,0 +1,84 @@
+package store_test
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/waybill-cli/waybill/internal/pgtest"
+	"github.com/waybill-cli/waybill/internal/store"
+)
+
+// queued returns once so many jobs wait.
+func queued(t *testing.T, d *store.DB, n int) {
+	t.Helper()
+	for d.Queued() < n {
+		runtime.Gosched()
+	}
+}
+
+// A panic ends its transaction, from which an HTTP server recovers: others write on.
+func TestPanicInATransaction(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) *store.DB{
+		"file": func(t *testing.T) *store.DB { return opened(t, filepath.Join(t.TempDir(), "s.db")) },
+		"server": func(t *testing.T) *store.DB {
+			url, ok := pgtest.URL(t)
+			if !ok {
+				return nil
+			}
+			d, err := serverAt(t, url, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t)
+			if d == nil {
+				return
+			}
+			nothing := func() error { return nil }
+			if err := d.AddAccount(t.Context(), "before", nothing); err != nil {
+				t.Fatal(err)
+			}
+			began, goOn := make(chan struct{}), make(chan struct{})
+			ended := make(chan error, 3)
+			add := func(name string, more func() error) {
+				defer func() {
+					if r := recover(); r != nil {
+						ended <- errors.New("panic")
+					}
+				}()
+				ended <- d.AddAccount(t.Context(), name, more)
+			}
+			go add("first", func() error { close(began); <-goOn; return nil })
+			<-began
+			go add("second", func() error { panic("second") })
+			go add("third", nothing)
+			queued(t, d, 2)
+			close(goOn)
+			var failed int
+			for range 3 {
+				if err := <-ended; err != nil {
+					failed++
+				}
+			}
+			if failed != 2 {
+				t.Errorf("%d failed, want the one that panicked, and the one in its transaction", failed)
+			}
+			if err := d.AddAccount(t.Context(), "after", nothing); err != nil {
+				t.Error(err)
+			}
+			for account, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
+				if there, err := d.HasAccount(t.Context(), account); err != nil || there != want {
+					t.Errorf("%s: %v, %v", account, there, err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
