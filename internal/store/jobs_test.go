@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -80,5 +81,53 @@ func TestPanicInATransaction(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Jobs that share a transaction wait for a lock of another program as long as one alone does.
+func TestJobsOfATransactionWaitForALock(t *testing.T) {
+	url, ok := pgtest.URL(t)
+	if !ok {
+		return
+	}
+	d, err := serverAt(t, url, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, goOn := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 3)
+	add := func(name string, more func() error) { ended <- d.AddAccount(t.Context(), name, more) }
+	go add("first", func() error { close(began); <-goOn; return nil })
+	<-began
+	for _, name := range []string{"second", "third"} {
+		go add(name, func() error { return nil })
+	}
+	queued(t, d, 2)
+	other := pgtest.Connect(t, url)
+	lock, err := other.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := make(chan error)
+	go func() {
+		_, err := lock.Exec(t.Context(), "LOCK TABLE accounts IN SHARE MODE")
+		locked <- err
+	}()
+	close(goOn)
+	if err := errors.Join(<-ended, <-locked); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		t.Fatal("one ended while the table was locked:", err)
+	case <-time.After(4 * time.Second):
+	}
+	if err := lock.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -27,8 +27,8 @@ type tx struct {
 	erased   *erasedNames        // see [tx.erasedNames]
 }
 
-// runInSavepoint does a job, and rolls it alone back if it fails. The first error
-// is the job's, the second that of the transaction.
+// runInSavepoint does a job, and rolls it alone back if it fails, unless all jobs may be done
+// again. The first error is the job's, the second that of the transaction.
 func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 		failed = t.flush(ctx)
 	}
 	if failed != nil {
-		if _, drop := t.w.engine.Connector.Judge(failed); drop {
+		if again, drop := t.w.engine.Connector.Judge(failed); again || drop {
 			return failed, failed
 		}
 	}
