@@ -129,7 +129,7 @@ var hints = map[error]string{
 	ErrIO:         "check the disk, then re-run the same command",
 
 	ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
-	ErrNoConnections: "end other programs, lower store_connections or raise max_connections of the server, then re-run the same command",
+	ErrNoConnections: "end other programs, lower store_connections, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command",
 	ErrServerTooOld:  "upgrade the server, or use another store with --store",
 	ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
 	ErrPooled:        "connect to the server itself, or set pool_mode = session in pgbouncer",
@@ -140,6 +140,7 @@ var hints = map[error]string{
 	ErrNoDatabase:    "create the database with createdb, or use another one with --store",
 	ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
 	ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
+	ErrLimit:         "raise the limit in the settings of the server or the role, then re-run the same command",
 	ErrServer:        "look the error up in the log of the server, and run `waybill store check`; then re-run the same command",
 }
 

@@ -20,5 +20,6 @@ var (
 	ErrNoDatabase    = errors.New("there is no such database")
 	ErrNoRight       = errors.New("no right to do this in the database")
 	ErrTimedOut      = errors.New("server took too long")
+	ErrLimit         = errors.New("a limit of the server was reached")
 	ErrServer        = errors.New("server reports an error")
 )

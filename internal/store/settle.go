@@ -52,7 +52,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		return nil
 	}
 	gone, ok := errors.AsType[*Error](err)
-	if !ok || !errors.Is(gone, ErrGone) {
+	if !ok || !errors.Is(gone, ErrGone) || !d.engine.Salvage {
 		return err
 	}
 	kept := *gone

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -206,8 +205,8 @@ func WithNextCommand(err error, next string) error {
 	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
 		return err
 	}
-	if errors.Is(err, store.ErrGone) && strings.HasPrefix(next, "waybill create ") {
-		next += " --check-first" // a new store knows nothing of what was sent
+	if errors.Is(err, store.ErrGone) && next != "" {
+		next += " --check-first" // a new store knows nothing of what was sent, a backup not all
 	}
 	return &command.ExitError{Code: code, Err: err, Next: next}
 }

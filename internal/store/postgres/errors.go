@@ -35,7 +35,7 @@ var kinds = map[string]error{
 	"53100": store.ErrFull,
 	"53200": store.ErrUnreachable, // out of memory
 	"53300": store.ErrNoConnections,
-	"53400": store.ErrNoConnections, // limits of the role or database
+	"53400": store.ErrLimit, // such as temp_file_limit
 	"55P03": store.ErrLocked,
 	"57014": store.ErrTimedOut,
 	"57P01": store.ErrUnreachable, // shutdown, or the connection was terminated

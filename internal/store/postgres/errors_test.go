@@ -43,6 +43,7 @@ func TestFail(t *testing.T) {
 		{err: plain("P0001"), kind: store.ErrServer},
 		{err: plain("XX000"), kind: store.ErrServer},
 		{err: fatal("XX000"), kind: store.ErrServer, breaks: true},
+		{err: plain("53400"), kind: store.ErrLimit},
 		{err: fatal("53300"), kind: store.ErrNoConnections, again: true, breaks: true},
 		{err: fatal("57P01"), kind: store.ErrUnreachable, again: true, breaks: true},
 		{err: fatal("57P03"), kind: store.ErrUnreachable, again: true, breaks: true},
