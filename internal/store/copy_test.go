@@ -304,7 +304,7 @@ func serverAt(t *testing.T, url, copyOf string) (*store.DB, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := postgres.Open(t.Context(), target, postgres.Options{Connections: 4, CopyOf: copyOf})
+	d, err := postgres.Open(t.Context(), target, postgres.Options{Connections: 3, CopyOf: copyOf}) // as few as there may be
 	if err == nil {
 		t.Cleanup(func() { _ = d.Close() })
 	}

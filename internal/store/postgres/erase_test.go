@@ -106,6 +106,27 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	}
 }
 
+// The tables of a large store take longer to write anew than other statements may last.
+func TestCompactTakesItsTime(t *testing.T) {
+	t.Parallel()
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	conn := pgtest.Connect(t, url)
+	exec(t, conn, `CREATE FUNCTION unlimited(id BIGINT) RETURNS BIGINT LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN
+		IF current_setting('statement_timeout') <> '0' THEN
+			RAISE EXCEPTION 'statement_timeout is %', current_setting('statement_timeout');
+		END IF;
+		RETURN id;
+	END $$`)
+	exec(t, conn, "INSERT INTO accounts (name, salt) VALUES ('a', '')")
+	exec(t, conn, "CREATE INDEX accounts_rebuilt ON accounts (unlimited(id))")
+	if left, err := newTestEngine(t, url).compact(t.Context()); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}
+
 // tablesHold reports whether a text is in a file of a table of the schema.
 func tablesHold(t *testing.T, s *pgtest.Server, url, text string) bool {
 	t.Helper()

@@ -73,20 +73,19 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	if len(holders) > 0 {
 		left = append(left, "/* first end "+strings.Join(holders, ", and ")+": what was erased is kept for it */")
 	}
-	conn, err := e.readers.Conn(ctx)
+	conn, err := pgx.ConnectConfig(ctx, e.config)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close() //nolint:errcheck // goes back to the pool
-	if _, err := conn.ExecContext(ctx, "SET lock_timeout = '10s'"); err != nil {
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
+	if _, err := conn.Exec(ctx, "SET statement_timeout TO 0"); err != nil {
 		return nil, err
 	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), "RESET lock_timeout") //nolint:errcheck // others wait no longer than that
 	for _, t := range tables {
 		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
 		rewrite := t.own && len(holders) == 0
 		if rewrite {
-			_, err = conn.ExecContext(ctx, command)
+			_, err = conn.Exec(ctx, command)
 		}
 		switch state := (*pgconn.PgError)(nil); {
 		case !rewrite, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
@@ -191,20 +190,21 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 	return all, err
 }
 
-// freeze is for [store.Upkeep]: a session holds the lock of whoever writes.
+// freeze is for [store.Upkeep]: a session holds the lock of whoever writes, on a connection
+// of its own, since there may be one reader only.
 func (e *engine) freeze(ctx context.Context) (func() error, error) {
-	conn, err := e.readers.Conn(ctx)
+	conn, err := pgx.ConnectConfig(ctx, e.config)
 	if err != nil {
 		return nil, err
 	}
-	lock := lockKey(e.schema)
-	if _, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", lock); err != nil {
-		return nil, errors.Join(err, conn.Close())
+	always, lock := context.WithoutCancel(ctx), lockKey(e.schema)
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", lock); err != nil {
+		return nil, errors.Join(err, conn.Close(always))
 	}
 	return func() error {
-		defer conn.Close() //nolint:errcheck // goes back to the pool
+		defer conn.Close(always) //nolint:errcheck // whatever it says, it is over
 		var held bool
-		err := conn.QueryRowContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1)", lock).Scan(&held)
+		err := conn.QueryRow(always, "SELECT pg_advisory_unlock($1)", lock).Scan(&held)
 		if err == nil && !held {
 			err = errors.New("others could write meanwhile")
 		}
