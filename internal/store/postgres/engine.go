@@ -35,6 +35,9 @@ type spans struct {
 	// lease is how long an owner lives whose lock hangs on, as that of a machine does
 	// whose network was cut.
 	lease time.Duration
+	// stopped is how long a session that writes waits for the rest of a statement before
+	// others end it: no setting of the server limits that.
+	stopped time.Duration
 }
 
 var usualSpans = spans{
@@ -44,6 +47,7 @@ var usualSpans = spans{
 	grace:    5 * time.Second,
 	margin:   time.Second,
 	lease:    15 * time.Second,
+	stopped:  30 * time.Second,
 }
 
 // engine is what the parts of an open store share.
@@ -119,7 +123,7 @@ func (e *engine) close() error {
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
 	for deadline := time.Now().Add(2 * e.spans.patience); ; {
 		again, err := ask()
-		if err == nil || !again || ctx.Err() != nil || !e.isPassing(err) || time.Now().After(deadline) || !e.outage.wait(ctx) {
+		if err == nil || !again || ctx.Err() != nil || !e.isPassing(err) || time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
 			return err
 		}
 	}

@@ -633,6 +633,87 @@ func TestBeginWaitsItsTurn(t *testing.T) {
 	}
 }
 
+// A process that is stopped in the middle of a statement keeps others from writing for a
+// while only.
+func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	for name, wait := range map[string]func(ctx context.Context, e *engine) error{
+		"to write": func(ctx context.Context, e *engine) error {
+			conn, err := e.writer.Connect(ctx)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			if err := e.writer.Begin(ctx, conn); err != nil {
+				return err
+			}
+			return e.writer.Commit(ctx, conn, nil)
+		},
+		"to stage": func(ctx context.Context, e *engine) error {
+			_, unlock, err := e.lockStaging(ctx)
+			if err != nil {
+				return err
+			}
+			return unlock()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, stopped := newTestEngine(t, url), newTestEngine(t, url)
+			e.spans.stopped, e.spans.patience = time.Second, time.Millisecond
+			e.readers.SetMaxOpenConns(1)
+			if _, err := e.readers.ExecContext(t.Context(), "SET lock_timeout TO '1500ms'"); err != nil {
+				t.Fatal(err)
+			}
+			x := begun(t, stopped)
+			defer x.conn.Close()
+			goOn, ended := make(chan struct{}), make(chan error)
+			defer close(goOn)
+			go func() {
+				ended <- load(t.Context(), x.conn, "keyprints", []string{"account_id", "print"}, 1, func(args []any, _ int) []any {
+					<-goOn
+					return append(args, int64(1), []byte{})
+				})
+			}()
+			err := store.Retry(t.Context(), e.writer, func(ctx context.Context) error { return wait(ctx, e) })
+			if err != nil {
+				t.Error(err)
+			}
+			goOn <- struct{}{}
+			if err := <-ended; err == nil {
+				t.Error("it wrote when it went on")
+			}
+		})
+	}
+}
+
+// Who holds the lock for long and is not stopped keeps it.
+func TestFreezeIsNotTakenForAStoppedProcess(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e, other := newTestEngine(t, url), newTestEngine(t, url)
+	other.spans.stopped = time.Millisecond
+	release, err := e.freeze(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := other.writer.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := other.writer.Begin(t.Context(), conn); !errors.Is(fail("", "", err), store.ErrLocked) {
+		t.Errorf("begin: %v", err)
+	}
+	if err := release(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestProxyThatSharesConnectionsOut(t *testing.T) {
 	for name, set := range map[string]func(*backends){
 		"one for both":           func(b *backends) { b.setWriter("7 1.5"); b.setSession("7 1.5") },

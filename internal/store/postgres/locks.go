@@ -58,6 +58,28 @@ func (h holder) setting() store.Setting {
 	})
 }
 
+// holds says of a row l of pg_locks whether it is one of the store's advisory locks, as
+// somebody holds it: of an owner with that number, or of whoever writes, whose number is the
+// second half of the lock's key.
+func (e *engine) holds(number string) string {
+	return fmt.Sprintf(`l.locktype = 'advisory' AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+		AND l.classid::bigint = %d AND l.objid::bigint = %s AND l.objsubid = 1 AND l.granted`, ownerLocks(e.schema), number)
+}
+
+// endStopped ends a session that keeps others from writing since its process was stopped in
+// the middle of a statement, if err says that a lock could not be had. Between statements the
+// server does that itself. It reports whether it ended one.
+func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
+	if sqlState(err) != "55P03" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, holdersPatience)
+	defer cancel()
+	_ = e.readers.QueryRowContext(ctx, "SELECT COALESCE(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "+
+		e.holds(fmt.Sprint(uint32(lockKey(e.schema))))+" AND a.state = 'active' AND a.wait_event = 'ClientRead' AND a.query_start < clock_timestamp() - "+interval(e.spans.stopped)).Scan(&ended)
+	return ended
+}
+
 // terminate is the statement that ends the session.
 func (h holder) terminate() string { return fmt.Sprintf("`SELECT pg_terminate_backend(%d)`", h.pid) }
 

@@ -142,8 +142,7 @@ func (o *owners) isDead() string {
 
 // isLocked says of a row o of owners whether that process's session holds its lock.
 func (o *owners) isLocked() string {
-	return `EXISTS (SELECT 1 FROM pg_locks l WHERE l.locktype = 'advisory' AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-		AND l.classid::bigint = ` + strconv.FormatInt(ownerLocks(o.engine.schema), 10) + ` AND l.objid::bigint = o.id AND l.objsubid = 1 AND l.granted)`
+	return "EXISTS (SELECT 1 FROM pg_locks l WHERE " + o.engine.holds("o.id") + ")"
 }
 
 // ownerLocks returns the first half of the numbers of locks that owners' sessions hold.

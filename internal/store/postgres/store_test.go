@@ -17,7 +17,7 @@ import (
 )
 
 // suiteSpans let the suite's processes die soon.
-var suiteSpans = spans{patience: 5 * time.Second, beat: 100 * time.Millisecond, silence: 10 * time.Second, grace: time.Second, margin: 200 * time.Millisecond, lease: 15 * time.Second}
+var suiteSpans = spans{patience: 5 * time.Second, beat: 100 * time.Millisecond, silence: 10 * time.Second, grace: time.Second, margin: 200 * time.Millisecond, lease: 15 * time.Second, stopped: 30 * time.Second}
 
 // killable is a store whose process a test can end.
 type killable struct {

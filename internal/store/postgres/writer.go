@@ -89,6 +89,7 @@ func (w *writer) Begin(ctx context.Context, conn *sql.Conn) error {
 		if errors.Is(err, errFenced) {
 			err = w.begin(ctx, on) // as another owner
 		}
+		w.engine.endStopped(ctx, err)
 		return err
 	})
 }
