@@ -93,28 +93,26 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 		return "", nil, err
 	}
 	owner, release, err = d.engine.LockStaging(ctx)
-	switch {
-	case err == nil:
-		return owner, release, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", nil, fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
-	case ctx.Err() != nil:
-		return "", nil, context.Cause(ctx)
+	switch err = d.fail("lock", err); {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded):
+		err = fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
+	case errors.Is(ctx.Err(), context.Canceled) && err != nil:
+		err = context.Cause(ctx)
 	}
-	return "", nil, d.fail("lock", err)
+	return owner, release, err
 }
 
-// busyError names the run that another process stages, if it is there yet.
+// busyError names the run that another process stages, if it is there yet and can be read.
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	var created int64
 	var files []byte
 	found, err := d.row(ctx, []any{&e.Run.ID, &created, &files}, "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1")
-	if err != nil || !found {
-		return errors.Join(e, err)
+	if err != nil || !found || json.Unmarshal(files, &e.Run.Plan.Files) != nil {
+		return &ledger.BusyError{}
 	}
 	e.Run.Created = instant(created)
-	return errors.Join(e, json.Unmarshal(files, &e.Run.Plan.Files))
+	return e
 }
 
 // begin adds the run, after it removed what ended processes had staged. The

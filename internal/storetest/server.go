@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -57,6 +59,7 @@ func Server(t *testing.T, h ServerHarness) {
 		"StandbyIsRead":                  standbyIsRead,
 		"CloseDoesNotWaitForTheServer":   closeDoesNotWait,
 		"ServerThatIsAwayIsNamedAndBack": awayIsNamed,
+		"ServerThatIsAwayIsNoOneStaging": awayIsNotBusy,
 	} {
 		t.Run(name, func(t *testing.T) { test(&serverWorld{newWorld(t, h.Harness), h}) })
 	}
@@ -288,6 +291,21 @@ func noDeliveryIsLostOrTwice(w *serverWorld) {
 	read()
 	w.same("events, read as they came", seen, processes*each)
 	w.same("events", len(w.marks()), processes*each)
+}
+
+// Whose time to wait for another staging runs out while the server is away learns that.
+func awayIsNotBusy(w *serverWorld) {
+	n := w.behind()
+	n.Refuse()
+	ctx, cancel := context.WithTimeout(w.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := w.Stage(ctx, plan())
+	w.is("staging", err, inbox.ErrUnreachable)
+	if errors.Is(err, ledger.ErrBusy) {
+		w.Errorf("staging: %v, but nobody is in the way", err)
+	}
+	n.Heal()
+	w.must(w.begin(w.Store, plan(), entries(1, 1)...).Discard(w.Context()))
 }
 
 // cutOffUntilDead cuts a process off until another may take over.

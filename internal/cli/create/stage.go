@@ -64,18 +64,16 @@ type waitingStager struct {
 // Stage begins a staging. At the limit it returns the error of the stager.
 func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
 	limit := cmp.Or(p.s.Config.Timeout, stagingLimit)
-	staging, err := p.within(ctx, min(limit, stagingNotice), plan)
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || limit <= stagingNotice {
+	soon, cancel := context.WithTimeout(ctx, min(limit, stagingNotice))
+	defer cancel()
+	staging, err := p.Stager.Stage(soon, plan)
+	if err == nil || soon.Err() == nil || ctx.Err() != nil || limit <= stagingNotice {
 		return staging, err
 	}
 	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
 		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), busy)
 	}
-	return p.within(ctx, limit-stagingNotice, plan)
-}
-
-func (p waitingStager) within(ctx context.Context, limit time.Duration, plan ledger.Plan) (ledger.Staging, error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel = context.WithTimeout(ctx, limit-stagingNotice)
 	defer cancel()
 	return p.Stager.Stage(ctx, plan)
 }
