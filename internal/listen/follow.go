@@ -53,11 +53,8 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		if err != nil && (last || !inbox.IsTemporary(err)) {
 			return err
 		}
-		if was := r.unreadable.Swap(err != nil); err != nil && !was {
-			r.o.Log.Warn("received events can't be read, trying again", "err", err)
-		} else if err == nil && was {
-			r.o.Log.Warn("received events are read again")
-		}
+		r.unreadable.Store(err != nil)
+		r.readAlert.update(err)
 		err = r.reportRefusals(fn)
 		if last || err != nil {
 			return err

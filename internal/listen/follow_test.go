@@ -343,6 +343,31 @@ func TestFollowWaitsOutALockedStore(t *testing.T) {
 	})
 }
 
+// A store that can be read now and then is reported once in a while, with its end.
+func TestFollowReportsAStoreThatComesAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reads := 0
+		box := &memory{before: func(_ context.Context, method string) error {
+			if method != "Events" {
+				return nil
+			}
+			if reads++; reads%2 == 0 {
+				return fmt.Errorf("store: read: %w", inbox.ErrLocked)
+			}
+			return nil
+		}}
+		var log strings.Builder
+		f := follow(t, receiver(t, listen.Options{Store: box, Log: slog.New(slog.NewTextHandler(&log, nil))}), 0, nil)
+		time.Sleep(90 * time.Second) // of fake time
+		synctest.Wait()
+		f.stop()
+		<-f.ended
+		if said := log.String(); strings.Count(said, "can't be read") != 2 || strings.Count(said, "read again") != 2 {
+			t.Errorf("after 90 seconds: %s", said)
+		}
+	})
+}
+
 func TestFollowCountsRefusalsItCouldNotTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := receiver(t, listen.Options{Store: &memory{}, Verify: signing(t), Enforce: true})

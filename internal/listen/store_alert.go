@@ -37,6 +37,25 @@ func (t *storeAlert) recovered() {
 	if t.reported.IsZero() {
 		return
 	}
-	t.log.Warn(t.ends, "refused", t.failed)
+	t.log.Warn(t.ends, "not stored", t.failed)
 	t.reported, t.failed = time.Time{}, 0
+}
+
+// readAlert reports an inbox that can't be read: once a minute at most, since one cause may
+// come and go, and each time that it is over.
+type readAlert struct {
+	log      *slog.Logger
+	reported time.Time
+	lasts    bool // what was reported
+}
+
+func (a *readAlert) update(err error) {
+	switch now := time.Now(); {
+	case err == nil && a.lasts:
+		a.lasts = false
+		a.log.Warn("received events are read again")
+	case err != nil && !a.lasts && now.Sub(a.reported) >= repeatAlert:
+		a.reported, a.lasts = now, true
+		a.log.Warn("received events can't be read, trying again", "err", err)
+	}
 }

@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 
@@ -46,6 +47,8 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		return nil
 	case cause != nil && command.As[*store.Error](cause):
 		h.warnings.warn("", cause) // what follows is for the user, however often the cause was reported
+	case errors.Is(cause, context.DeadlineExceeded):
+		b.WriteString(": no answer in time")
 	case cause != nil:
 		b.WriteString(": " + cause.Error())
 	}

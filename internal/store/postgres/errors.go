@@ -180,6 +180,8 @@ func shortCause(err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return cause{text: "no answer in time"}
+	case errors.Is(err, net.ErrClosed): // see [links.cut]
+		return cause{"no answer in time", err}
 	case inner == io.EOF, inner == io.ErrUnexpectedEOF, errors.Is(err, driver.ErrBadConn), errors.Is(err, pgconn.ErrConnClosed): //nolint:errorlint // the innermost has no cause
 		return cause{"connection was lost", err}
 	}

@@ -78,3 +78,11 @@ func TestFail(t *testing.T) {
 		}
 	}
 }
+
+// A connection is closed by this process if the server is silent, see [links.cut].
+func TestCauseOfClosedConnection(t *testing.T) {
+	closed := fmt.Errorf("read: %w", &net.OpError{Op: "read", Net: "tcp", Err: net.ErrClosed})
+	if got, want := fail("PLACE", "read", closed).Error(), "read PLACE: server is unreachable: no answer in time"; got != want {
+		t.Errorf("%s; want %s", got, want)
+	}
+}
