@@ -120,7 +120,7 @@ const maxSkew = 2 * time.Minute
 
 // settings is for [store.Upkeep].
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
-	var version, fsync, commit, pages, checksums, vacuum, schema, most, used string
+	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads string
 	var timeline, wrote int64
 	var standby, writable bool
 	var serverTime float64 // seconds
@@ -130,8 +130,8 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
 			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
-			has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
-			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &writable, &serverTime)
+			current_setting('default_transaction_read_only'), has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
+			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &writable, &serverTime)
 	})
 	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
 	all := []store.Setting{
@@ -151,11 +151,14 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	if !writable {
 		all = append(all, store.Setting{Name: "Rights", Value: "read", Warning: "nothing can be sent or received: the role has no right to write"})
 	}
+	if reads == "on" {
+		all = append(all, store.Setting{Name: "default_transaction_read_only", Value: reads, Warning: "nothing can be sent or received; turn it off for the role or the database"})
+	}
 	if skew.Abs() > maxSkew {
 		all = append(all, store.Setting{Name: "Clock", Value: skew.Round(time.Second).String() + " from this computer's", Warning: "times in the store do not match; set the clock that is wrong"})
 	}
 	if standby {
-		all = append(all, store.Setting{Name: "Standby", Value: "yes"})
+		all = append(all, store.Setting{Name: "Standby", Value: "yes", Warning: "nothing can be sent or received; use the primary server"})
 	}
 	if err != nil {
 		return all, err

@@ -77,6 +77,38 @@ func TestInspect(t *testing.T) {
 	}
 }
 
+// A check says of a server, or a role, that only reads that nothing can be sent.
+func TestInspectWhereNothingCanBeWritten(t *testing.T) {
+	t.Parallel()
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	standby, err := s.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standby.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	asAdmin(t, s, "ALTER ROLE waybill SET default_transaction_read_only TO on")
+	for at, name := range map[string]string{url: "default_transaction_read_only", sameSchema(t, standby, url): "Standby"} {
+		db, err := openAt(t, at, Options{Options: store.Options{ReadOnly: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := db.Inspect(t.Context())
+		if i := slices.IndexFunc(found.Settings, func(s store.Setting) bool { return s.Name == name }); err != nil || i < 0 || !strings.HasPrefix(found.Settings[i].Warning, "nothing can be sent") {
+			t.Errorf("%+v, %v; want a warning of %s", found.Settings, err, name)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A check shows the locks of other programs, and names who keeps it from reading.
 func TestLocksOfOtherProgramsAreShown(t *testing.T) {
 	t.Parallel()
